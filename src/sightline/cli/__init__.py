@@ -1,0 +1,107 @@
+"""The command line: one file a verb, imported only when it is called.
+
+Exit codes: 0 done, 1 failed, 2 wrong use, 74 the disk said no, 75 another process is busy with the
+store, 130 stopped by Ctrl-C. Results go to stdout, everything else to stderr.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from sightline.errors import SightlineError
+
+# The one-line helps stand here so that listing them imports none of the verbs.
+VERBS = {
+    "index": "Read new and changed pictures of a folder.",
+    "search": "Find pictures by words.",
+    "store": "Check, mend, roll back, copy or purge what is stored.",
+    "doctor": "Show settings, their origins, and what this machine offers.",
+    "demo": "Build, index and search the demo collection.",
+}
+
+
+class _Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        module = importlib.import_module(f"sightline.cli.{name}")
+        command = getattr(module, name)
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(
+    cls=_Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option("-C", "--collection", type=click.Path(), help="The folder of pictures.")
+@click.option("--store", type=click.Path(), help="Where what is known about it is kept.")
+@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+@click.version_option(package_name="sightline")
+@click.pass_context
+def sightline(ctx: click.Context, collection: str | None, store: str | None, debug: bool) -> None:
+    """Search your own pictures by the words you already have.
+
+    Without a command: how the collection stands, and what to do next.
+    """
+    ctx.obj = {"collection": collection, "store": store, "debug": debug}
+    if ctx.invoked_subcommand is None:
+        from sightline.cli.state import show_state
+
+        show_state(collection, store)
+
+
+def main(argv: list[str] | None = None) -> NoReturn:
+    """Run a command and turn whatever happens into an exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="surrogateescape")
+    debug = "--debug" in arguments
+    sys.exit(_run(arguments, debug))
+
+
+def _run(arguments: list[str], debug: bool) -> int:
+    try:
+        outcome: Any = sightline.main(arguments, prog_name="sightline", standalone_mode=False)
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, int) else 0
+    except click.ClickException as e:
+        e.show()
+        return e.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("Stopped.", 130)
+    except BrokenPipeError:
+        # Whoever read our output has enough; nothing more can be said to them.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except SightlineError as e:
+        if debug:
+            raise
+        return _fail(str(e), e.exit_code)
+    except OSError as e:
+        if debug:
+            raise
+        where = f" ({os.fsdecode(e.filename)})" if e.filename else ""
+        return _fail(f"{e.strerror or e}{where}", 74)
+    except Exception as e:
+        if debug:
+            raise
+        return _fail(f"This should not happen: {e!r}. Run with --debug to see where.", 1)
+
+
+def _fail(text: str, code: int) -> int:
+    click.echo(f"sightline: {text}", err=True)
+    return code

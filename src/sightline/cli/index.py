@@ -1,0 +1,120 @@
+"""`sightline index`: read new and changed pictures of a folder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sightline.cli.common import (
+    common_options,
+    open_collection,
+    print_json,
+    print_skipped,
+    text_of,
+)
+from sightline.records import shown
+
+
+@click.command()
+@click.argument("folder", required=False, type=click.Path())
+@click.option(
+    "--words",
+    multiple=True,
+    type=click.Path(),
+    help="A table of words: CSV, TSV, COCO captions JSON or JSON lines. It is remembered.",
+)
+@click.option(
+    "--forget-words", multiple=True, type=click.Path(), help="Stop reading a table of words."
+)
+@click.option("--folder-words/--no-folder-words", default=None, help="Use folder names as words.")
+@click.option("--features", multiple=True, help="A feature to compute for every picture.")
+@click.option("--workers", type=int, help="Worker processes; 0 is one for each core.")
+@click.option("--max-megapixels", type=float, help="Skip larger pictures.")
+@click.option("--max-file-mb", type=float, help="Skip larger files.")
+@click.option("--seconds", type=float, help="Time limit for one file.")
+@click.option("--follow", is_flag=True, default=None, help="Follow links inside the collection.")
+@click.option("--hidden", is_flag=True, default=None, help="Also read names that begin with a dot.")
+@click.option("--exclude", help="Folder names to leave out, separated by commas.")
+@click.option("--retry", is_flag=True, help="Try skipped files again.")
+@click.option("--wait", type=float, help="Seconds to wait for another writer.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if any file was skipped.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@common_options
+def index(
+    folder: str | None,
+    words: tuple[str, ...],
+    forget_words: tuple[str, ...],
+    features: tuple[str, ...],
+    retry: bool,
+    strict: bool,
+    dry_run: bool,
+    as_json: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+    **flags: Any,
+) -> int:
+    """Read new and changed pictures of FOLDER and the words on them.
+
+    Words come from IPTC and XMP in the files, from .txt and .xmp files beside them, and from tables
+    named with --words. Nothing is ever written inside FOLDER.
+    """
+    from sightline.progress import ProgressBar
+
+    c = open_collection(folder or collection, store, **flags)
+    if dry_run:
+        return _preview(c, as_json)
+    from sightline.cli.log import logged
+
+    with logged(c, "index"):
+        report = c.index(
+            words=words,
+            forget_words=forget_words,
+            features=features,
+            retry=retry,
+            progress=ProgressBar(),
+        )
+    if as_json:
+        print_json(
+            {
+                "seen": report.seen, "indexed": report.indexed, "added": report.added,
+                "changed": report.changed, "moved": report.moved, "gone": report.gone,
+                "skipped": [
+                    {"path": text_of(s.path), "kind": s.kind, "reason": s.reason}
+                    for s in report.skipped
+                ],
+                "problems": list(report.problems), "version": report.version,
+                "seconds": round(report.seconds, 3),
+            }
+        )  # fmt: skip
+    else:
+        for p in report.problems[:20]:
+            click.echo(p, err=True)
+        print_skipped(report.skipped, 20)
+        click.echo(
+            f"{report.seen} seen = {report.indexed} indexed + {len(report.skipped)} skipped "
+            f"({report.added} new, {report.changed} changed, {report.moved} moved, "
+            f"{report.gone} gone) in {report.seconds:.1f} s"
+        )
+    return 1 if strict and report.skipped else 0
+
+
+def _preview(c: Any, as_json: bool) -> int:
+    plan = c.preview()
+    if as_json:
+        print_json(
+            {
+                "seen": plan.seen, "to_read": len(plan.read), "words_changed": len(plan.words),
+                "vanished": len(plan.vanished), "unchanged": plan.same,
+            }
+        )  # fmt: skip
+        return 0
+    for todo in plan.read[:20]:
+        click.echo(f"would read {shown(todo.found.path)}")
+    click.echo(
+        f"{plan.seen} seen: {len(plan.read)} to read, {len(plan.words)} with changed words, "
+        f"{len(plan.vanished)} no longer there, {plan.same} as they were"
+    )
+    return 0

@@ -1,0 +1,150 @@
+"""`sightline search`: find pictures by words."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sightline.cli.common import (
+    common_options,
+    open_collection,
+    output_options,
+    print_csv,
+    print_json,
+    seconds_of,
+    text_of,
+)
+from sightline.errors import UsageError
+from sightline.records import shown
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+    from sightline.collection.searching import Results
+
+
+@click.command()
+@click.argument("query")
+@click.option("-t", "--top", type=int, help="Hits to show.")
+@click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, as they are.")
+@click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
+@click.option("--not", "unwanted", multiple=True, help="A word pictures must not carry.")
+@click.option("--folder", help="Only pictures below this folder of the collection.")
+@click.option("--after", help="Only pictures taken on or after this date.")
+@click.option("--before", help="Only pictures taken before this date.")
+@click.option("--min-side", type=int, help="Only pictures with so many pixels on the longer side.")
+@click.option("--max-side", type=int, help="Only pictures with at most so many.")
+@click.option("--sheet", type=click.Path(), help="Also draw the hits as a contact sheet (PNG).")
+@output_options
+@common_options
+def search(
+    query: str,
+    top: int | None,
+    filepath_only: bool,
+    null: bool,
+    unwanted: tuple[str, ...],
+    folder: str | None,
+    after: str | None,
+    before: str | None,
+    min_side: int | None,
+    max_side: int | None,
+    sheet: str | None,
+    as_json: bool,
+    as_csv: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+) -> int:
+    """Find pictures that carry the words of QUERY.
+
+    \b
+    tree snow            pictures with both words first, then with one of them
+    +barn                must carry it
+    -people              must not carry it
+    2:red                counts twice as much
+    "golden gate bridge" one label of several words
+    """
+    c = open_collection(collection, store, top=top)
+    text = " ".join([query, *(_unwanted(w) for w in unwanted)])
+    results = c.search(
+        text,
+        folder=folder,
+        after=seconds_of(after, "--after"),
+        before=seconds_of(before, "--before"),
+        min_side=min_side,
+        max_side=max_side,
+    )
+    _explain(results)
+    if sheet:
+        draw_sheet(c, results, Path(sheet))
+    if as_json:
+        print_json(_as_json(query, c, results))
+    elif as_csv:
+        rows = [(h.score, text_of(_full(c, h.path)), int(h.tagged)) for h in results.hits]
+        print_csv(["score", "path", "tagged"], rows)
+    else:
+        for h in results.hits:
+            _print_hit(c, h, filepath_only, null)
+    return 0
+
+
+def _unwanted(word: str) -> str:
+    return f'-"{word}"' if " " in word else f"-{word}"
+
+
+def _full(c: Collection, path: bytes) -> bytes:
+    return os.path.join(c.root, path)
+
+
+def _print_hit(c: Collection, h: Any, filepath_only: bool, null: bool) -> None:
+    if filepath_only:
+        sys.stdout.buffer.write(_full(c, h.path) + (b"\0" if null else b"\n"))
+        return
+    click.echo(f"{h.score:.4f}\t{shown(_full(c, h.path))}")
+
+
+def _explain(results: Results) -> None:
+    for u in results.unknown:
+        near = f" Near it: {', '.join(u.near)}." if u.near else ""
+        click.echo(f"No picture carries {u.word!r}.{near}", err=True)
+    if results.missing:
+        click.echo(
+            f"{results.missing} pictures are no longer where they were. Run: sightline index",
+            err=True,
+        )
+    if not results.hits and not results.unknown:
+        click.echo("No picture fits.", err=True)
+
+
+def _as_json(query: str, c: Collection, results: Results) -> dict[str, object]:
+    return {
+        "query": query,
+        "version": results.version,
+        "hits": [
+            {
+                "picture": h.picture,
+                "path": text_of(_full(c, h.path)),
+                "score": h.score,
+                "tagged": h.tagged,
+            }
+            for h in results.hits
+        ],
+        "unknown": [{"word": u.word, "near": list(u.near)} for u in results.unknown],
+    }
+
+
+def draw_sheet(c: Collection, results: Results, target: Path) -> None:
+    """Draw hits with their scores; never inside the collection."""
+    from sightline.pictures.thumbnails import contact_sheet
+
+    if c.contains(target):
+        raise UsageError(f"{target} lies inside the collection, where nothing is ever written.")
+    if not results.hits:
+        return
+    thumbnails = c.thumbnails([h.picture for h in results.hits])
+    titles = [f"{h.score:.2f} {shown(os.path.basename(h.path))}" for h in results.hits]
+    contact_sheet(thumbnails, titles).save(target, "PNG")
+    click.echo(f"drew {target}", err=True)

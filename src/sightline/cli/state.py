@@ -1,0 +1,40 @@
+"""`sightline` alone: how the collection stands, and what to do next."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from sightline.records import shown
+
+
+def show_state(collection: str | None, store: str | None) -> None:
+    """Print the collection's state and the next useful command."""
+    from sightline.cli.common import open_collection
+    from sightline.errors import CollectionError, UsageError
+
+    try:
+        c = open_collection(collection, store)
+        s = c.state()
+    except (UsageError, CollectionError):
+        _first_steps(collection)
+        return
+    click.echo(f"{shown(c.root)}: {s.pictures} pictures, {s.with_words} of them with words")
+    click.echo(f"{s.words} different words, {s.skipped} files skipped, version {s.version}")
+    click.echo(f"kept in {c.home.folder}")
+    click.echo(f"next: {_next(s.pictures, s.with_words)}")
+
+
+def _next(pictures: int, with_words: int) -> str:
+    if not pictures:
+        return "put pictures into the folder, then: sightline index"
+    if not with_words:
+        return "give pictures words (tags, .txt files, --words TABLE), then: sightline index"
+    return 'sightline search "WORDS"'
+
+
+def _first_steps(collection: str | None) -> None:
+    folder = collection or os.environ.get("SIGHTLINE_COLLECTION") or "FOLDER"
+    click.echo("No collection here yet.")
+    click.echo(f"next: sightline index {folder}      (or, to try it out: sightline demo)")

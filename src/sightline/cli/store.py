@@ -1,0 +1,138 @@
+"""`sightline store`: check, mend, roll back, copy or purge what is stored."""
+
+from __future__ import annotations
+
+import click
+
+from sightline.cli.common import common_options, open_collection, print_json
+
+
+@click.group()
+def store() -> None:
+    """Check, mend, roll back, copy or purge what is stored."""
+
+
+@store.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common_options
+def verify(as_json: bool, collection: str | None, store: str | None, debug: bool) -> int:
+    """Check every byte that was written; exits with 1 if anything is wrong."""
+    c = open_collection(collection, store)
+    v = c.verify()
+    if as_json:
+        print_json(
+            {
+                "sound": v.sound, "sealed": v.sealed, "files": v.files, "bytes": v.n_bytes,
+                "problems": [
+                    {"file": p.file, "what": p.what, "derived": p.derived} for p in v.problems
+                ],
+                "leftovers": list(v.strays),
+            }
+        )  # fmt: skip
+        return 0 if v.sound else 1
+    for p in v.problems:
+        click.echo(f"{p.file}: {p.what}")
+    for stray in v.strays:
+        click.echo(f"{stray}: a leftover; sightline store repair removes it", err=True)
+    if not v.sealed:
+        click.echo("The last writer was killed; the databases were checked row by row.", err=True)
+    if v.sound:
+        click.echo(f"Sound: {v.files} files, {v.n_bytes / 1e6:.1f} MB checked.")
+        return 0
+    click.echo("Run: sightline store repair", err=True)
+    return 1
+
+
+@store.command()
+@click.option("--dry-run", is_flag=True, help="Say what is wrong, and do nothing.")
+@common_options
+def repair(dry_run: bool, collection: str | None, store: str | None, debug: bool) -> int:
+    """Make again from log and pictures what is damaged."""
+    from sightline.cli.log import logged
+    from sightline.progress import ProgressBar
+
+    c = open_collection(collection, store)
+    if dry_run:
+        for p in c.verify().problems:
+            click.echo(f"would mend {p.file}: {p.what}")
+        return 0
+    with logged(c, "store repair"):
+        after = c.repair(click.echo, ProgressBar())
+    for p in after.problems:
+        click.echo(f"{p.file}: {p.what}", err=True)
+    click.echo("The store is sound." if after.sound else "Some damage could not be mended.")
+    return 0 if after.sound else 1
+
+
+@store.command()
+@click.argument("version", type=int, required=False)
+@click.option("--list", "listed", is_flag=True, help="List the versions that are kept.")
+@click.option("--dry-run", is_flag=True, help="List the versions, and do nothing.")
+@common_options
+def rollback(
+    version: int | None,
+    listed: bool,
+    dry_run: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+) -> int:
+    """Publish an older version again, by default the one before this one."""
+    from sightline.store.keeping import describe_versions
+
+    c = open_collection(collection, store)
+    if listed or dry_run:
+        for number, live, finished, note in describe_versions(c.home):
+            state = "" if finished else " (unfinished)"
+            click.echo(f"{number}\t{live} pictures{state}\t{note}")
+        return 0
+    click.echo(f"Published again, as version {c.rollback(version)}.")
+    return 0
+
+
+@store.command()
+@click.argument("target", type=click.Path())
+@click.option("--dry-run", is_flag=True, help="Check the store, and copy nothing.")
+@common_options
+def backup(
+    target: str, dry_run: bool, collection: str | None, store: str | None, debug: bool
+) -> int:
+    """Copy the store to the new folder TARGET; use the copy with --store TARGET."""
+    c = open_collection(collection, store)
+    checked = c.verify() if dry_run else c.backup(target)
+    done = "would copy" if dry_run else "copied and checked"
+    click.echo(f"{done} {checked.files} files, {checked.n_bytes / 1e6:.1f} MB")
+    return 0 if checked.sound else 1
+
+
+@store.command()
+@click.argument("pictures", nargs=-1)
+@click.option("--session", "sessions", multiple=True, help="Remove what a session said.")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and do nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@common_options
+def purge(
+    pictures: tuple[str, ...],
+    sessions: tuple[str, ...],
+    dry_run: bool,
+    yes: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+) -> int:
+    """Remove all that is known of PICTURES (paths), for good; older versions go as well."""
+    from sightline.errors import UsageError
+
+    if not pictures and not sessions:
+        raise UsageError("Name a picture or a session to purge.")
+    c = open_collection(collection, store)
+    what = f"{len(pictures)} pictures and {len(sessions)} sessions"
+    if dry_run:
+        c.resolve(pictures)
+        click.echo(f"would purge {what}")
+        return 0
+    if not yes:
+        click.confirm(f"Remove all that is known of {what}, for good?", abort=True, err=True)
+    click.echo(f"Removed {c.purge(pictures, sessions)} facts about {what}.")
+    click.echo("Files still in the folder will be added again by the next index.", err=True)
+    return 0

@@ -1,0 +1,358 @@
+"""A collection: a folder of pictures and the store that knows about it.
+
+>>> import pathlib, tempfile
+>>> from PIL import Image
+>>> box = tempfile.TemporaryDirectory()
+>>> photos = pathlib.Path(box.name, "photos"); photos.mkdir()
+>>> Image.new("RGB", (40, 30), "green").save(photos / "a.jpg")
+>>> _ = (photos / "a.txt").write_text("tree, snow")
+>>> c = Collection.open(photos, store=pathlib.Path(box.name, "store"), workers=1)
+>>> c.index().indexed
+1
+>>> [hit.path for hit in c.search("tree").hits]
+[b'a.jpg']
+>>> box.cleanup()
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sightline import settings as settings_of
+from sightline.errors import CollectionError, UsageError
+from sightline.progress import NoProgress
+from sightline.records import shown
+from sightline.settings import Origin, Settings
+
+if TYPE_CHECKING:
+    from sightline.collection.indexing import IndexOptions, IndexReport
+    from sightline.collection.planning import Plan
+    from sightline.collection.searching import Results
+    from sightline.contracts import Compute, Progress
+    from sightline.records import Skipped, Tags
+    from sightline.store.home import Home, Reader
+    from sightline.store.verifying import Verified
+    from sightline.store.writer import Writer
+
+Paths = Sequence[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How a collection stands."""
+
+    pictures: int
+    with_words: int
+    skipped: int
+    version: int
+    words: int
+
+
+class Collection:
+    """A folder of pictures with its store; every verb of the command line is a method here."""
+
+    def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
+        from sightline.store.home import Home
+
+        self.root = root
+        self.home: Home = Home(store)
+        self.settings = settings
+        self.origins = origins
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | bytes | os.PathLike[str],
+        store: str | os.PathLike[str] | None = None,
+        **flags: settings_of.Value | None,
+    ) -> Collection:
+        """Open the collection in a folder; nothing is written until it is indexed.
+
+        Parameters
+        ----------
+        folder
+            Where the pictures lie. Nothing is ever written there.
+        store
+            Where to keep what is learnt; by default a folder of its own in the user's data folder.
+        **flags
+            Any setting of `sightline.settings.Settings`.
+        """
+        root = os.path.realpath(os.fsencode(folder))
+        place = Path(store).expanduser().absolute() if store else settings_of.default_store(root)
+        if _inside(place, root):
+            raise UsageError(
+                f"The store {place} would lie inside the collection {shown(root)}, where nothing "
+                "is ever written. Name another place with --store."
+            )
+        found, origins = settings_of.load(flags, place)
+        return cls(root, place, found, origins)
+
+    # -- index -------------------------------------------------------------------------------
+
+    def index(
+        self,
+        *,
+        words: Paths = (),
+        forget_words: Paths = (),
+        features: Sequence[str] = (),
+        retry: bool = False,
+        progress: Progress | None = None,
+        compute: Compute | None = None,
+    ) -> IndexReport:
+        """Bring the store up to date with the folder; only new and changed files are read.
+
+        Parameters
+        ----------
+        words
+            Tables of words (CSV, TSV, COCO captions JSON, JSON lines) to read from now on.
+        forget_words
+            Tables no longer to be read.
+        features
+            Names of features to compute for every picture.
+        retry
+            Try again the files that were skipped before.
+        """
+        from sightline.collection.indexing import IndexRun
+        from sightline.compute.local import LocalCompute
+        from sightline.store.writer import Writer
+
+        if not os.path.isdir(self.root):
+            raise CollectionError(f"{shown(self.root)} is no folder. Name the folder of pictures.")
+        s = self.settings
+        own = compute or LocalCompute(s.workers, seconds=s.seconds)
+        try:
+            with Writer(self.home, "index", s.wait) as writer:
+                self._remember(writer, words, forget_words)
+                options = self._options(features, retry)
+                return IndexRun(self.root, writer, own, options, progress or NoProgress()).run()
+        finally:
+            if compute is None:
+                own.close()
+
+    def preview(self) -> Plan:
+        """Return what an index would do now, without doing it."""
+        from sightline.collection.planning import make_plan
+        from sightline.pictures.folder import walk
+
+        o = self._options((), False)
+        walked = walk(self.root, follow=o.limits.follow, hidden=o.hidden, exclude=o.exclude)
+        if not self.home.exists():
+            return make_plan(walked, [], [], set(), self.root)
+        with self.home.reader() as reader:
+            live = set(reader.snapshot.ids().tolist())
+            known, skipped = reader.catalogue.known(), reader.catalogue.skipped()
+            return make_plan(walked, known, skipped, live, self.root)
+
+    def _options(self, features: Sequence[str], retry: bool) -> IndexOptions:
+        from sightline import plugins
+        from sightline.collection.indexing import IndexOptions
+        from sightline.compute.describing import fingerprint, load_feature
+        from sightline.pictures.reading import ReadLimits
+
+        s = self.settings
+        places = [plugins.place("features", name) for name in features]
+        return IndexOptions(
+            limits=ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow),
+            hidden=s.hidden,
+            exclude=tuple(os.fsencode(e.strip()) for e in s.exclude.split(",") if e.strip()),
+            folder_words=s.folder_words,
+            retry=retry,
+            features=tuple((fingerprint(load_feature(p), s.working_size), p) for p in places),
+        )
+
+    def _remember(self, writer: Writer, words: Paths, forget_words: Paths) -> None:
+        from sightline.store.events import NewEvent
+        from sightline.store.writer import Change
+
+        known = writer.catalogue.words_files()
+        events = []
+        for given, present in ((words, True), (forget_words, False)):
+            for path in given:
+                text = os.path.realpath(os.fspath(path))
+                if present and not os.path.isfile(text):
+                    raise UsageError(f"There is no file {text}. Name a table of words.")
+                if present != (text in known):
+                    events.append(NewEvent("words-file", body={"path": text, "present": present}))
+        change = Change(events=writer.append(events), meta=[("root", os.fsdecode(self.root))])
+        writer.note(change)
+
+    # -- search ------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        k: int | None = None,
+        *,
+        folder: str | bytes | None = None,
+        after: int | None = None,
+        before: int | None = None,
+        min_side: int | None = None,
+        max_side: int | None = None,
+    ) -> Results:
+        """Find pictures by the words they carry.
+
+        Parameters
+        ----------
+        query
+            `tree snow -people 2:red +barn "golden gate bridge"`
+        k
+            Hits to return.
+        folder
+            Only pictures below this folder of the collection.
+        after, before
+            Only pictures taken (or, where that is not known, changed) in this time, in seconds
+            since 1970.
+        min_side, max_side
+            Only pictures whose longer side has so many pixels.
+        """
+        from sightline.collection.searching import search
+        from sightline.store.catalogue import Where
+
+        below = None if folder is None else os.fsencode(folder).strip(b"/")
+        where = Where(below or None, after, before, min_side, max_side)
+        with self.home.reader() as reader:
+            return search(reader, self.root, query, k or self.settings.top, where)
+
+    def words(self, picture: int) -> list[Tags]:
+        """Return the words of a picture, by source."""
+        with self.home.reader() as reader:
+            return reader.catalogue.words(picture)
+
+    def thumbnails(self, pictures: Sequence[int]) -> list[bytes]:
+        """Return small JPEG pictures, without any metadata."""
+        with self.home.reader() as reader:
+            return [reader.snapshot.thumbnail(p) for p in pictures]
+
+    # -- state -------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        """Return how many pictures, words and skipped files there are."""
+        with self.home.reader() as reader:
+            _, with_words, skipped = reader.catalogue.counts()
+            terms, _ = reader.snapshot.vocabulary()
+            pictures = len(reader.snapshot.ids())
+            return State(pictures, with_words, skipped, reader.snapshot.version, len(terms))
+
+    def skipped(self) -> list[Skipped]:
+        """Return the files the last index skipped, with reasons."""
+        with self.home.reader() as reader:
+            return [s for s, _, _ in reader.catalogue.skipped()]
+
+    # -- looking after the store ---------------------------------------------------------------
+
+    def verify(self) -> Verified:
+        """Check every byte of the store."""
+        from sightline.store.locks import Lock
+        from sightline.store.verifying import verify
+
+        if os.access(self.home.folder, os.W_OK):
+            with Lock(self.home.folder, "store verify", self.settings.wait):
+                return verify(self.home)
+        return verify(self.home)
+
+    def repair(self, say: Callable[[str], None], progress: Progress | None = None) -> Verified:
+        """Mend the store, then read again the pictures that lost their place in it."""
+        from sightline.store.repairing import repair
+
+        mended = repair(self.home, say, self.settings.wait)
+        if os.path.isdir(self.root):
+            self.index(progress=progress)
+            return self.verify()
+        return mended
+
+    def rollback(self, number: int | None = None) -> int:
+        """Publish an older version again, by default the one before; return the new number."""
+        from sightline.store.writer import Writer
+
+        with Writer(self.home, "store rollback", self.settings.wait) as writer:
+            current = writer.version.number
+            finished = [
+                n
+                for n in self.home.versions.numbers()
+                if n < current and self.home.versions.read(n).finished
+            ]
+            if not finished or (number is not None and number not in finished):
+                listed = ", ".join(map(str, finished)) or "none"
+                raise UsageError(
+                    f"There is no version {number if number is not None else 'before this one'} "
+                    f"to go back to. Kept: {listed}."
+                )
+            return writer.rollback(number or finished[-1]).number
+
+    def backup(self, target: str | os.PathLike[str]) -> Verified:
+        """Copy the store to a new folder and check the copy."""
+        from sightline.store.keeping import backup
+
+        place = Path(target).expanduser().absolute()
+        if _inside(place, self.root):
+            raise UsageError(f"{place} lies inside the collection, where nothing is ever written.")
+        return backup(self.home, place, self.settings.wait)
+
+    def purge(
+        self, pictures: Sequence[str | bytes | int] = (), sessions: Sequence[str] = ()
+    ) -> int:
+        """Remove all that is known of some pictures or sessions, for good."""
+        from sightline.store.keeping import purge
+
+        return purge(self.home, self.resolve(pictures), sessions, self.settings.wait)
+
+    def resolve(self, pictures: Sequence[str | bytes | int]) -> list[int]:
+        """Return the ids of pictures given by path (relative to the collection) or id."""
+        with self.home.reader() as reader:
+            return [self._id_of(reader, p) for p in pictures]
+
+    def contains(self, path: str | os.PathLike[str]) -> bool:
+        """Say whether a path lies inside the collection, where nothing may be written."""
+        return _inside(Path(path).expanduser().absolute(), self.root)
+
+    def _id_of(self, reader: Reader, picture: str | bytes | int) -> int:
+        if isinstance(picture, int):
+            return picture
+        path = os.fsencode(picture)
+        if os.path.isabs(path):
+            path = os.path.relpath(os.path.realpath(path), self.root)
+        found = reader.catalogue.find(os.path.normpath(path))
+        if found is None:
+            raise CollectionError(f"{shown(path)} is not in the collection {shown(self.root)}.")
+        return found
+
+    def with_settings(self, **changes: settings_of.Value) -> Collection:
+        """Return the same collection with other settings."""
+        changed = replace(self.settings, **changes)  # type: ignore[arg-type]
+        return Collection(self.root, self.home.folder, changed, self.origins)
+
+
+def _inside(place: Path, root: bytes) -> bool:
+    real = os.path.realpath(os.fsencode(place))
+    return real == root or real.startswith(root.rstrip(b"/") + b"/")
+
+
+def known_collections() -> list[tuple[bytes, Path]]:
+    """Return every collection that has a store in the user's data folder: its folder, its store."""
+    from sightline.store.catalogue import Catalogue
+
+    out = []
+    base = settings_of.data_folder()
+    for path in sorted(base.glob("*/catalogue.sqlite3")) if base.is_dir() else []:
+        catalogue = Catalogue(path, write=False)
+        try:
+            root = catalogue.meta("root")
+        finally:
+            catalogue.close()
+        if root:
+            out.append((os.fsencode(root), path.parent))
+    return out
+
+
+def find_collection(start: bytes) -> tuple[bytes, Path] | None:
+    """Return the collection a folder lies in, or the only one there is."""
+    known = known_collections()
+    here = os.path.realpath(start)
+    for root, store in known:
+        if here == root or here.startswith(root.rstrip(b"/") + b"/"):
+            return root, store
+    return known[0] if len(known) == 1 else None

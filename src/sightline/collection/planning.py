@@ -1,0 +1,168 @@
+"""What an index run has to do: which files are new, changed, moved, gone, or as they were.
+
+A picture keeps its id through moves, renames and edits. Content decides first: a file whose content
+belonged to a picture that is no longer where it was *is* that picture, even if another picture
+lay at its path before (so renumbering a whole folder mixes nothing up). Otherwise the path decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sightline.pictures.folder import Found, Unreadable
+from sightline.records import Skipped
+from sightline.store.catalogue import Known
+
+# Reasons that may have gone by themselves; files skipped for others are tried again when changed.
+_PASSING = frozenset(["unreadable", "special"])
+
+
+@dataclass(frozen=True, slots=True)
+class ToRead:
+    """A file to read; `picture` is its id where that is already settled."""
+
+    found: Found
+    picture: int | None = None
+    moved: bool = False
+
+
+@dataclass(slots=True)
+class Plan:
+    """The work of one run."""
+
+    read: list[ToRead] = field(default_factory=list)
+    words: list[tuple[Found, Known]] = field(default_factory=list)
+    touched: list[tuple[Found, Known]] = field(default_factory=list)
+    vanished: list[Known] = field(default_factory=list)
+    still_skipped: list[Skipped] = field(default_factory=list)
+    skipped_now: list[Skipped] = field(default_factory=list)
+    no_longer_skipped: list[bytes] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+    seen: int = 0
+    same: int = 0
+    free: dict[str, list[int]] = field(default_factory=dict)
+
+    def claim(self, sha: str) -> int | None:
+        """Return the id of a picture with this content that lost its place, if there is one."""
+        ids = self.free.get(sha)
+        return ids.pop(0) if ids else None
+
+
+def stamps_of(found: Found) -> str:
+    """Return size and time of the word files beside a picture, as one comparable text."""
+    return json.dumps(
+        [[s.path.decode("utf-8", "surrogateescape"), s.size, s.mtime] for s in found.sidecars]
+    )
+
+
+def make_plan(
+    walked: Iterable[Found | Skipped | Unreadable],
+    known: Iterable[Known],
+    skipped: Iterable[tuple[Skipped, int, int]],
+    live: set[int],
+    root: bytes,
+    *,
+    retry: bool = False,
+) -> Plan:
+    """Compare what is there with what is known; `live` are the ids with complete rows."""
+    plan = Plan()
+    by_path = {k.path: k for k in known}
+    bad = {s.path: (s, size, mtime) for s, size, mtime in skipped}
+    changed: list[tuple[Found, Known]] = []
+    for item in walked:
+        if isinstance(item, Unreadable):
+            plan.unreadable.append(item)
+            continue
+        plan.seen += 1
+        before = bad.pop(item.path, None)
+        if isinstance(item, Skipped):
+            plan.skipped_now.append(item)
+        elif before and not retry and _still_bad(item, before):
+            plan.still_skipped.append(before[0])
+            by_path.pop(item.path, None)
+        elif (k := by_path.pop(item.path, None)) is None:
+            plan.read.append(ToRead(item))
+        else:
+            _compare(plan, item, k, live, changed)
+    plan.no_longer_skipped = list(bad)
+    plan.vanished = [k for k in by_path.values() if not _below(k.path, plan.unreadable)]
+    _identify(plan, changed, root, live)
+    return plan
+
+
+def _still_bad(found: Found, before: tuple[Skipped, int, int]) -> bool:
+    skipped, size, mtime = before
+    return (found.size, found.mtime) == (size, mtime) and skipped.kind not in _PASSING
+
+
+def _compare(
+    plan: Plan, found: Found, k: Known, live: set[int], changed: list[tuple[Found, Known]]
+) -> None:
+    if (found.size, found.mtime) != (k.size, k.mtime):
+        changed.append((found, k))
+    elif k.picture not in live:
+        plan.read.append(ToRead(found, k.picture))
+    elif stamps_of(found) != k.stamps:
+        plan.words.append((found, k))
+    else:
+        plan.same += 1
+
+
+def _below(path: bytes, folders: list[Unreadable]) -> bool:
+    return any(f.path == b"" or path.startswith(f.path + b"/") for f in folders)
+
+
+def _identify(plan: Plan, changed: list[tuple[Found, Known]], root: bytes, live: set[int]) -> None:
+    """Settle who is who among files that changed in place, and note whose content is homeless."""
+    homeless = list(plan.vanished)
+    edited: list[tuple[Found, Known, str]] = []
+    for found, k in changed:
+        sha = _sha(os.path.join(root, found.path))
+        if sha != k.sha:
+            homeless.append(k)
+            edited.append((found, k, sha))
+        elif k.picture in live:
+            plan.touched.append((found, k))
+        else:
+            plan.read.append(ToRead(found, k.picture))
+    free: dict[str, list[int]] = defaultdict(list)
+    for k in sorted(homeless, key=lambda k: k.picture):
+        free[k.sha].append(k.picture)
+    plan.free = free
+    if edited:
+        _settle(plan, edited, root)
+
+
+def _settle(plan: Plan, edited: list[tuple[Found, Known, str]], root: bytes) -> None:
+    """Let content find its picture first; what is left keeps the id of its path."""
+    waiting = []
+    for t in plan.read:
+        if t.picture is None:
+            claimed = plan.claim(_sha(os.path.join(root, t.found.path)))
+            t = ToRead(t.found, claimed, moved=claimed is not None)
+        waiting.append(t)
+    moved = [(found, k, plan.claim(sha)) for found, k, sha in edited]
+    for found, k, claimed in moved:
+        if claimed is None and k.picture in plan.free.get(k.sha, []):
+            plan.free[k.sha].remove(k.picture)
+            waiting.append(ToRead(found, k.picture))
+        else:
+            waiting.append(ToRead(found, claimed, moved=claimed is not None))
+    plan.read = sorted(waiting, key=lambda t: t.found.path)
+    kept = {t.picture for t in plan.read}
+    gone = {k.picture: k for k in plan.vanished}
+    gone.update((k.picture, k) for _, k, _ in edited)
+    plan.vanished = [k for p, k in gone.items() if p not in kept]
+
+
+def _sha(path: bytes) -> str:
+    try:
+        with open(path, "rb") as f:
+            return hashlib.file_digest(f, "sha256").hexdigest()
+    except OSError:
+        return ""  # The worker that reads it will say why.

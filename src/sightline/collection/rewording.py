@@ -1,0 +1,66 @@
+"""Pictures whose words changed while they themselves did not: their rows get new words only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from sightline.collection import words
+from sightline.records import Batch, FeatureRows, Tags
+from sightline.store.snapshot import Snapshot
+from sightline.store.writer import Change, Stamp, Writer
+
+Words = dict[str, Tags]
+
+
+def with_new_sidecars(old: Iterable[Tags], fresh: Words) -> Words:
+    """Return a picture's words with those beside it replaced."""
+    own = {t.source: t for t in old}
+    return {
+        **{s: t for s, t in own.items() if s not in words.BESIDE},
+        **words.beside(fresh.values()),
+    }
+
+
+def from_files(
+    writer: Writer, files: words.WordFiles, now: dict[int, Words], folders: bool
+) -> None:
+    """Add to `now` every picture for which the word files say something else than before."""
+    for k in writer.catalogue.known():
+        old = {t.source: t for t in writer.catalogue.words(k.picture)}
+        base = now.get(k.picture, old)
+        own = {s: t for s, t in base.items() if not s.startswith("file:") and s != "folder"}
+        new = {**own, **words.clean(extra_words(files, k.path, folders))}
+        if new != old:
+            now[k.picture] = new
+
+
+def extra_words(files: words.WordFiles, path: bytes, folders: bool) -> list[Tags]:
+    """Return what word files and (if wanted) folder names say about a picture."""
+    found = files.of(path)
+    return [*found, words.folder_words(path)] if folders else found
+
+
+def publish_words(writer: Writer, now: dict[int, Words], stamps: list[Stamp]) -> int:
+    """Give pictures new words, copying the rest of their rows; return how many changed."""
+    catalogue = writer.catalogue
+    new = [e for p, w in now.items() for e in words.changes(p, catalogue.words(p), w)]
+    events = writer.append(new)
+    snapshot = Snapshot(writer.home.shards, writer.version)
+    ids = sorted(now)
+    terms = [words.terms_of(now[p].values()) for p in ids]
+    batch = Batch(
+        ids=np.array(ids, np.int64),
+        terms=tuple(t.ids for t in terms),
+        thumbnails=tuple(snapshot.thumbnail(p) for p in ids),
+        features=tuple(
+            FeatureRows(fp, np.stack([snapshot.vector(p, fp) for p in ids]))
+            for fp in snapshot.features()
+            if ids
+        ),
+    )
+    spelled = [s for t in terms for s in t.spelled]
+    change = Change(events=events, batch=batch, stamps=stamps, terms=spelled)
+    writer.publish(change, finished=False)
+    return len({e.picture for e in events})

@@ -1,0 +1,159 @@
+"""Searching by the words pictures carry.
+
+Pictures that carry every word asked for come first and are marked so; those that carry some follow.
+Within each group the order is the cosine between the query and the picture's words, weighted by
+how rare each word is in this collection.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import QueryError
+from sightline.records import Hit, SparseQuery, Top
+from sightline.store.catalogue import Facts, Where
+from sightline.store.home import Reader
+from sightline.words.grammar import Query, parse
+from sightline.words.term_ids import term_id
+from sightline.words.tfidf import query_vector
+from sightline.words.vocabulary import near
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownWord:
+    """A word no picture carries, and words near it that some do."""
+
+    word: str
+    near: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The answer to a search: hits, best first, and what there is to say about them."""
+
+    hits: tuple[Hit, ...]
+    unknown: tuple[UnknownWord, ...]
+    version: int
+    missing: int = 0
+
+    def __iter__(self) -> object:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+
+def search(reader: Reader, root: bytes, text: str, k: int, where: Where) -> Results:
+    """Answer a query in the search-box grammar."""
+    query = parse(text)
+    if query.pictures:
+        raise QueryError(
+            f"{query.pictures[0]} is a picture; this collection has no picture features to compare "
+            "it by. Search by words."
+        )
+    if not query.wanted:
+        raise QueryError(f"The query {text!r} names no word to look for. Add one, such as: tree")
+    return _Search(reader, root, query, k, where).results()
+
+
+class _Search:
+    def __init__(self, reader: Reader, root: bytes, query: Query, k: int, where: Where) -> None:
+        self.reader, self.root, self.query, self.k, self.where = reader, root, query, k, where
+        self.snapshot = reader.snapshot
+        terms = np.array([term_id(t.text) for t in query.wanted], np.int64)
+        known = self.snapshot.carried(terms)
+        self.terms = terms[known]
+        self.weights = [t.weight for t, k in zip(query.wanted, known, strict=True) if k]
+        self.unknown = [t.text for t, k in zip(query.wanted, known, strict=True) if not k]
+        required = [(t, term_id(t.text)) for t in query.wanted if t.required]
+        self.required = [i for _, i in required]
+
+    def results(self) -> Results:
+        said = tuple(UnknownWord(w, near(w, self._spellings())) for w in self.unknown)
+        allowed = self._allowed()
+        hits: list[Hit] = []
+        missing: set[int] = set()
+        while len(self.terms):
+            hits, lost = self._hits(_without(allowed, missing, self.snapshot.ids))
+            missing |= lost
+            if not lost:
+                break
+        return Results(tuple(hits), said, self.snapshot.version, len(missing))
+
+    def _allowed(self) -> Int | None:
+        """Return the ids filters, required and unwanted words leave; None when there are none."""
+        parts: list[Int] = []
+        if self.where:
+            parts.append(np.array(self.reader.catalogue.where(self.where), np.int64))
+        if self.required:
+            parts.append(self.snapshot.carrying(self.required, every=True))
+        if self.query.unwanted:
+            unwanted = [term_id(t) for t in self.query.unwanted]
+            bad = self.snapshot.carrying(unwanted, every=False)
+            parts.append(np.setdiff1d(self.snapshot.ids(), bad))
+        if not parts:
+            return None
+        out = parts[0]
+        for p in parts[1:]:
+            out = np.intersect1d(out, p)
+        return out
+
+    def _hits(self, allowed: Int | None) -> tuple[list[Hit], set[int]]:
+        full = self._carrying_all(allowed)
+        first = self._top(self.k, full) if len(full) else _NOTHING
+        left = self.k - len(first.ids)
+        rest = _NOTHING
+        if left:
+            others = np.setdiff1d(self.snapshot.ids() if allowed is None else allowed, full)
+            rest = self._top(left, others if len(full) or allowed is not None else None)
+        return self._looked_up([(first, True), (rest, False)])
+
+    def _carrying_all(self, allowed: Int | None) -> Int:
+        if self.unknown:
+            return np.zeros(0, np.int64)
+        full = self.snapshot.carrying(self.terms.tolist(), every=True)
+        return full if allowed is None else np.intersect1d(full, allowed)
+
+    def _top(self, k: int, where: Int | None) -> Top:
+        if where is not None and not len(where):
+            return _NOTHING
+        idf = self.snapshot.idf(self.terms)
+        at, values = query_vector(range(len(self.terms)), idf, self.weights)
+        query = SparseQuery(self.terms[at], values)
+        return self.snapshot.top(query, k, where)
+
+    def _looked_up(self, tops: list[tuple[Top, bool]]) -> tuple[list[Hit], set[int]]:
+        """Turn ids into paths; a picture whose file is gone is left out and counted."""
+        facts = self.reader.catalogue.facts(i for top, _ in tops for i in top.ids.tolist())
+        hits, lost = [], set()
+        for top, tagged in tops:
+            for picture, score in zip(top.ids.tolist(), top.scores.tolist(), strict=True):
+                f = facts.get(picture)
+                if f is None or not self._is_there(f):
+                    lost.add(picture)
+                    continue
+                hits.append(Hit(picture, f.path, round(score, 6), tagged))
+        return hits, lost
+
+    def _is_there(self, f: Facts) -> bool:
+        return os.path.lexists(os.path.join(self.root, f.path))
+
+    def _spellings(self) -> list[str]:
+        carried = set(self.snapshot.vocabulary()[0].tolist())
+        return [term for i, term in self.reader.catalogue.terms() if i in carried]
+
+
+_NOTHING = Top(np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+
+def _without(allowed: Int | None, missing: set[int], everything: object) -> Int | None:
+    if not missing:
+        return allowed
+    base = everything() if allowed is None else allowed  # type: ignore[operator]
+    return np.setdiff1d(base, np.array(sorted(missing), np.int64))

@@ -1,0 +1,21 @@
+"""Work in this process, without limits: what isolation is measured against, and for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sightline.compute.tasks import attempt, find_task
+from sightline.contracts import Done, Failed, Job, WorkerKind
+
+
+class InlineCompute:
+    """Runs each job where it is; a crash of a decoder is a crash of the program."""
+
+    def run(self, task: str, jobs: Iterable[Job], kind: WorkerKind) -> Iterator[Done | Failed]:
+        """Yield the answers in order."""
+        function = find_task(task)
+        for job in jobs:
+            yield attempt(function, job, alone=True)
+
+    def close(self) -> None:
+        """Nothing to end."""

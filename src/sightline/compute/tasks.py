@@ -1,0 +1,43 @@
+"""Finding a task by name and running it so that whatever it raises becomes an answer."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import cache
+
+from sightline.contracts import Done, Failed, Job, Json, RunAlone
+from sightline.errors import ParameterError
+
+TaskFunction = Callable[[dict[str, Json], memoryview, bool], Done]
+
+
+@cache
+def find_task(name: str) -> TaskFunction:
+    """Return the function a task's name stands for.
+
+    >>> find_task("sightline.pictures.reading:read_words").__name__
+    'read_words'
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        found = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as e:
+        raise ParameterError.of("task", "run", "named package.module:function", name) from e
+    return found  # type: ignore[return-value]
+
+
+def attempt(task: TaskFunction, job: Job, alone: bool) -> Done | Failed:
+    """Run a job; only `RunAlone` and what stops the process get out."""
+    try:
+        return task(job.args, memoryview(job.blob), alone)
+    except RunAlone:
+        raise
+    except MemoryError:
+        return Failed("memory", "it needs more memory than a worker may take")
+    except Exception as e:
+        # A task meets files made to break decoders, so every kind of exception is an answer.
+        text = " ".join(str(e).split())[:300] or type(e).__name__
+        return Failed(str(getattr(e, "kind", "broken")), text)

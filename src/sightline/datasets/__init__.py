@@ -1,0 +1,1 @@
+"""Collections for trying things out and for measuring."""

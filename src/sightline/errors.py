@@ -1,0 +1,107 @@
+"""Everything Sightline raises on purpose.
+
+SightlineError                exit 1
+├── UsageError                exit 2   the call itself is wrong: an unknown flag, a bad query
+│   └── QueryError                     a query that cannot be read
+├── ParameterError            exit 2   a parameter out of its range; also a ValueError
+├── CollectionError           exit 1   no such folder, nothing indexed yet
+├── DataError                 exit 1   a file handed to us cannot be understood; also a ValueError
+├── MissingExtra              exit 1   an optional dependency is not installed; also an ImportError
+├── ComputeError              exit 1   workers cannot be started or kept alive
+├── StoreError                exit 1
+│   ├── StoreDamaged          exit 1   a checksum or a file is wrong; names file and remedy
+│   ├── StoreTooNew           exit 1   written by a newer Sightline
+│   ├── StoreReadOnly         exit 1   the store cannot be written
+│   ├── StoreBusy             exit 75  another process holds the lock; names it
+│   └── StoreIOError          exit 74  the disk said no: full, broken or vanished
+└── Interrupted               exit 130 Ctrl-C; what was acknowledged stays
+
+Every message says what is wrong, the value got, and what to do.
+"""
+
+from __future__ import annotations
+
+
+class SightlineError(Exception):
+    """Base of all errors a user can meet."""
+
+    exit_code = 1
+
+
+class UsageError(SightlineError):
+    """The call is wrong; nothing was tried."""
+
+    exit_code = 2
+
+
+class QueryError(UsageError):
+    """A query that cannot be read."""
+
+
+class ParameterError(SightlineError, ValueError):
+    """A parameter out of its range.
+
+    >>> raise ParameterError.of("C", "PAMIR", "greater than 0", -1)
+    Traceback (most recent call last):
+    sightline.errors.ParameterError: The 'C' parameter of PAMIR must be greater than 0. Got -1.
+    """
+
+    exit_code = 2
+
+    @classmethod
+    def of(cls, name: str, owner: str, must_be: str, got: object) -> ParameterError:
+        return cls(f"The {name!r} parameter of {owner} must be {must_be}. Got {got!r}.")
+
+
+class CollectionError(SightlineError):
+    """The collection is not there or not ready."""
+
+
+class DataError(SightlineError, ValueError):
+    """Data from outside that cannot be understood."""
+
+
+class MissingExtra(SightlineError, ImportError):
+    """An optional dependency is missing; the message names the install command."""
+
+    @classmethod
+    def of(cls, what: str, extra: str) -> MissingExtra:
+        return cls(f"{what} needs an optional package. Run: pip install 'sightline[{extra}]'")
+
+
+class ComputeError(SightlineError):
+    """Workers cannot be started or kept alive."""
+
+
+class StoreError(SightlineError):
+    """The store cannot do what was asked."""
+
+
+class StoreDamaged(StoreError):
+    """A file of the store is missing or its checksum is wrong."""
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a newer Sightline."""
+
+
+class StoreReadOnly(StoreError):
+    """The store lies on a read-only place."""
+
+
+class StoreBusy(StoreError):
+    """Another process holds the lock."""
+
+    exit_code = 75
+
+
+class StoreIOError(StoreError):
+    """The disk is full, broken or gone."""
+
+    exit_code = 74
+
+
+class Interrupted(SightlineError):
+    """Stopped by the user; everything acknowledged before stays."""
+
+    exit_code = 130

@@ -1,0 +1,84 @@
+"""Precision-recall curves, for plots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sightline.errors import ParameterError
+from sightline.measures.ranked import Ranking, rank
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrecisionRecall:
+    """Points of a curve, recall rising."""
+
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+
+    def area(self) -> float:
+        """Return the area under the steps; of a non-interpolated curve it is AvgP.
+
+        >>> round(precision_recall_curve([1, 0, 1, 0]).area(), 4)
+        0.8333
+        """
+        return float(np.sum(np.diff(self.recall, prepend=0.0) * self.precision))
+
+
+def precision_recall_curve(
+    scores: ArrayLike | Ranking,
+    relevance: ArrayLike | None = None,
+    *,
+    ids: ArrayLike | None = None,
+) -> PrecisionRecall:
+    """Return the non-interpolated curve: one point at each relevant picture of the list.
+
+    Without a relevant picture the curve has no points. Ties follow the id rule, because a curve
+    of expected values is no ranking's curve.
+
+    Parameters
+    ----------
+    scores, relevance, ids : as for `rank`.
+
+    Examples
+    --------
+    >>> curve = precision_recall_curve([1, 0, 1, 0])
+    >>> curve.recall, curve.precision.round(4)
+    (array([0.5, 1. ]), array([1.    , 0.6667]))
+    """
+    ranking = rank(scores, relevance, ids=ids)
+    if ranking.ties != "id":
+        raise ParameterError.of("ties", "precision_recall_curve", "'id'", ranking.ties)
+    places = np.flatnonzero(ranking.relevant)
+    found = np.arange(1, len(places) + 1)
+    return PrecisionRecall(found / max(ranking.n_relevant, 1), found / (places + 1))
+
+
+def eleven_points(
+    scores: ArrayLike | Ranking,
+    relevance: ArrayLike | None = None,
+    *,
+    ids: ArrayLike | None = None,
+) -> PrecisionRecall:
+    """Return precision at recall 0, 0.1, ..., 1, interpolated.
+
+    The interpolated precision at a recall is the best precision at that recall or beyond, and 0
+    where the list never gets there. Without a relevant picture every precision is NaN.
+
+    >>> eleven_points([1, 0, 1, 0]).precision.round(2)
+    array([1.  , 1.  , 1.  , 1.  , 1.  , 1.  , 0.67, 0.67, 0.67, 0.67, 0.67])
+    """
+    ranking = rank(scores, relevance, ids=ids)
+    curve = precision_recall_curve(ranking)
+    levels = np.arange(11) / 10
+    if not ranking.n_relevant:
+        return PrecisionRecall(levels, np.full(11, np.nan))
+    best = np.maximum.accumulate(curve.precision[::-1])[::-1]
+    # Recalls and levels are both correctly rounded quotients, so equal fractions compare equal.
+    first = np.searchsorted(curve.recall, levels, side="left")
+    return PrecisionRecall(levels, np.append(best, 0.0)[first])

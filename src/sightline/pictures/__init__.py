@@ -1,0 +1,1 @@
+"""Pictures in folders: walking, decoding, their words, their thumbnails."""

@@ -1,0 +1,65 @@
+"""Thumbnails: small JPEG pictures made anew from pixels, so that no metadata can come along."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from sightline.pictures.decode import shrink
+
+SIDE = 256
+QUALITY = 80
+
+
+def thumbnail(rgb: NDArray[np.uint8], side: int = SIDE) -> bytes:
+    """Return a picture as a JPEG whose longer side is at most `side`.
+
+    >>> import numpy as np
+    >>> thumbnail(np.zeros((300, 600, 3), np.uint8))[:2]
+    b'\\xff\\xd8'
+    """
+    import simplejpeg
+
+    small = np.ascontiguousarray(shrink(rgb, side))
+    out: bytes = simplejpeg.encode_jpeg(small, QUALITY, "RGB", "420")
+    return out
+
+
+def contact_sheet(
+    thumbnails: Sequence[bytes], titles: Sequence[str], *, columns: int = 5, cell: int = 160
+) -> Image.Image:
+    """Lay thumbnails out in a grid, each with a line of text below.
+
+    >>> red = thumbnail(np.full((90, 90, 3), (200, 0, 0), np.uint8))
+    >>> contact_sheet([red, red], ["one", "two"], columns=2).size
+    (336, 196)
+    """
+    gap, line = 4, 24
+    columns = max(1, min(columns, len(thumbnails)))
+    rows = -(-len(thumbnails) // columns)
+    sheet = Image.new("RGB", (columns * (cell + 2 * gap), rows * (cell + 2 * gap + line)), "white")
+    draw = ImageDraw.Draw(sheet)
+    font = ImageFont.load_default(12)
+    for i, (data, title) in enumerate(zip(thumbnails, titles, strict=True)):
+        x = (i % columns) * (cell + 2 * gap) + gap
+        y = (i // columns) * (cell + 2 * gap + line) + gap
+        picture = Image.open(io.BytesIO(data), formats=("JPEG",))
+        picture.thumbnail((cell, cell))
+        at = (x + (cell - picture.width) // 2, y + (cell - picture.height) // 2)
+        sheet.paste(picture, at)
+        draw.text(
+            (x + cell // 2, y + cell + line // 2), _fit(title, cell, font), "black", font, "mm"
+        )
+    return sheet
+
+
+def _fit(text: str, width: int, font: ImageFont.ImageFont | ImageFont.FreeTypeFont) -> str:
+    if font.getlength(text) <= width:
+        return text
+    while text and font.getlength(text + "…") > width:
+        text = text[:-1]
+    return text + "…"

@@ -1,0 +1,92 @@
+"""Plugins: parts from other packages, found by name.
+
+A package adds parts by an entry point in the group `sightline` that names a module with any of the
+hooks below. Built-in parts stand in a table, so that nothing is searched for unless a name is not
+among them.
+
+register_features(register)
+    Call `register(name, "package.module:attribute")` for each feature; the attribute, called
+    without arguments, gives an object that keeps `sightline.contracts.Feature`.
+register_word_files(register)
+    Call `register(".ending", "package.module:function")` for each kind of file with words for
+    many pictures; the function takes (path, root) as bytes and returns a `WordsFile`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sightline.errors import UsageError
+
+if TYPE_CHECKING:
+    import pluggy
+
+GROUP = "sightline"
+KINDS = ("features", "word_files")
+_TABLE = "sightline.pictures.captions:read_words_file"
+BUILT_IN: dict[str, dict[str, str]] = {
+    "features": {},
+    "word_files": {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE},
+}
+
+Register = Callable[[str, str], None]
+_manager: pluggy.PluginManager | None = None
+
+
+def manager() -> pluggy.PluginManager:
+    """Return the plugin manager, with installed plugins loaded."""
+    global _manager
+    if _manager is None:
+        import pluggy
+
+        _manager = pluggy.PluginManager(GROUP)
+        marker = pluggy.HookspecMarker(GROUP)
+        for kind in KINDS:
+            marker(getattr(Hooks, f"register_{kind}"))
+        _manager.add_hookspecs(Hooks)
+        _manager.load_setuptools_entrypoints(GROUP)
+    return _manager
+
+
+class Hooks:
+    """What a plugin may define; the arguments are given by name."""
+
+    def register_features(self, register: Register) -> None:
+        """Add features."""
+
+    def register_word_files(self, register: Register) -> None:
+        """Add readers of files with words for many pictures."""
+
+
+def names(kind: str) -> dict[str, str]:
+    """Return every known part of a kind: name to dotted place; built-in names cannot be taken.
+
+    >>> sorted(names("word_files"))
+    ['.csv', '.json', '.jsonl', '.tsv']
+    """
+    found = dict(BUILT_IN[kind])
+    getattr(manager().hook, f"register_{kind}")(
+        register=lambda n, place: found.setdefault(n, place)
+    )
+    return found
+
+
+def place(kind: str, name: str) -> str:
+    """Return the dotted place of a part; plugins are loaded only if it is not built in."""
+    built_in = BUILT_IN[kind].get(name)
+    if built_in is not None:
+        return built_in
+    known = names(kind)
+    if name not in known:
+        listed = ", ".join(sorted(known)) or "none"
+        what = kind.replace("_", " ")
+        raise UsageError(f"There is no {name!r} among the {what}. Known: {listed}.")
+    return known[name]
+
+
+def load(kind: str, name: str) -> Any:
+    """Return the part itself."""
+    module, _, attribute = place(kind, name).partition(":")
+    return getattr(importlib.import_module(module), attribute)

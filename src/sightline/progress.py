@@ -1,0 +1,84 @@
+"""Progress on stderr: how far, how fast, how long still. Silent when nobody is looking."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+_REDRAW_SECONDS = 0.1
+_BAR = 24
+
+
+class NoProgress:
+    """Says nothing; the default for library use."""
+
+    def start(self, what: str, total: int | None) -> None:
+        """Begin a piece of work."""
+
+    def advance(self, n: int = 1) -> None:
+        """Come further."""
+
+    def finish(self) -> None:
+        """End it."""
+
+
+class ProgressBar:
+    """A bar with rate and remaining time, redrawn in place on a terminal.
+
+    Where stderr is no terminal (a log, a pipe) one line at the end says what was done.
+
+    >>> import io
+    >>> out = io.StringIO()
+    >>> bar = ProgressBar(out)
+    >>> bar.start("index", 2); bar.advance(2); bar.finish()
+    >>> out.getvalue().startswith("index: 2/2 in ")
+    True
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._live = self._stream.isatty()
+        self._what, self._total, self._done = "", None, 0  # type: str, int | None, int
+        self._begun = self._drawn = 0.0
+
+    def start(self, what: str, total: int | None) -> None:
+        """Begin a piece of work of `total` steps, or of unknown length."""
+        self._what, self._total, self._done = what, total, 0
+        self._begun = time.monotonic()
+        self._drawn = 0.0
+
+    def advance(self, n: int = 1) -> None:
+        """Come `n` steps further."""
+        self._done += n
+        now = time.monotonic()
+        if self._live and now - self._drawn >= _REDRAW_SECONDS:
+            self._drawn = now
+            self._stream.write("\r" + self._line(now) + "\x1b[K")
+            self._stream.flush()
+
+    def finish(self) -> None:
+        """End the piece of work with one line that stays."""
+        seconds = time.monotonic() - self._begun
+        of = f"/{self._total}" if self._total is not None else ""
+        rate = f" ({self._done / seconds:.0f}/s)" if seconds > 0.05 and self._done else ""
+        clear = "\r\x1b[K" if self._live else ""
+        self._stream.write(f"{clear}{self._what}: {self._done}{of} in {seconds:.1f} s{rate}\n")
+        self._stream.flush()
+
+    def _line(self, now: float) -> str:
+        rate = self._done / max(now - self._begun, 1e-9)
+        if not self._total:
+            return f"{self._what}: {self._done} ({rate:.0f}/s)"
+        share = min(1.0, self._done / self._total)
+        filled = round(share * _BAR)
+        bar = "█" * filled + "·" * (_BAR - filled)
+        left = _duration((self._total - self._done) / rate) if rate else "?"
+        return f"{self._what} {bar} {self._done}/{self._total} {rate:.0f}/s, {left} left"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = int(seconds // 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,134 @@
+"""The small frozen records that travel between rooms.
+
+Arrays travel in `Batch`; what people said travels as `Judgement`. Paths are bytes, because a file
+name on Linux is bytes; they exist only in pictures, store, collection, cli and web.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def shown(path: bytes) -> str:
+    r"""Return a path as text that is safe to print and can be turned back into the same bytes.
+
+    Bytes that are not UTF-8, control characters, line breaks and invisible direction marks are
+    written as backslash escapes.
+
+    >>> shown("café/1.jpg".encode())
+    'café/1.jpg'
+    >>> shown(b"a\nb\xff.jpg")
+    'a\\nb\\xff.jpg'
+    """
+    text = os.fsdecode(path)
+    if text.isprintable() and "\\" not in text:
+        return text
+    return "".join(_escaped(c) for c in text)
+
+
+def _escaped(c: str) -> str:
+    if c == "\\":
+        return "\\\\"
+    if "\udc80" <= c <= "\udcff":
+        return f"\\x{ord(c) - 0xDC00:02x}"
+    return c if c.isprintable() else c.encode("unicode_escape").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that was seen and not indexed, with the reason a person can act on.
+
+    `kind` is one of: empty, unreadable, format, broken, too-large, memory, timeout, crash, special.
+    """
+
+    path: bytes
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """Words found on one picture in one place.
+
+    `tags` are separate labels, each of one or more words; `text` is running text (a caption).
+    """
+
+    source: str
+    tags: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One statement that a picture fits a query or does not.
+
+    A caption word, a tag, a click and a feedback mark all become one of these.
+    """
+
+    query: str
+    picture: int
+    relevance: float
+    source: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureRows:
+    """One row of a feature for each picture of a batch; `name` is the feature's fingerprint."""
+
+    name: str
+    rows: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Pictures on their way into the store: ids, term ids of each, thumbnails, features."""
+
+    ids: NDArray[np.int64]
+    terms: tuple[tuple[int, ...], ...]
+    thumbnails: tuple[bytes, ...]
+    features: tuple[FeatureRows, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DenseQuery:
+    """Weights over one dense feature: pictures are ranked by the inner product."""
+
+    feature: str
+    weights: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class SparseQuery:
+    """Weights over term ids; only pictures that carry one of the terms have a score."""
+
+    terms: NDArray[np.int64]
+    weights: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The best rows of a query, best first; ties by picture id, ascending."""
+
+    ids: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One search result.
+
+    `tagged` is true when the picture already carries every word that was asked for.
+    """
+
+    picture: int
+    path: bytes
+    score: float
+    tagged: bool
+    words: tuple[str, ...] = field(default=())

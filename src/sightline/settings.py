@@ -1,0 +1,205 @@
+"""Settings: a flag, else SIGHTLINE_*, else config.toml in the store, else the user's, else default.
+
+Every setting is one line below: its name in Python, in the environment (SIGHTLINE_NAME) and in the
+TOML files is the same, and its flag is the name with dashes. `sightline doctor` prints each with
+the place it came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from sightline.errors import UsageError
+from sightline.records import shown
+
+Value = int | float | bool | str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings with their defaults.
+
+    Attributes
+    ----------
+    workers
+        Worker processes; 0 is one for each core.
+    top
+        Hits to show.
+    working_size
+        Longer side, in pixels, to which pictures are decoded for features.
+    max_megapixels
+        Larger pictures are skipped and named.
+    max_file_mb
+        Larger files are skipped and named.
+    seconds
+        Time limit for decoding one file.
+    follow
+        Follow links, as long as they stay inside the collection.
+    hidden
+        Also read files and folders whose name begins with a dot.
+    folder_words
+        Use the names of the folders a picture lies in as words.
+    exclude
+        Folder names to leave out, separated by commas.
+    wait
+        Seconds to wait for another process that is changing the store.
+    log_level
+        error, warning, info or debug; only debug writes queries and captions.
+    """
+
+    workers: int = 0
+    top: int = 10
+    working_size: int = 384
+    max_megapixels: float = 100.0
+    max_file_mb: float = 200.0
+    seconds: float = 10.0
+    follow: bool = False
+    hidden: bool = False
+    folder_words: bool = False
+    exclude: str = ""
+    wait: float = 0.0
+    log_level: str = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the value of a setting came from."""
+
+    name: str
+    value: Value
+    origin: str
+
+
+_RANGES: dict[str, tuple[float, float]] = {
+    "workers": (0, 256),
+    "top": (1, 100_000),
+    "working_size": (32, 768),
+    "max_megapixels": (0.001, 10_000),
+    "max_file_mb": (0.001, 100_000),
+    "seconds": (0.1, 3600),
+    "wait": (0, 86_400),
+}
+_LEVELS = ("error", "warning", "info", "debug")
+
+
+def load(
+    flags: Mapping[str, Value | None] | None = None,
+    store: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> tuple[Settings, list[Origin]]:
+    """Return the settings in force and where each came from.
+
+    >>> settings, origins = load({"top": 3}, environment={"SIGHTLINE_WORKERS": "2"})
+    >>> settings.top, settings.workers
+    (3, 2)
+    >>> [(o.name, o.origin) for o in origins if o.origin != "default"]
+    [('workers', 'SIGHTLINE_WORKERS'), ('top', 'flag')]
+    """
+    env = os.environ if environment is None else environment
+    places = [(user_config(env), _file(user_config(env)))]
+    if store is not None:
+        places.insert(0, (store / "config.toml", _file(store / "config.toml")))
+    values: dict[str, Value] = {}
+    origins = []
+    for f in fields(Settings):
+        value, origin = _one(f.name, flags or {}, env, places)
+        default: Value = f.default  # type: ignore[assignment]
+        values[f.name] = default if value is None else _typed(f.name, value, default, origin)
+        origins.append(Origin(f.name, values[f.name], origin))
+    return Settings(**values), origins  # type: ignore[arg-type]
+
+
+def _one(
+    name: str,
+    flags: Mapping[str, Value | None],
+    env: Mapping[str, str],
+    places: list[tuple[Path, dict[str, object]]],
+) -> tuple[object, str]:
+    if flags.get(name) is not None:
+        return flags[name], "flag"
+    variable = f"SIGHTLINE_{name.upper()}"
+    if variable in env:
+        return env[variable], variable
+    for path, table in places:
+        if name in table:
+            return table[name], str(path)
+    return None, "default"
+
+
+def _file(path: Path) -> dict[str, object]:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as e:
+        raise UsageError(f"{path} cannot be read as TOML: {e}. Mend or remove it.") from e
+    known = {f.name for f in fields(Settings)}
+    for name in table:
+        if name not in known:
+            raise UsageError(f"{path} has an unknown setting {name!r}. Known: {sorted(known)}.")
+    return table
+
+
+def _typed(name: str, value: object, default: Value, origin: str) -> Value:
+    try:
+        typed = _as(type(default), value)
+    except ValueError:
+        what = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+        need = what.get(type(default).__name__, "text")
+        raise _wrong(name, need, value, origin) from None
+    if name in _RANGES and not _RANGES[name][0] <= float(typed) <= _RANGES[name][1]:
+        low, high = _RANGES[name]
+        raise _wrong(name, f"between {low:g} and {high:g}", value, origin)
+    if name == "log_level" and typed not in _LEVELS:
+        raise _wrong(name, f"one of {', '.join(_LEVELS)}", value, origin)
+    return typed
+
+
+def _as(kind: type, value: object) -> Value:
+    if kind is bool:
+        if isinstance(value, bool):
+            return value
+        words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+        if str(value).lower() in words:
+            return words[str(value).lower()]
+        raise ValueError(value)
+    if isinstance(value, bool):
+        raise ValueError(value)
+    if kind is int:
+        return int(str(value))
+    return float(str(value)) if kind is float else str(value)
+
+
+def _wrong(name: str, need: str, value: object, origin: str) -> UsageError:
+    where = "" if origin == "flag" else f" (from {origin})"
+    return UsageError(f"The setting {name!r} must be {need}. Got {value!r}{where}.")
+
+
+def user_config(env: Mapping[str, str]) -> Path:
+    """Return the user's own config file."""
+    base = env.get("XDG_CONFIG_HOME") or os.path.join(env.get("HOME", "~"), ".config")
+    return Path(base).expanduser() / "sightline" / "config.toml"
+
+
+def data_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the folder under which stores lie by default."""
+    env = os.environ if environment is None else environment
+    base = env.get("XDG_DATA_HOME") or os.path.join(env.get("HOME", "~"), ".local", "share")
+    return Path(base).expanduser() / "sightline"
+
+
+def default_store(collection: bytes) -> Path:
+    """Return where the store of a collection lies: never inside the collection.
+
+    >>> default_store(b"/photos/2024").name
+    '2024-cbdeb21a'
+    """
+    digest = hashlib.sha256(collection).hexdigest()[:8]
+    name = shown(os.path.basename(collection.rstrip(b"/")))[:40] or "collection"
+    safe = "".join(c if c.isalnum() or c in "-_. " else "_" for c in name)
+    return data_folder() / f"{safe}-{digest}"

@@ -1,0 +1,258 @@
+"""The catalogue: what is known of each picture now, derived from the event log.
+
+It answers "what is new?", "which pictures lie in this folder?" and "what is its path?" without
+reading the log. It can be thrown away: replaying the log builds it again. Only stamps (size and
+time of files, so that unchanged ones are not read again) and reasons for skipping live here alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sightline.records import Skipped, Tags
+from sightline.store.database import connect, database_errors, transaction
+from sightline.store.events import Event
+from sightline.store.schema import prepare
+
+_KNOWN = "id, path, sha, size, mtime, stamps"
+_FACTS = "id, path, size, mtime, width, height, format, taken"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the catalogue remembers of a picture, to tell whether it changed."""
+
+    picture: int
+    path: bytes
+    sha: str
+    size: int
+    mtime: int
+    stamps: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a person may filter by or wants to see of a picture."""
+
+    picture: int
+    path: bytes
+    size: int
+    mtime: int
+    width: int
+    height: int
+    format: str
+    taken: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A filter on pictures; what is None does not filter. Times are seconds, sizes pixels."""
+
+    folder: bytes | None = None
+    after: int | None = None
+    before: int | None = None
+    min_side: int | None = None
+    max_side: int | None = None
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, n) is not None for n in self.__dataclass_fields__)
+
+
+class Catalogue:
+    """The derived tables of one collection."""
+
+    def __init__(self, path: Path, *, write: bool) -> None:
+        self.path = path
+        self.db = connect(path, write=write)
+        prepare(self.db, path, write=write)
+
+    def transaction(self) -> object:
+        """Open a write transaction (a context manager)."""
+        return transaction(self.db, self.path)
+
+    # -- what the log said -------------------------------------------------------------------
+
+    def applied(self) -> int:
+        """Return the number of the last event that went into these tables."""
+        return int(self.meta("applied") or 0)
+
+    def apply(self, events: Iterable[Event]) -> None:
+        """Bring the tables up to date with events not applied yet; call inside a transaction."""
+        last = self.applied()
+        for e in events:
+            if e.seq > last:
+                self._apply(e)
+                last = e.seq
+        self.set_meta("applied", str(last))
+
+    def _apply(self, e: Event) -> None:
+        b = e.body
+        if e.kind == "picture-seen":
+            path = str(b["path"]).encode("utf-8", "surrogateescape")
+            self.db.execute("UPDATE pictures SET gone=1 WHERE path=? AND id<>?", (path, e.picture))
+            row = [b.get(k) for k in ("sha", "size", "mtime", "width", "height", "format", "taken")]
+            self.db.execute(
+                "INSERT INTO pictures(id,path,gone,sha,size,mtime,width,height,format,taken)"
+                " VALUES (?,?,0,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET path=excluded.path,"
+                " gone=0, sha=excluded.sha, size=excluded.size, mtime=excluded.mtime,"
+                " width=excluded.width, height=excluded.height, format=excluded.format,"
+                " taken=excluded.taken",
+                (e.picture, path, *row),
+            )
+            self.db.execute("DELETE FROM skipped WHERE path=?", (path,))
+        elif e.kind == "picture-gone":
+            self.db.execute("UPDATE pictures SET gone=1, stamps='' WHERE id=?", (e.picture,))
+        elif e.kind == "words":
+            self._apply_words(e)
+        elif e.kind == "words-file":
+            self._apply_words_file(str(b["path"]), bool(b.get("present", True)))
+
+    def _apply_words(self, e: Event) -> None:
+        source = str(e.body["source"])
+        self.db.execute("DELETE FROM words WHERE picture=? AND source=?", (e.picture, source))
+        if e.body.get("tags") or e.body.get("text"):
+            row = (e.picture, source, json.dumps(e.body.get("tags", [])), e.body.get("text", ""))
+            self.db.execute("INSERT INTO words VALUES (?,?,?,?)", row)
+
+    def _apply_words_file(self, path: str, present: bool) -> None:
+        files = [f for f in self.words_files() if f != path]
+        self.set_meta("words_files", json.dumps([*files, path] if present else files))
+
+    # -- pictures ----------------------------------------------------------------------------
+
+    def known(self) -> list[Known]:
+        """Return every picture that is not gone."""
+        sql = f"SELECT {_KNOWN} FROM pictures WHERE gone=0"
+        with database_errors(self.path):
+            return [Known(*row) for row in self.db.execute(sql)]
+
+    def gone_with(self, sha: str) -> list[Known]:
+        """Return the pictures with this content that are gone, oldest first."""
+        sql = f"SELECT {_KNOWN} FROM pictures WHERE gone=1 AND sha=? ORDER BY id"
+        return [Known(*row) for row in self.db.execute(sql, (sha,))]
+
+    def stamp(self, picture: int, size: int, mtime: int, stamps: str) -> None:
+        """Remember size and times, so that the picture is not read again while they hold."""
+        self.db.execute(
+            "UPDATE pictures SET size=?, mtime=?, stamps=? WHERE id=?",
+            (size, mtime, stamps, picture),
+        )
+
+    def facts(self, pictures: Iterable[int]) -> dict[int, Facts]:
+        """Return path and facts of each picture that is not gone."""
+        out: dict[int, Facts] = {}
+        sql = f"SELECT {_FACTS} FROM pictures WHERE id=? AND gone=0"
+        with database_errors(self.path):
+            for p in pictures:
+                for row in self.db.execute(sql, (int(p),)):
+                    out[row[0]] = Facts(*row)
+        return out
+
+    def find(self, path: bytes) -> int | None:
+        """Return the id of the picture at a path inside the collection."""
+        row = self.db.execute("SELECT id FROM pictures WHERE path=? AND gone=0", (path,)).fetchone()
+        return row[0] if row else None
+
+    def where(self, w: Where) -> list[int]:
+        """Return the ids of the pictures a filter lets through, ascending."""
+        parts: list[str] = ["gone=0"]
+        values: list[bytes | int] = []
+        if w.folder is not None:
+            prefix = w.folder.rstrip(b"/") + b"/"
+            parts.append("path>=? AND path<?")
+            values += [prefix, prefix[:-1] + b"0"]
+        for column, sign, value in (
+            ("coalesce(taken, mtime/1000000000)", ">=", w.after),
+            ("coalesce(taken, mtime/1000000000)", "<", w.before),
+            ("max(width,height)", ">=", w.min_side),
+            ("max(width,height)", "<=", w.max_side),
+        ):
+            if value is not None:
+                parts.append(f"{column}{sign}?")
+                values.append(value)
+        sql = f"SELECT id FROM pictures WHERE {' AND '.join(parts)} ORDER BY id"
+        with database_errors(self.path):
+            return [row[0] for row in self.db.execute(sql, values)]
+
+    # -- words -------------------------------------------------------------------------------
+
+    def words(self, picture: int) -> list[Tags]:
+        """Return what each source says about a picture."""
+        sql = "SELECT source, tags, text FROM words WHERE picture=? ORDER BY source"
+        with database_errors(self.path):
+            rows = self.db.execute(sql, (picture,)).fetchall()
+        return [Tags(source, tuple(json.loads(tags)), text) for source, tags, text in rows]
+
+    def words_files(self) -> list[str]:
+        """Return the tables of words this collection reads, in the order they were added."""
+        return list(json.loads(self.meta("words_files") or "[]"))
+
+    def add_terms(self, terms: Iterable[tuple[int, str]]) -> None:
+        """Remember the spelling of term ids."""
+        self.db.executemany("INSERT OR IGNORE INTO terms VALUES (?,?)", terms)
+
+    def terms(self) -> Iterator[tuple[int, str]]:
+        """Yield every term ever seen with its id."""
+        with database_errors(self.path):
+            yield from self.db.execute("SELECT id, term FROM terms ORDER BY term")
+
+    # -- files that were not indexed -----------------------------------------------------------
+
+    def skipped(self) -> list[tuple[Skipped, int, int]]:
+        """Return the files skipped at the last index, each with size and time."""
+        sql = "SELECT path, kind, reason, size, mtime FROM skipped ORDER BY path"
+        with database_errors(self.path):
+            return [(Skipped(p, k, r), s, m) for p, k, r, s, m in self.db.execute(sql)]
+
+    def skip(self, s: Skipped, size: int, mtime: int) -> None:
+        """Remember why a file was skipped."""
+        row = (s.path, s.kind, s.reason, size, mtime)
+        self.db.execute("INSERT OR REPLACE INTO skipped VALUES (?,?,?,?,?)", row)
+
+    def unskip(self, paths: Iterable[bytes]) -> None:
+        """Forget skipped files that are no longer there."""
+        self.db.executemany("DELETE FROM skipped WHERE path=?", ((p,) for p in paths))
+
+    # -- small values ------------------------------------------------------------------------
+
+    def meta(self, key: str) -> str | None:
+        """Return a small value kept under a name."""
+        with database_errors(self.path):
+            row = self.db.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
+        return row[0] if row else None
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep a small value under a name."""
+        self.db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
+
+    def counts(self) -> tuple[int, int, int]:
+        """Return the numbers of pictures, of pictures with words, and of skipped files."""
+        with database_errors(self.path):
+            return tuple(
+                self.db.execute(
+                    "SELECT (SELECT count(*) FROM pictures WHERE gone=0),"
+                    " (SELECT count(DISTINCT picture) FROM words JOIN pictures ON picture=id"
+                    "  WHERE gone=0), (SELECT count(*) FROM skipped)"
+                ).fetchone()
+            )
+
+    def problems(self) -> list[str]:
+        """Return what SQLite finds wrong with the file."""
+        try:
+            rows = self.db.execute("PRAGMA integrity_check").fetchall()
+        except sqlite3.Error as e:
+            return [f"catalogue.sqlite3 cannot be read: {e}"]
+        return [f"catalogue.sqlite3: {text}" for (text,) in rows if text != "ok"]
+
+    def checkpoint(self) -> None:
+        """Fold the write-ahead log into the file."""
+        with database_errors(self.path):
+            self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.db.close()

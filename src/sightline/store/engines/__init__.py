@@ -1,0 +1,1 @@
+"""Ways to find the best rows; `flat` scans them all, exactly."""

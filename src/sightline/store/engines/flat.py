@@ -1,0 +1,177 @@
+"""Exact search by scanning: blocked matrix products for vectors, posting lists for words.
+
+A scan of a million 128-d rows costs about as much as reading their bytes once, so nothing faster is
+needed below that. Ties are broken by picture id, ascending, so that an order never depends on how
+pictures lie in segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import ParameterError, StoreError
+from sightline.records import DenseQuery, SparseQuery, Top
+from sightline.store.segments import OpenSegment
+
+BLOCK_BYTES = 8 << 20
+_CHUNK = 128
+_SELECTIVE = 0.1
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float32]
+
+
+def dense_top(segments: Sequence[OpenSegment], query: DenseQuery, k: int, where: Int | None) -> Top:
+    """Return the k best pictures for weights over one feature."""
+    best = _Best(k)
+    weights = np.ascontiguousarray(query.weights, np.float32)
+    for s in segments:
+        matrix = _feature(s, query)
+        rows = None if where is None else s.rows_of(where)
+        if rows is not None and len(rows) < _SELECTIVE * len(matrix):
+            if len(rows):
+                best.offer(s.ids[rows], matrix[rows] @ weights)
+            continue
+        out = s.alive() if rows is None else _only(rows, len(matrix))
+        _scan(best, s, matrix, weights, None if rows is None and not len(s.dead) else out)
+    return best.top()
+
+
+def _feature(s: OpenSegment, query: DenseQuery) -> Float:
+    matrix = s.features.get(query.feature)
+    if matrix is None:
+        known = ", ".join(sorted(s.features)) or "none"
+        raise StoreError(
+            f"The feature {query.feature!r} is not in the store (it has: {known}). "
+            "Run: sightline index"
+        )
+    if query.weights.shape != (matrix.shape[1],):
+        raise ParameterError.of(
+            "weights", "top", f"of length {matrix.shape[1]}", query.weights.shape
+        )
+    return matrix
+
+
+def _only(rows: Int, n: int) -> NDArray[np.bool_]:
+    out = np.zeros(n, bool)
+    out[rows] = True
+    return out
+
+
+def _scan(
+    best: _Best, s: OpenSegment, matrix: Float, weights: Float, keep: NDArray[np.bool_] | None
+) -> None:
+    step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]) // _CHUNK * _CHUNK)
+    ids = s.ids
+    for i in range(0, len(matrix), step):
+        scores = matrix[i : i + step] @ weights
+        if keep is not None:
+            scores[~keep[i : i + step]] = -np.inf
+        rows = _above(scores, best.threshold)
+        best.offer(ids[i + rows], scores[rows])
+
+
+def _above(scores: Float, threshold: float) -> Int:
+    """Return where scores reach a threshold, looking first at the maxima of small chunks."""
+    if threshold == -np.inf:
+        return np.flatnonzero(scores > -np.inf)
+    whole = len(scores) // _CHUNK * _CHUNK
+    chunks = scores[:whole].reshape(-1, _CHUNK)
+    hot = np.flatnonzero(chunks.max(axis=1) >= threshold)
+    near = (hot[:, None] * _CHUNK + np.arange(_CHUNK)).ravel()
+    near = np.concatenate([near, np.arange(whole, len(scores))])
+    out: Int = near[scores[near] >= threshold]
+    return out
+
+
+class _Best:
+    """The k best offers so far."""
+
+    def __init__(self, k: int) -> None:
+        if k < 1:
+            raise ParameterError.of("k", "top", "at least 1", k)
+        self.k = k
+        self.ids = np.zeros(0, np.int64)
+        self.scores = np.zeros(0, np.float32)
+        self.threshold = -np.inf
+
+    def offer(self, ids: Int, scores: Float) -> None:
+        if not len(ids):
+            return
+        if np.isnan(scores).any():
+            raise StoreError(
+                f"The score of picture {int(ids[np.isnan(scores).argmax()])} is not a number. "
+                "Run: sightline store verify"
+            )
+        self.ids = np.concatenate([self.ids, ids])
+        self.scores = np.concatenate([self.scores, scores.astype(np.float32, copy=False)])
+        if len(self.ids) > self.k:
+            cut = np.partition(self.scores, len(self.scores) - self.k)[len(self.scores) - self.k]
+            keep = self.scores >= cut
+            self.ids, self.scores = self.ids[keep], self.scores[keep]
+            self.threshold = float(cut)
+            if len(self.ids) > 4 * self.k + 1024:
+                self._trim()
+
+    def _trim(self) -> None:
+        order = np.lexsort((self.ids, -self.scores))[: self.k]
+        self.ids, self.scores = self.ids[order], self.scores[order]
+
+    def top(self) -> Top:
+        self._trim()
+        return Top(self.ids, self.scores)
+
+
+def sparse_top(
+    segments: Sequence[OpenSegment],
+    query: SparseQuery,
+    idf: dict[int, float],
+    all_idf: tuple[Int, NDArray[np.float64]],
+    k: int,
+    where: Int | None,
+) -> Top:
+    """Return the k pictures whose words lie nearest to weighted words.
+
+    A picture's vector has idf at each of its words and length one; pictures that carry none of the
+    words asked for have no score and never appear.
+    """
+    best = _Best(k)
+    for s in segments:
+        rows, scores = _word_scores(s, query, idf)
+        keep = ~np.isin(rows, s.dead) if len(s.dead) else np.ones(len(rows), bool)
+        if where is not None:
+            keep &= np.isin(s.ids[rows], where)
+        rows, scores = rows[keep], scores[keep]
+        if len(rows):
+            best.offer(s.ids[rows], (scores / _norms(s, rows, all_idf)).astype(np.float32))
+    return best.top()
+
+
+def _word_scores(
+    s: OpenSegment, query: SparseQuery, idf: dict[int, float]
+) -> tuple[Int, NDArray[np.float64]]:
+    dense = np.zeros(len(s.base["ids"]))
+    hit = np.zeros(len(dense), bool)
+    for term, weight in zip(query.terms.tolist(), query.weights.tolist(), strict=True):
+        carriers = s.carriers(term)
+        dense[carriers] += weight * idf.get(term, 0.0)
+        hit[carriers] = True
+    rows = np.flatnonzero(hit)
+    return rows, dense[rows]
+
+
+def _norms(
+    s: OpenSegment, rows: Int, all_idf: tuple[Int, NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    terms, values = all_idf
+    squared = np.square(values[np.searchsorted(terms, s.base["terms"])])
+    start = s.base["word_start"]
+    first, length = start[rows], start[rows + 1] - start[rows]
+    at = np.repeat(first - np.concatenate([[0], np.cumsum(length)[:-1]]), length)
+    at += np.arange(len(at))
+    sums = np.add.reduceat(squared[s.base["word"][at]], np.cumsum(length) - length)
+    out: NDArray[np.float64] = np.sqrt(sums)
+    return out

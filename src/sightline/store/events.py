@@ -1,0 +1,261 @@
+"""The event log: with the untouched pictures, the only truth of a collection.
+
+Every fact that cannot be computed again is one row, appended in one transaction and on the disk
+before anybody is told. Rows are never changed. Each has a checksum over all its columns, and the
+sequence numbers have no gaps, so a lost or altered row is found. Times are kept for people;
+order is by sequence number alone, so a wrong clock changes nothing.
+
+picture-seen      a picture lies at this path with this content (also: it moved, it was edited)
+picture-gone      it is no longer in the folder
+words             the labels and text one source gives a picture; replaces that source's last ones
+words-file        a table of words lying outside or beside the pictures was added or removed
+judged            somebody or something said how well a picture fits a query
+session-reverted  forget what this session said
+purged            in place of a row that the owner had removed for good
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import zlib
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sightline.contracts import Json
+from sightline.errors import ParameterError, StoreDamaged
+from sightline.records import Judgement
+from sightline.store.database import (
+    connect,
+    connect_sealed,
+    database_errors,
+    refuse_newer,
+    schema_number,
+    transaction,
+)
+
+SCHEMA = 1
+KINDS = frozenset(
+    ["picture-seen", "picture-gone", "words", "words-file", "judged", "session-reverted", "purged"]
+)
+COLUMNS = "seq, kind, picture, session, key, at, body, crc"
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """A fact to be appended. A `key` makes it happen at most once, however often it is sent.
+
+    A picture-seen event without a picture id is given the next free one; a later event of the
+    same call can refer to it by the (negative) position it has in the call: -1 is the first event.
+    """
+
+    kind: str
+    picture: int | None = None
+    body: dict[str, Json] | None = None
+    session: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A fact as it stands in the log."""
+
+    seq: int
+    kind: str
+    picture: int | None
+    session: str | None
+    key: str | None
+    at: int
+    body: dict[str, Json]
+
+
+class EventLog:
+    """The append-only log of one collection.
+
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> log = EventLog(pathlib.Path(folder.name) / "events.sqlite3", write=True)
+    >>> [e.seq for e in log.append([NewEvent("picture-seen", body={"path": "a.jpg"})])]
+    [1]
+    >>> [(e.kind, e.picture) for e in log.read()]
+    [('picture-seen', 1)]
+    >>> log.close(); folder.cleanup()
+    """
+
+    def __init__(self, path: Path, *, write: bool, sealed: bool = False) -> None:
+        self.path = path
+        self._db = connect_sealed(path) if sealed else connect(path, write=write)
+        found = schema_number(self._db)
+        refuse_newer(path, found, SCHEMA)
+        if found == 0 and write:
+            self._create()
+
+    def _create(self) -> None:
+        with transaction(self._db, self.path):
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL,"
+                " picture INTEGER, session TEXT, key TEXT UNIQUE, at INTEGER NOT NULL,"
+                " body BLOB NOT NULL, crc INTEGER NOT NULL)"
+            )
+            self._db.execute("CREATE INDEX IF NOT EXISTS by_picture ON events(picture)")
+            self._db.execute(f"PRAGMA user_version={SCHEMA}")
+
+    def append(self, events: Sequence[NewEvent]) -> list[Event]:
+        """Append facts; they are on the disk when this returns.
+
+        An event whose key is already there is not written again; the one that stands is returned.
+        """
+        out: list[Event] = []
+        if not events:
+            return out
+        at = time.time_ns()
+        with transaction(self._db, self.path):
+            seq, picture = self._last()
+            for new in events:
+                standing = self._by_key(new.key)
+                if standing is None:
+                    seq += 1
+                    number, picture = _number(new, picture, out)
+                    standing = _event(seq, new, number, at)
+                    self._insert(standing)
+                out.append(standing)
+        return out
+
+    def _last(self) -> tuple[int, int]:
+        row = self._db.execute("SELECT max(seq), max(picture) FROM events").fetchone()
+        return row[0] or 0, row[1] or 0
+
+    def _by_key(self, key: str | None) -> Event | None:
+        if key is None:
+            return None
+        row = self._db.execute(f"SELECT {COLUMNS} FROM events WHERE key=?", (key,)).fetchone()
+        return checked(row, self.path) if row else None
+
+    def _insert(self, e: Event) -> None:
+        body = _body(e.body)
+        row = (e.seq, e.kind, e.picture, e.session, e.key, e.at, body)
+        self._db.execute("INSERT INTO events VALUES (?,?,?,?,?,?,?,?)", (*row, _crc(row)))
+
+    def read(self, after: int = 0) -> Iterator[Event]:
+        """Yield events in order, each checked; a damaged one raises."""
+        with database_errors(self.path):
+            sql = f"SELECT {COLUMNS} FROM events WHERE seq>? ORDER BY seq"
+            for row in self._db.execute(sql, (after,)):
+                yield checked(row, self.path)
+
+    def last_seq(self) -> int:
+        """Return the number of the newest event, 0 for an empty log."""
+        with database_errors(self.path):
+            return self._last()[0]
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the log, one sentence each; an empty list when it is sound."""
+        found: list[str] = []
+        expected = 1
+        try:
+            for (text,) in self._db.execute("PRAGMA integrity_check"):
+                if text != "ok":
+                    found.append(f"events.sqlite3: {text}")
+            for row in self._db.execute(f"SELECT {COLUMNS} FROM events ORDER BY seq"):
+                if row[0] != expected:
+                    found.append(f"events {expected} to {row[0] - 1} are missing")
+                expected = row[0] + 1
+                if _crc(row[:7]) != row[7]:
+                    found.append(f"event {row[0]} has a wrong checksum")
+        except (sqlite3.Error, ValueError, TypeError) as e:
+            found.append(f"events.sqlite3 cannot be read: {e}")
+        return found
+
+    def judgements(self) -> list[Judgement]:
+        """Return all that is known of which picture fits which query, in canonical order.
+
+        Reverted sessions are left out; of several statements about one (query, picture) by one
+        source the last stands, so replaying the log always gives the same list.
+        """
+        reverted = {e.body.get("session") for e in self.read() if e.kind == "session-reverted"}
+        last: dict[tuple[str, int, str], Judgement] = {}
+        for e in self.read():
+            if e.kind == "judged" and (e.session is None or e.session not in reverted):
+                j = _judgement(e)
+                last[j.query, j.picture, j.source] = j
+        return sorted(last.values(), key=lambda j: (j.query, j.picture, j.relevance, j.seq))
+
+    def restore(self, events: Sequence[Event]) -> None:
+        """Fill an empty log with events that were saved from a damaged one.
+
+        Numbers that could not be saved become empty `purged` rows, so that none is given twice.
+        """
+        saved = {e.seq: e for e in events}
+        with transaction(self._db, self.path):
+            for seq in range(1, max(saved, default=0) + 1):
+                gap = Event(seq, "purged", None, None, None, 0, {"why": "lost to damage"})
+                self._insert(saved.get(seq, gap))
+
+    def purge(self, pictures: Container[int], sessions: Container[str]) -> int:
+        """Empty the rows of some pictures and sessions for good; return how many there were."""
+        doomed = [
+            e
+            for e in self.read()
+            if e.kind != "purged" and (e.picture in pictures or e.session in sessions)
+        ]
+        with transaction(self._db, self.path):
+            self._db.execute("PRAGMA secure_delete=1")
+            for e in doomed:
+                self._db.execute("DELETE FROM events WHERE seq=?", (e.seq,))
+                self._insert(Event(e.seq, "purged", e.picture, None, None, e.at, {}))
+        with database_errors(self.path):
+            self._db.execute("VACUUM")
+        return len(doomed)
+
+    def close(self) -> None:
+        """Close the file; the log beside it is folded in when nobody else has it open."""
+        self._db.close()
+
+    def checkpoint(self) -> None:
+        """Fold the write-ahead log into the file."""
+        with database_errors(self.path):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def _number(new: NewEvent, last: int, before: Sequence[Event]) -> tuple[int | None, int]:
+    if new.kind not in KINDS:
+        raise ParameterError.of("kind", "an event", f"one of {', '.join(sorted(KINDS))}", new.kind)
+    if new.picture is not None and new.picture < 0:
+        return before[-new.picture - 1].picture, last
+    if new.kind == "picture-seen" and new.picture is None:
+        return last + 1, last + 1
+    return new.picture, last
+
+
+def _event(seq: int, new: NewEvent, picture: int | None, at: int) -> Event:
+    return Event(seq, new.kind, picture, new.session, new.key, at, new.body or {})
+
+
+def _judgement(e: Event) -> Judgement:
+    query, relevance = e.body.get("query"), e.body.get("relevance")
+    if not isinstance(query, str) or not isinstance(relevance, int | float) or e.picture is None:
+        raise StoreDamaged(f"Event {e.seq} is no judgement: {e.body!r}")
+    return Judgement(query, e.picture, float(relevance), str(e.body.get("source", "")), e.seq)
+
+
+def _body(body: dict[str, Json]) -> bytes:
+    # ASCII output keeps lone surrogates, so file names that are not UTF-8 survive as they are.
+    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def _crc(row: Sequence[object]) -> int:
+    return zlib.crc32("\x1f".join(map(repr, row)).encode())
+
+
+_Row = tuple[int, str, int | None, str | None, str | None, int, bytes, int]
+
+
+def checked(row: _Row, path: Path) -> Event:
+    if _crc(row[:7]) != row[7]:
+        raise StoreDamaged(
+            f"Event {row[0]} in {path} has a wrong checksum. Run: sightline store repair"
+        )
+    seq, kind, picture, session, key, at, body, _ = row
+    return Event(seq, kind, picture, session, key, at, json.loads(body))

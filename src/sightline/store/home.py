@@ -1,0 +1,81 @@
+"""The store of one collection: where its files lie and how it is opened.
+
+events.sqlite3      the log, the truth               (events)
+catalogue.sqlite3   tables derived from it, the pointer (catalogue)
+versions/           what each published version lists (versions)
+shards/             immutable array files             (segments, shards)
+models/             learnt models                     (models)
+seal.json           checksums of the databases        (seal)
+config.toml         the owner's settings, if any
+log/                rotating log, without captions or queries
+lock, writers       kernel locks; empty when nobody writes
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sightline.errors import CollectionError, StoreDamaged
+from sightline.store.catalogue import Catalogue
+from sightline.store.snapshot import Snapshot
+from sightline.store.versions import Version, Versions
+
+
+class Home:
+    """The folder of one collection's store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.events = folder / "events.sqlite3"
+        self.catalogue = folder / "catalogue.sqlite3"
+        self.shards = folder / "shards"
+        self.models = folder / "models"
+        self.versions = Versions(folder / "versions", self.shards)
+
+    def exists(self) -> bool:
+        """Say whether anything was ever indexed here."""
+        return self.events.exists() and self.catalogue.exists()
+
+    def reader(self) -> Reader:
+        """Open the current version for reading."""
+        if not self.exists():
+            raise CollectionError(f"Nothing is indexed in {self.folder} yet. Run: sightline index")
+        return Reader(self)
+
+
+def current_version(home: Home, catalogue: Catalogue) -> Version:
+    """Return the version the pointer names; an empty one before the first publish."""
+    number = int(catalogue.meta("current") or 0)
+    return home.versions.read(number) if number else Version(0)
+
+
+class Reader:
+    """One version and the catalogue, pinned together; close it when the answer is given."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.catalogue = Catalogue(home.catalogue, write=False)
+        # A publish between reading the pointer and opening the files can remove an old version;
+        # the pointer has moved on by then, so looking again is enough.
+        for attempt in range(5):
+            try:
+                self.snapshot = Snapshot(home.shards, current_version(home, self.catalogue))
+                break
+            except StoreDamaged:
+                before = self.catalogue.meta("current")
+                if attempt == 4 or not self._moved(before):
+                    self.catalogue.close()
+                    raise
+
+    def _moved(self, before: str | None) -> bool:
+        return self.catalogue.meta("current") != before
+
+    def close(self) -> None:
+        """Let go of the catalogue; arrays already handed out stay readable."""
+        self.catalogue.close()
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -1,0 +1,89 @@
+"""Models on disk: `model.json` says what it is, `arrays.safetensors` holds its numbers.
+
+Neither can run code. A model is written whole under a name made of its content, and read back only
+when the checksum, the types, the shapes and the finiteness of its numbers are as promised.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Json
+from sightline.errors import StoreDamaged
+from sightline.store.durable import file_sha256, make_folder, sync_folder, write_file
+from sightline.store.shards import open_arrays, write_arrays
+
+_ARRAYS = "arrays.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedModel:
+    """A model as it was read: what it says of itself, and its arrays (mapped, read-only)."""
+
+    name: str
+    about: dict[str, Json]
+    arrays: dict[str, NDArray[Any]]
+
+
+def save_model(
+    folder: Path, kind: str, about: dict[str, Json], arrays: dict[str, NDArray[Any]]
+) -> str:
+    """Write a model below `folder` and return its name; two equal models get the same name."""
+    make_folder(folder)
+    written = write_arrays(folder, "arrays", arrays)
+    text = json.dumps({"kind": kind, "about": about, "arrays": written.sha256}, sort_keys=True)
+    name = f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    make_folder(folder / name)
+    (folder / written.name).replace(folder / name / _ARRAYS)
+    sync_folder(folder / name)
+    write_file(folder / name, "model.json", [text.encode()])
+    return name
+
+
+def load_model(folder: Path, name: str) -> SavedModel:
+    """Read a model and check every promise it makes."""
+    path = folder / name
+    problems = model_problems(folder, name)
+    if problems:
+        raise StoreDamaged(f"{problems[0]}. Run: sightline store repair")
+    about = json.loads((path / "model.json").read_bytes())["about"]
+    arrays = open_arrays(path / _ARRAYS)
+    for key, a in arrays.items():
+        if a.dtype.kind == "f" and not np.isfinite(a).all():
+            raise StoreDamaged(f"The model {path} holds numbers that are not finite, in {key!r}")
+    return SavedModel(name, about, arrays)
+
+
+def model_problems(folder: Path, name: str) -> list[str]:
+    """Return what does not fit: a missing file, a changed byte, a name that is not its own."""
+    path = folder / name
+    try:
+        text = (path / "model.json").read_bytes()
+        want = f"{name.rpartition('-')[0]}-{hashlib.sha256(text).hexdigest()[:16]}"
+        if want != name:
+            return [f"{path}/model.json is not what was written"]
+        if file_sha256(path / _ARRAYS) != json.loads(text)["arrays"]:
+            return [f"{path}/{_ARRAYS} is not what was written"]
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        return [f"The model {path} cannot be read: {e}"]
+    return []
+
+
+def remove_models_except(folder: Path, keep: set[str]) -> None:
+    """Remove the models that no kept version names."""
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if path.name not in keep:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()

@@ -1,0 +1,62 @@
+"""The catalogue's tables, and how a store of an older release becomes one of this release.
+
+Migrations are numbered steps, run in one transaction after a copy of the file was put beside it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from sightline.errors import StoreError
+from sightline.store.database import database_errors, refuse_newer, schema_number, transaction
+from sightline.store.durable import sync_folder
+
+_TABLES = (
+    """CREATE TABLE pictures (id INTEGER PRIMARY KEY, path BLOB NOT NULL, gone INTEGER NOT NULL,
+       sha TEXT NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL, width INTEGER,
+       height INTEGER, format TEXT, taken INTEGER)""",
+    "CREATE INDEX pictures_by_path ON pictures(path)",
+    "CREATE INDEX pictures_by_sha ON pictures(sha)",
+    """CREATE TABLE words (picture INTEGER NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL,
+       text TEXT NOT NULL, PRIMARY KEY (picture, source)) WITHOUT ROWID""",
+    "CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL)",
+    """CREATE TABLE skipped (path BLOB PRIMARY KEY, kind TEXT NOT NULL, reason TEXT NOT NULL,
+       size INTEGER NOT NULL, mtime INTEGER NOT NULL) WITHOUT ROWID""",
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+)
+# Step n brings a catalogue from schema n to n + 1; step 0 creates it.
+_STEPS: tuple[tuple[str, ...], ...] = (
+    _TABLES,
+    ("ALTER TABLE pictures ADD COLUMN stamps TEXT NOT NULL DEFAULT ''",),
+)
+SCHEMA = len(_STEPS)
+
+
+def prepare(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
+    """Create the tables, or bring older ones up to date."""
+    with database_errors(path):
+        found = schema_number(db)
+        refuse_newer(path, found, SCHEMA)
+        if found == SCHEMA:
+            return
+        if not write:
+            raise StoreError(
+                f"{path} has schema {found}; this Sightline reads schema {SCHEMA}. "
+                "Run: sightline index (it upgrades the store and keeps a copy)"
+            )
+        if found:
+            _keep_copy(db, path, found)
+    with transaction(db, path):
+        for step in _STEPS[schema_number(db) :]:
+            for sql in step:
+                db.execute(sql)
+        db.execute(f"PRAGMA user_version={SCHEMA}")
+
+
+def _keep_copy(db: sqlite3.Connection, path: Path, found: int) -> None:
+    copy = sqlite3.connect(path.with_name(f"{path.stem}.schema-{found}.sqlite3"))
+    with copy:
+        db.backup(copy)
+    copy.close()
+    sync_folder(path.parent)

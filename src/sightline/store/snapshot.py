@@ -1,0 +1,121 @@
+"""A reader's view: one published version, unchanged however often others publish.
+
+The files of a version are mapped into memory when opened; the operating system keeps them readable
+even after a later publish has unlinked them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import CollectionError
+from sightline.records import DenseQuery, SparseQuery, Top
+from sightline.store.engines import flat
+from sightline.store.segments import OpenSegment
+from sightline.store.versions import Version
+from sightline.words.tfidf import idf as idf_of
+
+Int = NDArray[np.int64]
+
+
+class Snapshot:
+    """One version, open for reading. It keeps the `Store` contract."""
+
+    def __init__(self, shards: Path, version: Version) -> None:
+        self.version = version.number
+        self.model = version.model
+        self.segments = [OpenSegment.open(shards, s) for s in version.segments]
+
+    def ids(self) -> Int:
+        """Return the ids of all pictures, ascending."""
+        parts = [s.ids[s.alive()] for s in self.segments]
+        return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+
+    def top(self, query: DenseQuery | SparseQuery, k: int, where: Int | None = None) -> Top:
+        """Return the k best pictures; `where` lists the only ids that may appear, ascending."""
+        if isinstance(query, DenseQuery):
+            return flat.dense_top(self.segments, query, k, where)
+        wanted = dict(zip(query.terms.tolist(), self.idf(query.terms).tolist(), strict=True))
+        return flat.sparse_top(self.segments, query, wanted, self._idf, k, where)
+
+    def carrying(self, terms: Sequence[int], *, every: bool) -> Int:
+        """Return the ids of the pictures that carry every one, or any one, of some terms."""
+        join = np.intersect1d if every else np.union1d
+        parts: list[Int] = []
+        for s in self.segments:
+            rows = [s.carriers(t).astype(np.int64) for t in terms]
+            if rows:
+                joined = rows[0]
+                for r in rows[1:]:
+                    joined = join(joined, r)
+                parts.append(s.ids[np.setdiff1d(joined, s.dead)])
+        return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+
+    @cached_property
+    def _counts(self) -> tuple[Int, Int, int]:
+        """Return all terms, the number of pictures that carry each, and that of all pictures."""
+        terms = [s.base["terms"] for s in self.segments]
+        counts = [np.diff(s.base["term_start"]) for s in self.segments]
+        for s in self.segments:
+            for row in s.dead.tolist():
+                words = s.words(row)
+                terms.append(words)
+                counts.append(np.full(len(words), -1, np.int64))
+        every, at = np.unique(np.concatenate([*terms, np.zeros(0, np.int64)]), return_inverse=True)
+        total = np.zeros(len(every), np.int64)
+        np.add.at(total, at, np.concatenate([*counts, np.zeros(0, np.int64)]))
+        return every, total, sum(int(s.alive().sum()) for s in self.segments)
+
+    @cached_property
+    def _idf(self) -> tuple[Int, NDArray[np.float64]]:
+        terms, counts, n = self._counts
+        return terms, np.asarray(idf_of(counts, n), np.float64)
+
+    def idf(self, terms: Int) -> NDArray[np.float64]:
+        """Return the idf of each term; a term that no picture carries has 0."""
+        every, values = self._idf
+        if not len(every):
+            return np.zeros(len(terms))
+        at = np.minimum(np.searchsorted(every, terms), len(every) - 1)
+        return np.where(self.carried(terms), values[at], 0.0)
+
+    def carried(self, terms: Int) -> NDArray[np.bool_]:
+        """Say of each term whether any picture carries it."""
+        every, counts, _ = self._counts
+        if not len(every):
+            return np.zeros(len(terms), bool)
+        at = np.minimum(np.searchsorted(every, terms), len(every) - 1)
+        out: NDArray[np.bool_] = (every[at] == terms) & (counts[at] > 0)
+        return out
+
+    def vocabulary(self) -> tuple[Int, Int]:
+        """Return the terms some picture carries, and how many pictures carry each."""
+        every, counts, _ = self._counts
+        return every[counts > 0], counts[counts > 0]
+
+    def thumbnail(self, picture: int) -> bytes:
+        """Return a picture's thumbnail, a small JPEG without any metadata."""
+        s, row = self._find(picture)
+        return s.thumbnail(row)
+
+    def vector(self, picture: int, feature: str) -> NDArray[np.float32]:
+        """Return a picture's row of one feature."""
+        s, row = self._find(picture)
+        return np.asarray(s.features[feature][row])
+
+    def features(self) -> tuple[str, ...]:
+        """Return the features every picture has, by fingerprint."""
+        sets = [set(s.features) for s in self.segments]
+        return tuple(sorted(set.intersection(*sets))) if sets else ()
+
+    def _find(self, picture: int) -> tuple[OpenSegment, int]:
+        for s in self.segments:
+            rows = s.rows_of(np.array([picture], np.int64))
+            if len(rows):
+                return s, int(rows[0])
+        raise CollectionError(f"Picture {picture} is not in the collection. Run: sightline index")

@@ -1,0 +1,148 @@
+"""Checking a store: every byte that matters is compared with what was written.
+
+Array files and models have checksums in what lists them, versions in themselves, and the databases
+in the seal. Without a seal (a writer was killed) the log's row checksums and SQLite's own check
+stand in; the next writer to finish seals again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sightline.errors import StoreError
+from sightline.store import seal
+from sightline.store.catalogue import Catalogue
+from sightline.store.durable import file_sha256
+from sightline.store.events import EventLog
+from sightline.store.home import Home
+from sightline.store.models import model_problems
+from sightline.store.versions import FileEntry
+
+# The owner's settings, the log for people and the locks are not data.
+_NOT_DATA = frozenset(["config.toml", "log", "lock", "writers", "seal.json"])
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong: where, what, and whether it can be made again from log and pictures."""
+
+    file: str
+    what: str
+    derived: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The outcome of a check."""
+
+    problems: tuple[Problem, ...]
+    sealed: bool
+    files: int
+    n_bytes: int
+    strays: tuple[str, ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        return not self.problems
+
+
+def verify(home: Home) -> Verified:
+    """Check a store that nobody is changing; nothing in it is touched."""
+    state = seal.inspect_seal(home.folder)
+    problems = [_seal_problem(p) for p in state.problems]
+    if not state.sealed and not home.exists():
+        raise StoreError(f"There is no store in {home.folder}. Run: sightline index FOLDER")
+    problems += [Problem("events.sqlite3", p, derived=False) for p in _log_problems(home, state)]
+    problems += [Problem("catalogue.sqlite3", p) for p in _catalogue_problems(home)]
+    entries, found = _version_files(home)
+    problems += found
+    n_bytes = 0
+    for entry in entries.values():
+        problem = file_problem(home.shards, entry)
+        n_bytes += entry.size
+        if problem is not None:
+            problems.append(problem)
+    strays = tuple(_strays(home, set(entries)))
+    return Verified(tuple(problems), state.sealed, len(entries), n_bytes, strays)
+
+
+def _seal_problem(text: str) -> Problem:
+    name = text.split(" ", 1)[0]
+    return Problem(name, text, derived=name != "events.sqlite3")
+
+
+def _log_problems(home: Home, state: seal.SealState) -> list[str]:
+    if not home.events.exists():
+        return ["events.sqlite3 is missing"]
+    if state.sealed and not state.problems:
+        return []  # Every byte is what it was when it was last checked row by row.
+    try:
+        log = EventLog(home.events, write=False)
+    except StoreError as e:
+        return [str(e)]
+    try:
+        return log.problems()
+    finally:
+        log.close()
+
+
+def _catalogue_problems(home: Home) -> list[str]:
+    if not home.catalogue.exists():
+        return ["catalogue.sqlite3 is missing"]
+    try:
+        catalogue = Catalogue(home.catalogue, write=False)
+    except StoreError as e:
+        return [str(e)]
+    try:
+        found = catalogue.problems()
+        if not found and int(catalogue.meta("current") or 0) not in [0, *home.versions.numbers()]:
+            found.append("the version it points at is missing")
+        return found
+    except StoreError as e:
+        return [str(e)]
+    finally:
+        catalogue.close()
+
+
+def _version_files(home: Home) -> tuple[dict[str, FileEntry], list[Problem]]:
+    entries: dict[str, FileEntry] = {}
+    problems = []
+    for number in home.versions.numbers():
+        try:
+            version = home.versions.read(number)
+        except StoreError as e:
+            problems.append(Problem(f"versions/{number:08d}.json", str(e)))
+            continue
+        entries.update((f.name, f) for f in version.files())
+        if version.model:
+            found = model_problems(home.models, version.model)
+            problems += [Problem(f"models/{version.model}", p) for p in found]
+    return entries, problems
+
+
+def file_problem(folder: Path, entry: FileEntry) -> Problem | None:
+    path = folder / entry.name
+    name = f"shards/{entry.name}"
+    try:
+        if path.stat().st_size != entry.size:
+            return Problem(name, f"has {path.stat().st_size} bytes, {entry.size} were written")
+        if file_sha256(path) != entry.sha256:
+            return Problem(name, "is not what was written")
+    except OSError as e:
+        return Problem(name, f"cannot be read: {e.strerror}")
+    return None
+
+
+def _strays(home: Home, listed: set[str]) -> Iterator[str]:
+    """Yield files that nothing lists: leftovers of a crash, or somebody else's."""
+    for name in sorted(os.listdir(home.shards)) if home.shards.is_dir() else []:
+        if name not in listed:
+            yield f"shards/{name}"
+    known = {*seal.DATABASES, *_NOT_DATA, "shards", "models", "versions"}
+    for name in sorted(os.listdir(home.folder)):
+        base = name.removesuffix("-wal").removesuffix("-shm")
+        if base not in known and ".schema-" not in name and ".damaged-" not in name:
+            yield name

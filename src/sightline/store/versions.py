@@ -1,0 +1,170 @@
+"""Versions: what a reader sees, named by one pointer.
+
+A version is a small file listing immutable segments; publishing writes the file and then moves the
+pointer in the catalogue, in the same transaction that records the pictures. A reader keeps the
+version it opened. The current version, the two finished ones before it and their files are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from sightline.errors import StoreDamaged
+from sightline.store.durable import Written, sync_folder, write_file
+
+KEPT = 2
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A file a version needs, with what its bytes must be."""
+
+    name: str
+    sha256: str
+    size: int
+
+    @classmethod
+    def of(cls, written: Written) -> FileEntry:
+        return cls(written.name, written.sha256, written.size)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureFile:
+    """The rows of one feature in one segment."""
+
+    feature: str
+    file: FileEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Some pictures: their base file, feature files, and the rows that no longer count."""
+
+    rows: int
+    base: FileEntry
+    features: tuple[FeatureFile, ...] = ()
+    dead: FileEntry | None = None
+    dead_rows: int = 0
+
+    @property
+    def live(self) -> int:
+        return self.rows - self.dead_rows
+
+    def files(self) -> Iterable[FileEntry]:
+        yield self.base
+        yield from (f.file for f in self.features)
+        if self.dead is not None:
+            yield self.dead
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One published state. `finished` is false while an index run is still adding to it."""
+
+    number: int
+    segments: tuple[Segment, ...] = ()
+    model: str = ""
+    finished: bool = True
+    note: str = field(default="")
+
+    def files(self) -> Iterable[FileEntry]:
+        for s in self.segments:
+            yield from s.files()
+
+    @property
+    def live(self) -> int:
+        return sum(s.live for s in self.segments)
+
+
+def version_name(number: int) -> str:
+    """Return the file name of a version."""
+    return f"{number:08d}.json"
+
+
+class Versions:
+    """The folder of version files."""
+
+    def __init__(self, folder: Path, shards: Path) -> None:
+        self.folder, self.shards = folder, shards
+
+    def write(self, v: Version) -> None:
+        """Make a version durable; nothing points at it yet."""
+        body = json.dumps(asdict(v), sort_keys=True, separators=(",", ":"))
+        text = {"format": _FORMAT, "sha256": hashlib.sha256(body.encode()).hexdigest()}
+        whole = json.dumps(text)[:-1] + ', "version": ' + body + "}"
+        write_file(self.folder, version_name(v.number), [whole.encode()])
+
+    def read(self, number: int) -> Version:
+        """Read a version and check that it is what was written."""
+        path = self.folder / version_name(number)
+        try:
+            raw = path.read_bytes()
+            whole = json.loads(raw)
+            head, _, rest = raw.partition(b'"version": ')
+            if hashlib.sha256(rest[:-1]).hexdigest() != whole["sha256"]:
+                raise ValueError("its checksum is wrong")
+            if json.loads(head + b'"version": 0}')["format"] != _FORMAT:
+                raise ValueError("its format is unknown")
+            return _version(whole["version"])
+        except FileNotFoundError as e:
+            raise StoreDamaged(f"{path} is missing. Run: sightline store repair") from e
+        except (ValueError, KeyError, TypeError) as e:
+            raise StoreDamaged(f"{path} is damaged ({e}). Run: sightline store repair") from e
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of all version files, ascending."""
+        names = os.listdir(self.folder) if self.folder.is_dir() else []
+        return sorted(int(n[:8]) for n in names if re.fullmatch(r"\d{8}\.json", n))
+
+    def prune(self, current: int) -> None:
+        """Remove versions beyond those kept, and the files that no version lists any more."""
+        older = [self.read(n) for n in self.numbers() if n < current]
+        kept = [v for v in older if v.finished][-KEPT:]
+        keep = {v.number for v in kept} | {n for n in self.numbers() if n >= current}
+        wanted = {f.name for n in keep for f in self.read(n).files()}
+        doomed = [self.folder / version_name(n) for n in self.numbers() if n not in keep]
+        doomed += [self.shards / n for n in os.listdir(self.shards) if n not in wanted]
+        for path in doomed:
+            path.unlink(missing_ok=True)
+        if doomed:
+            sync_folder(self.folder)
+            sync_folder(self.shards)
+
+
+def _version(d: dict[str, object]) -> Version:
+    segments = d.pop("segments")
+    if not isinstance(segments, list):
+        raise TypeError("segments are no list")
+    return replace(Version(**d), segments=tuple(map(_segment, segments)))  # type: ignore[arg-type]
+
+
+def _segment(d: dict[str, object]) -> Segment:
+    features = d["features"]
+    if not isinstance(features, list):
+        raise TypeError("features are no list")
+    return Segment(
+        rows=_int(d["rows"]),
+        base=_file(d["base"]),
+        features=tuple(FeatureFile(str(f["feature"]), _file(f["file"])) for f in features),
+        dead=None if d["dead"] is None else _file(d["dead"]),
+        dead_rows=_int(d["dead_rows"]),
+    )
+
+
+def _file(d: object) -> FileEntry:
+    if not isinstance(d, dict):
+        raise TypeError("a file entry is no object")
+    return FileEntry(str(d["name"]), str(d["sha256"]), _int(d["size"]))
+
+
+def _int(v: object) -> int:
+    if not isinstance(v, int) or isinstance(v, bool) or v < 0:
+        raise TypeError(f"{v!r} is no count")
+    return v

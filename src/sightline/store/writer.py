@@ -1,0 +1,241 @@
+"""The one way to change a store: append to the log, write segments, move the pointer.
+
+The order makes a crash harmless at any point: facts are durable in the log before they are
+derived from; segments and the version file are durable before the pointer names them; the pointer
+moves in the same transaction that records the pictures. What is left over from a crash is removed
+by the next writer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from sightline.errors import StoreDamaged, StoreError
+from sightline.records import Batch, Skipped
+from sightline.store import seal
+from sightline.store.catalogue import Catalogue
+from sightline.store.database import transaction
+from sightline.store.durable import disk_errors, make_folder
+from sightline.store.events import Event, EventLog, NewEvent
+from sightline.store.home import Home, current_version
+from sightline.store.locks import Lock, Presence, refuse_network_file_system
+from sightline.store.models import remove_models_except
+from sightline.store.segments import OpenSegment, merge, wants_merging, with_dead, write_segment
+from sightline.store.versions import Segment, Version
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Size and times of a picture and its word files, to tell later whether they changed."""
+
+    picture: int
+    size: int
+    mtime: int
+    stamps: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one publish changes; everything in it becomes visible at once."""
+
+    events: Sequence[Event] = ()
+    batch: Batch | None = None
+    dead: Sequence[int] = ()
+    stamps: Sequence[Stamp] = ()
+    skipped: Sequence[tuple[Skipped, int, int]] = ()
+    unskipped: Sequence[bytes] = ()
+    terms: Sequence[tuple[int, str]] = ()
+    meta: Sequence[tuple[str, str]] = field(default=())
+
+
+class Judging:
+    """Open for appending judgements: shared with any number of others, durable at once."""
+
+    def __init__(self, home: Home) -> None:
+        if not home.exists():
+            raise StoreError(f"Nothing is indexed in {home.folder} yet. Run: sightline index")
+        self._home = home
+        self._presence = Presence(home.folder)
+        seal.break_seal(home.folder)
+        self.log = EventLog(home.events, write=True)
+
+    def append(self, events: Sequence[NewEvent]) -> list[Event]:
+        """Append facts; they are on the disk when this returns."""
+        return self.log.append(events)
+
+    def close(self) -> None:
+        """Leave; the last writer seals the store."""
+        _leave(self._home, self._presence, [self.log])
+
+    def __enter__(self) -> Judging:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Writer:
+    """Open for changing what is published; one at a time."""
+
+    def __init__(self, home: Home, verb: str, wait: float = 0.0) -> None:
+        refuse_network_file_system(_existing(home.folder))
+        for folder in (home.folder, home.shards, home.versions.folder, home.models):
+            make_folder(folder)
+        self.home = home
+        self._lock = Lock(home.folder, verb, wait)
+        try:
+            self._presence = Presence(home.folder)
+            seal.break_seal(home.folder)
+            self.log = EventLog(home.events, write=True)
+            self.catalogue = Catalogue(home.catalogue, write=True)
+            self._catch_up()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _catch_up(self) -> None:
+        """Apply facts a crash left unapplied, and remove files it left unpublished."""
+        after = self.catalogue.applied()
+        if self.log.last_seq() > after:
+            with transaction(self.catalogue.db, self.catalogue.path):
+                self.catalogue.apply(self.log.read(after))
+        self.version = current_version(self.home, self.catalogue)
+        self._remove_leftovers()
+
+    def _remove_leftovers(self) -> None:
+        versions = self.home.versions
+        with disk_errors(self.home.folder):
+            for number in versions.numbers():
+                if number > self.version.number:
+                    os.unlink(versions.folder / f"{number:08d}.json")
+            for folder in (self.home.folder, versions.folder, self.home.models):
+                for path in folder.glob("*.part"):
+                    path.unlink()
+        self._prune()
+
+    def append(self, events: Sequence[NewEvent]) -> list[Event]:
+        """Append facts; they are on the disk when this returns."""
+        return self.log.append(events)
+
+    def publish(self, change: Change, *, finished: bool, note: str = "") -> Version:
+        """Write the new segment and move the pointer; readers see all of it from then on."""
+        segments = self._changed_segments(change)
+        version = Version(
+            self.version.number + 1, tuple(segments), self.version.model, finished, note
+        )
+        return self._swap(version, change)
+
+    def _changed_segments(self, change: Change) -> list[Segment]:
+        batch = change.batch
+        replaced = batch.ids.tolist() if batch is not None else []
+        gone = np.unique(np.array([*change.dead, *replaced], np.int64))
+        segments = list(self.version.segments)
+        if len(gone):
+            segments = [self._without(s, gone) for s in segments]
+        if batch is not None and len(batch.ids):
+            segments.append(write_segment(self.home.shards, batch))
+        return [s for s in segments if s.live]
+
+    def _without(self, s: Segment, gone: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Segment:
+        rows = OpenSegment.open(self.home.shards, s).rows_of(gone)
+        return with_dead(self.home.shards, s, rows) if len(rows) else s
+
+    def compact(self, *, everything: bool = False) -> bool:
+        """Merge small segments and drop dead rows; return whether anything was worth it."""
+        old = list(self.version.segments)
+        chosen = old if everything else wants_merging(old)
+        if not chosen:
+            return False
+        rest = [s for s in old if s not in chosen]
+        segments = (*rest, *merge(self.home.shards, chosen))
+        number = self.version.number + 1
+        version = Version(number, segments, self.version.model, True, self.version.note)
+        self._swap(version, Change())
+        return True
+
+    def rollback(self, number: int) -> Version:
+        """Publish an older version again."""
+        old = self.home.versions.read(number)
+        note = f"rollback to {number}"
+        return self._swap(replace(old, number=self.version.number + 1, note=note), Change())
+
+    def forget_older(self) -> None:
+        """Remove every version but the current one; there is no going back after this."""
+        versions = self.home.versions
+        with disk_errors(versions.folder):
+            for number in versions.numbers():
+                if number < self.version.number:
+                    os.unlink(versions.folder / f"{number:08d}.json")
+        self._prune()
+
+    def _swap(self, version: Version, change: Change) -> Version:
+        self.home.versions.write(version)
+        with transaction(self.catalogue.db, self.catalogue.path):
+            self._record(change)
+            self.catalogue.set_meta("current", str(version.number))
+        self.version = version
+        self._prune()
+        return version
+
+    def _prune(self) -> None:
+        try:
+            with disk_errors(self.home.shards):
+                self.home.versions.prune(self.version.number)
+        except StoreDamaged:
+            return  # An old version cannot be read; `store verify` names it, nothing is removed.
+        kept = {self.home.versions.read(n).model for n in self.home.versions.numbers()}
+        remove_models_except(self.home.models, kept)
+
+    def note(self, change: Change) -> None:
+        """Record stamps, skipped files and small values without publishing anything."""
+        with transaction(self.catalogue.db, self.catalogue.path):
+            self._record(change)
+
+    def _record(self, change: Change) -> None:
+        c = self.catalogue
+        c.apply(change.events)
+        c.add_terms(change.terms)
+        for s in change.stamps:
+            c.stamp(s.picture, s.size, s.mtime, s.stamps)
+        for skipped, size, mtime in change.skipped:
+            c.skip(skipped, size, mtime)
+        c.unskip(change.unskipped)
+        for key, value in change.meta:
+            c.set_meta(key, value)
+
+    def close(self) -> None:
+        """Leave; the last writer seals the store."""
+        try:
+            _leave(self.home, self._presence, [self.log, self.catalogue])
+        finally:
+            self._lock.release()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _leave(home: Home, presence: Presence, files: Iterable[EventLog | Catalogue]) -> None:
+    try:
+        alone = presence.alone()
+        for f in files:
+            if alone:
+                f.checkpoint()
+            f.close()
+        if alone:
+            seal.lay_seal(home.folder)
+    finally:
+        presence.leave()
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists():
+        folder = folder.parent
+    return folder

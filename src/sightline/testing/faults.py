@@ -1,0 +1,68 @@
+"""Planted faults: a reading task that dies, hangs or eats memory at files named for it.
+
+With them the isolation of workers is tested on the real path, file by file.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+
+from sightline.contracts import Done, Json
+from sightline.pictures.reading import read_picture
+
+FAULTY_READ_TASK = "sightline.testing.faults:read_with_faults"
+ESCAPE_TASK = "sightline.testing.faults:try_to_escape"
+
+
+def read_with_faults(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
+    """Read a picture, unless its name begins with crash, exit, hang or hog."""
+    name = os.path.basename(str(args["path"]))
+    if name.startswith("crash"):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if name.startswith("exit"):
+        os._exit(3)
+    if name.startswith("hang"):
+        time.sleep(3600)
+    if name.startswith("hog"):
+        hoard = []
+        while True:
+            hoard.append(bytearray(64 << 20))
+    return read_picture(args, blob, alone)
+
+
+def try_to_escape(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
+    """Try what a worker must not be able to do; answer with what worked."""
+    done: list[Json] = []
+    target = str(args["target"])
+    attempts: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("socket", lambda: socket.socket().close()),
+        ("write", lambda: _write(target)),
+        ("unlink", lambda: os.unlink(target)),
+        ("rename", lambda: os.rename(target, target + "2")),
+        ("run", lambda: os.execv("/bin/true", ["true"])),
+        ("touch", lambda: os.utime(target)),
+        ("raw open", lambda: _raw_open(target)),
+    )
+    for name, attempt in attempts:
+        try:
+            attempt()
+        except OSError:
+            continue
+        done.append(name)
+    return Done({"done": done})
+
+
+def _write(target: str) -> None:
+    with open(target, "a") as f:
+        f.write("x")
+
+
+def _raw_open(target: str) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.open(target.encode(), os.O_WRONLY) < 0:
+        raise OSError(ctypes.get_errno(), "refused")

@@ -1,0 +1,111 @@
+"""The check every store has to pass: exact answers, filters and ties, against plain numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Store
+from sightline.records import Batch, DenseQuery, FeatureRows, SparseQuery, Top
+
+FEATURE = "check-0"
+_LENGTH = 16
+
+Fill = Callable[[Sequence[Batch], Sequence[int]], Store]
+Int = NDArray[np.int64]
+
+
+def check_store(fill: Fill, n: int = 700) -> None:
+    """Check a store made by `fill(batches, deleted ids)`.
+
+    Dense and sparse queries must give the exact best pictures in order of score, ties by id; a
+    filter must give the exact best of what it lets through; deleted and replaced rows never show.
+    """
+    rng = np.random.default_rng(7)
+    batches, rows, terms = _batches(rng, n)
+    deleted = sorted(rng.choice(sorted(rows), n // 7, replace=False).tolist())
+    store = fill(batches, deleted)
+    for i in deleted:
+        rows.pop(i), terms.pop(i)
+    ids = np.array(sorted(rows), np.int64)
+    _same(store.ids(), ids, "ids() are not the live pictures, ascending")
+    matrix = np.stack([rows[int(i)] for i in ids])
+    for k in (1, 10, len(ids) + 5):
+        for where in (None, ids[::3], ids[:2], ids[:0]):
+            _check_dense(store, rng, ids, matrix, k, where)
+            _check_sparse(store, ids, terms, k, where)
+
+
+def _batches(
+    rng: np.random.Generator, n: int
+) -> tuple[list[Batch], dict[int, NDArray[np.float32]], dict[int, tuple[int, ...]]]:
+    """Make batches in which some pictures come twice, and the later row counts."""
+    rows: dict[int, NDArray[np.float32]] = {}
+    terms: dict[int, tuple[int, ...]] = {}
+    batches = []
+    for start in range(0, n, 100):
+        again = rng.choice(start, 5, replace=False) + 1 if start else np.zeros(0, np.int64)
+        ids = np.unique(np.concatenate([np.arange(start, start + 100) + 1, again]))
+        # Few different values, so that many scores are equal and the tie rule is seen at work.
+        matrix = rng.integers(-1, 2, (len(ids), _LENGTH)).astype(np.float32)
+        words = [tuple(sorted(set(rng.integers(1, 12, rng.integers(0, 4)).tolist()))) for _ in ids]
+        batches.append(
+            Batch(ids.astype(np.int64), tuple(words), (b"",) * len(ids),
+                  (FeatureRows(FEATURE, matrix),))
+        )  # fmt: skip
+        rows.update(zip(ids.tolist(), matrix, strict=True))
+        terms.update(zip(ids.tolist(), words, strict=True))
+    return batches, rows, terms
+
+
+def _check_dense(
+    store: Store,
+    rng: np.random.Generator,
+    ids: Int,
+    matrix: NDArray[np.float32],
+    k: int,
+    where: Int | None,
+) -> None:
+    weights = rng.integers(-2, 3, _LENGTH).astype(np.float32)
+    scores = dict(zip(ids.tolist(), (matrix @ weights).tolist(), strict=True))
+    _check_top(store.top(DenseQuery(FEATURE, weights), k, where), scores, k, where, "dense")
+
+
+def _check_sparse(
+    store: Store, ids: Int, terms: dict[int, tuple[int, ...]], k: int, where: Int | None
+) -> None:
+    wanted = {2: 0.8, 5: 0.6}
+    count = {t: sum(t in terms[int(i)] for i in ids) for t in range(1, 12)}
+    idf = {t: np.log((1 + len(ids)) / (1 + c)) + 1 for t, c in count.items()}
+    scores = {}
+    for i in ids.tolist():
+        if set(terms[i]) & set(wanted):
+            norm = np.sqrt(sum(idf[t] ** 2 for t in terms[i]))
+            scores[i] = sum(wanted.get(t, 0.0) * idf[t] for t in terms[i]) / norm
+    query = SparseQuery(
+        np.array(list(wanted), np.int64), np.array(list(wanted.values()), np.float32)
+    )
+    _check_top(store.top(query, k, where), scores, k, where, "sparse")
+
+
+def _check_top(top: Top, scores: dict[int, float], k: int, where: Int | None, what: str) -> None:
+    allowed = scores if where is None else {i: s for i, s in scores.items() if i in set(where)}
+    best = sorted(allowed.items(), key=lambda item: (-np.float32(item[1]), item[0]))[:k]
+    got = list(zip(top.ids.tolist(), top.scores.tolist(), strict=True))
+    expected = np.array([s for _, s in best])
+    if len(got) != len(best) or not np.allclose([s for _, s in got], expected, atol=1e-5):
+        raise AssertionError(f"top() gives wrong scores for a {what} query")
+    for i, (picture, score) in enumerate(got):
+        if abs(scores[picture] - score) > 1e-5:
+            raise AssertionError(f"top() gives picture {picture} a wrong {what} score")
+        if i and got[i - 1][1] == score and got[i - 1][0] > picture:
+            raise AssertionError(f"top() does not order equal {what} scores by id")
+    if what == "dense" and [p for p, _ in got] != [p for p, _ in best]:
+        raise AssertionError("top() does not choose among equal scores by id")
+
+
+def _same(a: Int, b: Int, what: str) -> None:
+    if not np.array_equal(a, b):
+        raise AssertionError(what)

@@ -1,0 +1,34 @@
+"""Words: what captions and tags say, and what a query asks for.
+
+`tokens` turns text into terms, `vocabulary` numbers them, `grammar` reads the search box and
+`queries` makes queries out of captions. None of these needs numpy; `tfidf`, which does, is not
+imported here, so that reading a query stays cheap.
+
+Examples
+--------
+>>> from sightline.words import caption_terms, parse
+>>> from sightline.records import Tags
+>>> terms = caption_terms(Tags("sidecar", tags=("Oak tree", "snow")))
+>>> [term.text in terms for term in parse('"oak tree" barn').wanted]
+[True, False]
+"""
+
+from __future__ import annotations
+
+from sightline.words.grammar import PictureTerm, Query, Term, parse
+from sightline.words.queries import caption_queries
+from sightline.words.tokens import caption_terms, split_labels, tag_terms
+from sightline.words.vocabulary import Vocabulary, near
+
+__all__ = [
+    "PictureTerm",
+    "Query",
+    "Term",
+    "Vocabulary",
+    "caption_queries",
+    "caption_terms",
+    "near",
+    "parse",
+    "split_labels",
+    "tag_terms",
+]

@@ -1,0 +1,254 @@
+r"""What may be written in the search box.
+
+    tree snow           pictures of a tree or snow, better of both
+    +barn               the picture must carry the word barn
+    -people             the picture must not carry the word people
+    2:red  +0.5:sky     the word counts twice, half as much
+    "golden gate"       one tag of several words; +, - and a weight may stand before it
+    ./picture.jpg       looks like this picture; also ../x.jpg, /x.jpg, ~/x.jpg, quoted if it has
+                        spaces; - or a weight may stand before it
+
+In and out of quotes, \" is a plain quote and \\ a plain backslash. Other punctuation parts words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import isfinite
+from typing import NamedTuple
+
+from sightline.errors import QueryError
+from sightline.words.tokens import MAX_TERM, labels, tokens, visible
+
+MAX_QUERY = 1_000
+MAX_TERMS = 64
+
+# Minus and plus as input methods and text fields like to change them.
+_SIGNS = {"-": "-", "\u2212": "-", "\u2013": "-", "\uff0d": "-", "+": "+", "\uff0b": "+"}
+_WEIGHT = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?):(?=[^\s])")
+# A backslash can be read in one way only, or a row of them would take exponential time.
+_QUOTED = re.compile(r'"((?:[^"\\]|\\["\\]|\\(?!["\\]))*)"')
+_BARE = re.compile(r'(?:[^\s"\\]|\\["\\]|\\(?!["\\]))+')
+_ESCAPE = re.compile(r'\\(["\\])')
+_PICTURE = re.compile(r"(?:\.|\.\.|~)?/.*[^/.]", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word or tag that is asked for."""
+
+    text: str
+    weight: float = 1.0
+    required: bool = False
+
+    def __str__(self) -> str:
+        return "+" * self.required + _weight(self.weight) + _quoted_if_needed(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureTerm:
+    """A picture that is asked for, or against; the path is as it was typed."""
+
+    path: str
+    weight: float = 1.0
+    unwanted: bool = False
+
+    def __str__(self) -> str:
+        return "-" * self.unwanted + _weight(self.weight) + _quoted_if_needed(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query that has been read; its text form reads back as an equal query.
+
+    Examples
+    --------
+    >>> str(Query((Term("tree"), Term("golden gate", 2.0)), ("people",)))
+    'tree 2:"golden gate" -people'
+    """
+
+    wanted: tuple[Term, ...] = ()
+    unwanted: tuple[str, ...] = ()
+    pictures: tuple[PictureTerm, ...] = ()
+
+    def __str__(self) -> str:
+        against = ("-" + _quoted_if_needed(text) for text in self.unwanted)
+        return " ".join((*map(str, self.wanted), *against, *map(str, self.pictures)))
+
+
+def parse(text: str) -> Query:
+    """Return the query that a text stands for.
+
+    A word given twice counts once: with its last weight, and required if it was so once. Text
+    without any word gives a query that asks for nothing.
+
+    Raises
+    ------
+    QueryError
+        The text cannot be read, contradicts itself, or is too long.
+
+    Examples
+    --------
+    >>> query = parse('Tree, snow -people 2:red +"golden gate" ./a.jpg')
+    >>> [term.text for term in query.wanted]
+    ['tree', 'snow', 'red', 'golden gate']
+    >>> str(query)
+    'tree snow 2:red +"golden gate" -people ./a.jpg'
+    >>> parse("tree -")
+    Traceback (most recent call last):
+    sightline.errors.QueryError: Nothing follows the '-' at column 6. Write the word after it: -word
+    """
+    _check_length(len(text))
+    wanted: dict[str, Term] = {}
+    unwanted: dict[str, None] = {}
+    pictures: dict[str, PictureTerm] = {}
+    for piece in _pieces(text):
+        if _PICTURE.match(piece.body):
+            _check_picture(piece, pictures)
+            pictures[piece.body] = PictureTerm(piece.body, piece.weight, piece.sign == "-")
+            continue
+        for word in _terms(piece):
+            if piece.sign == "-":
+                unwanted[word] = None
+            else:
+                required = piece.sign == "+" or (word in wanted and wanted[word].required)
+                wanted[word] = Term(word, piece.weight, required)
+    query = Query(tuple(wanted.values()), tuple(unwanted), tuple(pictures.values()))
+    _check(query)
+    return query
+
+
+class _Piece(NamedTuple):
+    column: int
+    sign: str
+    weight: float
+    body: str
+    quoted: bool
+
+
+def _pieces(text: str) -> list[_Piece]:
+    pieces = []
+    at = _skip_space(text, 0)
+    while at < len(text):
+        piece, at = _piece(text, at)
+        pieces.append(piece)
+        at = _skip_space(text, at)
+    return pieces
+
+
+def _skip_space(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def _piece(text: str, start: int) -> tuple[_Piece, int]:
+    sign = _SIGNS.get(text[start], "")
+    at = start + len(sign)
+    weight = 1.0
+    if number := _WEIGHT.match(text, at):
+        at = number.end()
+        weight = _read_weight(sign, number[1], start + 1, text[at])
+    if text[at : at + 1] == '"':
+        body = _QUOTED.match(text, at)
+        if body is None:
+            raise QueryError(
+                f"The quote at column {at + 1} is never closed."
+                ' Close it with ", or write \\" for a plain quote.'
+            )
+        return _Piece(start + 1, sign, weight, _plain(body[1]), True), body.end()
+    body = _BARE.match(text, at)
+    if body is None:
+        raise QueryError(
+            f"Nothing follows the {sign!r} at column {start + 1}."
+            f" Write the word after it: {sign}word"
+        )
+    return _Piece(start + 1, sign, weight, _plain(body[0]), False), body.end()
+
+
+def _plain(body: str) -> str:
+    return _ESCAPE.sub(r"\1", body)
+
+
+def _read_weight(sign: str, number: str, column: int, following: str) -> float:
+    weight = float(number)
+    if sign == "-" or not (isfinite(weight) and weight > 0):
+        raise QueryError(
+            f"The weight {sign}{number} at column {column} is not above 0 and finite."
+            " Write a number such as 2:word or 0.5:word, or -word for an unwanted word."
+        )
+    if following in _SIGNS:
+        raise QueryError(
+            f"A sign follows the weight {number} at column {column}."
+            f" Write +{number}:word for a required word, -word for an unwanted one."
+        )
+    return weight
+
+
+def _terms(piece: _Piece) -> tuple[str, ...]:
+    found = () if piece.quoted else tuple(tokens(piece.body))
+    found = found or labels(piece.body)
+    if found:
+        return found
+    if any(c.isalnum() for c in visible(piece.body)):
+        raise QueryError(
+            f"The word or tag at column {piece.column} has more than {MAX_TERM} characters."
+            " Write a shorter one."
+        )
+    if piece.sign or piece.quoted or piece.weight != 1.0:
+        raise QueryError(
+            f"There is no word in {piece.body!r} at column {piece.column}. Write one, or leave"
+            " out the sign, the weight and the quotes."
+        )
+    return ()
+
+
+def _check_length(n_characters: int) -> None:
+    if n_characters > MAX_QUERY:
+        raise QueryError(
+            f"A query may have {MAX_QUERY} characters, this one has {n_characters}. Leave some out."
+        )
+
+
+def _check_picture(piece: _Piece, pictures: dict[str, PictureTerm]) -> None:
+    if piece.sign == "+":
+        raise QueryError(
+            f"The picture at column {piece.column} cannot be required. Leave out the +."
+        )
+    if "\0" in piece.body:
+        raise QueryError(
+            f"The path at column {piece.column} holds a zero byte. Write a path that can exist."
+        )
+    known = pictures.get(piece.body)
+    if known is not None and known.unwanted != (piece.sign == "-"):
+        raise QueryError(_contradiction(piece.body))
+
+
+def _check(query: Query) -> None:
+    for term in query.wanted:
+        if term.text in query.unwanted:
+            raise QueryError(_contradiction(term.text))
+    n_terms = len(query.wanted) + len(query.unwanted) + len(query.pictures)
+    if n_terms > MAX_TERMS:
+        raise QueryError(
+            f"A query may have {MAX_TERMS} terms, this one has {n_terms}. Leave some out."
+        )
+    # Folding and weights can lengthen a query; the written-out form must be readable too.
+    _check_length(len(str(query)))
+
+
+def _contradiction(what: str) -> str:
+    return f"{what!r} is both wanted and unwanted. Leave out one of the two."
+
+
+def _weight(weight: float) -> str:
+    return "" if weight == 1.0 else repr(weight).removesuffix(".0") + ":"
+
+
+def _quoted_if_needed(body: str) -> str:
+    is_picture = _PICTURE.match(body) is not None
+    plain = not any(c.isspace() or c in '"\\' for c in body)
+    if plain and (is_picture or tokens(body) == [body]):
+        return body
+    return '"' + body.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,126 @@
+"""How much each word of a query counts.
+
+A query is the vector q_i = b_i idf_i / sqrt(sum_j (b_j idf_j)^2), b_i being 1 for a word that was
+asked for, or the weight it was given. It has length 1, or 0 if no known word was asked for.
+
+Departure from the paper: the share of documents that hold a word is taken from the collection's own
+captions, and smoothed by default, so that a word held by all pictures or by none still counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import ParameterError
+
+
+def idf(
+    document_counts: Sequence[int] | NDArray[np.int64], n_documents: int, smooth: bool = True
+) -> NDArray[np.float64]:
+    """Return the inverse document frequency of each term.
+
+    Parameters
+    ----------
+    document_counts
+        For each term the number n of documents that hold it.
+    n_documents
+        The number N of documents.
+    smooth
+        log((1 + N) / (1 + n)) + 1, at least 1. Otherwise log(N / n): 0 for a term that all
+        documents hold; a term that none holds gets the smoothed form, for it would be infinite.
+
+    Examples
+    --------
+    >>> idf([1, 2, 4], 4, smooth=False).round(3).tolist()
+    [1.386, 0.693, 0.0]
+    >>> idf([0, 4], 4).round(3).tolist()
+    [2.609, 1.0]
+    """
+    counts = np.asarray(document_counts, dtype=np.float64).reshape(-1)
+    outside = ~((counts >= 0) & (counts <= n_documents))
+    if outside.any():
+        raise ParameterError.of(
+            "document_counts",
+            "idf",
+            f"between 0 and the number of documents, {n_documents}",
+            counts[outside][0].item(),
+        )
+    smoothed: NDArray[np.float64] = np.log((1.0 + n_documents) / (1.0 + counts)) + 1.0
+    if smooth:
+        return smoothed
+    plain = np.log(max(n_documents, 1) / np.maximum(counts, 1.0))
+    return np.where(counts == 0, smoothed, plain)
+
+
+def query_vector(
+    term_ids: Sequence[int] | NDArray[np.int64],
+    idf: NDArray[np.float64],
+    weights: Sequence[float] | NDArray[np.float64] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return a query as its term ids, ascending, and their values; terms that count 0 are left out.
+
+    Parameters
+    ----------
+    term_ids
+        The known words asked for; repeated ones count once, their order does not matter.
+    idf
+        The inverse document frequency of every term. If it is 0 for all words asked for, it is not
+        used at all, so that they count alike.
+    weights
+        How much each of the words counts besides, finite and not negative; 1 by default. If a word
+        is repeated, its last weight counts.
+
+    Examples
+    --------
+    >>> query_vector([2, 0, 2], np.array([4.0, 1.0, 3.0]))
+    (array([0, 2]), array([0.8, 0.6], dtype=float32))
+    >>> query_vector([1], np.array([1.0, 0.25]))[1].tolist()
+    [1.0]
+    """
+    given = np.asarray(term_ids, dtype=np.int64).reshape(-1)
+    factors = np.ones(len(given)) if weights is None else _checked(weights, len(given))
+    if len(given) and not (given.min() >= 0 and given.max() < len(idf)):
+        wrong = int(given.min() if given.min() < 0 else given.max())
+        raise ParameterError.of(
+            "term_ids", "query_vector", f"below {len(idf)}, not negative", wrong
+        )
+    ids, last = np.unique(given[::-1], return_index=True)
+    values = _unit(factors[::-1][last], np.asarray(idf, dtype=np.float64)[ids])
+    kept = values > 0
+    return ids[kept], values[kept]
+
+
+def _checked(weights: Sequence[float] | NDArray[np.float64], n_terms: int) -> NDArray[np.float64]:
+    factors = np.asarray(weights, dtype=np.float64).reshape(-1)
+    if len(factors) != n_terms:
+        raise ParameterError.of("weights", "query_vector", f"{n_terms} numbers", len(factors))
+    wrong = ~(np.isfinite(factors) & (factors >= 0))
+    if wrong.any():
+        raise ParameterError.of(
+            "weights", "query_vector", "finite and not negative", factors[wrong][0].item()
+        )
+    return factors
+
+
+def _unit(factors: NDArray[np.float64], idf: NDArray[np.float64]) -> NDArray[np.float32]:
+    wrong = ~(np.isfinite(idf) & (idf >= 0))
+    if wrong.any():
+        raise ParameterError.of(
+            "idf", "query_vector", "finite and not negative", idf[wrong][0].item()
+        )
+    # Scaled to a largest value of 1 before and after the product, so that no weight can overflow
+    # and a single word gets exactly 1.
+    factors = _scaled(factors)
+    products = _scaled(factors * idf)
+    if not products.any():
+        products = factors
+    length = np.sqrt(np.sum(products**2))
+    return (products / (length if length > 0 else 1.0)).astype(np.float32)
+
+
+def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    largest = values.max(initial=0.0)
+    return values / largest if largest > 0 else values
