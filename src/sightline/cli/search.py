@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 @click.option("--before", help="Only pictures taken before this date.")
 @click.option("--min-side", type=int, help="Only pictures with so many pixels on the longer side.")
 @click.option("--max-side", type=int, help="Only pictures with at most so many.")
+@click.option("--min-mb", type=float, help="Only files of at least so many megabytes.")
+@click.option("--max-mb", type=float, help="Only files of at most so many.")
 @click.option("--sheet", type=click.Path(), help="Also draw the hits as a contact sheet (PNG).")
 @output_options
 @common_options
@@ -51,6 +53,8 @@ def search(
     before: str | None,
     min_side: int | None,
     max_side: int | None,
+    min_mb: float | None,
+    max_mb: float | None,
     sheet: str | None,
     as_json: bool,
     as_csv: bool,
@@ -76,6 +80,8 @@ def search(
         before=seconds_of(before, "--before"),
         min_side=min_side,
         max_side=max_side,
+        min_bytes=None if min_mb is None else int(min_mb * 1e6),
+        max_bytes=None if max_mb is None else int(max_mb * 1e6),
     )
     _explain(results)
     if sheet:

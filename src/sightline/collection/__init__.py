@@ -145,7 +145,7 @@ class Collection:
         with self.home.reader() as reader:
             live = set(reader.snapshot.ids().tolist())
             known, skipped = reader.catalogue.known(), reader.catalogue.skipped()
-            return make_plan(walked, known, skipped, live, self.root)
+            return make_plan(walked, known, skipped, live, self.root, follow=o.limits.follow)
 
     def _options(self, features: Sequence[str], retry: bool) -> IndexOptions:
         from sightline import plugins
@@ -192,6 +192,8 @@ class Collection:
         before: int | None = None,
         min_side: int | None = None,
         max_side: int | None = None,
+        min_bytes: int | None = None,
+        max_bytes: int | None = None,
     ) -> Results:
         """Find pictures by the words they carry.
 
@@ -208,12 +210,14 @@ class Collection:
             since 1970.
         min_side, max_side
             Only pictures whose longer side has so many pixels.
+        min_bytes, max_bytes
+            Only files of this size.
         """
         from sightline.collection.searching import search
         from sightline.store.catalogue import Where
 
         below = None if folder is None else os.fsencode(folder).strip(b"/")
-        where = Where(below or None, after, before, min_side, max_side)
+        where = Where(below or None, after, before, min_side, max_side, min_bytes, max_bytes)
         with self.home.reader() as reader:
             return search(reader, self.root, query, k or self.settings.top, where)
 

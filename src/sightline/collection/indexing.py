@@ -110,8 +110,10 @@ class IndexRun:
                 "run the same command again to go on."
             ) from None
         self._finish(before)
+        # Pictures in folders that could not be listed are still held, and count as seen.
+        live = set(self._ids_now()) if plan.unlisted else set()
         return IndexReport(
-            seen=plan.seen,
+            seen=plan.seen + sum(k.picture in live for k in plan.unlisted),
             indexed=self.writer.version.live,
             added=self.added,
             changed=self.changed,
@@ -136,6 +138,7 @@ class IndexRun:
             self._complete(),
             self.root,
             retry=o.retry,
+            follow=o.limits.follow,
         )
         self.skipped = [*plan.still_skipped, *plan.skipped_now]
         self.problems = [f"{shown(u.path)}: {u.reason}" for u in plan.unreadable]
@@ -185,16 +188,27 @@ class IndexRun:
         dead: list[int] = []
         for todo, result in zip(part, answers, strict=False):
             self.progress.advance()
-            if isinstance(result, Failed):
-                bad = Skipped(todo.found.path, result.kind, result.reason)
+            picture = result if isinstance(result, Failed) else self._checked(result)
+            if isinstance(picture, Failed):
+                bad = Skipped(todo.found.path, picture.kind, picture.reason)
                 skipped.append((bad, todo.found.size, todo.found.mtime))
                 dead += [todo.picture] if todo.picture is not None else []
             else:
-                read.append((todo, answer(result)))
+                read.append((todo, picture))
         read, rows, failed = self._describe(read)
         skipped += failed
         self.skipped += [s for s, _, _ in skipped]
         self._publish_batch(plan, read, rows, skipped, dead)
+
+    def _checked(self, result: Done) -> PictureRead | Failed:
+        """Return what a worker sent, unless it makes no sense: a picture may have taken it over."""
+        try:
+            picture = answer(result)
+        except (KeyError, ValueError):
+            return Failed("crash", "it made the decoder send an answer that makes no sense")
+        if self.options.features and picture.rgb is None:
+            return Failed("crash", "it made the decoder send no pixels")
+        return picture
 
     def _describe(self, read: Reads) -> tuple[Reads, list[list[Row]], Bad]:
         places = [place for _, place in self.options.features]
@@ -318,18 +332,18 @@ class IndexRun:
         """Take pictures that are no longer there out of the results; their ids stay theirs."""
         left = {p for ids in plan.free.values() for p in ids}
         gone = [k.picture for k in plan.vanished if k.picture in left]
-        # A file that used to be a picture and now cannot be read keeps its id but has no row.
-        broken = self._broken(plan)
         self.gone = len(gone)
-        if gone or broken:
-            events = self.writer.append([NewEvent("picture-gone", p) for p in gone])
-            self.writer.publish(Change(events=events, dead=[*gone, *broken]), finished=False)
+        events = self.writer.append([NewEvent("picture-gone", p) for p in gone])
+        rows = [*gone, *self._rows_without_picture(plan)]
+        if rows:
+            self.writer.publish(Change(events=events, dead=rows), finished=False)
 
-    def _broken(self, plan: Plan) -> list[int]:
-        find = self.writer.catalogue.find
-        ids = [find(s.path) for s in (*plan.still_skipped, *plan.skipped_now)]
-        live = set(self._ids_now()) if any(ids) else set()
-        return [i for i in ids if i is not None and i in live]
+    def _rows_without_picture(self, plan: Plan) -> list[int]:
+        """Return rows that must not show: of pictures a crash left half removed, and of files
+        that used to be pictures and now cannot be read (these keep their id)."""
+        skipped = {s.path for s in self.skipped}
+        good = {k.picture for k in self.writer.catalogue.known() if k.path not in skipped}
+        return [i for i in self._ids_now() if i not in good]
 
     def _finish(self, before: int) -> None:
         w = self.writer

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
+from sightline.errors import DataError
 from sightline.pictures.folder import Found, Unreadable
+from sightline.pictures.reading import open_regular
 from sightline.records import Skipped
-from sightline.store.catalogue import Known
+from sightline.store.catalogue import UNPUBLISHED, Known
 
 # Reasons that may have gone by themselves; files skipped for others are tried again when changed.
 _PASSING = frozenset(["unreadable", "special"])
+
+_Hash = Callable[[bytes], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Plan:
     words: list[tuple[Found, Known]] = field(default_factory=list)
     touched: list[tuple[Found, Known]] = field(default_factory=list)
     vanished: list[Known] = field(default_factory=list)
+    unlisted: list[Known] = field(default_factory=list)
     still_skipped: list[Skipped] = field(default_factory=list)
     skipped_now: list[Skipped] = field(default_factory=list)
     no_longer_skipped: list[bytes] = field(default_factory=list)
@@ -68,6 +73,7 @@ def make_plan(
     root: bytes,
     *,
     retry: bool = False,
+    follow: bool = False,
 ) -> Plan:
     """Compare what is there with what is known; `live` are the ids with complete rows."""
     plan = Plan()
@@ -82,6 +88,8 @@ def make_plan(
         before = bad.pop(item.path, None)
         if isinstance(item, Skipped):
             plan.skipped_now.append(item)
+            if item.kind == "unreadable":
+                by_path.pop(item.path, None)  # It is still there, and keeps its id.
         elif before and not retry and _still_bad(item, before):
             plan.still_skipped.append(before[0])
             by_path.pop(item.path, None)
@@ -90,8 +98,9 @@ def make_plan(
         else:
             _compare(plan, item, k, live, changed)
     plan.no_longer_skipped = list(bad)
-    plan.vanished = [k for k in by_path.values() if not _below(k.path, plan.unreadable)]
-    _identify(plan, changed, root, live)
+    for k in by_path.values():
+        (plan.unlisted if _below(k.path, plan.unreadable) else plan.vanished).append(k)
+    _identify(plan, changed, partial(_sha, root, follow), live)
     return plan
 
 
@@ -105,7 +114,7 @@ def _compare(
 ) -> None:
     if (found.size, found.mtime) != (k.size, k.mtime):
         changed.append((found, k))
-    elif k.picture not in live:
+    elif k.picture not in live or k.stamps == UNPUBLISHED:
         plan.read.append(ToRead(found, k.picture))
     elif stamps_of(found) != k.stamps:
         plan.words.append((found, k))
@@ -117,16 +126,18 @@ def _below(path: bytes, folders: list[Unreadable]) -> bool:
     return any(f.path == b"" or path.startswith(f.path + b"/") for f in folders)
 
 
-def _identify(plan: Plan, changed: list[tuple[Found, Known]], root: bytes, live: set[int]) -> None:
+def _identify(
+    plan: Plan, changed: list[tuple[Found, Known]], sha_of: _Hash, live: set[int]
+) -> None:
     """Settle who is who among files that changed in place, and note whose content is homeless."""
     homeless = list(plan.vanished)
     edited: list[tuple[Found, Known, str]] = []
     for found, k in changed:
-        sha = _sha(os.path.join(root, found.path))
+        sha = sha_of(found.path)
         if sha != k.sha:
             homeless.append(k)
             edited.append((found, k, sha))
-        elif k.picture in live:
+        elif k.picture in live and k.stamps != UNPUBLISHED:
             plan.touched.append((found, k))
         else:
             plan.read.append(ToRead(found, k.picture))
@@ -135,15 +146,15 @@ def _identify(plan: Plan, changed: list[tuple[Found, Known]], root: bytes, live:
         free[k.sha].append(k.picture)
     plan.free = free
     if edited:
-        _settle(plan, edited, root)
+        _settle(plan, edited, sha_of)
 
 
-def _settle(plan: Plan, edited: list[tuple[Found, Known, str]], root: bytes) -> None:
+def _settle(plan: Plan, edited: list[tuple[Found, Known, str]], sha_of: _Hash) -> None:
     """Let content find its picture first; what is left keeps the id of its path."""
     waiting = []
     for t in plan.read:
         if t.picture is None:
-            claimed = plan.claim(_sha(os.path.join(root, t.found.path)))
+            claimed = plan.claim(sha_of(t.found.path))
             t = ToRead(t.found, claimed, moved=claimed is not None)
         waiting.append(t)
     moved = [(found, k, plan.claim(sha)) for found, k, sha in edited]
@@ -160,9 +171,9 @@ def _settle(plan: Plan, edited: list[tuple[Found, Known, str]], root: bytes) -> 
     plan.vanished = [k for p, k in gone.items() if p not in kept]
 
 
-def _sha(path: bytes) -> str:
+def _sha(root: bytes, follow: bool, path: bytes) -> str:
     try:
-        with open(path, "rb") as f:
+        with open_regular(root, path, follow) as f:
             return hashlib.file_digest(f, "sha256").hexdigest()
-    except OSError:
+    except (OSError, DataError):
         return ""  # The worker that reads it will say why.

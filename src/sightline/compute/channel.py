@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import select
 import struct
 from typing import cast
 
@@ -20,6 +21,7 @@ DEPTH = 8
 SLOT_BYTES = 2 << 20
 REGION_BYTES = 2 * DEPTH * SLOT_BYTES
 _INLINE = 2048
+_REST_SECONDS = 5.0
 _HEAD = struct.Struct("<IIi")  # whole length, length of the JSON part, slot or -1
 
 
@@ -43,13 +45,13 @@ class Channel:
         """Send one frame; raises `Closed` when nobody is there to read it."""
         text = json.dumps(value, separators=(",", ":")).encode("ascii")
         whole = len(text) + len(blob)
+        if whole > SLOT_BYTES:
+            raise ComputeError(f"A message of {whole} bytes is over the limit of {SLOT_BYTES}.")
         slot = self._sent % DEPTH
         self._sent += 1
         if whole <= _INLINE:
             self._write(_HEAD.pack(whole, len(text), -1) + text + bytes(blob))
             return
-        if whole > SLOT_BYTES:
-            raise ComputeError(f"A message of {whole} bytes is over the limit of {SLOT_BYTES}.")
         at = (self._out + slot) * SLOT_BYTES
         self._region[at : at + len(text)] = text
         self._region[at + len(text) : at + whole] = bytes(blob)
@@ -59,10 +61,10 @@ class Channel:
         """Wait for one frame."""
         whole, n, slot = _HEAD.unpack(self._read(_HEAD.size))
         self._received += 1
-        if n > whole or whole > SLOT_BYTES or slot >= DEPTH:
+        if n > whole or whole > (SLOT_BYTES if slot >= 0 else _INLINE) or slot >= DEPTH:
             raise ComputeError("A worker sent a frame that makes no sense.")
         if slot < 0:
-            data = self._read(whole)
+            data = self._read(whole, begun=True)
         else:
             at = (self._in + slot) * SLOT_BYTES
             data = self._region[at : at + whole]
@@ -78,9 +80,12 @@ class Channel:
         except BrokenPipeError as e:
             raise Closed from e
 
-    def _read(self, n: int) -> bytes:
-        parts = []
+    def _read(self, n: int, begun: bool = False) -> bytes:
+        parts: list[bytes] = []
         while n:
+            # Nobody has to wait long for the rest of a frame, unless the other side plays tricks.
+            if (begun or parts) and not select.select([self._reader], [], [], _REST_SECONDS)[0]:
+                raise ComputeError("A worker sent half a frame.")
             part = os.read(self._reader, n)
             if not part:
                 raise Closed

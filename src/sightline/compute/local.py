@@ -152,7 +152,7 @@ class _Run:
     def _hear(self, pool: list[WorkerProcess], worker: WorkerProcess) -> None:
         try:
             heard = worker.receive()
-        except (Closed, ValueError, KeyError, ComputeError):
+        except (Closed, ValueError, KeyError, RecursionError, ComputeError):
             self._replace(pool, worker, "", "crash")
             return
         if heard is None:

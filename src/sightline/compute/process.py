@@ -42,7 +42,8 @@ class WorkerProcess:
         args = [kind, str(memory), str(to_worker), str(to_us), str(region_fd), task]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "sightline.compute.worker", *args],
+                # Without -P, Python files lying in the current folder could be imported and run.
+                [sys.executable, "-P", "-m", "sightline.compute.worker", *args],
                 pass_fds=(to_worker, to_us, region_fd),
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, **_ONE_THREAD},
@@ -82,6 +83,8 @@ class WorkerProcess:
         if not self.ready:
             self.ready, self.filtered = True, bool(value.get("filtered"))
             return None
+        if not self.under_way:
+            raise ComputeError("A worker sent an answer nobody asked for.")
         return self.under_way.popleft(), value, blob
 
     def late(self, limit: float) -> float:

@@ -9,7 +9,8 @@ import sys
 from sightline.compute import sandbox
 from sightline.compute.channel import REGION_BYTES, Channel, Closed
 from sightline.compute.tasks import attempt, find_task
-from sightline.contracts import Done, Job, RunAlone
+from sightline.contracts import Done, Failed, Job, RunAlone
+from sightline.errors import ComputeError
 
 
 def main(argv: list[str]) -> None:
@@ -44,9 +45,12 @@ def _answer(channel: Channel) -> None:
         channel.send({"alone": True})
         return
     if isinstance(result, Done):
-        channel.send({"value": result.value}, result.blob)
-    else:
-        channel.send({"failed": result.kind, "reason": result.reason})
+        try:
+            channel.send({"value": result.value}, result.blob)
+            return
+        except ComputeError as e:
+            result = Failed("too-large", f"what it holds is too much to pass on: {e}")
+    channel.send({"failed": result.kind, "reason": result.reason})
 
 
 if __name__ == "__main__":

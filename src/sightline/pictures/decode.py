@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ def decode(
     """
     if not data:
         raise Unfit("empty", "the file is empty")
-    with _pillow_limit(max_megapixels):
+    with _quiet_pillow():
         image = _opened(data)
         kind = "JPEG" if image.format == "MPO" else str(image.format)
         width, height = image.size
@@ -90,12 +90,15 @@ def decode(
 
 
 @contextlib.contextmanager
-def _pillow_limit(max_megapixels: float) -> Iterator[None]:
-    # Our own check, made right after opening, replaces Pillow's, which only warns at first.
+def _quiet_pillow() -> Iterator[None]:
+    # Our own check, made right after opening, replaces Pillow's, which only warns at first. What
+    # else it warns of (odd EXIF, odd TIFF tags) would only spoil the terminal.
     before = Image.MAX_IMAGE_PIXELS
     Image.MAX_IMAGE_PIXELS = None
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         Image.MAX_IMAGE_PIXELS = before
 
@@ -141,7 +144,7 @@ def _check_size(width: int, height: int, max_megapixels: float) -> None:
     if megapixels > max_megapixels:
         raise Unfit(
             "too-large",
-            f"it has {width}×{height} = {megapixels:.0f} megapixels, the limit is "
+            f"it has {width}×{height} = {megapixels:.9g} megapixels, the limit is "
             f"{max_megapixels:g}; raise it with --max-megapixels",
         )
     if width < 2 or height < 2:
@@ -154,7 +157,9 @@ def _metadata(image: Image.Image, data: bytes, kind: str) -> Metadata:
         # The HEIF reader has already turned the picture upright.
         found = read_metadata(b"", kind, exif=exif, xmp=xmp)
         return Metadata(1, found.taken, found.tags)
-    return read_metadata(data, kind)
+    found = read_metadata(data, kind)
+    # Pillow turns a TIFF, and only that, upright while it loads it.
+    return Metadata(1, found.taken, found.tags) if kind == "TIFF" else found
 
 
 def _cost(image: Image.Image, kind: str) -> int:
@@ -201,35 +206,38 @@ def _in_strips(image: Image.Image, side: int) -> RGB:
     width, height = image.size
     factor = max(1, max(width, height) // (2 * side))
     rows = max(factor, _STRIP_PIXELS // width // factor * factor)
+    boxes = [(0, top, width, min(top + rows, height)) for top in range(0, height, rows)]
+    # What counts as white in a float picture is settled once, for all its strips.
+    white = _white(image, boxes) if image.mode == "F" else 255.0
     strips: list[RGB] = []
-    for top in range(0, height, rows):
-        bottom = min(top + rows, height)
-        if bottom - top < factor and strips:
-            break  # Fewer rows than one reduced row needs.
-        part = _on_white(image.crop((0, top, width, bottom)))
+    for box in boxes:
+        part = _on_white(image.crop(box), white)
         strips.append(np.asarray(part.reduce(factor) if factor > 1 else part))
     return shrink(np.concatenate(strips), side)
 
 
-def _on_white(part: Image.Image) -> Image.Image:
+def _on_white(part: Image.Image, white: float) -> Image.Image:
     if part.mode in ("I;16", "I;16B", "I;16L", "I"):
         grey = np.asarray(part).astype(np.int64)
         return Image.fromarray((np.clip(grey, 0, 65535) >> 8).astype(np.uint8)).convert("RGB")
     if part.mode == "F":
-        return Image.fromarray(_stretched(np.asarray(part))).convert("RGB")
+        grey = np.clip(_finite(part) * (255.0 / white), 0, 255)
+        return Image.fromarray(grey.astype(np.uint8)).convert("RGB")
     if part.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in part.info:
         part = part.convert("RGBA")
-        white = Image.new("RGB", part.size, "white")
-        white.paste(part, mask=part.getchannel("A"))
-        return white
+        paper = Image.new("RGB", part.size, "white")
+        paper.paste(part, mask=part.getchannel("A"))
+        return paper
     return part.convert("RGB")
 
 
-def _stretched(values: NDArray[Any]) -> NDArray[np.uint8]:
-    finite = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    if finite.max(initial=0.0) <= 1.0:
-        finite = finite * 255.0
-    return np.clip(finite, 0, 255).astype(np.uint8)
+def _white(image: Image.Image, boxes: list[tuple[int, int, int, int]]) -> float:
+    """Return the value of white in a float picture: 1 if none is above it, else 255."""
+    return 1.0 if all(_finite(image.crop(b)).max(initial=0.0) <= 1.0 for b in boxes) else 255.0
+
+
+def _finite(part: Image.Image) -> NDArray[np.float64]:
+    return np.nan_to_num(np.asarray(part, np.float64), nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def shrink(rgb: RGB, side: int) -> RGB:
@@ -244,7 +252,7 @@ def shrink(rgb: RGB, side: int) -> RGB:
 
 # Quarter turns to the left, then whether to mirror, for each EXIF orientation.
 _TURNS = {
-    2: (0, True), 3: (2, False), 4: (2, True), 5: (1, True), 6: (3, False), 7: (3, True),
+    2: (0, True), 3: (2, False), 4: (2, True), 5: (3, True), 6: (3, False), 7: (1, True),
     8: (1, False),
 }  # fmt: skip
 

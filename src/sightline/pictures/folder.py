@@ -7,6 +7,7 @@ be read is named, and its pictures are not taken for deleted.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -69,10 +70,11 @@ def walk(
         except OSError as e:
             yield Unreadable(folder, f"the folder cannot be read: {e.strerror or e}")
             continue
-        folders, files, links = entries
+        folders, files, barred = entries
         wanted = [n for n in folders if _wanted(n, hidden) and n not in exclude]
         stack.extend(os.path.join(folder, n) for n in sorted(wanted, reverse=True))
-        yield from _in_folder(folder, files, links, hidden)
+        barred = {n: s for n, s in barred.items() if n not in exclude}
+        yield from _in_folder(folder, files, barred, hidden)
 
 
 def _wanted(name: bytes, hidden: bool) -> bool:
@@ -82,34 +84,56 @@ def _wanted(name: bytes, hidden: bool) -> bool:
 _Files = dict[bytes, os.stat_result]
 
 
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """Why an entry of a folder is not read; a `folder` is named whatever its name ends in."""
+
+    kind: str
+    reason: str
+    folder: bool = False
+
+
 def _listing(
     folder: bytes, follow: bool, inside: bytes, seen: set[tuple[int, int]]
-) -> tuple[list[bytes], _Files, dict[bytes, str]]:
+) -> tuple[list[bytes], _Files, dict[bytes, _Bar]]:
     here = os.stat(folder)
     if (here.st_dev, here.st_ino) in seen:
         return [], {}, {}
     seen.add((here.st_dev, here.st_ino))
     folders: list[bytes] = []
     files: _Files = {}
-    links: dict[bytes, str] = {}
+    barred: dict[bytes, _Bar] = {}
     with os.scandir(folder) as entries:
         for e in entries:
-            if e.is_symlink() and not follow:
-                links[e.name] = "it is a link; use --follow to read it"
-                continue
-            if e.is_symlink() and not _contained(e.path, inside):
-                links[e.name] = "it is a link to a place outside the collection"
+            bar = _barred(e, follow, inside) if e.is_symlink() else None
+            if bar is not None:
+                barred[e.name] = bar
                 continue
             try:
                 status = e.stat()
             except OSError as error:
-                links[e.name] = f"it cannot be read: {error.strerror}"
+                if e.is_dir(follow_symlinks=False):
+                    folders.append(e.name)  # That it cannot be read is said when it is listed.
+                    continue
+                reason = f"it cannot be read: {error.strerror}"
+                barred[e.name] = _Bar("unreadable", reason, error.errno == errno.ELOOP)
                 continue
             if stat.S_ISDIR(status.st_mode):
                 folders.append(e.name)
             else:
                 files[e.name] = status
-    return folders, files, links
+    return folders, files, barred
+
+
+def _barred(link: os.DirEntry[bytes], follow: bool, inside: bytes) -> _Bar | None:
+    """Say why a link is not followed; None if it is."""
+    if not follow:
+        reason = "it is a link; use --follow to read it"
+    elif not _contained(link.path, inside):
+        reason = "it is a link to a place outside the collection"
+    else:
+        return None
+    return _Bar("special", reason, folder=os.path.isdir(link.path))
 
 
 def _contained(path: bytes, inside: bytes) -> bool:
@@ -118,15 +142,17 @@ def _contained(path: bytes, inside: bytes) -> bool:
 
 
 def _in_folder(
-    folder: bytes, files: _Files, links: dict[bytes, str], hidden: bool
+    folder: bytes, files: _Files, barred: dict[bytes, _Bar], hidden: bool
 ) -> Iterator[Found | Skipped]:
-    for name in sorted(files.keys() | links.keys()):
+    for name in sorted(files.keys() | barred.keys()):
         ending = os.path.splitext(name)[1].lower()
-        if not _wanted(name, hidden) or ending not in PICTURES | EXTRA | REFUSED:
+        bar = barred.get(name)
+        is_picture = ending in PICTURES | EXTRA | REFUSED
+        if not _wanted(name, hidden) or not (is_picture or (bar is not None and bar.folder)):
             continue
         path = os.path.join(folder, name)
-        if name in links:
-            yield Skipped(path, "special", links[name])
+        if bar is not None:
+            yield Skipped(path, bar.kind, bar.reason)
         elif not stat.S_ISREG(files[name].st_mode):
             yield Skipped(path, "special", f"it is {_what(files[name].st_mode)}, not a file")
         elif ending in REFUSED:

@@ -6,11 +6,13 @@ are the two ends on our side of it.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from io import FileIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,7 @@ from sightline.pictures.captions import read_sidecar
 from sightline.pictures.decode import Unfit, decode
 from sightline.pictures.folder import Found
 from sightline.pictures.thumbnails import thumbnail
-from sightline.records import Tags
+from sightline.records import Tags, shown
 
 READ_TASK = "sightline.pictures.reading:read_picture"
 WORDS_TASK = "sightline.pictures.reading:read_words"
@@ -69,21 +71,29 @@ def request(root: bytes, found: Found, limits: ReadLimits, *, pixels: bool) -> J
 
 
 def answer(done: Done) -> PictureRead:
-    """Return what a worker found, from the plain values it sent."""
+    """Return what a worker found, from the plain values it sent.
+
+    A hostile picture may have taken the worker over, so they are checked as what they are: words
+    of a stranger. Raises ValueError or KeyError for what makes no sense.
+    """
     v = done.value
     n, shape = _int(v["thumbnail"]), v["shape"]
+    if not 0 < n <= len(done.blob):
+        raise DataError(f"A worker sent a thumbnail of {n} bytes.")
     rgb = None
-    if isinstance(shape, list):
-        size = tuple(_int(x) for x in shape)
-        rgb = np.frombuffer(done.blob, np.uint8, offset=n).reshape(size)
+    if shape is not None:
+        height, width, depth = (_int(x) for x in _list(shape))
+        rgb = np.frombuffer(done.blob, np.uint8, offset=n).reshape(height, width, depth)
+        if min(rgb.shape) < 1 or depth != 3:
+            raise DataError(f"A worker sent a picture of shape {rgb.shape}.")
     taken = v["taken"]
     return PictureRead(
-        sha=str(v["sha"]),
+        sha=_said(v["sha"]),
         size=_int(v["size"]),
         mtime=_int(v["mtime"]),
         width=_int(v["width"]),
         height=_int(v["height"]),
-        format=str(v["format"]),
+        format=_said(v["format"]),
         taken=None if taken is None else _int(taken),
         words=words_of(done),
         problems=problems_of(done),
@@ -97,13 +107,13 @@ def words_of(done: Done) -> tuple[Tags, ...]:
     out = []
     for entry in _list(done.value["words"]):
         source, tags, text = _list(entry)
-        out.append(Tags(str(source), tuple(str(t) for t in _list(tags)), str(text)))
+        out.append(Tags(_said(source), tuple(_said(t) for t in _list(tags)), _said(text)))
     return tuple(out)
 
 
 def problems_of(done: Done) -> tuple[str, ...]:
     """Return what a worker could not read of the words."""
-    return tuple(str(p) for p in _list(done.value["problems"]))
+    return tuple(_said(p) for p in _list(done.value["problems"]))
 
 
 def read_picture(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
@@ -140,17 +150,47 @@ def read_words(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
     return Done({"words": _plain(words), "problems": list[Json](problems)})
 
 
-def _contents(root: bytes, path: bytes, limit: int, follow: bool) -> tuple[bytes, os.stat_result]:
-    """Read a regular file; a link or pipe put in its place since the walk is not followed."""
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+def open_regular(root: bytes, path: bytes, follow: bool) -> FileIO:
+    """Open a regular file; links, pipes and devices put in the way since the walk are refused.
+
+    The path is gone down step by step, so that a folder that has become a link leads nowhere. With
+    `follow`, links are resolved first, and the steps to where they lead must lie below `root`.
+    """
+    if follow:
+        root, path = _resolved(root, path)
+    *folders, name = path.split(b"/")
+    flags = os.O_RDONLY | os.O_CLOEXEC
     try:
-        fd = os.open(os.path.join(root, path), flags)
+        at = os.open(root, flags | os.O_DIRECTORY)
+        try:
+            for folder in folders:
+                above, at = at, os.open(folder, flags | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+                os.close(above)
+            fd = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+        finally:
+            os.close(at)
     except OSError as e:
+        if e.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise Unfit("special", "a link has taken its place since the folder was listed") from e
         raise Unfit("unreadable", f"it cannot be opened: {e.strerror}") from e
-    with open(fd, "rb", buffering=0) as f:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise Unfit("special", "it is not a regular file")
+    f = FileIO(fd)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        f.close()
+        raise Unfit("special", "it is not a regular file")
+    return f
+
+
+def _resolved(root: bytes, path: bytes) -> tuple[bytes, bytes]:
+    inside = os.path.realpath(root)
+    real = os.path.realpath(os.path.join(root, path))
+    if not real.startswith(inside.rstrip(b"/") + b"/"):
+        raise Unfit("special", "it is a link to a place outside the collection")
+    return inside, os.path.relpath(real, inside)
+
+
+def _contents(root: bytes, path: bytes, limit: int, follow: bool) -> tuple[bytes, os.stat_result]:
+    with open_regular(root, path, follow) as f:
+        status = os.fstat(f.fileno())
         if status.st_size > limit:
             raise Unfit(
                 "too-large",
@@ -168,10 +208,10 @@ def _sidecar_words(args: dict[str, Json]) -> tuple[list[Tags], list[str]]:
     for name in _list(args["sidecars"]):
         path = _bytes(name)
         try:
-            data, _ = _contents(_bytes(args["root"]), path, 1 << 20, False)
+            data, _ = _contents(_bytes(args["root"]), path, 1 << 20, bool(args["follow"]))
             words.append(read_sidecar(path, data))
         except DataError as e:
-            problems.append(f"{name}: {e}")
+            problems.append(f"{shown(path)}: {e}")
     return words, problems
 
 
@@ -193,8 +233,12 @@ def _bytes(value: Json) -> bytes:
     return str(value).encode("utf-8", "surrogateescape")
 
 
+def _said(value: Json) -> str:
+    return str(value).encode("utf-8", "replace").decode()
+
+
 def _int(value: Json) -> int:
-    if not isinstance(value, int):
+    if not isinstance(value, int) or abs(value) >= 1 << 63:
         raise DataError(f"A worker sent {value!r} where a whole number belongs.")
     return value
 

@@ -36,7 +36,7 @@ def contact_sheet(
 
     >>> red = thumbnail(np.full((90, 90, 3), (200, 0, 0), np.uint8))
     >>> contact_sheet([red, red], ["one", "two"], columns=2).size
-    (336, 196)
+    (336, 192)
     """
     gap, line = 4, 24
     columns = max(1, min(columns, len(thumbnails)))

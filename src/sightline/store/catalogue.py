@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sightline.records import Skipped, Tags
-from sightline.store.database import connect, database_errors, transaction
+from sightline.store.database import connect, connect_sealed, database_errors, transaction
 from sightline.store.events import Event
 from sightline.store.schema import prepare
 
+# In place of a picture's stamps: a crash came between the log and the publish.
+UNPUBLISHED = "unpublished"
 _KNOWN = "id, path, sha, size, mtime, stamps"
 _FACTS = "id, path, size, mtime, width, height, format, taken"
 
@@ -50,13 +52,15 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A filter on pictures; what is None does not filter. Times are seconds, sizes pixels."""
+    """A filter on pictures; what is None does not filter. Times are seconds, sides pixels."""
 
     folder: bytes | None = None
     after: int | None = None
     before: int | None = None
     min_side: int | None = None
     max_side: int | None = None
+    min_bytes: int | None = None
+    max_bytes: int | None = None
 
     def __bool__(self) -> bool:
         return any(getattr(self, n) is not None for n in self.__dataclass_fields__)
@@ -65,10 +69,14 @@ class Where:
 class Catalogue:
     """The derived tables of one collection."""
 
-    def __init__(self, path: Path, *, write: bool) -> None:
+    def __init__(self, path: Path, *, write: bool, sealed: bool = False) -> None:
         self.path = path
-        self.db = connect(path, write=write)
-        prepare(self.db, path, write=write)
+        self.db = connect_sealed(path) if sealed else connect(path, write=write)
+        try:
+            prepare(self.db, path, write=write)
+        except BaseException:
+            self.db.close()
+            raise
 
     def transaction(self) -> object:
         """Open a write transaction (a context manager)."""
@@ -80,13 +88,19 @@ class Catalogue:
         """Return the number of the last event that went into these tables."""
         return int(self.meta("applied") or 0)
 
-    def apply(self, events: Iterable[Event]) -> None:
-        """Bring the tables up to date with events not applied yet; call inside a transaction."""
+    def apply(self, events: Iterable[Event], *, published: bool = True) -> None:
+        """Bring the tables up to date with events not applied yet; call inside a transaction.
+
+        With `published` false the pictures spoken of are marked: their rows are older than this.
+        """
         last = self.applied()
         for e in events:
             if e.seq > last:
                 self._apply(e)
                 last = e.seq
+                if not published and e.kind in ("picture-seen", "words"):
+                    sql = "UPDATE pictures SET stamps=? WHERE id=?"
+                    self.db.execute(sql, (UNPUBLISHED, e.picture))
         self.set_meta("applied", str(last))
 
     def _apply(self, e: Event) -> None:
@@ -170,6 +184,8 @@ class Catalogue:
             ("coalesce(taken, mtime/1000000000)", "<", w.before),
             ("max(width,height)", ">=", w.min_side),
             ("max(width,height)", "<=", w.max_side),
+            ("size", ">=", w.min_bytes),
+            ("size", "<=", w.max_bytes),
         ):
             if value is not None:
                 parts.append(f"{column}{sign}?")

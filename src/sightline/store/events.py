@@ -87,10 +87,15 @@ class EventLog:
     def __init__(self, path: Path, *, write: bool, sealed: bool = False) -> None:
         self.path = path
         self._db = connect_sealed(path) if sealed else connect(path, write=write)
-        found = schema_number(self._db)
-        refuse_newer(path, found, SCHEMA)
-        if found == 0 and write:
-            self._create()
+        try:
+            with database_errors(path):
+                found = schema_number(self._db)
+            refuse_newer(path, found, SCHEMA)
+            if found == 0 and write:
+                self._create()
+        except BaseException:
+            self._db.close()
+            raise
 
     def _create(self) -> None:
         with transaction(self._db, self.path):

@@ -25,7 +25,7 @@ from sightline.store.locks import Lock
 from sightline.store.models import model_problems
 from sightline.store.segments import OpenSegment
 from sightline.store.verifying import Verified, file_problem, verify
-from sightline.store.versions import Segment, Version, version_name
+from sightline.store.versions import Segment, Version
 
 
 def repair(home: Home, say: Callable[[str], None], wait: float = 0.0) -> Verified:
@@ -101,7 +101,7 @@ def _mend_versions(home: Home, say: Callable[[str], None]) -> None:
     log = EventLog(home.events, write=True)
     try:
         with transaction(catalogue.db, catalogue.path):
-            catalogue.apply(log.read(catalogue.applied()))
+            catalogue.apply(log.read(catalogue.applied()), published=False)
         version = _best_version(home, catalogue, say)
         with transaction(catalogue.db, catalogue.path):
             catalogue.set_meta("current", str(version.number))
@@ -119,7 +119,7 @@ def _best_version(home: Home, catalogue: Catalogue, say: Callable[[str], None]) 
         try:
             version = home.versions.read(number)
         except StoreError:
-            os.unlink(home.versions.folder / version_name(number))
+            home.versions.remove([number])
             say(f"removed the damaged version {number}")
             continue
         _drop_damaged_older(home, number, say)
@@ -140,7 +140,7 @@ def _drop_damaged_older(home: Home, newest: int, say: Callable[[str], None]) -> 
             except StoreError:
                 sound = False
             if not sound:
-                os.unlink(home.versions.folder / version_name(number))
+                home.versions.remove([number])
                 say(f"removed the damaged version {number}")
 
 
@@ -152,7 +152,7 @@ def _without_damage(home: Home, version: Version, say: Callable[[str], None]) ->
         return version
     mended = replace(version, number=version.number + 1, segments=kept, model=model)
     home.versions.write(mended)
-    os.unlink(home.versions.folder / version_name(version.number))
+    home.versions.remove([version.number])
     if lost:
         say(f"{lost} pictures lost their place and will be read again")
     if model != version.model:

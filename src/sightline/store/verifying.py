@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sightline.errors import StoreError
+from sightline.errors import CollectionError, StoreError
 from sightline.store import seal
 from sightline.store.catalogue import Catalogue
 from sightline.store.durable import file_sha256
@@ -56,7 +56,7 @@ def verify(home: Home) -> Verified:
     if not state.sealed and not home.exists():
         raise StoreError(f"There is no store in {home.folder}. Run: sightline index FOLDER")
     problems += [Problem("events.sqlite3", p, derived=False) for p in _log_problems(home, state)]
-    problems += [Problem("catalogue.sqlite3", p) for p in _catalogue_problems(home)]
+    problems += [Problem("catalogue.sqlite3", p) for p in _catalogue_problems(home, state)]
     entries, found = _version_files(home)
     problems += found
     n_bytes = 0
@@ -80,7 +80,7 @@ def _log_problems(home: Home, state: seal.SealState) -> list[str]:
     if state.sealed and not state.problems:
         return []  # Every byte is what it was when it was last checked row by row.
     try:
-        log = EventLog(home.events, write=False)
+        log = EventLog(home.events, write=False, sealed=state.sealed)
     except StoreError as e:
         return [str(e)]
     try:
@@ -89,11 +89,13 @@ def _log_problems(home: Home, state: seal.SealState) -> list[str]:
         log.close()
 
 
-def _catalogue_problems(home: Home) -> list[str]:
+def _catalogue_problems(home: Home, state: seal.SealState) -> list[str]:
     if not home.catalogue.exists():
         return ["catalogue.sqlite3 is missing"]
     try:
-        catalogue = Catalogue(home.catalogue, write=False)
+        catalogue = Catalogue(home.catalogue, write=False, sealed=state.sealed)
+    except CollectionError:
+        return []  # Made, and never written to: a crash right at the beginning.
     except StoreError as e:
         return [str(e)]
     try:

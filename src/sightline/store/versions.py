@@ -129,13 +129,20 @@ class Versions:
         kept = [v for v in older if v.finished][-KEPT:]
         keep = {v.number for v in kept} | {n for n in self.numbers() if n >= current}
         wanted = {f.name for n in keep for f in self.read(n).files()}
-        doomed = [self.folder / version_name(n) for n in self.numbers() if n not in keep]
-        doomed += [self.shards / n for n in os.listdir(self.shards) if n not in wanted]
-        for path in doomed:
-            path.unlink(missing_ok=True)
-        if doomed:
-            sync_folder(self.folder)
-            sync_folder(self.shards)
+        # A version must be gone for good before the files it lists are.
+        _remove(self.folder, [version_name(n) for n in self.numbers() if n not in keep])
+        _remove(self.shards, [n for n in os.listdir(self.shards) if n not in wanted])
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        """Remove versions; their files go with the next `prune`."""
+        _remove(self.folder, [version_name(n) for n in numbers])
+
+
+def _remove(folder: Path, names: list[str]) -> None:
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+    if names:
+        sync_folder(folder)
 
 
 def _version(d: dict[str, object]) -> Version:

@@ -8,7 +8,6 @@ by the next writer.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -103,16 +102,14 @@ class Writer:
         after = self.catalogue.applied()
         if self.log.last_seq() > after:
             with transaction(self.catalogue.db, self.catalogue.path):
-                self.catalogue.apply(self.log.read(after))
+                self.catalogue.apply(self.log.read(after), published=False)
         self.version = current_version(self.home, self.catalogue)
         self._remove_leftovers()
 
     def _remove_leftovers(self) -> None:
         versions = self.home.versions
         with disk_errors(self.home.folder):
-            for number in versions.numbers():
-                if number > self.version.number:
-                    os.unlink(versions.folder / f"{number:08d}.json")
+            versions.remove(n for n in versions.numbers() if n > self.version.number)
             for folder in (self.home.folder, versions.folder, self.home.models):
                 for path in folder.glob("*.part"):
                     path.unlink()
@@ -168,9 +165,7 @@ class Writer:
         """Remove every version but the current one; there is no going back after this."""
         versions = self.home.versions
         with disk_errors(versions.folder):
-            for number in versions.numbers():
-                if number < self.version.number:
-                    os.unlink(versions.folder / f"{number:08d}.json")
+            versions.remove(n for n in versions.numbers() if n < self.version.number)
         self._prune()
 
     def _swap(self, version: Version, change: Change) -> Version:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +35,14 @@ def check_feature(feature: object, working_size: int = 384) -> None:
 
 
 def _check_identity(feature: Feature, working_size: int) -> None:
-    name_fits = bool(feature.name) and feature.name.replace("-", "").replace("_", "").isalnum()
+    name_fits = re.fullmatch("[A-Za-z0-9_-]+", str(feature.name)) is not None
     _promise(name_fits, feature, f"has the name {feature.name!r}; letters, digits, - and _ only")
-    _promise(feature.length > 0, feature, f"has the length {feature.length}")
+    _promise(type(feature.version) is int, feature, f"has the version {feature.version!r}")
+    fits = type(feature.length) is int and feature.length > 0
+    _promise(fits, feature, f"has the length {feature.length!r}")
     try:
-        json.dumps(feature.parameters)
-    except TypeError as e:
+        json.dumps(feature.parameters, allow_nan=False)
+    except (TypeError, ValueError) as e:
         raise AssertionError(f"{feature.name} has parameters that are not plain: {e}") from e
     same = fingerprint(feature, working_size) == fingerprint(feature, working_size)
     _promise(same, feature, "has a fingerprint that changes")
@@ -48,7 +51,13 @@ def _check_identity(feature: Feature, working_size: int) -> None:
 def _described(feature: Feature, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
     given = picture.copy()
     given.flags.writeable = False
-    row = feature.describe(given)
+    try:
+        row = feature.describe(given)
+    except Exception as e:
+        what = f"fails at a picture of shape {picture.shape}, which it may not change: {e}"
+        raise AssertionError(f"{feature.name} {what}") from e
+    _promise(np.array_equal(given, picture), feature, "changes the picture")
+    _promise(isinstance(row, np.ndarray), feature, f"gives a {type(row).__name__}, not an array")
     _promise(row.dtype == np.float32, feature, f"gives {row.dtype}, not float32")
     _promise(row.shape == (feature.length,), feature, f"gives the shape {row.shape}")
     _promise(bool(np.isfinite(row).all()), feature, "gives values that are not finite")

@@ -75,15 +75,18 @@ def _scan(
 
 
 def _above(scores: Float, threshold: float) -> Int:
-    """Return where scores reach a threshold, looking first at the maxima of small chunks."""
+    """Return where scores reach a threshold, looking first at the maxima of small chunks.
+
+    Comparisons are turned round (`not below`) so that a NaN comes through and is refused.
+    """
     if threshold == -np.inf:
-        return np.flatnonzero(scores > -np.inf)
+        return np.flatnonzero(scores != -np.inf)
     whole = len(scores) // _CHUNK * _CHUNK
     chunks = scores[:whole].reshape(-1, _CHUNK)
-    hot = np.flatnonzero(chunks.max(axis=1) >= threshold)
+    hot = np.flatnonzero(~(chunks.max(axis=1) < threshold))
     near = (hot[:, None] * _CHUNK + np.arange(_CHUNK)).ravel()
     near = np.concatenate([near, np.arange(whole, len(scores))])
-    out: Int = near[scores[near] >= threshold]
+    out: Int = near[~(scores[near] < threshold)]
     return out
 
 

@@ -1,0 +1,94 @@
+"""growth: what one more picture costs, in a small collection and in larger ones.
+
+CPU time divided by the number of pictures, at several sizes measured in turn; the ratio is that of
+the largest to the smallest. Workers are warm, so that their start does not flatter large sizes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+from benchmarks import stores
+from benchmarks.bench import Bench
+from benchmarks.pictures import collection
+from benchmarks.rows import BenchmarkError, Goal, Row, compared
+from benchmarks.timing import Cost, clocked, cpus, interleaved
+from sightline.collection import Collection
+from sightline.compute.local import LocalCompute
+
+NAME = "growth"
+ROWS = ("growth/index", "growth/search", "growth/words")
+_GOAL = Goal("ratio", 1.1)
+_SEARCHES = 20
+
+
+def measure(bench: Bench) -> list[Row]:
+    """Index, search what was indexed, and search larger synthetic stores."""
+    sizes, repetitions = bench.sizes.growth, bench.sizes.repetitions
+    folders = [collection(bench, n) for n in sizes]
+    with LocalCompute() as pool:
+        indexed = interleaved(repetitions, [_indexing(bench, f, pool) for f in folders])
+    searched = interleaved(repetitions, [_searching(_indexed(bench, f)) for f in folders])
+    larger = bench.sizes.queries
+    by_words = interleaved(repetitions, [_searching_words(bench, n) for n in larger])
+    return [
+        _curve(ROWS[0], sizes, indexed, 1),
+        _curve(ROWS[1], sizes, searched, _SEARCHES),
+        _curve(ROWS[2], larger, by_words, _SEARCHES),
+    ]
+
+
+def _indexing(bench: Bench, folder: Path, pool: LocalCompute) -> Callable[[], Cost]:
+    def index() -> Cost:
+        store = bench.fresh("growth")
+        c = Collection.open(folder, store)
+        cost = clocked(lambda: c.index(compute=pool))
+        shutil.rmtree(store)
+        return cost
+
+    return index
+
+
+def _indexed(bench: Bench, folder: Path) -> Collection:
+    c = Collection.open(folder, bench.fresh("grown"))
+    c.index()
+    return c
+
+
+def _searching(
+    c: Collection, queries: Sequence[str] = ("tree", "snow river")
+) -> Callable[[], Cost]:
+    def search() -> None:
+        for i in range(_SEARCHES):
+            if not c.search(queries[i % len(queries)]).hits:
+                raise BenchmarkError("A search found nothing.")
+
+    return lambda: clocked(search)
+
+
+def _searching_words(bench: Bench, n: int) -> Callable[[], Cost]:
+    root, home = stores.worded(bench, n)
+    w = stores.vocabulary(bench.sizes.vocabulary)
+    queries = (w[0], w[10], w[100], f"{w[0]} {w[5]}", f"{w[3]} {w[30]} {w[300]}")
+    return _searching(Collection.open(root, home.folder), queries)
+
+
+def _curve(name: str, sizes: Sequence[int], taken: list[list[Cost]], times: int) -> Row:
+    """Return a row for the largest size beside the smallest, all of them in its note."""
+    each = [
+        [1e6 * s / (n * times) for s in cpus(costs)] for n, costs in zip(sizes, taken, strict=True)
+    ]
+    points = [f"{n:,}: {median(e):.3g}" for n, e in zip(sizes, each, strict=True)]
+    unit = "CPU µs/picture"
+    return compared(
+        name,
+        unit,
+        each[-1],
+        f"{unit} at {sizes[0]:,}",
+        each[0],
+        _GOAL,
+        f"{unit} at " + ", ".join(points),
+    )

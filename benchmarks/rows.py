@@ -1,0 +1,139 @@
+"""The rows of the report: one figure each, with what it is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Literal
+
+from sightline.contracts import Json
+
+
+class BenchmarkError(Exception):
+    """A benchmark that gave a wrong result; how fast it was does not matter then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The figure not to be exceeded: of the value itself, or of its ratio to the rival."""
+
+    of: Literal["value", "ratio"]
+    at_most: float
+    stretch: float | None = None
+
+    def __str__(self) -> str:
+        times = "×" if self.of == "ratio" else ""
+        further = f" ({self.stretch:g}{times})" if self.stretch is not None else ""
+        return f"≤ {self.at_most:g}{times}{further}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table. `samples` holds every repetition of ours and of the rival's."""
+
+    name: str
+    value: float
+    unit: str
+    rival: str = ""
+    rival_value: float | None = None
+    ratio: float | None = None
+    goal: Goal | None = None
+    repetitions: int = 1
+    samples: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        """Say whether the goal is met; None where there is none."""
+        if self.goal is None:
+            return None
+        figure = self.value if self.goal.of == "value" else self.ratio
+        return figure is not None and figure <= self.goal.at_most
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the row as plain values."""
+        goal: dict[str, Json] | None = None
+        if self.goal is not None:
+            g = self.goal
+            goal = {"of": g.of, "at_most": g.at_most, "stretch": g.stretch}
+        return {
+            "name": self.name,
+            "value": self.value,
+            "unit": self.unit,
+            "rival": self.rival,
+            "rival_value": self.rival_value,
+            "ratio": self.ratio,
+            "goal": goal,
+            "met": self.met,
+            "repetitions": self.repetitions,
+            "samples": {side: list[Json](taken) for side, taken in self.samples.items()},
+            "note": self.note,
+        }
+
+
+def compared(
+    name: str,
+    unit: str,
+    ours: Sequence[float],
+    rival: str,
+    theirs: Sequence[float],
+    goal: Goal | None = None,
+    note: str = "",
+) -> Row:
+    """Return a row of ours beside a rival's; sample n of each was taken one after the other.
+
+    The ratio is the median of the ratios of such pairs, because a machine that slows down half-way
+    slows both of a pair. It is always ours over theirs, whatever the unit.
+    """
+    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+    return Row(
+        name,
+        median(ours),
+        unit,
+        rival,
+        median(theirs),
+        median(ratios),
+        goal,
+        len(ours),
+        {"ours": ours, "rival": theirs},
+        note,
+    )
+
+
+def alone(
+    name: str, unit: str, ours: Sequence[float], goal: Goal | None = None, note: str = ""
+) -> Row:
+    """Return a row that is measured against nothing but its goal."""
+    samples = {"ours": ours}
+    return Row(name, median(ours), unit, goal=goal, repetitions=len(ours), samples=samples,
+               note=note)  # fmt: skip
+
+
+_HEAD = ("name", "ours", "rival or limit", "ratio", "goal", "met?")
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the rows as one table, with the notes below it."""
+    body = [_HEAD, *(_cells(r) for r in rows)]
+    widths = [max(len(line[i]) for line in body) for i in range(len(_HEAD))]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in body]
+    lines.insert(1, "  ".join("-" * w for w in widths))
+    notes = [f"{r.name}: {r.note}" for r in rows if r.note]
+    return "\n".join(line.rstrip() for line in [*lines, *([""] if notes else []), *notes])
+
+
+def _cells(r: Row) -> tuple[str, ...]:
+    rival = f"{_figure(r.rival_value)} {r.rival}" if r.rival_value is not None else r.rival
+    return (
+        r.name,
+        f"{_figure(r.value)} {r.unit}",
+        rival or "-",
+        f"{r.ratio:.3f}" if r.ratio is not None else "-",
+        str(r.goal) if r.goal is not None else "-",
+        {None: "-", True: "yes", False: "NO"}[r.met],
+    )
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,129 @@
+"""Synthetic stores, written through the real writer: many rows without many pictures."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.bench import Bench
+from sightline.contracts import Json
+from sightline.records import Batch, FeatureRows, Tags
+from sightline.store.events import NewEvent
+from sightline.store.home import Home
+from sightline.store.segments import MERGED_ROWS
+from sightline.store.writer import Change, Stamp, Writer
+from sightline.words.term_ids import term_id
+from sightline.words.tokens import caption_terms
+
+SEED = 4_711
+FEATURE = "bench-128"
+LENGTH = 128
+WORDS_EACH = 8
+_ONSETS = (*"bdfgklmnprstvz", "br", "dr", "st", "tr")
+_VOWELS = (*"aeiou", "ai")
+
+Vectors = NDArray[np.float32]
+
+
+def vectors(bench: Bench) -> Home:
+    """Return a store with seeded Gaussian rows of 128 numbers and nothing else."""
+    n = bench.sizes.vectors
+    return bench.once(f"vectors-{n}", lambda folder: _vectors(folder, n))
+
+
+def blocks(n: int) -> Iterator[tuple[int, Vectors]]:
+    """Yield the rows of a store of vectors again, block by block, each with its first id."""
+    rng = np.random.default_rng(SEED)
+    for first in range(0, n, MERGED_ROWS):
+        count = min(MERGED_ROWS, n - first)
+        yield first + 1, rng.standard_normal((count, LENGTH), dtype=np.float32)
+
+
+def _vectors(folder: Path, n: int) -> Home:
+    home = Home(folder)
+    with Writer(home, "bench") as writer:
+        for first, rows in blocks(n):
+            ids = np.arange(first, first + len(rows), dtype=np.int64)
+            batch = Batch(ids, ((),) * len(ids), (b"",) * len(ids), (FeatureRows(FEATURE, rows),))
+            writer.publish(Change(batch=batch), finished=False)
+        writer.publish(Change(), finished=True)
+    return home
+
+
+@functools.cache
+def vocabulary(n: int) -> tuple[str, ...]:
+    """Return n words that can be spoken, the most frequent first."""
+    rng = np.random.default_rng(SEED)
+    found: dict[str, None] = {}
+    while len(found) < n:
+        syllables = rng.integers(2, 5)
+        word = "".join(
+            str(rng.choice(_ONSETS)) + str(rng.choice(_VOWELS)) for _ in range(syllables)
+        )
+        found[word] = None
+    return tuple(found)
+
+
+def worded(bench: Bench, n: int) -> tuple[Path, Home]:
+    """Return a folder of n empty files and its store: about 8 words each, by Zipf's law.
+
+    A search looks whether its hits are still there, so the files exist; nobody reads them.
+    """
+    words = vocabulary(bench.sizes.vocabulary)
+    return bench.once(f"worded-{n}", lambda folder: _worded(folder, n, words))
+
+
+def _worded(folder: Path, n: int, words: tuple[str, ...]) -> tuple[Path, Home]:
+    root, home = folder / "pictures", Home(folder / "store")
+    share = 1.0 / np.arange(1, len(words) + 1)
+    rng = np.random.default_rng(SEED)
+    with Writer(home, "bench") as writer:
+        for first in range(0, n, MERGED_ROWS):
+            count = min(MERGED_ROWS, n - first)
+            drawn = rng.choice(len(words), (count, WORDS_EACH), p=share / share.sum())
+            chosen = [[words[j] for j in sorted(set(row))] for row in drawn.tolist()]
+            _publish(writer, root, first, chosen)
+        writer.note(Change(meta=[("root", str(root))]))
+        writer.publish(Change(), finished=True)
+    return root, home
+
+
+def _publish(writer: Writer, root: Path, first: int, chosen: list[list[str]]) -> None:
+    """Publish pictures as an index run would: facts to the log, then rows, then the pointer."""
+    new: list[NewEvent] = []
+    for i, labels in enumerate(chosen, first):
+        path = f"{i // 1000:04d}/{i:07d}.jpg"
+        if i % 1000 == 0 or i == first:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+        new += [_seen(path), _said(len(new), labels)]
+    events = writer.append(new)
+    ids = [e.picture or 0 for e in events if e.kind == "picture-seen"]
+    terms = tuple(tuple(sorted({t for label in row for t in _terms(label)})) for row in chosen)
+    spelled = {(term_id(label), label) for row in chosen for label in row}
+    batch = Batch(np.array(ids, np.int64), terms, (b"",) * len(ids))
+    stamps = [Stamp(i, 0, 0, "[]") for i in ids]
+    change = Change(events=events, batch=batch, stamps=stamps, terms=sorted(spelled))
+    writer.publish(change, finished=False)
+
+
+def _seen(path: str) -> NewEvent:
+    body: dict[str, Json] = {
+        "path": path, "sha": path, "size": 0, "mtime": 0, "width": 640, "height": 480,
+        "format": "JPEG", "taken": None,
+    }  # fmt: skip
+    return NewEvent("picture-seen", None, body)
+
+
+def _said(position: int, labels: list[str]) -> NewEvent:
+    body: dict[str, Json] = {"source": "txt", "tags": list[Json](labels), "text": ""}
+    return NewEvent("words", -position - 1, body)
+
+
+@functools.cache
+def _terms(label: str) -> tuple[int, ...]:
+    return tuple(term_id(t) for t in caption_terms(Tags("txt", tags=(label,))))

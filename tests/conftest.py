@@ -1,0 +1,27 @@
+"""Shared by all tests: nothing outside the test's own folder is read or written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A shared machine can be slow for a moment; examples are the same in every run.
+settings.register_profile(
+    "sightline",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("sightline")
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every test its own home, so that no settings or stores leak in or out."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "SIGHTLINE_STORE", "SIGHTLINE_COLLECTION"):
+        monkeypatch.delenv(name, raising=False)

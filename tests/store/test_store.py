@@ -1,0 +1,286 @@
+"""Versions, searching, merging, rolling back, copying, purging: the store as a whole."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sightline.store.segments as segments
+from sightline.errors import (
+    CollectionError,
+    ParameterError,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreReadOnly,
+    StoreTooNew,
+)
+from sightline.records import Batch, DenseQuery, FeatureRows
+from sightline.store.home import Home
+from sightline.store.keeping import backup, purge
+from sightline.store.locks import Lock, file_system, refuse_network_file_system
+from sightline.store.models import load_model, save_model
+from sightline.store.snapshot import Snapshot
+from sightline.store.verifying import verify
+from sightline.store.writer import Change, Writer
+from sightline.testing import check_store
+
+
+def batch(ids: Sequence[int], value: float = 1.0, terms: tuple[int, ...] = (5,)) -> Batch:
+    rows = np.full((len(ids), 4), value, np.float32)
+    return Batch(
+        np.array(ids, np.int64), (terms,) * len(ids), tuple(b"jpeg%d" % i for i in ids),
+        (FeatureRows("f-1", rows),),
+    )  # fmt: skip
+
+
+def fill(tmp_path: Path, *, merged: bool) -> object:
+    count = iter(range(1000))
+
+    def make(batches: Sequence[Batch], deleted: Sequence[int]) -> Snapshot:
+        home = Home(tmp_path / f"store{next(count)}")
+        with Writer(home, "test") as w:
+            for b in batches:
+                w.publish(Change(batch=b), finished=True)
+            w.publish(Change(dead=deleted), finished=True)
+            if merged:
+                w.compact(everything=True)
+        with home.reader() as reader:
+            return reader.snapshot
+
+    return make
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_the_store_keeps_its_contract(tmp_path: Path, merged: bool) -> None:
+    check_store(fill(tmp_path, merged=merged))  # type: ignore[arg-type]
+
+
+def test_the_contract_check_notices_a_store_that_is_wrong(tmp_path: Path) -> None:
+    good = fill(tmp_path, merged=False)
+
+    class Wrong:
+        def __init__(self, inner: Snapshot) -> None:
+            self.inner, self.version = inner, 1
+            self.ids = inner.ids
+
+        def top(self, query: object, k: int, where: object = None) -> object:
+            return self.inner.top(query, k, None)  # type: ignore[arg-type]
+
+    with pytest.raises(AssertionError, match=r"top\(\)"):
+        check_store(lambda b, d: Wrong(good(b, d)))  # type: ignore[arg-type, operator, return-value]
+
+
+def test_small_blocks_give_the_same_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sightline.store.engines.flat.BLOCK_BYTES", 1)
+    monkeypatch.setattr("sightline.store.engines.flat._CHUNK", 4)
+    check_store(fill(tmp_path, merged=True), n=300)  # type: ignore[arg-type]
+
+
+def test_a_merge_splits_at_the_row_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "MERGED_ROWS", 10)
+    with Writer(Home(tmp_path / "store"), "test") as w:
+        for start in range(1, 36, 5):
+            w.publish(Change(batch=batch(range(start, start + 5), start)), finished=True)
+        assert w.compact(everything=True)
+        assert [s.rows for s in w.version.segments] == [10, 10, 10, 5]
+    with Home(tmp_path / "store").reader() as reader:
+        assert reader.snapshot.thumbnail(17) == b"jpeg17"
+        assert reader.snapshot.vector(17, "f-1").tolist() == [16.0] * 4
+
+
+def test_a_query_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    home = Home(tmp_path / "store")
+    with Writer(home, "test") as w:
+        w.publish(Change(batch=batch([1])), finished=True)
+    with home.reader() as reader:
+        with pytest.raises(StoreError, match=r"'g-1' is not in the store \(it has: f-1\)"):
+            reader.snapshot.top(DenseQuery("g-1", np.zeros(4, np.float32)), 1)
+        with pytest.raises(ParameterError, match="of length 4"):
+            reader.snapshot.top(DenseQuery("f-1", np.zeros(3, np.float32)), 1)
+        with pytest.raises(ParameterError, match="at least 1"):
+            reader.snapshot.top(DenseQuery("f-1", np.zeros(4, np.float32)), 0)
+        with pytest.raises(StoreError, match="not a number"):
+            reader.snapshot.top(DenseQuery("f-1", np.full(4, np.nan, np.float32)), 1)
+
+
+def test_a_reader_keeps_its_version_however_often_others_publish(tmp_path: Path) -> None:
+    home = Home(tmp_path / "store")
+    with Writer(home, "test") as w:
+        w.publish(Change(batch=batch([1, 2], 1.0)), finished=True)
+        with home.reader() as old:
+            for i in range(10):
+                w.publish(Change(batch=batch([1, 2], float(i)), dead=[2]), finished=True)
+                w.compact(everything=True)
+            query = DenseQuery("f-1", np.ones(4, np.float32))
+            assert old.snapshot.top(query, 5).scores.tolist() == [4.0, 4.0]
+            assert old.snapshot.thumbnail(2) == b"jpeg2"
+            with home.reader() as new:
+                assert new.snapshot.version > old.snapshot.version
+                assert new.snapshot.top(query, 5).scores.tolist() == [36.0, 36.0]
+
+
+def test_two_finished_versions_are_kept_and_files_of_others_are_removed(tmp_path: Path) -> None:
+    home = Home(tmp_path / "store")
+    with Writer(home, "test") as w:
+        for i in range(1, 8):
+            w.publish(Change(batch=batch([i])), finished=i != 6)
+        assert home.versions.numbers() == [4, 5, 7]
+    wanted = {f.name for n in home.versions.numbers() for f in home.versions.read(n).files()}
+    assert set(os.listdir(home.shards)) == wanted
+
+
+def test_rollback_publishes_the_old_state_again(tmp_path: Path) -> None:
+    home = Home(tmp_path / "store")
+    with Writer(home, "test") as w:
+        first = w.publish(Change(batch=batch([1, 2])), finished=True)
+        w.publish(Change(dead=[1]), finished=True)
+        w.rollback(first.number)
+    with home.reader() as reader:
+        assert reader.snapshot.ids().tolist() == [1, 2]
+        assert reader.snapshot.version == 3
+    assert verify(home).sound
+
+
+def test_only_one_writer_and_the_second_learns_who(tmp_path: Path) -> None:
+    home = Home(tmp_path / "store")
+    who = rf"'sightline index' \(process {os.getpid()} on "
+    with Writer(home, "index"), pytest.raises(StoreBusy, match=who):
+        Writer(home, "index")
+    Writer(home, "index").close()
+
+
+def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
+    code = (
+        "import sys, os\n"
+        "from pathlib import Path\n"
+        "from sightline.store.locks import Lock\n"
+        "lock = Lock(Path(sys.argv[1]), 'index')\n"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout is not None and child.stdin is not None
+    assert child.stdout.readline() == b"held\n"
+    with pytest.raises(StoreBusy, match=f"process {child.pid}"):
+        Lock(tmp_path, "index")
+    child.kill()
+    child.wait()
+    child.stdin.close()
+    child.stdout.close()
+    Lock(tmp_path, "index", wait=2).release()
+
+
+def test_waiting_for_the_lock(tmp_path: Path) -> None:
+    first = Lock(tmp_path, "index")
+    other = os.open(tmp_path / "lock", os.O_RDWR)
+    with pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(other)
+    first.release()
+    assert (tmp_path / "lock").read_bytes() == b""
+
+
+def test_network_file_systems_are_refused(tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "1 0 0:1 / / rw - ext4 /dev/sda rw\n"
+        "2 1 0:2 / /net\\040share rw - nfs4 server:/x rw\n"
+        "3 2 0:3 / /net\\040share/local rw - ext4 /dev/sdb rw\n"
+    )
+    assert file_system(Path("/net share/store"), str(mounts)) == "nfs4"
+    assert file_system(Path("/net share/local/x"), str(mounts)) == "ext4"
+    assert file_system(Path("/net shared"), str(mounts)) == "ext4"
+    assert file_system(Path("/"), str(tmp_path / "missing")) == ""
+    refuse_network_file_system(tmp_path)
+
+
+def test_a_network_file_system_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sightline.store.locks.file_system", lambda folder: "cifs")
+    with pytest.raises(StoreError, match=r"network file system \(cifs\).*--store"):
+        Writer(Home(tmp_path / "store"), "index")
+
+
+def test_an_empty_place_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(CollectionError, match="Run: sightline index"):
+        Home(tmp_path).reader()
+
+
+def test_a_copy_is_a_store_like_any_other(tmp_path: Path) -> None:
+    home = Home(tmp_path / "store")
+    with Writer(home, "test") as w:
+        w.publish(Change(batch=batch([1, 2, 3])), finished=True)
+    checked = backup(home, tmp_path / "copy")
+    assert checked.sound and checked.sealed
+    with Home(tmp_path / "copy").reader() as reader:
+        assert reader.snapshot.ids().tolist() == [1, 2, 3]
+    with pytest.raises(StoreError, match="not empty"):
+        backup(home, tmp_path / "copy")
+
+
+def test_purging_removes_a_picture_from_every_file(tmp_path: Path) -> None:
+    home = Home(tmp_path / "store")
+    with Writer(home, "test") as w:
+        for i in (1, 2, 3):
+            w.publish(Change(batch=batch([i], terms=(i,))), finished=True)
+    purge(home, [2], [])
+    with home.reader() as reader:
+        assert reader.snapshot.ids().tolist() == [1, 3]
+    everything = b"".join(p.read_bytes() for p in home.folder.rglob("*") if p.is_file())
+    assert b"jpeg2" not in everything and b"jpeg3" in everything
+    assert verify(home).sound
+    assert len(home.versions.numbers()) == 1
+
+
+def test_models_are_named_after_their_content_and_checked(tmp_path: Path) -> None:
+    arrays = {"W": np.ones((2, 3), np.float32)}
+    name = save_model(tmp_path, "pamir", {"C": 0.1}, arrays)
+    assert save_model(tmp_path, "pamir", {"C": 0.1}, arrays) == name
+    assert load_model(tmp_path, name).about == {"C": 0.1}
+    assert np.array_equal(load_model(tmp_path, name).arrays["W"], arrays["W"])
+    other = save_model(tmp_path, "pamir", {"C": 0.2}, arrays)
+    assert other != name
+    (tmp_path / other / "model.json").write_text((tmp_path / name / "model.json").read_text())
+    with pytest.raises(StoreDamaged, match="not what was written"):
+        load_model(tmp_path, other)
+
+
+def test_a_model_with_numbers_that_are_not_finite_is_refused(tmp_path: Path) -> None:
+    name = save_model(tmp_path, "pamir", {}, {"W": np.array([1.0, np.nan], np.float32)})
+    with pytest.raises(StoreDamaged, match="not finite, in 'W'"):
+        load_model(tmp_path, name)
+
+
+def test_a_store_of_a_newer_release_is_refused(tmp_path: Path) -> None:
+    home = Home(tmp_path / "store")
+    Writer(home, "test").close()
+    db = sqlite3.connect(home.catalogue)
+    db.execute("PRAGMA user_version=99")
+    db.close()
+    with pytest.raises(StoreTooNew, match="schema 99"):
+        home.reader()
+
+
+def test_a_read_only_store_with_an_unfinished_log_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path / "store")
+    with Writer(home, "test") as w:
+        w.publish(Change(batch=batch([1])), finished=True)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with home.reader() as reader:
+        assert reader.snapshot.ids().tolist() == [1]
+    Path(f"{home.catalogue}-wal").write_bytes(b"something")
+    with pytest.raises(StoreReadOnly, match="unfinished log"):
+        home.reader()
