@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.bench import FULL, QUICK, Bench, Sizes
 from benchmarks.rows import BenchmarkError, table
 from benchmarks.runner import SUBJECTS, report, run
-from benchmarks.timing import THREADS
+from benchmarks.timing import THREADS, environment
 
 _LARGE = 1_000_000
 
@@ -24,6 +24,9 @@ def main(argv: list[str]) -> int:
     data = options.data or os.environ.get("SIGHTLINE_DATA")
     names = options.only.split(",") if options.only else SUBJECTS
     with tempfile.TemporaryDirectory(prefix="sightline-bench-") as folder:
+        # Worker processes inherit this process's environment; commands are given it.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = environment(Path(folder))["PYTHONPYCACHEPREFIX"]
         bench = Bench(Path(folder), _sizes(options), Path(data) if data else None)
         try:
             rows = run(names, bench)

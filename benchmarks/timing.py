@@ -88,11 +88,16 @@ def cpus(costs: Sequence[Cost]) -> list[float]:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Return the environment of a timed command: a user's, but with no settings of anybody's."""
+    """Return the environment of a timed command: a user's, but with no settings of anybody's.
+
+    Bytecode is kept in the bench's folder, so that a command finds it as after any installation,
+    also where this environment was told to write none.
+    """
     kept = {k: v for k, v in os.environ.items() if not k.startswith("SIGHTLINE_")}
-    for name in THREADS:
+    for name in (*THREADS, "PYTHONDONTWRITEBYTECODE"):
         kept.pop(name, None)
-    return {**kept, "XDG_CONFIG_HOME": str(home), "XDG_DATA_HOME": str(home)}
+    places = {"XDG_CONFIG_HOME": "home", "XDG_DATA_HOME": "home", "PYTHONPYCACHEPREFIX": "bytecode"}
+    return {**kept, **{name: str(home / place) for name, place in places.items()}}
 
 
 def command(args: Sequence[str], home: Path) -> Ran:

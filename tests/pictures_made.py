@@ -134,9 +134,7 @@ def odd_but_good() -> dict[str, bytes]:
         "palette-alpha.png": encoded(palette, "PNG", transparency=3),
         "progressive.jpg": encoded(rgb, "JPEG", progressive=True),
         **{f"plain-{kind.lower()}.{_ENDINGS[kind]}": good(kind) for kind in FORMATS},
-        **{
-            f"turned-{n}.jpg": encoded(turned(rgb, n), "JPEG", exif=exif(n)) for n in range(1, 9)
-        },
+        **{f"turned-{n}.jpg": encoded(turned(rgb, n), "JPEG", exif=exif(n)) for n in range(1, 9)},
     }
 
 

@@ -80,5 +80,5 @@ class ProgressBar:
 def _duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.0f} s"
-    minutes = int(seconds // 60)
+    minutes = int(-(-seconds // 60))
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

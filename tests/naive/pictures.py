@@ -30,9 +30,8 @@ def _on_white(image: Image.Image) -> RGB:
         values = np.asarray(image).astype(np.float64)
         grey = values * 255 if values.max() <= 1 else values
         return _rounded(np.stack([grey, grey, grey], axis=2))
-    rgba = np.asarray(image.convert("RGB").convert("RGBA"), np.float64)
-    if image.mode in ("RGBA", "LA") or "transparency" in image.info:
-        rgba = np.asarray(image.convert("RGBA"), np.float64)
+    clear = image.mode in ("RGBA", "LA") or "transparency" in image.info
+    rgba = np.asarray((image if clear else image.convert("RGB")).convert("RGBA"), np.float64)
     alpha = rgba[..., 3:] / 255
     return _rounded(rgba[..., :3] * alpha + 255 * (1 - alpha))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import logging.handlers
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline.errors import SightlineError
@@ -19,14 +21,8 @@ _BYTES, _FILES = 1_000_000, 3
 @contextlib.contextmanager
 def logged(c: Collection, verb: str) -> Iterator[logging.Logger]:
     """Log a verb's beginning and end; the log rotates and stays below a few megabytes."""
-    folder = c.home.folder / "log"
-    folder.mkdir(parents=True, exist_ok=True)
-    handler = logging.handlers.RotatingFileHandler(
-        folder / "sightline.log", maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8",
-        errors="backslashreplace", delay=True,
-    )  # fmt: skip
-    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
     log = logging.getLogger("sightline")
+    handler = _handler(c.home.folder / "log")
     log.addHandler(handler)
     log.setLevel(c.settings.log_level.upper())
     log.info("%s begins", verb)
@@ -42,3 +38,19 @@ def logged(c: Collection, verb: str) -> Iterator[logging.Logger]:
     finally:
         log.removeHandler(handler)
         handler.close()
+
+
+def _handler(folder: Path) -> logging.Handler:
+    """Return where to log; a place that cannot be written is the verb's to complain about."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return logging.NullHandler()
+    if not os.access(folder, os.W_OK):
+        return logging.NullHandler()
+    handler = logging.handlers.RotatingFileHandler(
+        folder / "sightline.log", maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8",
+        errors="backslashreplace",
+    )  # fmt: skip
+    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+    return handler

@@ -27,6 +27,12 @@ EXTRA_FORMATS = ("HEIF", "AVIF")
 HEAVY_BYTES = 64 << 20
 _STRIP_PIXELS = 1 << 20
 
+# How files begin that claim a format; of those that cannot be opened, it tells broken from foreign.
+_MAGIC = {
+    b"\xff\xd8\xff": "JPEG", b"\x89PNG": "PNG", b"GIF8": "GIF", b"RIFF": "WEBP", b"II*\0": "TIFF",
+    b"MM\0*": "TIFF",
+}  # fmt: skip
+
 RGB = NDArray[np.uint8]
 
 
@@ -112,6 +118,9 @@ def _opened(data: bytes) -> Image.Image:
     except MemoryError:
         raise
     except Exception as e:
+        claimed = next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), None)
+        if claimed:
+            raise Unfit("broken", f"the {claimed} data is broken: its head makes no sense") from e
         raise Unfit("format", _why_unknown(data)) from e
 
 

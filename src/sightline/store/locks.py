@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import socket
 import time
 from pathlib import Path
 from types import TracebackType
@@ -54,7 +53,7 @@ class Lock:
                     "or use --wait SECONDS."
                 )
             time.sleep(0.05)
-        self._say({"pid": os.getpid(), "verb": verb, "host": socket.gethostname()})
+        self._say({"pid": os.getpid(), "verb": verb, "host": os.uname().nodename})
 
     def _holder(self) -> str:
         try:

@@ -10,7 +10,7 @@ and each feature has a file of its own with one float32 matrix, `rows`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def write_segment(folder: Path, batch: Batch) -> Segment:
     return Segment(len(batch.ids), base, features)
 
 
-def _starts(lengths: Sequence[int]) -> Int:
+def _starts(lengths: Sequence[int] | Int) -> Int:
     out = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=out[1:])
     return out
@@ -61,7 +61,7 @@ def _write_base(
         "word_start": start,
         "word": position.astype(np.int32),
         "terms": terms,
-        "term_start": _starts(counts.tolist()),
+        "term_start": _starts(counts),
         "term_row": row[order],
         "thumb_start": thumb_start,
         "thumb": Rows(thumbs, (int(thumb_start[-1]),), np.uint8),
@@ -98,11 +98,27 @@ class OpenSegment:
         return out
 
     def rows_of(self, ids: Int) -> Int:
-        """Return the live rows of those ids that are here."""
+        """Return the live rows of those ids that are here; `ids` must be ascending."""
         mine = self.ids
-        at = np.minimum(np.searchsorted(mine, ids), len(mine) - 1)
-        rows = at[mine[at] == ids] if len(mine) else at[:0]
-        return np.setdiff1d(rows, self.dead) if len(self.dead) else np.unique(rows)
+        if not len(mine):
+            return np.zeros(0, np.int64)
+        # Only the ids between our first and our last are worth looking up.
+        low, high = np.searchsorted(ids, [mine[0], mine[-1] + 1])
+        near = ids[low:high]
+        at = np.searchsorted(mine, near)
+        return self.living(at[mine[at] == near])
+
+    def living(self, rows: Int) -> Int:
+        """Return those of some rows that count."""
+        return rows[self.alive()[rows]] if len(self.dead) else rows
+
+    def term_counts(self) -> Int:
+        """Return for each term how many live pictures carry it."""
+        counts: Int = np.diff(self.base["term_start"])
+        if len(self.dead):
+            lost = self.base["word"][spans(self.base["word_start"], self.dead)]
+            counts = counts - np.bincount(lost, minlength=len(counts))
+        return counts
 
     def carriers(self, term: int) -> NDArray[np.int32]:
         """Return the rows, dead ones included, whose picture carries a term."""
@@ -122,6 +138,17 @@ class OpenSegment:
         """Return a picture's thumbnail as JPEG bytes."""
         start = self.base["thumb_start"]
         return bytes(self.base["thumb"][start[row] : start[row + 1]].tobytes())
+
+
+def spans(start: Int, rows: Int) -> Int:
+    """Return where the entries of some rows lie, one row after another.
+
+    >>> spans(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
+    [2, 3, 4, 0, 1]
+    """
+    length = start[rows + 1] - start[rows]
+    out: Int = np.repeat(start[rows] - (np.cumsum(length) - length), length)
+    return out + np.arange(len(out))
 
 
 def with_dead(folder: Path, s: Segment, rows: Int) -> Segment:
@@ -157,34 +184,40 @@ def merge(folder: Path, segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _merged(folder: Path, parts: list[OpenSegment], ids: Int, which: Int, row: Int) -> Segment:
-    where = list(zip(which.tolist(), row.tolist(), strict=True))
-    words = [parts[w].words(r) for w, r in where]
-    start = _starts([len(w) for w in words])
-    word = np.concatenate(words) if words else np.zeros(0, np.int64)
-    thumb_start = _starts([_thumb_size(parts[w], r) for w, r in where])
-    thumbs = (np.frombuffer(parts[w].thumbnail(r), np.uint8) for w, r in where)
+    runs = _runs(parts, which, row)
+    start = _starts(_lengths(runs, "word_start"))
+    words = [p.base["terms"][_between(p, "word", first, last)] for p, first, last in runs]
+    word = np.concatenate([*words, np.zeros(0, np.int64)])
+    thumb_start = _starts(_lengths(runs, "thumb_start"))
+    thumbs = (_between(p, "thumb", first, last) for p, first, last in runs)
     base = _write_base(folder, ids, start, word, thumb_start, thumbs)
     shared = set.intersection(*(set(p.features) for p in parts))
-    features = tuple(_merge_feature(folder, parts, f, where) for f in sorted(shared))
+    features = tuple(_merge_feature(folder, runs, f, len(ids)) for f in sorted(shared))
     return Segment(len(ids), base, features)
 
 
-def _thumb_size(part: OpenSegment, row: int) -> int:
-    start = part.base["thumb_start"]
-    return int(start[row + 1] - start[row])
+Run = tuple[OpenSegment, int, int]
 
 
-def _merge_feature(
-    folder: Path, parts: list[OpenSegment], feature: str, where: list[tuple[int, int]]
-) -> FeatureFile:
-    length = parts[0].features[feature].shape[1]
-    blocks = _feature_rows(parts, feature, where)
-    rows = Rows(blocks, (len(where), length), np.float32)
+def _runs(parts: list[OpenSegment], which: Int, row: Int) -> list[Run]:
+    """Return rows that lie one after another in the same part as (part, first, last + 1)."""
+    cuts = np.flatnonzero((np.diff(which) != 0) | (np.diff(row) != 1)) + 1
+    first = np.concatenate([[0], cuts])
+    last = np.concatenate([cuts, [len(row)]]) - 1
+    found = zip(which[first].tolist(), row[first].tolist(), row[last].tolist(), strict=True)
+    return [(parts[w], r, s + 1) for w, r, s in found]
+
+
+def _lengths(runs: list[Run], name: str) -> Int:
+    return np.concatenate([np.diff(p.base[name][first : last + 1]) for p, first, last in runs])
+
+
+def _between(part: OpenSegment, name: str, first: int, last: int) -> NDArray[Any]:
+    start = part.base[f"{name}_start"]
+    return part.base[name][start[first] : start[last]]
+
+
+def _merge_feature(folder: Path, runs: list[Run], feature: str, n: int) -> FeatureFile:
+    blocks = (p.features[feature][first:last] for p, first, last in runs)
+    rows = Rows(blocks, (n, runs[0][0].features[feature].shape[1]), np.float32)
     return FeatureFile(feature, FileEntry.of(write_arrays(folder, "feature", {"rows": rows})))
-
-
-def _feature_rows(
-    parts: list[OpenSegment], feature: str, where: list[tuple[int, int]]
-) -> Iterator[NDArray[np.float32]]:
-    for w, r in where:
-        yield parts[w].features[feature][r]

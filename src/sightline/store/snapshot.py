@@ -37,7 +37,9 @@ class Snapshot:
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
     def top(self, query: DenseQuery | SparseQuery, k: int, where: Int | None = None) -> Top:
-        """Return the k best pictures; `where` lists the only ids that may appear, ascending."""
+        """Return the k best pictures; `where` lists the only ids that may appear."""
+        if where is not None and not (where[1:] > where[:-1]).all():
+            where = np.unique(where)
         if isinstance(query, DenseQuery):
             return flat.dense_top(self.segments, query, k, where)
         wanted = dict(zip(query.terms.tolist(), self.idf(query.terms).tolist(), strict=True))
@@ -45,31 +47,25 @@ class Snapshot:
 
     def carrying(self, terms: Sequence[int], *, every: bool) -> Int:
         """Return the ids of the pictures that carry every one, or any one, of some terms."""
-        join = np.intersect1d if every else np.union1d
         parts: list[Int] = []
         for s in self.segments:
             rows = [s.carriers(t).astype(np.int64) for t in terms]
             if rows:
                 joined = rows[0]
                 for r in rows[1:]:
-                    joined = join(joined, r)
-                parts.append(s.ids[np.setdiff1d(joined, s.dead)])
+                    joined = _both(joined, r) if every else np.union1d(joined, r)
+                parts.append(s.ids[s.living(joined)])
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
     @cached_property
     def _counts(self) -> tuple[Int, Int, int]:
         """Return all terms, the number of pictures that carry each, and that of all pictures."""
         terms = [s.base["terms"] for s in self.segments]
-        counts = [np.diff(s.base["term_start"]) for s in self.segments]
-        for s in self.segments:
-            for row in s.dead.tolist():
-                words = s.words(row)
-                terms.append(words)
-                counts.append(np.full(len(words), -1, np.int64))
+        counts = [s.term_counts() for s in self.segments]
         every, at = np.unique(np.concatenate([*terms, np.zeros(0, np.int64)]), return_inverse=True)
         total = np.zeros(len(every), np.int64)
         np.add.at(total, at, np.concatenate([*counts, np.zeros(0, np.int64)]))
-        return every, total, sum(int(s.alive().sum()) for s in self.segments)
+        return every, total, sum(len(s.ids) - len(s.dead) for s in self.segments)
 
     @cached_property
     def _idf(self) -> tuple[Int, NDArray[np.float64]]:
@@ -119,3 +115,8 @@ class Snapshot:
             if len(rows):
                 return s, int(rows[0])
         raise CollectionError(f"Picture {picture} is not in the collection. Run: sightline index")
+
+
+def _both(a: Int, b: Int) -> Int:
+    # Rows that carry a term are ascending and distinct, so nothing need be made unique first.
+    return np.intersect1d(a, b, assume_unique=True)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from sightline.errors import ParameterError, StoreError
 from sightline.records import DenseQuery, SparseQuery, Top
-from sightline.store.segments import OpenSegment
+from sightline.store.segments import OpenSegment, spans
 
 BLOCK_BYTES = 8 << 20
-_CHUNK = 128
+_CHUNK = 128  # fewest rows of a block
 _SELECTIVE = 0.1
 
 Int = NDArray[np.int64]
@@ -35,8 +35,10 @@ def dense_top(segments: Sequence[OpenSegment], query: DenseQuery, k: int, where:
             if len(rows):
                 best.offer(s.ids[rows], matrix[rows] @ weights)
             continue
-        out = s.alive() if rows is None else _only(rows, len(matrix))
-        _scan(best, s, matrix, weights, None if rows is None and not len(s.dead) else out)
+        keep = None if rows is None else _only(rows, len(matrix))
+        if rows is None and len(s.dead):
+            keep = s.alive()
+        _scan(best, s, matrix, weights, keep)
     return best.top()
 
 
@@ -64,7 +66,7 @@ def _only(rows: Int, n: int) -> NDArray[np.bool_]:
 def _scan(
     best: _Best, s: OpenSegment, matrix: Float, weights: Float, keep: NDArray[np.bool_] | None
 ) -> None:
-    step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]) // _CHUNK * _CHUNK)
+    step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]))
     ids = s.ids
     for i in range(0, len(matrix), step):
         scores = matrix[i : i + step] @ weights
@@ -75,19 +77,13 @@ def _scan(
 
 
 def _above(scores: Float, threshold: float) -> Int:
-    """Return where scores reach a threshold, looking first at the maxima of small chunks.
+    """Return where scores reach a threshold; -inf, which stands for left out, never does.
 
     Comparisons are turned round (`not below`) so that a NaN comes through and is refused.
     """
     if threshold == -np.inf:
         return np.flatnonzero(scores != -np.inf)
-    whole = len(scores) // _CHUNK * _CHUNK
-    chunks = scores[:whole].reshape(-1, _CHUNK)
-    hot = np.flatnonzero(~(chunks.max(axis=1) < threshold))
-    near = (hot[:, None] * _CHUNK + np.arange(_CHUNK)).ravel()
-    near = np.concatenate([near, np.arange(whole, len(scores))])
-    out: Int = near[~(scores[near] < threshold)]
-    return out
+    return np.flatnonzero(~(scores < threshold))
 
 
 class _Best:
@@ -146,11 +142,19 @@ def sparse_top(
         rows, scores = _word_scores(s, query, idf)
         keep = ~np.isin(rows, s.dead) if len(s.dead) else np.ones(len(rows), bool)
         if where is not None:
-            keep &= np.isin(s.ids[rows], where)
+            keep &= _among(s.ids[rows], where)
         rows, scores = rows[keep], scores[keep]
         if len(rows):
             best.offer(s.ids[rows], (scores / _norms(s, rows, all_idf)).astype(np.float32))
     return best.top()
+
+
+def _among(ids: Int, where: Int) -> NDArray[np.bool_]:
+    """Say of each id whether it is one of `where`, which is ascending."""
+    if not len(where):
+        return np.zeros(len(ids), bool)
+    out: NDArray[np.bool_] = where[np.searchsorted(where[:-1], ids)] == ids
+    return out
 
 
 def _word_scores(
@@ -172,9 +176,8 @@ def _norms(
     terms, values = all_idf
     squared = np.square(values[np.searchsorted(terms, s.base["terms"])])
     start = s.base["word_start"]
-    first, length = start[rows], start[rows + 1] - start[rows]
-    at = np.repeat(first - np.concatenate([[0], np.cumsum(length)[:-1]]), length)
-    at += np.arange(len(at))
-    sums = np.add.reduceat(squared[s.base["word"][at]], np.cumsum(length) - length)
+    length = start[rows + 1] - start[rows]
+    each = squared[s.base["word"][spans(start, rows)]]
+    sums = np.add.reduceat(each, np.cumsum(length) - length)
     out: NDArray[np.float64] = np.sqrt(sums)
     return out
