@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -15,25 +16,29 @@ import time
 from pathlib import Path
 
 from benchmarks.bench import Bench
-from benchmarks.pictures import collection
+from benchmarks.pictures import SEED, collection
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.timing import command, environment, sightline
+from sightline.errors import SightlineError
 from sightline.store.home import Home
 
 NAME = "restart-after-kill"
 ROWS = ("restart-after-kill/first-answer", "restart-after-kill/finish")
 _GOAL = Goal("value", 5.0)
 _PATIENCE = 300.0
+_MORE = 0.1  # seconds; a batch takes longer, so the kill falls anywhere within one
 
 
 def measure(bench: Bench) -> list[Row]:
     """Kill, search, finish, verify; again and again."""
     root = collection(bench)
     first, calm, finish = [], [], []
+    chance = random.Random(SEED)
     for i in range(bench.sizes.repetitions):
         store = bench.fresh("killed")
         share = 0.8 * i / bench.sizes.repetitions
-        reached = _killed(root, store, int(share * bench.sizes.collection), bench.folder)
+        wanted = int(share * bench.sizes.collection)
+        reached = _killed(bench, root, store, wanted, chance.uniform(0, _MORE))
         bench.say(f"killed with {reached} pictures published")
         first.append(_search(root, store, bench.folder))
         finish.append(_finish(root, store, bench))
@@ -47,17 +52,18 @@ def measure(bench: Bench) -> list[Row]:
     ]
 
 
-def _killed(root: Path, store: Path, pictures: int, home: Path) -> int:
-    """Kill an index run once it has published more than so many pictures; return how many."""
+def _killed(bench: Bench, root: Path, store: Path, pictures: int, more: float) -> int:
+    """Kill an index run `more` seconds after it has published more than so many pictures."""
     line = sightline("index", root, "--store", store)
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen(line, stdout=quiet, stderr=quiet, env=environment(home))
+    process = subprocess.Popen(line, stdout=quiet, stderr=quiet, env=environment(bench.folder))
     try:
         end = time.monotonic() + _PATIENCE
         while (reached := _published(store)) <= pictures:
             if process.poll() is not None or time.monotonic() > end:
                 raise BenchmarkError("The index run could not be killed half-way.")
-            time.sleep(0.002)
+            time.sleep(0.005)
+        time.sleep(more)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -67,15 +73,12 @@ def _killed(root: Path, store: Path, pictures: int, home: Path) -> int:
 
 
 def _published(store: Path) -> int:
-    home = Home(store)
-    if not home.versions.folder.is_dir():
-        return 0
-    numbers = home.versions.numbers()
+    """Return how many pictures a reader sees."""
     try:
-        # Version files are written before the pointer moves, so the last but one is visible.
-        return home.versions.read(numbers[-2]).live if len(numbers) > 1 else 0
-    except Exception:
-        return 0  # Pruned between listing and reading.
+        with Home(store).reader() as reader:
+            return len(reader.snapshot.ids())
+    except SightlineError:
+        return 0  # Nothing is there yet, or only half of it.
 
 
 def _search(root: Path, store: Path, home: Path) -> float:

@@ -1,7 +1,8 @@
 """top-1m-128: the 20 best of a million rows of 128 numbers, exactly, on one thread.
 
-Beside it the least any exact scan can do, one pass over the same mapped bytes, and faiss's exact
-index holding the same rows in memory. CPU time, because all three are one thread's work.
+Beside it the least any exact scan can do, one pass over the same mapped bytes (numpy's sum, and its
+maximum, which reads faster), and faiss's exact index holding the same rows in memory. CPU time,
+because all of them are one thread's work.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ from sightline.records import DenseQuery, Top
 from sightline.store.snapshot import Snapshot
 
 NAME = "top-1m-128"
-ROWS = ("top-1m-128/read", "top-1m-128/faiss", "top-1m-128/one-percent")
+ROWS = (
+    "top-1m-128/read",
+    "top-1m-128/fastest-read",
+    "top-1m-128/faiss",
+    "top-1m-128/one-percent",
+)
 _K = 20
 _ROUNDS = 3  # a repetition is the sum of so many queries, each another one
 _READ, _FAISS = Goal("ratio", 1.07), Goal("ratio", 1.0)
@@ -43,19 +49,23 @@ def measure(bench: Bench) -> list[Row]:
         _check(snapshot, index, queries, some, chosen)
         sides: list[Callable[[], Cost]] = [
             lambda: clocked(lambda: [_top(snapshot, q) for q in queries]),
-            lambda: clocked(lambda: [_read_once(snapshot) for _ in queries]),
+            lambda: clocked(lambda: [_read_once(snapshot, np.add) for _ in queries]),
+            lambda: clocked(lambda: [_read_once(snapshot, np.maximum) for _ in queries]),
             lambda: clocked(lambda: [index.search(q[None], _K) for q in queries]),
             lambda: clocked(lambda: [_top(snapshot, q, some) for q in queries]),
             lambda: clocked(lambda: [chosen @ q for q in queries]),
         ]
         taken = interleaved(bench.sizes.repetitions, sides)
-    ours, read, faiss, filtered, product = ([1e3 * s / _ROUNDS for s in cpus(c)] for c in taken)
+    ours, read, fastest, faiss, filtered, product = (
+        [1e3 * s / _ROUNDS for s in cpus(c)] for c in taken
+    )
     note = f"{n} rows in {len(snapshot.segments)} segments; results equal faiss's"
     masked = f"{len(some)} ids, exact; results equal a masked product's"
     return [
-        compared(ROWS[0], "CPU ms", ours, "CPU ms one read of the bytes", read, _READ, note),
-        compared(ROWS[1], "CPU ms", ours, "CPU ms faiss IndexFlatIP", faiss, _FAISS),
-        compared(ROWS[2], "CPU ms", filtered, "CPU ms product of those rows, gathered before",
+        compared(ROWS[0], "CPU ms", ours, "CPU ms sum of the same bytes", read, _READ, note),
+        compared(ROWS[1], "CPU ms", ours, "CPU ms maximum of the same bytes", fastest),
+        compared(ROWS[2], "CPU ms", ours, "CPU ms faiss IndexFlatIP", faiss, _FAISS),
+        compared(ROWS[3], "CPU ms", filtered, "CPU ms product of those rows, gathered before",
                  product, note=masked),
     ]  # fmt: skip
 
@@ -74,8 +84,8 @@ def _top(snapshot: Snapshot, weights: Matrix, where: Int | None = None) -> Top:
     return snapshot.top(DenseQuery(stores.FEATURE, weights), _K, where)
 
 
-def _read_once(snapshot: Snapshot) -> float:
-    return sum(float(np.add.reduce(s.features[stores.FEATURE], None)) for s in snapshot.segments)
+def _read_once(snapshot: Snapshot, how: np.ufunc) -> list[Any]:
+    return [how.reduce(s.features[stores.FEATURE].reshape(-1)) for s in snapshot.segments]
 
 
 def _check(snapshot: Snapshot, index: Any, queries: Matrix, some: Int, chosen: Matrix) -> None:

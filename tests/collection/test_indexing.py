@@ -234,6 +234,18 @@ def test_a_table_that_vanished_is_named_and_its_words_go(tmp_path: Path, photos:
     assert any("words.csv" in p for p in report.problems)
 
 
+def test_words_are_split_anew_when_the_rules_change(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.words.tokens.VERSION", 2)
+    monkeypatch.setattr("sightline.collection.words.caption_terms", lambda tags: ("everything",))
+    _, read = index(collection)
+    assert read == [] and len(paths(collection, "everything")) == 7
+    version = collection.state().version
+    index(collection)
+    assert collection.state().version == version
+
+
 def test_bad_calls_say_what_to_do(tmp_path: Path, photos: Path) -> None:
     with pytest.raises(UsageError, match="inside the collection"):
         Collection.open(photos, store=photos / ".store")

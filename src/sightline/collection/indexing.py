@@ -7,6 +7,7 @@ was. A file that cannot be read is named with its reason and never stops the run
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from sightline.collection.rewording import (
     publish_words,
     with_new_sidecars,
 )
+from sightline.compute.ahead import run_ahead
 from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
 from sightline.contracts import Compute, Done, Failed, Json, Progress
 from sightline.errors import Interrupted
@@ -41,6 +43,7 @@ from sightline.records import Batch, FeatureRows, Skipped, Tags, shown
 from sightline.store.events import Event, NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Stamp, Writer
+from sightline.words import tokens
 
 BATCH = 1024
 
@@ -174,10 +177,11 @@ class IndexRun:
             return
         limits, pixels = self.options.limits, bool(self.options.features)
         jobs = (request(self.root, t.found, limits, pixels=pixels) for t in plan.read)
-        answers = self.compute.run(READ_TASK, jobs, "decode")
+        answers = run_ahead(self.compute.run(READ_TASK, jobs, "decode"), BATCH)
         self.progress.start("index", len(plan.read))
-        for part in _chunks(plan.read):
-            self._read_batch(plan, part, answers)
+        with contextlib.closing(answers):
+            for part in _chunks(plan.read):
+                self._read_batch(plan, part, answers)
         self.progress.finish()
 
     def _read_batch(
@@ -267,7 +271,6 @@ class IndexRun:
                 for p, (t, r) in zip(numbers, read, strict=True)
             ],
             skipped=skipped,
-            unskipped=[t.found.path for t, _ in read],
             terms=[s for t in terms for s in t.spelled],
         )
         self.writer.publish(change, finished=False)
@@ -319,10 +322,17 @@ class IndexRun:
         if self._stale:
             from_files(self.writer, self._files, now, self.options.folder_words)
         live = set(self._ids_now())
+        if self._other_rules():
+            known = {p: self.writer.catalogue.words(p) for p in live - now.keys()}
+            now.update((p, {t.source: t for t in w}) for p, w in known.items())
         for part in _chunks(sorted(now)):
             chosen = {p: now[p] for p in part if p in live}
             self.changed += publish_words(self.writer, chosen, stamps)
             stamps = []
+
+    def _other_rules(self) -> bool:
+        """Say whether the rows were made when words were split by other rules."""
+        return self.writer.catalogue.meta("tokens") not in (None, str(tokens.VERSION))
 
     def _ids_now(self) -> list[int]:
         snapshot = Snapshot(self.writer.home.shards, self.writer.version)
@@ -347,8 +357,8 @@ class IndexRun:
 
     def _finish(self, before: int) -> None:
         w = self.writer
-        if self._stale:
-            w.note(Change(meta=[("words_stamp", self._stamp_now)]))
+        meta = [("words_stamp", self._stamp_now), ("tokens", str(tokens.VERSION))]
+        w.note(Change(meta=meta))
         if not w.compact() and (w.version.number != before or not w.version.finished):
             w.publish(Change(), finished=True)
 

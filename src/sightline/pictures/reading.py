@@ -11,7 +11,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from io import FileIO
 
 import numpy as np
@@ -65,7 +65,10 @@ def request(root: bytes, found: Found, limits: ReadLimits, *, pixels: bool) -> J
         "path": _text(found.path),
         "sidecars": [_text(s.path) for s in found.sidecars],
         "pixels": pixels,
-        **asdict(limits),
+        "side": limits.side,
+        "max_megapixels": limits.max_megapixels,
+        "max_file_bytes": limits.max_file_bytes,
+        "follow": limits.follow,
     }
     return Job(found.path, args)
 
@@ -173,11 +176,10 @@ def open_regular(root: bytes, path: bytes, follow: bool) -> FileIO:
         if e.errno in (errno.ELOOP, errno.ENOTDIR):
             raise Unfit("special", "a link has taken its place since the folder was listed") from e
         raise Unfit("unreadable", f"it cannot be opened: {e.strerror}") from e
-    f = FileIO(fd)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
-        f.close()
+        os.close(fd)
         raise Unfit("special", "it is not a regular file")
-    return f
+    return FileIO(fd)
 
 
 def _resolved(root: bytes, path: bytes) -> tuple[bytes, bytes]:

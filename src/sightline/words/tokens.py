@@ -17,6 +17,8 @@ from unicodedata import category, combining, normalize
 if TYPE_CHECKING:
     from sightline.records import Tags
 
+# Goes up when the rules below change, so that stores know to split their words anew.
+VERSION = 1
 MAX_TERM = 100
 MAX_TERMS = 10_000
 MAX_TEXT = 1_000_000

@@ -1,0 +1,1 @@
+"""Slow readable twins of what the product does fast."""

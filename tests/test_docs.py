@@ -1,0 +1,93 @@
+"""Documents say what is true: every verb, setting, hook, exit code and name in them exists."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from sightline import errors, plugins
+from sightline.cli import VERBS
+from sightline.settings import Settings
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+MAP = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_in_the_readme(verb: str) -> None:
+    assert f"`sightline {verb}" in README
+
+
+def test_the_readme_names_no_verb_that_does_not_exist() -> None:
+    named = set(re.findall(r"^(?:sightline|\| `sightline) (\w+)", README, re.MULTILINE))
+    assert named and named <= set(VERBS)
+
+
+def test_the_readme_shows_the_essentials_in_its_first_30_lines() -> None:
+    top = "\n".join(README.splitlines()[:30])
+    for part in ("![", "pip install", "sightline index", "sightline search", "Collection.open"):
+        assert part in top
+
+
+def test_every_picture_and_page_the_documents_name_is_there() -> None:
+    for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} names {target}"
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Settings)])
+def test_every_setting_is_in_the_guide_with_its_default(name: str) -> None:
+    default = getattr(Settings(), name)
+    shown = (
+        str(default).lower()
+        if isinstance(default, bool)
+        else f"{default:g}"
+        if isinstance(default, int | float)
+        else default
+    )
+    row = f"| `{name}` | {shown} |" if shown else f"| `{name}` | |"
+    assert row in GUIDE
+
+
+def test_every_exit_code_is_in_the_guide() -> None:
+    kinds = [e for e in vars(errors).values() if isinstance(e, type)]
+    codes = {e.exit_code for e in kinds if issubclass(e, errors.SightlineError)}
+    for code in codes | {0}:
+        assert f"| {code} |" in GUIDE
+
+
+def test_the_error_tree_names_every_error() -> None:
+    assert errors.__doc__ is not None
+    for name, e in vars(errors).items():
+        if isinstance(e, type) and issubclass(e, errors.SightlineError):
+            line = next(line for line in errors.__doc__.splitlines() if f" {name} " in f" {line} ")
+            assert f"exit {e.exit_code}" in line or "exit_code" not in vars(e)
+
+
+def test_every_hook_is_in_the_guide() -> None:
+    for kind in plugins.KINDS:
+        assert f"register_{kind}(register)" in GUIDE
+
+
+def test_every_name_of_the_papers_page_exists() -> None:
+    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    names = re.findall(r"`(sightline\.[\w.]+)`", page)
+    assert len(names) > 10
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        assert callable(getattr(importlib.import_module(module), attribute)), name
+
+
+def test_the_map_names_every_room() -> None:
+    for room in (ROOT / "src" / "sightline").iterdir():
+        if room.is_dir() and room.name != "__pycache__":
+            assert f"  {room.name}/" in MAP
+            for file in room.glob("*.py"):
+                if not file.name.startswith("_"):
+                    assert re.search(rf"\b{file.stem}\b", MAP), f"{room.name}/{file.name}"
