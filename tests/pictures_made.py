@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,8 @@ def bad() -> dict[str, tuple[bytes, str, str]]:
         f"half.{_ENDINGS[kind]}": (good(kind)[: len(good(kind)) // 2], "broken", f"the {kind} data")
         for kind in FORMATS
     }
+    installed = find_spec("pillow_heif") is not None
+    heic = "no picture in a known format" if installed else "pip install 'sightline[heic]'"
     return {
         **halves,
         "bomb.png": (bomb_png(), "too-large", "60000×60000 = 3600 megapixels"),
@@ -154,7 +157,7 @@ def bad() -> dict[str, tuple[bytes, str, str]]:
         "drawing.svg": (SVG, "format", ".svg files are not supported"),
         "empty.jpg": (b"", "empty", "the file is empty"),
         "one-pixel.png": (encoded(pattern(1, 1), "PNG"), "broken", "fewer than 2×2"),
-        "phone.heic": (HEIC, "format", "pip install 'sightline[heic]'"),
+        "phone.heic": (HEIC, "format", heic),
         "print-called.jpg": (EPS, "format", "EPS and PostScript files are refused"),
         "print.eps": (EPS, "format", ".eps files are not supported"),
         "text-called.jpg": (b"Dear Sir or Madam, " * 40, "format", "no picture in a known format"),

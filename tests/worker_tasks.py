@@ -16,11 +16,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from sightline.contracts import Done, Json, RunAlone
+from sightline.pictures.decode import Unfit
 from sightline.pictures.reading import read_picture
+
+if TYPE_CHECKING:
+    import pytest
 
 HERE = Path(__file__).parent
 PERFORM = "worker_tasks:perform"
@@ -137,14 +140,15 @@ _NONSENSE: dict[str, bytes] = {
     "no json": _frame(b"nonsense"),
     "no object": _frame(b"[1]"),
     "deep json": _frame(b"[" * 2000),
-    "two answers": _frame(json.dumps({"value": {}}).encode()) * 9,
+    "nine answers": _frame(json.dumps({"value": {}}).encode()) * 9,
 }
 NONSENSE = tuple(_NONSENSE)
 
 
 def _lie(args: dict[str, Json], alone: bool) -> None:
     os.write(_writer(), _NONSENSE[str(args["lie"])])
-    time.sleep(3600)
+    if args["lie"] != "nine answers":
+        time.sleep(3600)
 
 
 _DEEDS: dict[str, Callable[[dict[str, Json], bool], dict[str, Json] | None]] = {
@@ -184,7 +188,7 @@ def escape_further(args: dict[str, Json], blob: memoryview, alone: bool) -> Done
         ("mkfifo", lambda: os.mkfifo(new + "4")),
         ("xattr", lambda: os.setxattr(target, "user.x", b"x")),
         ("listen", lambda: socket.create_server(("127.0.0.1", 0)).close()),
-        ("pair", lambda: [s.close() for s in socket.socketpair()]),
+        ("pair", socket.socketpair),
         ("create", lambda: os.close(os.open(new + "5", os.O_CREAT | os.O_EXCL))),
     )
     done: list[Json] = []
@@ -195,3 +199,8 @@ def escape_further(args: dict[str, Json], blob: memoryview, alone: bool) -> Done
             continue
         done.append(name)
     return Done({"done": done})
+
+
+def read_unreadable(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
+    """Fail as if the disk had not answered."""
+    raise Unfit("unreadable", "it cannot be read: Input/output error")

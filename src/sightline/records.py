@@ -7,7 +7,7 @@ name on Linux is bytes; they exist only in pictures, store, collection, cli and 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -131,4 +131,3 @@ class Hit:
     path: bytes
     score: float
     tagged: bool
-    words: tuple[str, ...] = field(default=())

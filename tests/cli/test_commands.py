@@ -247,6 +247,9 @@ def test_doctor_shows_settings_with_their_origin(
     (indexed.photos / "bad.jpg").write_bytes(b"")
     indexed("index")
     assert indexed("doctor", "--skipped").out == "bad.jpg\tempty\tthe file is empty\n"
+    rows = list(csv.DictReader(io.StringIO(indexed("doctor", "--skipped", "--csv").out)))
+    assert rows == [{"path": "bad.jpg", "kind": "empty", "reason": "the file is empty"}]
+    assert "top,3," in indexed("doctor", "--csv").out
 
 
 def test_the_log_holds_no_words_and_no_queries(indexed: Shell) -> None:

@@ -165,6 +165,21 @@ def test_deleted_pictures_leave_and_come_back_with_their_id(
     assert ids(collection)[b"back.jpg"] == before[b"002.jpg"]
 
 
+def test_an_empty_folder_is_not_believed_at_once(collection: Collection, photos: Path) -> None:
+    """A disk that is not mounted looks like a folder whose pictures were all deleted."""
+    shutil.move(photos, photos.parent / "away")
+    photos.mkdir()
+    with pytest.raises(CollectionError, match=r"8 pictures were there before.*--allow-empty"):
+        index(collection)
+    assert collection.state().pictures == 8
+    report, _ = index(collection, allow_empty=True)
+    assert report.gone == 8 and collection.state().pictures == 0
+    photos.rmdir()
+    shutil.move(photos.parent / "away", photos)
+    report, _ = index(collection)
+    assert report.indexed == 8 and max(ids(collection).values()) == 8
+
+
 def test_a_picture_that_breaks_and_is_mended_keeps_its_id(
     collection: Collection, photos: Path
 ) -> None:

@@ -235,17 +235,20 @@ def test_heavy_job_that_dies_lets_the_next_one_run(deed: str, kind: str) -> None
 # -- a worker that was taken over ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lie", NONSENSE)
+@pytest.mark.parametrize("lie", sorted(set(NONSENSE) - {"nine answers"}))
 def test_nonsense_from_a_worker_is_blamed_on_its_file(
     one: LocalCompute, lie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(channel, "_REST_SECONDS", 0.2)
     jobs = [job(0), job(1, do="lie", lie=lie), job(2)]
-    got = run(one, jobs)
-    # Nobody can tell a forged answer from a true one; the frames after it are nobody's.
-    assert (
-        got in ([0, "crash", 2], [0, None, 2]) if lie == "two answers" else got == [0, "crash", 2]
-    )
+    assert run(one, jobs) == [0, "crash", 2]
+
+
+def test_more_answers_than_jobs_end_a_worker_quietly() -> None:
+    """Nobody can tell a forged answer from a true one, but those for no job are seen through."""
+    with LocalCompute(2, seconds=1.0) as c:
+        jobs = [job(0, do="lie", lie="nine answers"), job(1, do="hang")]
+        assert run(c, jobs) == [None, "timeout"]
 
 
 def test_answer_that_is_too_long_fails_its_file_alone(one: LocalCompute) -> None:

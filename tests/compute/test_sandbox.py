@@ -51,7 +51,7 @@ def test_decode_worker_can_do_nothing_of_the_kind(compute: LocalCompute, tmp_pat
     os.utime(target, ns=(1, 2))
     assert value(compute, ESCAPE_TASK, "decode", target=str(target)) == {"done": []}
     assert target.read_text() == "as it was" and target.stat().st_mtime_ns == 2
-    assert os.listdir(tmp_path) == ["home", "target"] or sorted(os.listdir(tmp_path))[-1] == "target"
+    assert set(os.listdir(tmp_path)) <= {"home", "target"}
     assert compute.filtered()
 
 
@@ -66,41 +66,42 @@ def test_the_same_attempts_work_where_nothing_forbids_them(
     assert not target.exists()
 
 
-EXTRA = (
+EXTRA = {
     "mkdir", "link", "symlink", "truncate", "chmod", "mkfifo", "xattr", "listen", "pair", "create",
-)  # fmt: skip
+}  # fmt: skip
+KINDS: tuple[WorkerKind, ...] = ("decode", "describe")
 
 
 @needs_filter
-def test_more_ways_out_are_shut_too(compute: LocalCompute, tmp_path: Path) -> None:
-    for kind, expected in (("decode", []), ("describe", list(EXTRA))):
-        folder = tmp_path / str(kind)
-        folder.mkdir()
-        (folder / "target").write_text("as it was")
-        got = value(compute, "worker_tasks:escape_further", kind, folder=str(folder))  # type: ignore[arg-type]
-        assert got["done"] == [n for n in expected if n not in ("xattr",)] or got["done"] == expected
-        if kind == "decode":
-            assert (folder / "target").read_text() == "as it was"
-            assert os.listdir(folder) == ["target"]
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_ways_out_are_shut_too(
+    compute: LocalCompute, tmp_path: Path, kind: WorkerKind
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "target").write_text("as it was")
+    done = value(compute, "worker_tasks:escape_further", kind, folder=str(folder))["done"]
+    assert isinstance(done, list)
+    if kind == "describe":  # Some file systems take no such attributes from anybody.
+        assert EXTRA - {"xattr"} <= set(map(str, done)) <= EXTRA
+        return
+    assert done == []
+    assert (folder / "target").read_text() == "as it was" and os.listdir(folder) == ["target"]
 
 
-def test_memory_has_a_limit_in_both_kinds(compute: LocalCompute) -> None:
-    for kind in ("decode", "describe"):
-        limits = value(compute, PERFORM, kind, do="facts")["limits"]  # type: ignore[arg-type]
-        size = 0 if kind == "decode" else resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-        assert limits == [[MEMORY[kind]] * 2, [0, 0], [size, size]]
-        beyond = ask(compute, PERFORM, kind, do="take", bytes=MEMORY[kind])  # type: ignore[arg-type]
-        assert isinstance(beyond, Failed) and beyond.kind == "memory"
-        assert ask(compute, PERFORM, kind, do="take", bytes=64 << 20) == ask(  # type: ignore[arg-type]
-            compute, PERFORM, kind, do="take", bytes=64 << 20  # type: ignore[arg-type]
-        )
-    hog = ask(compute, PERFORM, "decode", do="hog")
-    assert isinstance(hog, Failed) and hog.kind == "memory"
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_has_a_limit(compute: LocalCompute, kind: WorkerKind) -> None:
+    limits = value(compute, PERFORM, kind, do="facts")["limits"]
+    size = 0 if kind == "decode" else resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    assert limits == [[MEMORY[kind]] * 2, [0, 0], [size, size]]
+    for deed in ({"do": "take", "bytes": MEMORY[kind]}, {"do": "hog"}):
+        answer = ask(compute, PERFORM, kind, **deed)
+        assert isinstance(answer, Failed) and answer.kind == "memory"
+    value(compute, PERFORM, kind, do="take", bytes=64 << 20)
 
 
 def test_decode_worker_has_imported_nothing_large(compute: LocalCompute) -> None:
     modules = value(compute, PERFORM, "decode", do="facts")["modules"]
-    assert isinstance(modules, list)
-    assert not {"scipy", "numba", "cv2", "onnxruntime", "pluggy", "click", "sqlite3"} & set(
-        map(str, modules)
-    )
+    assert isinstance(modules, list) and "numpy" in modules
+    large = {"scipy", "numba", "cv2", "onnxruntime", "pluggy", "click", "sqlite3"}
+    assert not large & set(map(str, modules))

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.common import common_options, open_collection, print_json, text_of
+from sightline.cli.common import (
+    common_options,
+    open_collection,
+    output_options,
+    print_csv,
+    print_json,
+    text_of,
+)
 from sightline.records import shown
 
 if TYPE_CHECKING:
@@ -25,10 +32,15 @@ _PACKAGES = {
 
 @click.command()
 @click.option("--skipped", is_flag=True, help="List every skipped file with its reason.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_options
 @common_options
 def doctor(
-    skipped: bool, as_json: bool, collection: str | None, store: str | None, debug: bool
+    skipped: bool,
+    as_json: bool,
+    as_csv: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
 ) -> int:
     """Show settings, where each comes from, and what this machine offers."""
     from sightline import settings as settings_of
@@ -39,9 +51,12 @@ def doctor(
     except UsageError:
         c = None
     if skipped:
-        return _list_skipped(c, as_json)
+        return _list_skipped(c, as_json, as_csv)
     origins = c.origins if c else settings_of.load()[1]
     facts = [*_machine(), *(_store(c) if c else [("collection", "none yet")])]
+    if as_csv:
+        print_csv(["setting", "value", "origin"], [(o.name, o.value, o.origin) for o in origins])
+        return 0
     if as_json:
         table = [{"name": o.name, "value": o.value, "origin": o.origin} for o in origins]
         print_json({"facts": dict(facts), "packages": dict(_packages()), "settings": table})
@@ -54,10 +69,13 @@ def doctor(
     return 0
 
 
-def _list_skipped(c: Collection | None, as_json: bool) -> int:
+def _list_skipped(c: Collection | None, as_json: bool, as_csv: bool) -> int:
     found = c.skipped() if c else []
     if as_json:
         print_json([{"path": text_of(s.path), "kind": s.kind, "reason": s.reason} for s in found])
+    elif as_csv:
+        rows = [(text_of(s.path), s.kind, s.reason) for s in found]
+        print_csv(["path", "kind", "reason"], rows)
     else:
         for s in found:
             click.echo(f"{shown(s.path)}\t{s.kind}\t{s.reason}")

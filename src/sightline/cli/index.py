@@ -37,6 +37,7 @@ from sightline.records import shown
 @click.option("--hidden", is_flag=True, default=None, help="Also read names that begin with a dot.")
 @click.option("--exclude", help="Folder names to leave out, separated by commas.")
 @click.option("--retry", is_flag=True, help="Try skipped files again.")
+@click.option("--allow-empty", is_flag=True, help="Believe that all pictures are gone.")
 @click.option("--wait", type=float, help="Seconds to wait for another writer.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any file was skipped.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
@@ -48,6 +49,7 @@ def index(
     forget_words: tuple[str, ...],
     features: tuple[str, ...],
     retry: bool,
+    allow_empty: bool,
     strict: bool,
     dry_run: bool,
     as_json: bool,
@@ -74,6 +76,7 @@ def index(
             forget_words=forget_words,
             features=features,
             retry=retry,
+            allow_empty=allow_empty,
             progress=ProgressBar(),
         )
     if as_json:

@@ -17,8 +17,10 @@ def store() -> None:
 @common_options
 def verify(as_json: bool, collection: str | None, store: str | None, debug: bool) -> int:
     """Check every byte that was written; exits with 1 if anything is wrong."""
+    from sightline.progress import ProgressBar
+
     c = open_collection(collection, store)
-    v = c.verify()
+    v = c.verify(ProgressBar())
     if as_json:
         print_json(
             {

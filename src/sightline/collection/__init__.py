@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
-from sightline.errors import CollectionError, UsageError
+from sightline.errors import CollectionError, SightlineError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import shown
 from sightline.settings import Origin, Settings
@@ -100,6 +100,7 @@ class Collection:
         forget_words: Paths = (),
         features: Sequence[str] = (),
         retry: bool = False,
+        allow_empty: bool = False,
         progress: Progress | None = None,
         compute: Compute | None = None,
     ) -> IndexReport:
@@ -115,6 +116,8 @@ class Collection:
             Names of features to compute for every picture.
         retry
             Try again the files that were skipped before.
+        allow_empty
+            Believe an empty folder that held pictures before; it may be a disk not mounted.
         """
         from sightline.collection.indexing import IndexRun
         from sightline.compute.local import LocalCompute
@@ -127,7 +130,7 @@ class Collection:
         try:
             with Writer(self.home, "index", s.wait) as writer:
                 self._remember(writer, words, forget_words)
-                options = self._options(features, retry)
+                options = self._options(features, retry, allow_empty)
                 return IndexRun(self.root, writer, own, options, progress or NoProgress()).run()
         finally:
             if compute is None:
@@ -138,7 +141,7 @@ class Collection:
         from sightline.collection.planning import make_plan
         from sightline.pictures.folder import walk
 
-        o = self._options((), False)
+        o = self._options(())
         walked = walk(self.root, follow=o.limits.follow, hidden=o.hidden, exclude=o.exclude)
         if not self.home.exists():
             return make_plan(walked, [], [], set(), self.root)
@@ -147,7 +150,9 @@ class Collection:
             known, skipped = reader.catalogue.known(), reader.catalogue.skipped()
             return make_plan(walked, known, skipped, live, self.root, follow=o.limits.follow)
 
-    def _options(self, features: Sequence[str], retry: bool) -> IndexOptions:
+    def _options(
+        self, features: Sequence[str], retry: bool = False, allow_empty: bool = False
+    ) -> IndexOptions:
         from sightline import plugins
         from sightline.collection.indexing import IndexOptions
         from sightline.compute.describing import fingerprint, load_feature
@@ -161,6 +166,7 @@ class Collection:
             exclude=tuple(os.fsencode(e.strip()) for e in s.exclude.split(",") if e.strip()),
             folder_words=s.folder_words,
             retry=retry,
+            allow_empty=allow_empty,
             features=tuple((fingerprint(load_feature(p), s.working_size), p) for p in places),
         )
 
@@ -248,15 +254,15 @@ class Collection:
 
     # -- looking after the store ---------------------------------------------------------------
 
-    def verify(self) -> Verified:
+    def verify(self, progress: Progress | None = None) -> Verified:
         """Check every byte of the store."""
         from sightline.store.locks import Lock
         from sightline.store.verifying import verify
 
         if os.access(self.home.folder, os.W_OK):
             with Lock(self.home.folder, "store verify", self.settings.wait):
-                return verify(self.home)
-        return verify(self.home)
+                return verify(self.home, progress or NoProgress())
+        return verify(self.home, progress or NoProgress())
 
     def repair(self, say: Callable[[str], None], progress: Progress | None = None) -> Verified:
         """Mend the store, then read again the pictures that lost their place in it."""
@@ -324,11 +330,6 @@ class Collection:
             raise CollectionError(f"{shown(path)} is not in the collection {shown(self.root)}.")
         return found
 
-    def with_settings(self, **changes: settings_of.Value) -> Collection:
-        """Return the same collection with other settings."""
-        changed = replace(self.settings, **changes)  # type: ignore[arg-type]
-        return Collection(self.root, self.home.folder, changed, self.origins)
-
 
 def _inside(place: Path, root: bytes) -> bool:
     real = os.path.realpath(os.fsencode(place))
@@ -337,19 +338,29 @@ def _inside(place: Path, root: bytes) -> bool:
 
 def known_collections() -> list[tuple[bytes, Path]]:
     """Return every collection that has a store in the user's data folder: its folder, its store."""
-    from sightline.store.catalogue import Catalogue
-
     out = []
     base = settings_of.data_folder()
     for path in sorted(base.glob("*/catalogue.sqlite3")) if base.is_dir() else []:
-        catalogue = Catalogue(path, write=False)
-        try:
-            root = catalogue.meta("root")
-        finally:
-            catalogue.close()
+        root = _root_kept_in(path)
         if root:
             out.append((os.fsencode(root), path.parent))
     return out
+
+
+def _root_kept_in(path: Path) -> str | None:
+    """Return the folder a catalogue was made for; one that is damaged must not hide the others."""
+    from sightline.store.catalogue import Catalogue
+
+    try:
+        catalogue = Catalogue(path, write=False)
+    except SightlineError:
+        return None
+    try:
+        return catalogue.meta("root")
+    except SightlineError:
+        return None
+    finally:
+        catalogue.close()
 
 
 def find_collection(start: bytes) -> tuple[bytes, Path] | None:

@@ -27,7 +27,7 @@ from sightline.collection.rewording import (
 from sightline.compute.ahead import run_ahead
 from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
 from sightline.contracts import Compute, Done, Failed, Json, Progress
-from sightline.errors import Interrupted
+from sightline.errors import CollectionError, Interrupted
 from sightline.pictures.folder import Found, walk
 from sightline.pictures.reading import (
     READ_TASK,
@@ -62,6 +62,7 @@ class IndexOptions:
     exclude: tuple[bytes, ...] = ()
     folder_words: bool = False
     retry: bool = False
+    allow_empty: bool = False
     features: tuple[tuple[str, str], ...] = ()  # fingerprint, dotted place
 
 
@@ -143,6 +144,7 @@ class IndexRun:
             retry=o.retry,
             follow=o.limits.follow,
         )
+        self._refuse_vanished(plan)
         self.skipped = [*plan.still_skipped, *plan.skipped_now]
         self.problems = [f"{shown(u.path)}: {u.reason}" for u in plan.unreadable]
         self._load_word_files(plan)
@@ -154,6 +156,14 @@ class IndexRun:
             )
         )
         return plan
+
+    def _refuse_vanished(self, plan: Plan) -> None:
+        if plan.vanished and not plan.seen and not self.options.allow_empty:
+            count = len(plan.vanished)
+            raise CollectionError(
+                f"{shown(self.root)} is empty, but {count} pictures were there before. "
+                "If a disk is not mounted, mount it; if they are really gone, use --allow-empty."
+            )
 
     def _complete(self) -> set[int]:
         """Return the ids whose rows have all the features wanted."""

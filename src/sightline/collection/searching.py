@@ -8,6 +8,7 @@ how rare each word is in this collection.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,7 +43,7 @@ class Results:
     version: int
     missing: int = 0
 
-    def __iter__(self) -> object:
+    def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
     def __len__(self) -> int:
@@ -152,8 +153,8 @@ class _Search:
 _NOTHING = Top(np.zeros(0, np.int64), np.zeros(0, np.float32))
 
 
-def _without(allowed: Int | None, missing: set[int], everything: object) -> Int | None:
+def _without(allowed: Int | None, missing: set[int], everything: Callable[[], Int]) -> Int | None:
     if not missing:
         return allowed
-    base = everything() if allowed is None else allowed  # type: ignore[operator]
+    base = everything() if allowed is None else allowed
     return np.setdiff1d(base, np.array(sorted(missing), np.int64))

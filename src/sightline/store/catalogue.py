@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sightline.records import Skipped, Tags
-from sightline.store.database import connect, connect_sealed, database_errors, transaction
+from sightline.store.database import connect, connect_sealed, database_errors
 from sightline.store.events import Event
 from sightline.store.schema import prepare
 
@@ -77,10 +77,6 @@ class Catalogue:
         except BaseException:
             self.db.close()
             raise
-
-    def transaction(self) -> object:
-        """Open a write transaction (a context manager)."""
-        return transaction(self.db, self.path)
 
     # -- what the log said -------------------------------------------------------------------
 

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sightline.contracts import Progress
 from sightline.errors import CollectionError, StoreError
+from sightline.progress import NoProgress
 from sightline.store import seal
 from sightline.store.catalogue import Catalogue
 from sightline.store.durable import file_sha256
@@ -49,8 +51,9 @@ class Verified:
         return not self.problems
 
 
-def verify(home: Home) -> Verified:
+def verify(home: Home, progress: Progress | None = None) -> Verified:
     """Check a store that nobody is changing; nothing in it is touched."""
+    progress = progress or NoProgress()
     state = seal.inspect_seal(home.folder)
     problems = [_seal_problem(p) for p in state.problems]
     if not state.sealed and not home.exists():
@@ -60,11 +63,14 @@ def verify(home: Home) -> Verified:
     entries, found = _version_files(home)
     problems += found
     n_bytes = 0
+    progress.start("verify", len(entries))
     for entry in entries.values():
+        progress.advance()
         problem = file_problem(home.shards, entry)
         n_bytes += entry.size
         if problem is not None:
             problems.append(problem)
+    progress.finish()
     strays = tuple(_strays(home, set(entries)))
     return Verified(tuple(problems), state.sealed, len(entries), n_bytes, strays)
 

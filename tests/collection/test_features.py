@@ -1,0 +1,118 @@
+"""A feature of a plugin: computed by describe workers, stored as rows, found by a dense query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pluggy
+import pytest
+from PIL import Image
+
+from sightline import plugins
+from sightline.collection import Collection
+from sightline.compute.describing import fingerprint
+from sightline.compute.inline import InlineCompute
+from sightline.compute.local import LocalCompute
+from sightline.errors import UsageError
+from sightline.records import DenseQuery
+from tests import plugin_features as made
+from tests.worker_tasks import let_workers_import
+
+COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "grey": (90, 90, 90)}
+hook = pluggy.HookimplMarker("sightline")
+
+
+class Plugin:
+    """What another package would register by its entry point."""
+
+    @hook
+    def register_features(self, register: plugins.Register) -> None:
+        for feature in (made.MeanColour, made.Size, made.RaisesAtRed, made.NotFiniteAtRed,
+                        made.WrongShapeAtRed):  # fmt: skip
+            register(feature.name, f"plugin_features:{feature.__name__}")
+
+
+@pytest.fixture(autouse=True)
+def _plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    let_workers_import(monkeypatch)
+    plugin = Plugin()
+    plugins.manager().register(plugin)
+    yield
+    plugins.manager().unregister(plugin)
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Collection:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for name, colour in COLOURS.items():
+        Image.new("RGB", (500, 250), colour).save(photos / f"{name}.png")
+        (photos / f"{name}.txt").write_text(f"colour, {name}")
+    return Collection.open(photos, store=tmp_path / "store", workers=2)
+
+
+def best(c: Collection, feature: str, weights: list[float]) -> list[str]:
+    """Return the pictures a dense query finds, best first, by name."""
+    with c.home.reader() as reader:
+        top = reader.snapshot.top(DenseQuery(feature, np.array(weights, np.float32)), 10)
+        facts = reader.catalogue.facts(top.ids.tolist())
+        return [facts[i].path.decode().removesuffix(".png") for i in top.ids.tolist()]
+
+
+def test_feature_of_a_plugin_is_computed_stored_and_found(collection: Collection) -> None:
+    report = collection.index(features=["mean-colour", "size"])
+    assert (report.seen, report.indexed, report.skipped) == (4, 4, ())
+    mean, size = fingerprint(made.MeanColour(), 384), fingerprint(made.Size(), 384)
+    ids = collection.resolve([f"{name}.png" for name in COLOURS])
+    with collection.home.reader() as reader:
+        assert set(reader.snapshot.features()) == {mean, size}
+        for picture, colour in zip(ids, COLOURS.values(), strict=True):
+            row = reader.snapshot.vector(picture, mean)
+            assert row.dtype == np.float32
+            assert np.abs(row - np.array(colour) / 255).max() < 1e-6
+            assert reader.snapshot.vector(picture, size).tolist() == [192, 384]
+    assert best(collection, mean, [1, 0, -1]) == ["red", "green", "grey", "blue"]
+    assert best(collection, mean, [0, 0, 1])[:2] == ["blue", "grey"]
+
+
+def test_feature_wanted_later_is_computed_for_what_is_known(collection: Collection) -> None:
+    inline = InlineCompute()
+    assert collection.index(compute=inline).added == 4
+    ids = collection.resolve([f"{name}.png" for name in COLOURS])
+    second = collection.index(features=["mean-colour"], compute=inline)
+    assert (second.seen, second.indexed, second.added) == (4, 4, 0)
+    assert collection.resolve([f"{name}.png" for name in COLOURS]) == ids
+    assert best(collection, fingerprint(made.MeanColour(), 384), [1, 0, 0])[0] == "red"
+    third = collection.index(features=["mean-colour"], compute=inline)
+    assert third.version == second.version
+
+
+@pytest.mark.parametrize(
+    ("feature", "reason"),
+    [
+        ("raises-at-red", "I do not like red"),
+        ("not-finite-at-red", "not-finite-at-red gave a value that is not finite."),
+        ("wrong-shape-at-red", "wrong-shape-at-red gave shape (2,), not (3,)."),
+    ],
+)
+@pytest.mark.parametrize("known", [False, True])
+def test_picture_a_feature_fails_at_is_named_and_skipped(
+    collection: Collection, feature: str, reason: str, known: bool
+) -> None:
+    if known:
+        collection.index(compute=InlineCompute())
+    own = LocalCompute(1) if feature == "raises-at-red" else InlineCompute()
+    report = collection.index(features=[feature], compute=own)
+    own.close()
+    assert [(s.path, s.kind, s.reason) for s in report.skipped] == [(b"red.png", "broken", reason)]
+    assert (report.seen, report.indexed) == (4, 3)
+    assert {h.path for h in collection.search("colour").hits} == {
+        b"green.png", b"blue.png", b"grey.png",
+    }  # fmt: skip
+
+
+def test_unknown_feature_is_refused_before_anything_is_read(collection: Collection) -> None:
+    with pytest.raises(UsageError, match=r"no 'nothing' among the features\. Known: mean-colour"):
+        collection.index(features=["nothing"])
