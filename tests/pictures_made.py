@@ -74,14 +74,15 @@ def exif(orientation: int, *, gps: bool = False) -> Image.Exif:
     return found
 
 
-def _chunk(name: bytes, body: bytes) -> bytes:
+def chunk(name: bytes, body: bytes) -> bytes:
+    """Return a chunk of a PNG."""
     return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
 
 
 def raw_png(width: int, height: int, packed: bytes, *, bits: int = 8, colour: int = 6) -> bytes:
     """Return a PNG with any header around already packed pixels."""
     header = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)
-    parts = (_chunk(b"IHDR", header), _chunk(b"IDAT", packed), _chunk(b"IEND", b""))
+    parts = (chunk(b"IHDR", header), chunk(b"IDAT", packed), chunk(b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 

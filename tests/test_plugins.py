@@ -13,7 +13,7 @@ from sightline import plugins
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.errors import UsageError
-from sightline.pictures.captions import WordsFile
+from sightline.pictures.tables import WordsFile
 from sightline.records import Tags
 from tests.photos import make_photos
 
@@ -54,7 +54,7 @@ def test_a_plugin_adds_parts(plugin: Plugin) -> None:
 
 
 def test_a_built_in_name_cannot_be_taken(plugin: Plugin) -> None:
-    assert plugins.place("word_files", ".csv") == "sightline.pictures.captions:read_words_file"
+    assert plugins.place("word_files", ".csv") == "sightline.pictures.tables:read_words_file"
     assert plugins.names("word_files")[".csv"] == plugins.place("word_files", ".csv")
 
 

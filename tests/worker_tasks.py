@@ -33,7 +33,7 @@ _calls = 0
 
 def let_workers_import(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have workers, and this process, find the modules of the tests by their plain names."""
-    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
     monkeypatch.syspath_prepend(str(HERE))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GROUP = "sightline"
 KINDS = ("features", "word_files")
-_TABLE = "sightline.pictures.captions:read_words_file"
+_TABLE = "sightline.pictures.tables:read_words_file"
 BUILT_IN: dict[str, dict[str, str]] = {
     "features": {},
     "word_files": {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE},

@@ -20,7 +20,7 @@ from sightline.contracts import Compute, Done, Failed, Job, Json, WorkerKind
 from sightline.errors import ComputeError, ParameterError
 from tests.worker_tasks import HERE, NONSENSE, PERFORM, let_workers_import
 
-SECONDS = 60.0  # How long a test waits for what must happen at all.
+SECONDS = 20.0  # How long a test waits for what must happen at all.
 
 
 @pytest.fixture(autouse=True)
@@ -267,6 +267,15 @@ def test_workers_compute_on_one_thread_each(one: LocalCompute) -> None:
     assert answer.value["threads"] == dict.fromkeys(names, "1")
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Heed Ctrl-C, which a test run in the background does not, nor what it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_does_not_reach_the_file_under_way(one: LocalCompute, tmp_path: Path) -> None:
     """Ctrl-C goes to every process of the group; a worker in the middle of a file goes on."""
     begun, pipe = tmp_path / "begun", tmp_path / "pipe"

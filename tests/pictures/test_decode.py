@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import zlib
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.pictures_made import (
     FORMATS,
     HEIC,
     bad,
+    chunk,
     encoded,
     exif,
     good,
@@ -172,10 +174,60 @@ def test_a_large_baseline_jpeg_is_light_and_a_progressive_one_is_heavy() -> None
         decode(encoded(rgb, "JPEG", progressive=True), heavy=False)
 
 
+@pytest.mark.parametrize(
+    ("start", "reason"),
+    [
+        (b"\n <svg ", "SVG"),
+        (b"<!DOCTYPE svg ", "SVG"),
+        (b"\xc5\xd0\xd3\xc6", "EPS"),
+        (b"%!PS", "EPS"),
+    ],
+)
+def test_drawings_and_programs_are_known_by_their_start(start: bytes, reason: str) -> None:
+    with pytest.raises(Unfit, match=f"{reason} .* are refused"):
+        decode(start + bytes(300))
+
+
+def test_what_pillow_warns_of_is_neither_shown_nor_a_fault() -> None:
+    plain = raw_png(2, 2, zlib.compress(bytes(2 * 7)), colour=2)
+    no_frames = chunk(b"acTL", bytes(8))
+    with pytest.warns(UserWarning, match="APNG"):
+        Image.open(io.BytesIO(plain[:33] + no_frames + plain[33:]))
+    assert decode(plain[:33] + no_frames + plain[33:]).rgb.max() == 0
+
+
+@pytest.mark.parametrize(
+    "error", [SyntaxError, ValueError, OverflowError, RecursionError, KeyError]
+)
+def test_whatever_a_decoder_raises_means_broken(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise error("at byte 7")
+
+    monkeypatch.setattr(room, "_in_strips", fail)
+    with pytest.raises(Unfit, match=r"the PNG data is broken: .*at byte 7"):
+        decode(good("PNG"))
+    error = MemoryError
+    with pytest.raises(MemoryError):
+        decode(good("PNG"))
+
+
 def test_heic_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
     with pytest.raises(Unfit, match=r"pip install 'sightline\[heic\]'"):
         decode(HEIC)
+
+
+def test_heic_and_avif_are_read_and_upright_with_the_extra() -> None:
+    heif = pytest.importorskip("pillow_heif", reason="needs the extra [heic]")
+    heif.register_heif_opener()
+    rgb = pattern(60, 40)
+    avif = decode(encoded(turned(rgb, 6), "AVIF", quality=95, exif=exif(6)))
+    heic = decode(encoded(rgb, "HEIF", quality=95))
+    for got, kind in ((avif, "AVIF"), (heic, "HEIF")):
+        assert (got.format, got.width, got.height) == (kind, 60, 40)
+        assert np.abs(got.rgb.astype(int) - rgb).mean() < 6
 
 
 def test_pillow_is_left_as_it_was() -> None:

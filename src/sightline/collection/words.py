@@ -10,7 +10,7 @@ from pathlib import Path
 from sightline import plugins
 from sightline.contracts import Json
 from sightline.errors import DataError
-from sightline.pictures.captions import WordsFile
+from sightline.pictures.tables import WordsFile
 from sightline.records import Tags
 from sightline.store.events import NewEvent
 from sightline.words.term_ids import term_id
