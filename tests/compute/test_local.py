@@ -288,11 +288,11 @@ def test_interrupt_does_not_reach_the_file_under_way(one: LocalCompute, tmp_path
             os.kill(pid, signal.SIGINT)
         pipe.write_text("go")
 
-    thread = threading.Thread(target=interrupt)
+    thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
     jobs = [job(0, do="wait", begun=str(begun), pipe=str(pipe)), job(1)]
     answers = list(one.run(PERFORM, jobs, "describe"))
-    thread.join()
+    thread.join(SECONDS)
     assert [outcome(a) for a in answers] == [0, 1]
     assert {a.value["pid"] for a in answers if isinstance(a, Done)} == set(pids(one))
 
