@@ -9,7 +9,8 @@ it are sent again.
 from __future__ import annotations
 
 import os
-import selectors
+import select
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 
@@ -23,6 +24,7 @@ SECONDS = {"decode": 10.0, "describe": 120.0}
 # How far answers may run ahead of the one that is waited for; bounds what is held in memory.
 _WINDOW = 256
 _TRIES = 2
+_HANDFUL_SECONDS = 0.002
 
 
 class LocalCompute:
@@ -97,6 +99,7 @@ class _Run:
 
     def answers(self) -> Iterator[Done | Failed]:
         pool = self.compute.pool(self.kind, self.task)
+        self._watch(pool)
         try:
             while True:
                 self._fill(pool)
@@ -137,16 +140,28 @@ class _Run:
         self.taken += 1
         return Ticket(self.taken - 1, job)
 
+    def _watch(self, pool: list[WorkerProcess]) -> None:
+        """Wait from now on for the workers there are now."""
+        self.poll = select.poll()
+        self.watched = {w.channel.fileno(): w for w in pool}
+        for fd in self.watched:
+            self.poll.register(fd, select.POLLIN)
+
     def _listen(self, pool: list[WorkerProcess]) -> None:
         limit = self.compute.seconds(self.kind)
-        with selectors.DefaultSelector() as selector:
-            for worker in pool:
-                selector.register(worker.channel, selectors.EVENT_READ, worker)
-            wait = max(0.0, min(w.late(limit) for w in pool))
-            ready = [key.data for key, _ in selector.select(wait)]
-        for worker in ready:
-            self._hear(pool, worker)
-        for worker in [w for w in pool if w not in ready and w.late(limit) <= 0]:
+        if all(w.is_busy() for w in pool):
+            # Nobody is about to run dry, so take answers by the handful: to wake up for each costs
+            # about as much as the answer itself.
+            time.sleep(_HANDFUL_SECONDS)
+        wait = max(0.0, min(w.late(limit) for w in pool))
+        poll, ready = self.poll, self.poll.poll(wait * 1000 + 1)
+        while ready:
+            for fd, _ in ready:
+                self._hear(pool, self.watched[fd])
+                if self.poll is not poll:
+                    return  # A worker was replaced; its number may be another's now.
+            ready = poll.poll(0)
+        for worker in [w for w in pool if w.late(limit) <= 0]:
             self._replace(pool, worker, f"it took longer than {limit:g} seconds", "timeout")
 
     def _hear(self, pool: list[WorkerProcess], worker: WorkerProcess) -> None:
@@ -188,7 +203,7 @@ class _Run:
         elif tickets:
             self._blame(tickets[0], kind, reason or f"it made the decoder die ({how})")
             self._again(tickets[1:])
-        self.compute.pool(self.kind, self.task)
+        self._watch(self.compute.pool(self.kind, self.task))
 
     def _blame(self, ticket: Ticket, kind: str, reason: str) -> None:
         if ticket.alone:

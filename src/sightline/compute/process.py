@@ -65,6 +65,10 @@ class WorkerProcess:
         """Say whether another job can be sent; one that is still starting gets only a few."""
         return len(self.under_way) < (DEPTH if self.ready else 2)
 
+    def is_busy(self) -> bool:
+        """Say whether it has work for a good while."""
+        return len(self.under_way) > DEPTH // 2
+
     def send(self, task: str, ticket: Ticket) -> None:
         """Hand over a job. A worker that has just died is noticed when its answer is awaited."""
         if not self.under_way:

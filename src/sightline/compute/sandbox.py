@@ -22,20 +22,20 @@ _NUMBER, _ARCH, _THIRD = 0, 4, 32  # Offsets of the call's number, machine and t
 _WRITING = 0x1 | 0x2 | 0x40  # O_WRONLY, O_RDWR, O_CREAT
 
 # For each machine: its audit number, openat, and the calls refused outright: sockets, programs,
-# tracing, and all that changes a folder or a file.
+# signals to others, tracing, and all that changes a folder or a file.
 _MACHINES = {
     "x86_64": (
         0xC000003E,
         257,
-        [2, 41, 42, 43, 49, 50, 53, 57, 58, 59, 76, 77, 82, 83, 84, 85, 86, 87, 88, 90, 91, 92,
+        [2, 41, 42, 43, 49, 50, 53, 57, 58, 59, 62, 76, 77, 82, 83, 84, 85, 86, 87, 88, 90, 91, 92,
          93, 94, 101, 132, 133, 165, 188, 235, 258, 259, 260, 261, 263, 264, 265, 266, 268, 280,
-         288, 316, 322, 425, 437],
+         288, 304, 310, 311, 316, 322, 425, 437, 452],
     ),
     "aarch64": (
         0xC00000B7,
         56,
-        [5, 33, 34, 35, 36, 37, 38, 40, 45, 46, 52, 53, 54, 55, 88, 117, 198, 199, 200, 201, 202,
-         203, 221, 242, 276, 281, 425, 437],
+        [5, 33, 34, 35, 36, 37, 38, 40, 45, 46, 52, 53, 54, 55, 88, 117, 129, 198, 199, 200, 201,
+         202, 203, 221, 242, 265, 270, 271, 276, 281, 425, 437, 452],
     ),
 }  # fmt: skip
 
