@@ -79,7 +79,8 @@ def open_arrays(path: Path) -> dict[str, NDArray[Any]]:
         When the file is missing, too short, too long, or its header is not what we write.
     """
     try:
-        raw = np.memmap(path, dtype=np.uint8, mode="r")
+        # Plain arrays slice faster than mapped ones; the map stays alive below them.
+        raw: NDArray[np.uint8] = np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
     except (OSError, ValueError) as e:
         raise _damaged(path, f"cannot be opened ({e})") from e
     if raw.size < 8:
