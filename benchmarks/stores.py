@@ -49,7 +49,7 @@ def _vectors(folder: Path, n: int) -> Home:
         for first, rows in blocks(n):
             ids = np.arange(first, first + len(rows), dtype=np.int64)
             batch = Batch(ids, ((),) * len(ids), (b"",) * len(ids), (FeatureRows(FEATURE, rows),))
-            writer.publish(Change(batch=batch), finished=False)
+            writer.publish(Change(batches=[batch]), finished=False)
         writer.publish(Change(), finished=True)
     return home
 
@@ -107,7 +107,7 @@ def _publish(writer: Writer, root: Path, first: int, chosen: list[list[str]]) ->
     spelled = {(term_id(label), label) for row in chosen for label in row}
     batch = Batch(np.array(ids, np.int64), terms, (b"",) * len(ids))
     stamps = [Stamp(i, 0, 0, "[]") for i in ids]
-    change = Change(events=events, batch=batch, stamps=stamps, terms=sorted(spelled))
+    change = Change(events=events, batches=[batch], stamps=stamps, terms=sorted(spelled))
     writer.publish(change, finished=False)
 
 

@@ -87,18 +87,32 @@ class FeatureRows:
 
 
 @dataclass(frozen=True, slots=True)
+class SparseRows:
+    """Rows of a feature that are mostly zero, such as counts of visual words.
+
+    Row i has `value` at the positions `index` between start[i] and start[i + 1].
+    """
+
+    name: str
+    length: int
+    start: NDArray[np.int64]
+    index: NDArray[np.int32]
+    value: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Pictures on their way into the store: ids, term ids of each, thumbnails, features."""
 
     ids: NDArray[np.int64]
     terms: tuple[tuple[int, ...], ...]
     thumbnails: tuple[bytes, ...]
-    features: tuple[FeatureRows, ...] = ()
+    features: tuple[FeatureRows | SparseRows, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DenseQuery:
-    """Weights over one dense feature: pictures are ranked by the inner product."""
+    """Weights over one feature: pictures are ranked by the inner product with their rows."""
 
     feature: str
     weights: NDArray[np.float32]

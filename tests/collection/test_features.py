@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pluggy
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 
 from sightline import plugins
@@ -16,7 +18,8 @@ from sightline.compute.describing import fingerprint
 from sightline.compute.inline import InlineCompute
 from sightline.compute.local import LocalCompute
 from sightline.errors import UsageError
-from sightline.records import DenseQuery
+from sightline.records import DenseQuery, FeatureRows
+from sightline.store.snapshot import Snapshot
 from tests import plugin_features as made
 from tests.worker_tasks import let_workers_import
 
@@ -53,6 +56,12 @@ def collection(tmp_path: Path) -> Collection:
     return Collection.open(photos, store=tmp_path / "store", workers=2)
 
 
+def row_of(snapshot: Snapshot, picture: int, feature: str) -> NDArray[np.float32]:
+    rows = snapshot.rows(feature, np.array([picture], np.int64))
+    assert isinstance(rows, FeatureRows)
+    return np.asarray(rows.rows[0])
+
+
 def best(c: Collection, feature: str, weights: list[float]) -> list[str]:
     """Return the pictures a dense query finds, best first, by name."""
     with c.home.reader() as reader:
@@ -69,10 +78,10 @@ def test_feature_of_a_plugin_is_computed_stored_and_found(collection: Collection
     with collection.home.reader() as reader:
         assert set(reader.snapshot.features()) == {mean, size}
         for picture, colour in zip(ids, COLOURS.values(), strict=True):
-            row = reader.snapshot.vector(picture, mean)
+            row = row_of(reader.snapshot, picture, mean)
             assert row.dtype == np.float32
             assert np.abs(row - np.array(colour) / 255).max() < 1e-6
-            assert reader.snapshot.vector(picture, size).tolist() == [192, 384]
+            assert row_of(reader.snapshot, picture, size).tolist() == [192, 384]
     assert best(collection, mean, [1, 0, -1]) == ["red", "green", "grey", "blue"]
     assert best(collection, mean, [0, 0, 1])[:2] == ["blue", "grey"]
 
@@ -116,3 +125,16 @@ def test_picture_a_feature_fails_at_is_named_and_skipped(
 def test_unknown_feature_is_refused_before_anything_is_read(collection: Collection) -> None:
     with pytest.raises(UsageError, match=r"no 'nothing' among the features\. Known: mean-colour"):
         collection.index(features=["nothing"])
+
+
+def test_features_are_remembered_and_survive_a_change_of_words(collection: Collection) -> None:
+    collection.index(features=["mean-colour"], compute=InlineCompute())
+    photos = Path(os.fsdecode(collection.root))
+    Image.new("RGB", (30, 20), "white").save(photos / "white.png")
+    (photos / "red.txt").write_text("changed")
+    report = collection.index(compute=InlineCompute())
+    assert (report.added, report.changed) == (1, 1)
+    mean = fingerprint(made.MeanColour(), 384)
+    assert best(collection, mean, [1, 1, 1])[0] == "white"
+    assert best(collection, mean, [1, -1, -1])[0] == "red"
+    assert [h.path for h in collection.search("changed").hits] == [b"red.png"]

@@ -23,7 +23,7 @@ from sightline.errors import (
     StoreReadOnly,
     StoreTooNew,
 )
-from sightline.records import Batch, DenseQuery, FeatureRows
+from sightline.records import Batch, DenseQuery, FeatureRows, SparseRows
 from sightline.store.home import Home
 from sightline.store.keeping import backup, purge
 from sightline.store.locks import Lock, file_system, refuse_network_file_system
@@ -42,6 +42,12 @@ def batch(ids: Sequence[int], value: float = 1.0, terms: tuple[int, ...] = (5,))
     )  # fmt: skip
 
 
+def vector(snapshot: Snapshot, picture: int, feature: str) -> list[float]:
+    rows = snapshot.rows(feature, np.array([picture], np.int64))
+    assert isinstance(rows, FeatureRows)
+    return list(rows.rows[0].tolist())
+
+
 def fill(tmp_path: Path, *, merged: bool) -> object:
     count = iter(range(1000))
 
@@ -49,7 +55,7 @@ def fill(tmp_path: Path, *, merged: bool) -> object:
         home = Home(tmp_path / f"store{next(count)}")
         with Writer(home, "test") as w:
             for b in batches:
-                w.publish(Change(batch=b), finished=True)
+                w.publish(Change(batches=[b]), finished=True)
             w.publish(Change(dead=deleted), finished=True)
             if merged:
                 w.compact(everything=True)
@@ -89,18 +95,18 @@ def test_a_merge_splits_at_the_row_limit(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(segments, "MERGED_ROWS", 10)
     with Writer(Home(tmp_path / "store"), "test") as w:
         for start in range(1, 36, 5):
-            w.publish(Change(batch=batch(range(start, start + 5), start)), finished=True)
+            w.publish(Change(batches=[batch(range(start, start + 5), start)]), finished=True)
         assert w.compact(everything=True)
         assert [s.rows for s in w.version.segments] == [10, 10, 10, 5]
     with Home(tmp_path / "store").reader() as reader:
         assert reader.snapshot.thumbnail(17) == b"jpeg17"
-        assert reader.snapshot.vector(17, "f-1").tolist() == [16.0] * 4
+        assert vector(reader.snapshot, 17, "f-1") == [16.0] * 4
 
 
 def test_a_query_that_does_not_fit_is_named(tmp_path: Path) -> None:
     home = Home(tmp_path / "store")
     with Writer(home, "test") as w:
-        w.publish(Change(batch=batch([1])), finished=True)
+        w.publish(Change(batches=[batch([1])]), finished=True)
     with home.reader() as reader:
         with pytest.raises(StoreError, match=r"'g-1' is not in the store \(it has: f-1\)"):
             reader.snapshot.top(DenseQuery("g-1", np.zeros(4, np.float32)), 1)
@@ -115,10 +121,10 @@ def test_a_query_that_does_not_fit_is_named(tmp_path: Path) -> None:
 def test_a_reader_keeps_its_version_however_often_others_publish(tmp_path: Path) -> None:
     home = Home(tmp_path / "store")
     with Writer(home, "test") as w:
-        w.publish(Change(batch=batch([1, 2], 1.0)), finished=True)
+        w.publish(Change(batches=[batch([1, 2], 1.0)]), finished=True)
         with home.reader() as old:
             for i in range(10):
-                w.publish(Change(batch=batch([1, 2], float(i)), dead=[2]), finished=True)
+                w.publish(Change(batches=[batch([1, 2], float(i))], dead=[2]), finished=True)
                 w.compact(everything=True)
             query = DenseQuery("f-1", np.ones(4, np.float32))
             assert old.snapshot.top(query, 5).scores.tolist() == [4.0, 4.0]
@@ -132,7 +138,7 @@ def test_two_finished_versions_are_kept_and_files_of_others_are_removed(tmp_path
     home = Home(tmp_path / "store")
     with Writer(home, "test") as w:
         for i in range(1, 8):
-            w.publish(Change(batch=batch([i])), finished=i != 6)
+            w.publish(Change(batches=[batch([i])]), finished=i != 6)
         assert home.versions.numbers() == [4, 5, 7]
     wanted = {f.name for n in home.versions.numbers() for f in home.versions.read(n).files()}
     assert set(os.listdir(home.shards)) == wanted
@@ -141,7 +147,7 @@ def test_two_finished_versions_are_kept_and_files_of_others_are_removed(tmp_path
 def test_rollback_publishes_the_old_state_again(tmp_path: Path) -> None:
     home = Home(tmp_path / "store")
     with Writer(home, "test") as w:
-        first = w.publish(Change(batch=batch([1, 2])), finished=True)
+        first = w.publish(Change(batches=[batch([1, 2])]), finished=True)
         w.publish(Change(dead=[1]), finished=True)
         w.rollback(first.number)
     with home.reader() as reader:
@@ -220,7 +226,7 @@ def test_an_empty_place_says_what_to_do(tmp_path: Path) -> None:
 def test_a_copy_is_a_store_like_any_other(tmp_path: Path) -> None:
     home = Home(tmp_path / "store")
     with Writer(home, "test") as w:
-        w.publish(Change(batch=batch([1, 2, 3])), finished=True)
+        w.publish(Change(batches=[batch([1, 2, 3])]), finished=True)
     checked = backup(home, tmp_path / "copy")
     assert checked.sound and checked.sealed
     with Home(tmp_path / "copy").reader() as reader:
@@ -233,7 +239,7 @@ def test_purging_removes_a_picture_from_every_file(tmp_path: Path) -> None:
     home = Home(tmp_path / "store")
     with Writer(home, "test") as w:
         for i in (1, 2, 3):
-            w.publish(Change(batch=batch([i], terms=(i,))), finished=True)
+            w.publish(Change(batches=[batch([i], terms=(i,))]), finished=True)
     purge(home, [2], [])
     with home.reader() as reader:
         assert reader.snapshot.ids().tolist() == [1, 3]
@@ -277,10 +283,57 @@ def test_a_read_only_store_with_an_unfinished_log_is_refused(
 ) -> None:
     home = Home(tmp_path / "store")
     with Writer(home, "test") as w:
-        w.publish(Change(batch=batch([1])), finished=True)
+        w.publish(Change(batches=[batch([1])]), finished=True)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with home.reader() as reader:
         assert reader.snapshot.ids().tolist() == [1]
     Path(f"{home.catalogue}-wal").write_bytes(b"something")
     with pytest.raises(StoreReadOnly, match="unfinished log"):
         home.reader()
+
+
+def sparse(ids: Sequence[int], name: str = "v-1", length: int = 70_000) -> Batch:
+    """Make pictures whose sparse row has the picture's id at two places, or nothing."""
+    start = np.cumsum([0, *(2 if i % 3 else 0 for i in ids)]).astype(np.int64)
+    index = np.array([x for i in ids if i % 3 for x in (i, length - 1)], np.int32)
+    value = np.array([x for i in ids if i % 3 for x in (i, 1)], np.float32)
+    rows = SparseRows(name, length, start, index, value)
+    return Batch(np.array(ids, np.int64), ((),) * len(ids), (b"",) * len(ids), (rows,))
+
+
+@pytest.mark.parametrize("length", [70_000, 300])
+def test_sparse_rows_survive_merging_and_copying(tmp_path: Path, length: int) -> None:
+    home = Home(tmp_path / "store")
+    with Writer(home, "test") as w:
+        for ids in ([1, 2, 3, 9], [4, 5, 6], [7, 8]):
+            w.publish(Change(batches=[sparse(ids, length=length)]), finished=True)
+        w.publish(Change(dead=[5]), finished=True)
+        for merged in (False, True):
+            if merged:
+                w.compact(everything=True)
+            with home.reader() as reader:
+                weights = np.zeros(length, np.float32)
+                weights[[4, 7, 8]] = 1
+                top = reader.snapshot.top(DenseQuery("v-1", weights), 3)
+                assert (top.ids.tolist(), top.scores.tolist()) == ([8, 7, 4], [8, 7, 4])
+                rows = reader.snapshot.rows("v-1", np.array([2, 3, 7, 9], np.int64))
+                assert isinstance(rows, SparseRows)
+                assert rows.start.tolist() == [0, 2, 2, 4, 4]
+                assert rows.index.tolist() == [2, length - 1, 7, length - 1]
+                assert rows.value.tolist() == [2, 1, 7, 1]
+
+
+def test_merging_loses_no_features_where_pictures_have_different_ones(tmp_path: Path) -> None:
+    home = Home(tmp_path / "store")
+    with Writer(home, "test") as w:
+        w.publish(Change(batches=[batch([1, 2]), sparse([3, 4])]), finished=True)
+        w.publish(Change(batches=[batch([5]), sparse([6])]), finished=True)
+        w.compact(everything=True)
+        assert len(w.version.segments) == 2
+    with home.reader() as reader:
+        groups = reader.snapshot.by_features(np.arange(1, 7))
+        assert [(f, ids.tolist()) for f, ids in groups] == [
+            (("f-1",), [1, 2, 5]),
+            (("v-1",), [3, 4, 6]),
+        ]
+        assert reader.snapshot.features() == ()

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -113,7 +114,7 @@ class Collection:
         forget_words
             Tables no longer to be read.
         features
-            Names of features to compute for every picture.
+            Names of features to compute for every picture, from now on.
         retry
             Try again the files that were skipped before.
         allow_empty
@@ -129,8 +130,8 @@ class Collection:
         own = compute or LocalCompute(s.workers, seconds=s.seconds)
         try:
             with Writer(self.home, "index", s.wait) as writer:
-                self._remember(writer, words, forget_words)
-                options = self._options(features, retry, allow_empty)
+                self._remember(writer, words, forget_words, features)
+                options = self._options(self._features(writer), retry, allow_empty)
                 return IndexRun(self.root, writer, own, options, progress or NoProgress()).run()
         finally:
             if compute is None:
@@ -170,10 +171,22 @@ class Collection:
             features=tuple((fingerprint(load_feature(p), s.working_size), p) for p in places),
         )
 
-    def _remember(self, writer: Writer, words: Paths, forget_words: Paths) -> None:
+    def _features(self, writer: Writer) -> list[str]:
+        """Return the features this collection computes; one whose plugin is gone is left out."""
+        from sightline import plugins
+
+        names = json.loads(writer.catalogue.meta("features") or "[]")
+        return [n for n in names if n in plugins.names("features")] if names else []
+
+    def _remember(
+        self, writer: Writer, words: Paths, forget_words: Paths, features: Sequence[str]
+    ) -> None:
+        from sightline import plugins
         from sightline.store.events import NewEvent
         from sightline.store.writer import Change
 
+        for name in features:
+            plugins.place("features", name)
         known = writer.catalogue.words_files()
         events = []
         for given, present in ((words, True), (forget_words, False)):
@@ -183,7 +196,10 @@ class Collection:
                     raise UsageError(f"There is no file {text}. Name a table of words.")
                 if present != (text in known):
                     events.append(NewEvent("words-file", body={"path": text, "present": present}))
-        change = Change(events=writer.append(events), meta=[("root", os.fsdecode(self.root))])
+        meta = [("root", os.fsdecode(self.root))]
+        if features:
+            meta.append(("features", json.dumps(list(features))))
+        change = Change(events=writer.append(events), meta=meta)
         writer.note(change)
 
     # -- search ------------------------------------------------------------------------------

@@ -274,7 +274,7 @@ class IndexRun:
         )
         change = Change(
             events=events,
-            batch=batch,
+            batches=[batch],
             dead=dead,
             stamps=[
                 Stamp(p, r.size, r.mtime, stamps_of(t.found))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from sightline.collection import words
-from sightline.records import Batch, FeatureRows, Tags
+from sightline.records import Batch, Tags
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Stamp, Writer
 
@@ -48,19 +48,18 @@ def publish_words(writer: Writer, now: dict[int, Words], stamps: list[Stamp]) ->
     new = [e for p, w in now.items() for e in words.changes(p, catalogue.words(p), w)]
     events = writer.append(new)
     snapshot = Snapshot(writer.home.shards, writer.version)
-    ids = sorted(now)
-    terms = [words.terms_of(now[p].values()) for p in ids]
-    batch = Batch(
-        ids=np.array(ids, np.int64),
-        terms=tuple(t.ids for t in terms),
-        thumbnails=tuple(snapshot.thumbnail(p) for p in ids),
-        features=tuple(
-            FeatureRows(fp, np.stack([snapshot.vector(p, fp) for p in ids]))
-            for fp in snapshot.features()
-            if ids
-        ),
-    )
-    spelled = [s for t in terms for s in t.spelled]
-    change = Change(events=events, batch=batch, stamps=stamps, terms=spelled)
+    groups = snapshot.by_features(np.array(sorted(now), np.int64))
+    terms = {p: words.terms_of(w.values()) for p, w in now.items()}
+    batches = [
+        Batch(
+            ids=ids,
+            terms=tuple(terms[p].ids for p in ids.tolist()),
+            thumbnails=tuple(snapshot.thumbnail(p) for p in ids.tolist()),
+            features=tuple(snapshot.rows(f, ids) for f in features),
+        )
+        for features, ids in groups
+    ]
+    spelled = [s for t in terms.values() for s in t.spelled]
+    change = Change(events=events, batches=batches, stamps=stamps, terms=spelled)
     writer.publish(change, finished=False)
     return len({e.picture for e in events})

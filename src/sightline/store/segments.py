@@ -5,7 +5,7 @@ The base file of a segment holds, for its pictures in ascending order of id,
   word_start, word               the words of each picture, as positions in `terms`
   terms, term_start, term_row    the same turned round: for each term the rows that carry it
   thumb_start, thumb             small JPEG pictures, one after another
-and each feature has a file of its own with one float32 matrix, `rows`.
+and each feature has a file of its own (see matrices).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.records import Batch
+from sightline.store.matrices import Matrix, joined, open_matrix, spans, starts, to_arrays
 from sightline.store.shards import Rows, open_arrays, write_arrays
 from sightline.store.versions import FeatureFile, FileEntry, Segment
 
@@ -31,22 +32,16 @@ Int = NDArray[np.int64]
 
 def write_segment(folder: Path, batch: Batch) -> Segment:
     """Write the pictures of a batch; `batch.ids` must be ascending."""
-    start = _starts([len(t) for t in batch.terms])
+    start = starts([len(t) for t in batch.terms])
     word = np.fromiter((t for ts in batch.terms for t in ts), np.int64, int(start[-1]))
-    thumb_start = _starts([len(t) for t in batch.thumbnails])
+    thumb_start = starts([len(t) for t in batch.thumbnails])
     thumb = np.frombuffer(b"".join(batch.thumbnails), np.uint8)
     base = _write_base(folder, batch.ids, start, word, thumb_start, [thumb])
     features = tuple(
-        FeatureFile(f.name, FileEntry.of(write_arrays(folder, "feature", {"rows": f.rows})))
+        FeatureFile(f.name, FileEntry.of(write_arrays(folder, "feature", to_arrays(f))))
         for f in batch.features
     )
     return Segment(len(batch.ids), base, features)
-
-
-def _starts(lengths: Sequence[int] | Int) -> Int:
-    out = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=out[1:])
-    return out
 
 
 def _write_base(
@@ -61,7 +56,7 @@ def _write_base(
         "word_start": start,
         "word": position.astype(np.int32),
         "terms": terms,
-        "term_start": _starts(counts),
+        "term_start": starts(counts),
         "term_row": row[order],
         "thumb_start": thumb_start,
         "thumb": Rows(thumbs, (int(thumb_start[-1]),), np.uint8),
@@ -74,14 +69,17 @@ class OpenSegment:
     """A segment mapped into memory."""
 
     base: dict[str, NDArray[Any]]
-    features: dict[str, NDArray[np.float32]]
+    features: dict[str, Matrix]
     dead: Int
 
     @classmethod
     def open(cls, folder: Path, s: Segment) -> OpenSegment:
         """Map the files of a segment; headers and lengths are checked."""
         base = open_arrays(folder / s.base.name)
-        features = {f.feature: open_arrays(folder / f.file.name)["rows"] for f in s.features}
+        features = {
+            f.feature: open_matrix(open_arrays(folder / f.file.name), f.file.name)
+            for f in s.features
+        }
         dead = np.zeros(0, np.int64)
         if s.dead is not None:
             dead = np.asarray(open_arrays(folder / s.dead.name)["rows"])
@@ -140,17 +138,6 @@ class OpenSegment:
         return bytes(self.base["thumb"][start[row] : start[row + 1]].tobytes())
 
 
-def spans(start: Int, rows: Int) -> Int:
-    """Return where the entries of some rows lie, one row after another.
-
-    >>> spans(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
-    [2, 3, 4, 0, 1]
-    """
-    length = start[rows + 1] - start[rows]
-    out: Int = np.repeat(start[rows] - (np.cumsum(length) - length), length)
-    return out + np.arange(len(out))
-
-
 def with_dead(folder: Path, s: Segment, rows: Int) -> Segment:
     """Return a segment in which further rows no longer count."""
     old = OpenSegment.open(folder, s).dead
@@ -171,7 +158,17 @@ def wants_merging(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def merge(folder: Path, segments: Sequence[Segment]) -> list[Segment]:
-    """Write the live rows of some segments into as few new ones as the row limit allows."""
+    """Write the live rows of some segments into as few new ones as the row limit allows.
+
+    Only segments with the same features are put together, so that no feature's rows are lost.
+    """
+    groups: dict[frozenset[str], list[Segment]] = {}
+    for s in segments:
+        groups.setdefault(frozenset(f.feature for f in s.features), []).append(s)
+    return [new for group in groups.values() for new in _merge_alike(folder, group)]
+
+
+def _merge_alike(folder: Path, segments: Sequence[Segment]) -> list[Segment]:
     parts = [OpenSegment.open(folder, s) for s in segments]
     ids = np.concatenate([p.ids for p in parts])
     which = np.repeat(np.arange(len(parts)), [len(p.ids) for p in parts])
@@ -185,14 +182,13 @@ def merge(folder: Path, segments: Sequence[Segment]) -> list[Segment]:
 
 def _merged(folder: Path, parts: list[OpenSegment], ids: Int, which: Int, row: Int) -> Segment:
     runs = _runs(parts, which, row)
-    start = _starts(_lengths(runs, "word_start"))
+    start = starts(_lengths(runs, "word_start"))
     words = [p.base["terms"][_between(p, "word", first, last)] for p, first, last in runs]
     word = np.concatenate([*words, np.zeros(0, np.int64)])
-    thumb_start = _starts(_lengths(runs, "thumb_start"))
+    thumb_start = starts(_lengths(runs, "thumb_start"))
     thumbs = (_between(p, "thumb", first, last) for p, first, last in runs)
     base = _write_base(folder, ids, start, word, thumb_start, thumbs)
-    shared = set.intersection(*(set(p.features) for p in parts))
-    features = tuple(_merge_feature(folder, runs, f, len(ids)) for f in sorted(shared))
+    features = tuple(_merge_feature(folder, runs, f) for f in sorted(parts[0].features))
     return Segment(len(ids), base, features)
 
 
@@ -217,7 +213,6 @@ def _between(part: OpenSegment, name: str, first: int, last: int) -> NDArray[Any
     return part.base[name][start[first] : start[last]]
 
 
-def _merge_feature(folder: Path, runs: list[Run], feature: str, n: int) -> FeatureFile:
-    blocks = (p.features[feature][first:last] for p, first, last in runs)
-    rows = Rows(blocks, (n, runs[0][0].features[feature].shape[1]), np.float32)
-    return FeatureFile(feature, FileEntry.of(write_arrays(folder, "feature", {"rows": rows})))
+def _merge_feature(folder: Path, runs: list[Run], feature: str) -> FeatureFile:
+    parts = [p.features[feature][first:last] for p, first, last in runs]
+    return FeatureFile(feature, FileEntry.of(write_arrays(folder, "feature", joined(parts))))

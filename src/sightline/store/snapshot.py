@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import CollectionError
-from sightline.records import DenseQuery, SparseQuery, Top
+from sightline.records import DenseQuery, FeatureRows, SparseQuery, SparseRows, Top
 from sightline.store.engines import flat
+from sightline.store.matrices import taken
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Version
 from sightline.words.tfidf import idf as idf_of
@@ -99,15 +100,32 @@ class Snapshot:
         s, row = self._find(picture)
         return s.thumbnail(row)
 
-    def vector(self, picture: int, feature: str) -> NDArray[np.float32]:
-        """Return a picture's row of one feature."""
-        s, row = self._find(picture)
-        return np.asarray(s.features[feature][row])
+    def rows(self, feature: str, pictures: Int) -> FeatureRows | SparseRows:
+        """Return the rows of one feature for some pictures, ids ascending, in that order."""
+        parts, ids = [], []
+        for s in self.segments:
+            at = s.rows_of(pictures)
+            if len(at):
+                parts.append(s.features[feature][at])
+                ids.append(s.ids[at])
+        found = np.concatenate([*ids, np.zeros(0, np.int64)])
+        if len(found) != len(pictures):
+            raise CollectionError(f"Some of the pictures {pictures.tolist()[:5]} … are not here.")
+        return taken(feature, parts, np.argsort(found))
 
     def features(self) -> tuple[str, ...]:
         """Return the features every picture has, by fingerprint."""
         sets = [set(s.features) for s in self.segments]
         return tuple(sorted(set.intersection(*sets))) if sets else ()
+
+    def by_features(self, pictures: Int) -> list[tuple[tuple[str, ...], Int]]:
+        """Return pictures (ids ascending) in groups that have the same features."""
+        groups: dict[tuple[str, ...], list[Int]] = {}
+        for s in self.segments:
+            found = s.ids[s.rows_of(pictures)]
+            if len(found):
+                groups.setdefault(tuple(sorted(s.features)), []).append(found)
+        return [(features, np.sort(np.concatenate(ids))) for features, ids in groups.items()]
 
     def _find(self, picture: int) -> tuple[OpenSegment, int]:
         for s in self.segments:

@@ -43,7 +43,7 @@ class Change:
     """What one publish changes; everything in it becomes visible at once."""
 
     events: Sequence[Event] = ()
-    batch: Batch | None = None
+    batches: Sequence[Batch] = ()
     dead: Sequence[int] = ()
     stamps: Sequence[Stamp] = ()
     skipped: Sequence[tuple[Skipped, int, int]] = ()
@@ -128,14 +128,12 @@ class Writer:
         return self._swap(version, change)
 
     def _changed_segments(self, change: Change) -> list[Segment]:
-        batch = change.batch
-        replaced = batch.ids.tolist() if batch is not None else []
+        replaced = [i for b in change.batches for i in b.ids.tolist()]
         gone = np.unique(np.array([*change.dead, *replaced], np.int64))
         segments = list(self.version.segments)
         if len(gone):
             segments = [self._without(s, gone) for s in segments]
-        if batch is not None and len(batch.ids):
-            segments.append(write_segment(self.home.shards, batch))
+        segments += [write_segment(self.home.shards, b) for b in change.batches if len(b.ids)]
         return [s for s in segments if s.live]
 
     def _without(self, s: Segment, gone: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Segment:

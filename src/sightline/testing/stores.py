@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Store
-from sightline.records import Batch, DenseQuery, FeatureRows, SparseQuery, Top
+from sightline.records import Batch, DenseQuery, FeatureRows, SparseQuery, SparseRows, Top
 
-FEATURE = "check-0"
+FEATURE, SPARSE = "check-0", "check-1"
 _LENGTH = 16
 
 Fill = Callable[[Sequence[Batch], Sequence[int]], Store]
@@ -51,13 +51,17 @@ def _batches(
         # Few different values, so that many scores are equal and the tie rule is seen at work.
         matrix = rng.integers(-1, 2, (len(ids), _LENGTH)).astype(np.float32)
         words = [tuple(sorted(set(rng.integers(1, 12, rng.integers(0, 4)).tolist()))) for _ in ids]
-        batches.append(
-            Batch(ids.astype(np.int64), tuple(words), (b"",) * len(ids),
-                  (FeatureRows(FEATURE, matrix),))
-        )  # fmt: skip
+        features = (FeatureRows(FEATURE, matrix), _sparse(matrix))
+        batches.append(Batch(ids.astype(np.int64), tuple(words), (b"",) * len(ids), features))
         rows.update(zip(ids.tolist(), matrix, strict=True))
         terms.update(zip(ids.tolist(), words, strict=True))
     return batches, rows, terms
+
+
+def _sparse(matrix: NDArray[np.float32]) -> SparseRows:
+    row, index = np.nonzero(matrix)
+    start = np.searchsorted(row, np.arange(len(matrix) + 1)).astype(np.int64)
+    return SparseRows(SPARSE, _LENGTH, start, index.astype(np.int32), matrix[row, index])
 
 
 def _check_dense(
@@ -70,7 +74,8 @@ def _check_dense(
 ) -> None:
     weights = rng.integers(-2, 3, _LENGTH).astype(np.float32)
     scores = dict(zip(ids.tolist(), (matrix @ weights).tolist(), strict=True))
-    _check_top(store.top(DenseQuery(FEATURE, weights), k, where), scores, k, where, "dense")
+    for feature in (FEATURE, SPARSE):
+        _check_top(store.top(DenseQuery(feature, weights), k, where), scores, k, where, "dense")
 
 
 def _check_sparse(

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from sightline.errors import ParameterError, StoreError
 from sightline.records import DenseQuery, SparseQuery, Top
-from sightline.store.segments import OpenSegment, spans
+from sightline.store.matrices import Matrix, SparseMatrix, spans
+from sightline.store.segments import OpenSegment
 
 BLOCK_BYTES = 16 << 20
 _CHUNK = 128  # fewest rows of a block
@@ -43,7 +44,7 @@ def dense_top(segments: Sequence[OpenSegment], query: DenseQuery, k: int, where:
     return best.top()
 
 
-def _feature(s: OpenSegment, query: DenseQuery) -> Float:
+def _feature(s: OpenSegment, query: DenseQuery) -> Matrix:
     matrix = s.features.get(query.feature)
     if matrix is None:
         known = ", ".join(sorted(s.features)) or "none"
@@ -64,19 +65,21 @@ def _only(rows: Int, n: int) -> NDArray[np.bool_]:
     return out
 
 
-def _products(matrix: Float, weights: Float, out: Float | None = None) -> Float:
+def _products(matrix: Matrix, weights: Float, out: Float | None = None) -> Float:
     """Return the inner product of each row with the weights.
 
     Row by row is faster for long rows (they stream), and gives a row the same score wherever it
     lies; for short rows the cost of a call for each outweighs that.
     """
+    if isinstance(matrix, SparseMatrix):
+        return matrix.dot(weights)
     if len(weights) >= _LONG:
         return np.vecdot(matrix, weights, out=out)
     return np.matmul(matrix, weights, out=out)
 
 
 def _scan(
-    best: _Best, s: OpenSegment, matrix: Float, weights: Float, keep: NDArray[np.bool_] | None
+    best: _Best, s: OpenSegment, matrix: Matrix, weights: Float, keep: NDArray[np.bool_] | None
 ) -> None:
     step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]))
     ids = s.ids
