@@ -85,7 +85,9 @@ def _top(snapshot: Snapshot, weights: Matrix, where: Int | None = None) -> Top:
 
 
 def _read_once(snapshot: Snapshot, how: np.ufunc) -> list[Any]:
-    return [how.reduce(s.features[stores.FEATURE].reshape(-1)) for s in snapshot.segments]
+    return [
+        how.reduce(np.asarray(s.features[stores.FEATURE]).reshape(-1)) for s in snapshot.segments
+    ]
 
 
 def _check(snapshot: Snapshot, index: Any, queries: Matrix, some: Int, chosen: Matrix) -> None:
