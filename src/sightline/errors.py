@@ -4,7 +4,8 @@ SightlineError                exit 1
 ├── UsageError                exit 2   the call itself is wrong: an unknown flag, a bad query
 │   └── QueryError                     a query that cannot be read
 ├── ParameterError            exit 2   a parameter out of its range; also a ValueError
-├── CollectionError           exit 1   no such folder, nothing indexed yet
+├── CollectionError           exit 1   no such folder
+│   └── NoCollection          exit 2   none was named and none is here, or nothing is indexed yet
 ├── DataError                 exit 1   a file handed to us cannot be understood; also a ValueError
 ├── MissingExtra              exit 1   an optional dependency is not installed; also an ImportError
 ├── ComputeError              exit 1   workers cannot be started or kept alive
@@ -55,6 +56,12 @@ class ParameterError(SightlineError, ValueError):
 
 class CollectionError(SightlineError):
     """The collection is not there or not ready."""
+
+
+class NoCollection(CollectionError):
+    """No collection was named and none is here, or nothing is indexed in it yet."""
+
+    exit_code = 2
 
 
 class DataError(SightlineError, ValueError):

@@ -1,8 +1,8 @@
 """Plugins: parts from other packages, found by name.
 
 A package adds parts by an entry point in the group `sightline` that names a module with any of the
-hooks below. Built-in parts stand in a table, so that nothing is searched for unless a name is not
-among them.
+hooks below, each marked with `@sightline.plugins.hookimpl`. Built-in parts stand in a table, so
+that nothing is searched for unless a name is not among them.
 
 register_features(register)
     Call `register(name, "package.module:attribute")` for each feature; the attribute, called
@@ -46,8 +46,21 @@ def manager() -> pluggy.PluginManager:
         for kind in KINDS:
             marker(getattr(Hooks, f"register_{kind}"))
         _manager.add_hookspecs(Hooks)
-        _manager.load_setuptools_entrypoints(GROUP)
+        try:
+            _manager.load_setuptools_entrypoints(GROUP)
+        except Exception as e:
+            _manager = None
+            raise UsageError(f"An installed plugin cannot be loaded: {e!r}.") from e
     return _manager
+
+
+def __getattr__(name: str) -> Any:
+    """Make `hookimpl`, the mark of a plugin's hooks, without importing pluggy for everybody."""
+    if name == "hookimpl":
+        import pluggy
+
+        return pluggy.HookimplMarker(GROUP)
+    raise AttributeError(f"module 'sightline.plugins' has no attribute {name!r}")
 
 
 class Hooks:
@@ -67,9 +80,12 @@ def names(kind: str) -> dict[str, str]:
     ['.csv', '.json', '.jsonl', '.tsv']
     """
     found = dict(BUILT_IN[kind])
-    getattr(manager().hook, f"register_{kind}")(
-        register=lambda n, place: found.setdefault(n, place)
-    )
+    for plugin in getattr(manager().hook, f"register_{kind}").get_hookimpls():
+        try:
+            plugin.function(register=lambda name, place: found.setdefault(name, place))
+        except Exception as e:
+            # Somebody else's code: whatever it raises, say whose it is.
+            raise UsageError(f"The plugin {plugin.plugin_name} failed: {e!r}.") from e
     return found
 
 

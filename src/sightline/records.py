@@ -145,3 +145,8 @@ class Hit:
     path: bytes
     score: float
     tagged: bool
+
+    @property
+    def name(self) -> str:
+        """The path as text; `os.fsencode` gives the same bytes back."""
+        return os.fsdecode(self.path)

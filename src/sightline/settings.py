@@ -8,9 +8,10 @@ the place it came from.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -46,6 +47,8 @@ class Settings:
         Use the names of the folders a picture lies in as words.
     exclude
         Folder names to leave out, separated by commas.
+    features
+        Features to compute for every picture, separated by commas.
     wait
         Seconds to wait for another process that is changing the store.
     log_level
@@ -62,6 +65,7 @@ class Settings:
     hidden: bool = False
     folder_words: bool = False
     exclude: str = ""
+    features: str = ""
     wait: float = 0.0
     log_level: str = "info"
 
@@ -84,6 +88,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "seconds": (0.1, 3600),
     "wait": (0, 86_400),
 }
+# What belongs to a collection: given once as a flag of `index`, these stay in the store's file.
+REMEMBERED = ("follow", "hidden", "folder_words", "exclude", "features")
 _LEVELS = ("error", "warning", "info", "debug")
 
 
@@ -101,6 +107,7 @@ def load(
     [('workers', 'SIGHTLINE_WORKERS'), ('top', 'flag')]
     """
     env = os.environ if environment is None else environment
+    _refuse_unknown(flags or {}, "A flag")
     places = [(user_config(env), _file(user_config(env)))]
     if store is not None:
         places.insert(0, (store / "config.toml", _file(store / "config.toml")))
@@ -138,11 +145,28 @@ def _file(path: Path) -> dict[str, object]:
         return {}
     except (OSError, ValueError) as e:
         raise UsageError(f"{path} cannot be read as TOML: {e}. Mend or remove it.") from e
-    known = {f.name for f in fields(Settings)}
-    for name in table:
-        if name not in known:
-            raise UsageError(f"{path} has an unknown setting {name!r}. Known: {sorted(known)}.")
+    _refuse_unknown(table, str(path))
     return table
+
+
+def _refuse_unknown(names: Iterable[str], where: str) -> None:
+    known = {f.name for f in fields(Settings)}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{where} has an unknown setting {name!r}. Known: {sorted(known)}.")
+
+
+def remember(store: Path, values: Mapping[str, Value]) -> None:
+    """Put settings into the store's file, leaving the rest of it as it is."""
+    path = store / "config.toml"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    for name, value in values.items():
+        text = str(value).lower() if isinstance(value, bool) else json.dumps(value)
+        lines = [line for line in lines if line.split("=")[0].strip() != name]
+        lines.append(f"{name} = {text}")
+    aside = path.with_name("config.toml.part")
+    aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    os.replace(aside, path)
 
 
 def _typed(name: str, value: object, default: Value, origin: str) -> Value:

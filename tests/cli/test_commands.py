@@ -70,8 +70,9 @@ def test_search_prints_score_and_path(indexed: Shell) -> None:
     ran = indexed("search", "tree snow")
     lines = [line.split("\t") for line in ran.out.splitlines()]
     assert ran.code == 0 and ran.err == ""
-    assert lines[0] == ["1.0000", str(indexed.photos / "000.jpg")]
-    assert all(0 < float(score) <= 1 for score, _ in lines)
+    assert lines[0] == ["2.0000", str(indexed.photos / "000.jpg")]
+    scores = [float(score) for score, _ in lines]
+    assert scores == sorted(scores, reverse=True) and 0 < min(scores) < 1 < max(scores)
 
 
 def test_search_forms_of_output(indexed: Shell) -> None:
@@ -113,7 +114,10 @@ def test_filters_and_unwanted_words(indexed: Shell) -> None:
     assert indexed("search", "tree", "--not", "snow", "--not", "people", "-f").out.endswith(
         "001.jpg\n"
     )
-    assert indexed("search", "tree", "--folder", "nowhere").out == ""
+    ran = indexed("search", "tree", "--folder", "nowhere")
+    assert ran.code == 2 and "There is no folder nowhere" in ran.err
+    assert indexed("search", "-snow -people tree", "-f").out.endswith("001.jpg\n")
+    assert indexed("search", "tree", "snow").out == indexed("search", "tree snow").out
     assert indexed("search", "tree", "--after", "2000", "--before", "2001-06-30").out == ""
     ran = indexed("search", "tree", "--after", "yesterday")
     assert ran.code == 2 and "2024-06-30. Got 'yesterday'" in ran.err
@@ -153,7 +157,7 @@ def test_mistakes_get_one_line_and_a_code(
 
 def test_nothing_indexed_yet(shell: Shell) -> None:
     ran = shell("search", "tree")
-    assert ran.code == 1 and "Run: sightline index" in ran.err
+    assert ran.code == 2 and "Run: sightline index" in ran.err
     assert "next: sightline index" in shell().out
 
 
@@ -228,8 +232,23 @@ def test_verify_and_repair_from_the_command_line(indexed: Shell) -> None:
 
 def test_dry_run_writes_nothing(shell: Shell) -> None:
     ran = shell("index", "--dry-run")
-    assert "8 seen: 8 to read" in ran.out
+    said = "8 seen = 8 to read + 0 with changed words + 0 skipped + 0 as they were"
+    assert said in ran.out
     assert not shell.store.exists()
+
+
+def test_a_dry_run_says_what_the_run_then_does(indexed: Shell) -> None:
+    table = indexed.store.parent / "t.csv"
+    table.write_text("path,words\n000.jpg,castle\n001.jpg,castle\n")
+    (indexed.photos / "002.txt").write_text("other")
+    for flags in (["--words", str(table)], ["--folder-words"]):
+        said = json.loads(indexed("index", "--dry-run", "--json", *flags).out)
+        done = json.loads(indexed("index", "--json", "--workers", "1", *flags).out)
+        assert said["words_changed"] == done["changed"]
+        assert said["seen"] == sum(
+            said[k] for k in ("to_read", "words_changed", "skipped", "unchanged")
+        )
+    assert indexed("index", "--dry-run", "--words", "/nowhere.csv").code == 2
 
 
 def test_doctor_shows_settings_with_their_origin(

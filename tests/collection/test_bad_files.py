@@ -21,7 +21,7 @@ from sightline.testing.faults import FAULTY_READ_TASK
 from tests.pictures_made import bad, good, huge_png, odd_but_good, zoo
 from tests.worker_tasks import READ_LYING, let_workers_import
 
-READ_TASK = "sightline.collection.indexing.READ_TASK"
+READ_TASK = "sightline.collection.reading.READ_TASK"
 
 
 def adds_up(report: IndexReport) -> IndexReport:

@@ -24,6 +24,11 @@ from tests import plugin_features as made
 from tests.worker_tasks import let_workers_import
 
 COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "grey": (90, 90, 90)}
+CLASSES = {
+    "raises-at-red": "RaisesAtRed",
+    "not-finite-at-red": "NotFiniteAtRed",
+    "wrong-shape-at-red": "WrongShapeAtRed",
+}
 hook = pluggy.HookimplMarker("sightline")
 
 
@@ -107,7 +112,7 @@ def test_feature_wanted_later_is_computed_for_what_is_known(collection: Collecti
     ],
 )
 @pytest.mark.parametrize("known", [False, True])
-def test_picture_a_feature_fails_at_is_named_and_skipped(
+def test_picture_a_feature_fails_at_is_named_and_goes_without(
     collection: Collection, feature: str, reason: str, known: bool
 ) -> None:
     if known:
@@ -115,11 +120,12 @@ def test_picture_a_feature_fails_at_is_named_and_skipped(
     own = LocalCompute(1) if feature == "raises-at-red" else InlineCompute()
     report = collection.index(features=[feature], compute=own)
     own.close()
-    assert [(s.path, s.kind, s.reason) for s in report.skipped] == [(b"red.png", "broken", reason)]
-    assert (report.seen, report.indexed) == (4, 3)
-    assert {h.path for h in collection.search("colour").hits} == {
-        b"green.png", b"blue.png", b"grey.png",
-    }  # fmt: skip
+    assert report.problems == (f"red.png: no features ({feature}): {reason}",)
+    assert (report.seen, report.indexed, report.skipped) == (4, 4, ())
+    assert len(collection.search("colour").hits) == 4, "its words are as good as before"
+    name = fingerprint(getattr(made, CLASSES[feature])(), 384)
+    assert "red" not in best(collection, name, [1, 1, 1])
+    assert len(best(collection, name, [1, 1, 1])) == 3
 
 
 def test_unknown_feature_is_refused_before_anything_is_read(collection: Collection) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import os
 from pathlib import Path
 
 import pytest
 
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
-from sightline.errors import QueryError
+from sightline.errors import QueryError, UsageError
 from tests.photos import make_photo
 
 CAPTIONS = {
@@ -46,15 +47,14 @@ def test_pictures_with_every_word_come_first_and_are_marked(collection: Collecti
     assert {h.path for h in hits[2:]} == {b"winter/c.jpg", b"summer/d.jpg"}
 
 
-def test_a_perfect_fit_has_score_one_and_scores_fall_within_each_group(
+def test_a_perfect_fit_scores_two_and_scores_fall_from_first_to_last(
     collection: Collection,
 ) -> None:
     hits = collection.search("tree snow", 50).hits
-    assert hits[0].score == pytest.approx(1.0)
-    for group in (True, False):
-        scores = [h.score for h in hits if h.tagged is group]
-        assert scores == sorted(scores, reverse=True)
-        assert all(0 < s <= 1 for s in scores)
+    assert hits[0].score == pytest.approx(2.0)
+    scores = [h.score for h in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(1 < h.score <= 2 if h.tagged else 0 < h.score <= 1 for h in hits)
 
 
 def test_signs(collection: Collection) -> None:
@@ -92,12 +92,17 @@ def test_filters(collection: Collection) -> None:
     assert found(collection, "tree", folder="/winter/") == found(
         collection, "tree", folder="winter"
     )
-    assert found(collection, "tree", folder="wint") == []
+    root = os.fsdecode(collection.root)
+    assert found(collection, "tree", folder=f"{root}/winter") == ["winter/a.jpg", "winter/b.jpg"]
+    assert len(found(collection, "tree", folder=".")) == 3
+    with pytest.raises(UsageError, match="There is no folder wint in"):
+        found(collection, "tree", folder="wint")
     assert found(collection, "tree", min_side=50) == ["summer/d.jpg"]
     assert found(collection, "tree", max_side=29) == ["winter/a.jpg"]
     now = int(datetime.datetime.now(datetime.UTC).timestamp())
     assert found(collection, "tree", after=now - 86_400) == found(collection, "tree")
     assert found(collection, "tree", before=now - 86_400) == []
+    assert found(collection, "tree", before="2001-06") == []
     assert found(collection, "tree", min_bytes=1, max_bytes=10**9) == found(collection, "tree")
     assert found(collection, "tree", max_bytes=1) == []
 

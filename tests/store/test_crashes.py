@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import sightline.collection.indexing as indexing
+import sightline.collection.reading as reading
 import sightline.store.segments as segments
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
@@ -40,7 +40,7 @@ def photos(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Publish and merge often, so that every kind of step comes many times in a short run."""
-    monkeypatch.setattr(indexing, "BATCH", 3)
+    monkeypatch.setattr(reading, "BATCH", 3)
     monkeypatch.setattr(segments, "_FEW", 1)
     yield
 

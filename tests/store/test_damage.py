@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import sightline.collection.indexing as indexing
+import sightline.collection.reading as reading
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.errors import SightlineError, StoreError, StoreIOError
@@ -26,7 +26,7 @@ NOT_DATA = ("lock", "writers")
 
 @pytest.fixture
 def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Collection:
-    monkeypatch.setattr(indexing, "BATCH", 5)
+    monkeypatch.setattr(reading, "BATCH", 5)
     c = Collection.open(make_photos(tmp_path / "photos", 12), store=tmp_path / "store")
     c.index(compute=InlineCompute())
     (tmp_path / "photos" / "001.txt").write_text("barn, changed")
@@ -167,7 +167,7 @@ def test_a_full_disk_at_ten_sizes(
     tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever runs out of space ends with one clean error, and the old version serves on."""
-    monkeypatch.setattr(indexing, "BATCH", 20)
+    monkeypatch.setattr(reading, "BATCH", 20)
     photos = make_photos(tmp_path / "photos", 30)
     store = small_disk / "store"
     Collection.open(photos, store=store).index(compute=InlineCompute())

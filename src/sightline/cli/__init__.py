@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from typing import Any, NoReturn
 
@@ -65,14 +66,33 @@ def sightline(ctx: click.Context, collection: str | None, store: str | None, deb
 
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run a command and turn whatever happens into an exit code."""
-    arguments = sys.argv[1:] if argv is None else argv
+    arguments = _query_last(sys.argv[1:] if argv is None else argv)
     # Starting BLAS threads, which no verb uses, is a third of the time numpy takes to import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="surrogateescape")
+    _mend_streams()
     debug = "--debug" in arguments
     sys.exit(_run(arguments, debug))
+
+
+def _mend_streams() -> None:
+    """Make printing never fail: for want of a stream, or of a character in the terminal's code."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            utf8 = (stream.encoding or "").lower().replace("-", "") == "utf8"
+            stream.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
+
+
+def _query_last(arguments: list[str]) -> list[str]:
+    """Keep a query that begins with an unwanted word (`-cat dog`) from being taken for options."""
+    if "search" not in arguments or "--" in arguments:
+        return arguments
+    queries = [a for a in arguments if re.match(r"-[^-]", a) and " " in a]
+    rest = [a for a in arguments if a not in queries]
+    return [*rest, "--", *queries] if queries else arguments
 
 
 def _run(arguments: list[str], debug: bool) -> int:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-import datetime
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sightline.errors import UsageError
+from sightline.errors import NoCollection
 from sightline.records import shown
 
 if TYPE_CHECKING:
@@ -42,40 +42,49 @@ def output_options(command: F) -> F:
     return command
 
 
-def open_collection(collection: str | None, store: str | None, **flags: Any) -> Collection:
-    """Open the collection that is meant: the one named, the one we stand in, or the only one."""
-    from sightline.collection import Collection, find_collection
+def wait_option(command: F) -> F:
+    """Add the option of verbs that need the store to themselves."""
+    return click.option("--wait", type=float, help="Seconds to wait for another writer.")(command)
+
+
+def open_collection(
+    collection: str | None, store: str | None, *, writes: bool = False, **flags: Any
+) -> Collection:
+    """Open the collection that is meant: the one named, or the one we stand in.
+
+    Verbs that only read also take the only collection there is. A store that was named is used,
+    whatever else there may be.
+    """
+    from sightline.collection import Collection
+    from sightline.collection.finding import collection_around, only_collection, root_of_store
 
     outer = click.get_current_context().find_root().obj or {}
     folder = collection or outer.get("collection") or os.environ.get("SIGHTLINE_COLLECTION")
     place = store or outer.get("store") or os.environ.get("SIGHTLINE_STORE")
-    if folder is None and place is not None:
-        folder = _root_of(place)
-    if folder is None:
-        found = find_collection(os.fsencode(os.getcwd()))
-        if found is None:
-            raise UsageError(
-                "Which collection? Go into its folder, name it with -C FOLDER, "
-                "or make one: sightline index FOLDER"
-            )
-        folder, place = os.fsdecode(found[0]), str(found[1])
-    return Collection.open(folder, place, **flags)
+    if folder is not None:
+        return Collection.open(folder, place, **flags)
+    if place is not None:
+        root = root_of_store(Path(place)) or _around(place)
+        return Collection.open(root, place, **flags)
+    found = collection_around(os.fsencode(os.getcwd()))
+    if found is None and not writes:
+        found = only_collection()
+    if found is None:
+        raise NoCollection(
+            "Which collection? Go into its folder, name it with -C FOLDER, "
+            "or make one: sightline index FOLDER"
+        )
+    return Collection.open(found[0], found[1], **flags)
 
 
-def _root_of(store: str) -> str | None:
-    """Return the folder a store belongs to, as it was when last indexed."""
-    from pathlib import Path
+def _around(store: str) -> bytes:
+    """Return the folder for a store that does not tell: only the collection we stand in will do."""
+    from sightline.collection.finding import collection_around
 
-    from sightline.store.catalogue import Catalogue
-
-    path = Path(store) / "catalogue.sqlite3"
-    if not path.exists():
-        return None
-    catalogue = Catalogue(path, write=False)
-    try:
-        return catalogue.meta("root")
-    finally:
-        catalogue.close()
+    found = collection_around(os.fsencode(os.getcwd()))
+    if found is None:
+        raise NoCollection(f"Which folder is {store} for? Name it with -C FOLDER.")
+    return found[0]
 
 
 def print_json(value: object) -> None:
@@ -102,16 +111,3 @@ def print_skipped(skipped: Sequence[Any], limit: int) -> None:
     if len(skipped) > limit:
         more = len(skipped) - limit
         click.echo(f"… and {more} more; sightline doctor --skipped lists all", err=True)
-
-
-def seconds_of(text: str | None, flag: str) -> int | None:
-    """Read a date such as 2024, 2024-06 or 2024-06-30 as its first second."""
-    if text is None:
-        return None
-    for form in ("%Y-%m-%d", "%Y-%m", "%Y", "%Y-%m-%dT%H:%M:%S"):
-        try:
-            when = datetime.datetime.strptime(text, form)
-        except ValueError:
-            continue
-        return int(when.replace(tzinfo=datetime.UTC).timestamp())
-    raise UsageError(f"{flag} must be a date such as 2024, 2024-06 or 2024-06-30. Got {text!r}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -48,5 +49,5 @@ def demo(folder: str, debug: bool) -> int:
             click.echo(f"{h.score:.4f}\t{shown(os.path.basename(h.path)):<40}\t{mark}")
     draw_sheet(c, c.search(QUERIES[0], 10), base / "results.png")
     click.echo(f"\nLook at {base / 'results.png'}. Try it yourself:")
-    click.echo(f'  sightline search "happy cat" -C {built.pictures} --store {base / "store"}')
+    click.echo(f'  {sys.argv[0]} search "happy cat" -C {built.pictures} --store {base / "store"}')
     return 0

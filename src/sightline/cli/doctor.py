@@ -44,11 +44,11 @@ def doctor(
 ) -> int:
     """Show settings, where each comes from, and what this machine offers."""
     from sightline import settings as settings_of
-    from sightline.errors import UsageError
+    from sightline.errors import NoCollection
 
     try:
         c: Collection | None = open_collection(collection, store)
-    except UsageError:
+    except NoCollection:
         c = None
     if skipped:
         return _list_skipped(c, as_json, as_csv)
@@ -107,6 +107,9 @@ def _machine() -> list[tuple[str, str]]:
         ("cores", str(len(os.sched_getaffinity(0)))),
         ("decode workers", f"limited: {limits}"),
     ]
+    from sightline import plugins
+
+    out.append(("features", ", ".join(sorted(plugins.names("features"))) or "none"))
     if sys.platform != "linux":
         out.append(("note", "memory limits are weaker on this system than on Linux"))
     return out
@@ -136,9 +139,15 @@ def _store(c: Collection) -> list[tuple[str, str]]:
         s = c.state()
         out.append(("pictures", f"{s.pictures}, {s.with_words} with words, {s.skipped} skipped"))
         out.append(("version", str(s.version)))
+        out.append(("store size", f"{_size(folder) / 1e6:.1f} MB"))
+        out.append(("tables of words", ", ".join(c.tables()) or "none"))
     except SightlineError as e:
         out.append(("state", str(e)))
     return out
+
+
+def _size(folder: Path) -> int:
+    return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
 
 
 def _flush_time(folder: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from sightline.cli.common import (
     text_of,
 )
 from sightline.records import shown
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
 
 
 @click.command()
@@ -65,16 +68,17 @@ def index(
     """
     from sightline.progress import ProgressBar
 
-    c = open_collection(folder or collection, store, **flags)
+    if features:
+        flags["features"] = ",".join(features)
+    c = open_collection(folder or collection, store, writes=True, **flags)
     if dry_run:
-        return _preview(c, as_json)
+        return _preview(c, words, forget_words, as_json)
     from sightline.cli.log import logged
 
     with logged(c, "index"):
         report = c.index(
             words=words,
             forget_words=forget_words,
-            features=features,
             retry=retry,
             allow_empty=allow_empty,
             progress=ProgressBar(),
@@ -104,20 +108,23 @@ def index(
     return 1 if strict and report.skipped else 0
 
 
-def _preview(c: Any, as_json: bool) -> int:
-    plan = c.preview()
+def _preview(
+    c: Collection, words: tuple[str, ...], forget_words: tuple[str, ...], as_json: bool
+) -> int:
+    p = c.preview(words=words, forget_words=forget_words)
+    counts = {
+        "seen": p.plan.seen, "to_read": len(p.plan.read), "words_changed": p.reworded,
+        "skipped": p.skipped, "unchanged": p.same, "vanished": len(p.plan.vanished),
+    }  # fmt: skip
     if as_json:
-        print_json(
-            {
-                "seen": plan.seen, "to_read": len(plan.read), "words_changed": len(plan.words),
-                "vanished": len(plan.vanished), "unchanged": plan.same,
-            }
-        )  # fmt: skip
+        print_json(counts)
         return 0
-    for todo in plan.read[:20]:
+    for todo in p.plan.read[:20]:
         click.echo(f"would read {shown(todo.found.path)}")
+    if len(p.plan.read) > 20:
+        click.echo(f"… and {len(p.plan.read) - 20} more")
     click.echo(
-        f"{plan.seen} seen: {len(plan.read)} to read, {len(plan.words)} with changed words, "
-        f"{len(plan.vanished)} no longer there, {plan.same} as they were"
+        f"{p.plan.seen} seen = {len(p.plan.read)} to read + {p.reworded} with changed words + "
+        f"{p.skipped} skipped + {p.same} as they were; {len(p.plan.vanished)} no longer there"
     )
     return 0

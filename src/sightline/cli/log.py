@@ -42,12 +42,9 @@ def logged(c: Collection, verb: str) -> Iterator[logging.Logger]:
 
 def _handler(folder: Path) -> logging.Handler:
     """Return where to log; a place that cannot be written is the verb's to complain about."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    if not folder.parent.exists() or not os.access(folder.parent, os.W_OK):
         return logging.NullHandler()
-    if not os.access(folder, os.W_OK):
-        return logging.NullHandler()
+    folder.mkdir(mode=0o700, exist_ok=True)
     handler = logging.handlers.RotatingFileHandler(
         folder / "sightline.log", maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8",
         errors="backslashreplace",

@@ -15,7 +15,6 @@ from sightline.cli.common import (
     output_options,
     print_csv,
     print_json,
-    seconds_of,
     text_of,
 )
 from sightline.errors import UsageError
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("query")
+@click.argument("query", nargs=-1, required=True)
 @click.option("-t", "--top", type=int, help="Hits to show.")
 @click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, as they are.")
 @click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 @output_options
 @common_options
 def search(
-    query: str,
+    query: tuple[str, ...],
     top: int | None,
     filepath_only: bool,
     null: bool,
@@ -65,35 +64,35 @@ def search(
     """Find pictures that carry the words of QUERY.
 
     \b
-    tree snow            pictures with both words first, then with one of them
+    tree snow            with both words first (score over 1), then with one
     +barn                must carry it
     -people              must not carry it
     2:red                counts twice as much
     "golden gate bridge" one label of several words
     """
     c = open_collection(collection, store, top=top)
-    text = " ".join([query, *(_unwanted(w) for w in unwanted)])
+    text = " ".join([*query, *(_unwanted(w) for w in unwanted)])
     results = c.search(
         text,
         folder=folder,
-        after=seconds_of(after, "--after"),
-        before=seconds_of(before, "--before"),
+        after=after,
+        before=before,
         min_side=min_side,
         max_side=max_side,
         min_bytes=None if min_mb is None else int(min_mb * 1e6),
         max_bytes=None if max_mb is None else int(max_mb * 1e6),
     )
-    _explain(results)
+    _explain(c, results)
     if sheet:
         draw_sheet(c, results, Path(sheet))
     if as_json:
-        print_json(_as_json(query, c, results))
+        print_json(_as_json(text, c, results))
     elif as_csv:
         rows = [(h.score, text_of(_full(c, h.path)), int(h.tagged)) for h in results.hits]
         print_csv(["score", "path", "tagged"], rows)
     else:
         for h in results.hits:
-            _print_hit(c, h, filepath_only, null)
+            _print_hit(c, h, filepath_only or null, null)
     return 0
 
 
@@ -112,7 +111,7 @@ def _print_hit(c: Collection, h: Any, filepath_only: bool, null: bool) -> None:
     click.echo(f"{h.score:.4f}\t{shown(_full(c, h.path))}")
 
 
-def _explain(results: Results) -> None:
+def _explain(c: Collection, results: Results) -> None:
     for u in results.unknown:
         near = f" Near it: {', '.join(u.near)}." if u.near else ""
         click.echo(f"No picture carries {u.word!r}.{near}", err=True)
@@ -123,6 +122,8 @@ def _explain(results: Results) -> None:
         )
     if not results.hits and not results.unknown:
         click.echo("No picture fits.", err=True)
+    if results.unknown and not results.hits and not c.state().words:
+        click.echo("No picture of this collection carries any word yet.", err=True)
 
 
 def _as_json(query: str, c: Collection, results: Results) -> dict[str, object]:
@@ -144,6 +145,8 @@ def _as_json(query: str, c: Collection, results: Results) -> dict[str, object]:
 
 def draw_sheet(c: Collection, results: Results, target: Path) -> None:
     """Draw hits with their scores; never inside the collection."""
+    if target.suffix.lower() != ".png":
+        raise UsageError(f"A contact sheet is a PNG file. Name it so, not {target.name!r}.")
     from sightline.pictures.thumbnails import contact_sheet
 
     if c.contains(target):

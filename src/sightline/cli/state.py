@@ -12,21 +12,23 @@ from sightline.records import shown
 def show_state(collection: str | None, store: str | None) -> None:
     """Print the collection's state and the next useful command."""
     from sightline.cli.common import open_collection
-    from sightline.errors import CollectionError, UsageError
+    from sightline.errors import NoCollection
 
     try:
         c = open_collection(collection, store)
         s = c.state()
-    except (UsageError, CollectionError):
+    except NoCollection:
         _first_steps(collection)
         return
     click.echo(f"{shown(c.root)}: {s.pictures} pictures, {s.with_words} of them with words")
     click.echo(f"{s.words} different words, {s.skipped} files skipped, version {s.version}")
     click.echo(f"kept in {c.home.folder}")
-    click.echo(f"next: {_next(s.pictures, s.with_words)}")
+    click.echo(f"next: {_next(s.pictures, s.with_words, s.skipped)}")
 
 
-def _next(pictures: int, with_words: int) -> str:
+def _next(pictures: int, with_words: int, skipped: int) -> str:
+    if not pictures and skipped:
+        return "sightline doctor --skipped"
     if not pictures:
         return "put pictures into the folder, then: sightline index"
     if not with_words:

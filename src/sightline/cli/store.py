@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
-from sightline.cli.common import common_options, open_collection, print_json
+from sightline.cli.common import common_options, open_collection, print_json, wait_option
 
 
 @click.group()
@@ -14,12 +16,15 @@ def store() -> None:
 
 @store.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@wait_option
 @common_options
-def verify(as_json: bool, collection: str | None, store: str | None, debug: bool) -> int:
+def verify(
+    wait: float | None, as_json: bool, collection: str | None, store: str | None, debug: bool
+) -> int:
     """Check every byte that was written; exits with 1 if anything is wrong."""
     from sightline.progress import ProgressBar
 
-    c = open_collection(collection, store)
+    c = open_collection(collection, store, wait=wait)
     v = c.verify(ProgressBar())
     if as_json:
         print_json(
@@ -35,7 +40,7 @@ def verify(as_json: bool, collection: str | None, store: str | None, debug: bool
     for p in v.problems:
         click.echo(f"{p.file}: {p.what}")
     for stray in v.strays:
-        click.echo(f"{stray}: a leftover; sightline store repair removes it", err=True)
+        click.echo(f"{stray}: not part of the store", err=True)
     if not v.sealed:
         click.echo("The last writer was killed; the databases were checked row by row.", err=True)
     if v.sound:
@@ -47,16 +52,22 @@ def verify(as_json: bool, collection: str | None, store: str | None, debug: bool
 
 @store.command()
 @click.option("--dry-run", is_flag=True, help="Say what is wrong, and do nothing.")
+@wait_option
 @common_options
-def repair(dry_run: bool, collection: str | None, store: str | None, debug: bool) -> int:
+def repair(
+    wait: float | None, dry_run: bool, collection: str | None, store: str | None, debug: bool
+) -> int:
     """Make again from log and pictures what is damaged."""
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar
 
-    c = open_collection(collection, store)
+    c = open_collection(collection, store, writes=True, wait=wait)
     if dry_run:
-        for p in c.verify().problems:
+        problems = c.verify().problems
+        for p in problems:
             click.echo(f"would mend {p.file}: {p.what}")
+        if not problems:
+            click.echo("The store is sound; there is nothing to mend.")
         return 0
     with logged(c, "store repair"):
         after = c.repair(click.echo, ProgressBar())
@@ -70,8 +81,10 @@ def repair(dry_run: bool, collection: str | None, store: str | None, debug: bool
 @click.argument("version", type=int, required=False)
 @click.option("--list", "listed", is_flag=True, help="List the versions that are kept.")
 @click.option("--dry-run", is_flag=True, help="List the versions, and do nothing.")
+@wait_option
 @common_options
 def rollback(
+    wait: float | None,
     version: int | None,
     listed: bool,
     dry_run: bool,
@@ -82,11 +95,13 @@ def rollback(
     """Publish an older version again, by default the one before this one."""
     from sightline.store.keeping import describe_versions
 
-    c = open_collection(collection, store)
+    c = open_collection(collection, store, writes=True, wait=wait)
     if listed or dry_run:
-        for number, live, finished, note in describe_versions(c.home):
-            state = "" if finished else " (unfinished)"
-            click.echo(f"{number}\t{live} pictures{state}\t{note}")
+        kept = describe_versions(c.home)
+        for v in kept:
+            state = " (current)" if v is kept[-1] else "" if v.finished else " (unfinished)"
+            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(v.written))
+            click.echo(f"{v.number}\t{when}\t{v.pictures} pictures{state}\t{v.note}")
         return 0
     click.echo(f"Published again, as version {c.rollback(version)}.")
     return 0
@@ -95,12 +110,18 @@ def rollback(
 @store.command()
 @click.argument("target", type=click.Path())
 @click.option("--dry-run", is_flag=True, help="Check the store, and copy nothing.")
+@wait_option
 @common_options
 def backup(
-    target: str, dry_run: bool, collection: str | None, store: str | None, debug: bool
+    wait: float | None,
+    target: str,
+    dry_run: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
 ) -> int:
     """Copy the store to the new folder TARGET; use the copy with --store TARGET."""
-    c = open_collection(collection, store)
+    c = open_collection(collection, store, wait=wait)
     checked = c.verify() if dry_run else c.backup(target)
     done = "would copy" if dry_run else "copied and checked"
     click.echo(f"{done} {checked.files} files, {checked.n_bytes / 1e6:.1f} MB")
@@ -112,8 +133,10 @@ def backup(
 @click.option("--session", "sessions", multiple=True, help="Remove what a session said.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and do nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@wait_option
 @common_options
 def purge(
+    wait: float | None,
     pictures: tuple[str, ...],
     sessions: tuple[str, ...],
     dry_run: bool,
@@ -127,14 +150,15 @@ def purge(
 
     if not pictures and not sessions:
         raise UsageError("Name a picture or a session to purge.")
-    c = open_collection(collection, store)
+    c = open_collection(collection, store, writes=True, wait=wait)
     what = f"{len(pictures)} pictures and {len(sessions)} sessions"
     if dry_run:
         c.resolve(pictures)
         click.echo(f"would purge {what}")
         return 0
-    if not yes:
-        click.confirm(f"Remove all that is known of {what}, for good?", abort=True, err=True)
+    if not yes and not click.confirm(f"Remove all that is known of {what}, for good?", err=True):
+        click.echo("Nothing was removed.")
+        return 0
     click.echo(f"Removed {c.purge(pictures, sessions)} facts about {what}.")
     click.echo("Files still in the folder will be added again by the next index.", err=True)
     return 0

@@ -19,19 +19,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
+from sightline.collection.finding import below_root, inside, root_of_store, seconds_of
 from sightline.errors import CollectionError, SightlineError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import shown
 from sightline.settings import Origin, Settings
 
 if TYPE_CHECKING:
-    from sightline.collection.indexing import IndexOptions, IndexReport
-    from sightline.collection.planning import Plan
+    from sightline.collection.indexing import IndexReport
+    from sightline.collection.previewing import Preview
+    from sightline.collection.reading import IndexOptions
     from sightline.collection.searching import Results
     from sightline.contracts import Compute, Progress
     from sightline.records import Skipped, Tags
@@ -64,6 +66,9 @@ class Collection:
         self.settings = settings
         self.origins = origins
 
+    def __repr__(self) -> str:
+        return f"Collection({shown(self.root)!r}, store={str(self.home.folder)!r})"
+
     @classmethod
     def open(
         cls,
@@ -84,10 +89,10 @@ class Collection:
         """
         root = os.path.realpath(os.fsencode(folder))
         place = Path(store).expanduser().absolute() if store else settings_of.default_store(root)
-        if _inside(place, root):
+        if inside(place, root) or inside(Path(os.fsdecode(root)), os.fsencode(place)):
             raise UsageError(
-                f"The store {place} would lie inside the collection {shown(root)}, where nothing "
-                "is ever written. Name another place with --store."
+                f"The store {place} and the collection {shown(root)} would lie inside one another; "
+                "nothing is ever written among pictures. Name another place with --store."
             )
         found, origins = settings_of.load(flags, place)
         return cls(root, place, found, origins)
@@ -124,43 +129,68 @@ class Collection:
         from sightline.compute.local import LocalCompute
         from sightline.store.writer import Writer
 
-        if not os.path.isdir(self.root):
-            raise CollectionError(f"{shown(self.root)} is no folder. Name the folder of pictures.")
+        self._refuse_wrong_places()
+        for path in words:
+            self._check_table(os.path.realpath(os.fspath(path)))
+        options = self._options(features, retry=retry, allow_empty=allow_empty)
         s = self.settings
         own = compute or LocalCompute(s.workers, seconds=s.seconds)
         try:
             with Writer(self.home, "index", s.wait) as writer:
                 self._remember(writer, words, forget_words, features)
-                options = self._options(self._features(writer), retry, allow_empty)
                 return IndexRun(self.root, writer, own, options, progress or NoProgress()).run()
         finally:
             if compute is None:
                 own.close()
 
-    def preview(self) -> Plan:
-        """Return what an index would do now, without doing it."""
-        from sightline.collection.planning import make_plan
-        from sightline.pictures.folder import walk
+    def _refuse_wrong_places(self) -> None:
+        """Refuse to index what is no folder, or into a store that is another's or none."""
+        if not os.path.isdir(self.root):
+            raise CollectionError(f"{shown(self.root)} is no folder. Name the folder of pictures.")
+        owner = root_of_store(self.home.folder)
+        if owner is not None and owner != self.root and os.path.isdir(owner):
+            raise CollectionError(
+                f"The store {self.home.folder} belongs to {shown(owner)}. "
+                f"Name another one with --store for {shown(self.root)}."
+            )
+        if not self.home.exists() and not self.home.is_free():
+            raise UsageError(
+                f"{self.home.folder} is no store and holds other files. "
+                "Name a new or empty folder with --store."
+            )
 
-        o = self._options(())
-        walked = walk(self.root, follow=o.limits.follow, hidden=o.hidden, exclude=o.exclude)
-        if not self.home.exists():
-            return make_plan(walked, [], [], set(), self.root)
-        with self.home.reader() as reader:
-            live = set(reader.snapshot.ids().tolist())
-            known, skipped = reader.catalogue.known(), reader.catalogue.skipped()
-            return make_plan(walked, known, skipped, live, self.root, follow=o.limits.follow)
+    def _check_table(self, path: str) -> None:
+        from sightline.collection.words import read_table
+
+        if not os.path.isfile(path):
+            raise UsageError(f"There is no file {path}. Name a table of words.")
+        try:
+            read_table(path, self.root)
+        except SightlineError as e:
+            raise UsageError(f"{path} cannot be used as a table of words: {e}") from e
+
+    def preview(self, *, words: Paths = (), forget_words: Paths = ()) -> Preview:
+        """Return what an index would do now, without doing it."""
+        from sightline.collection.previewing import preview
+
+        self._refuse_wrong_places()
+        given = [os.path.realpath(os.fspath(p)) for p in words]
+        for path in given:
+            self._check_table(path)
+        forgotten = {os.path.realpath(os.fspath(p)) for p in forget_words}
+        return preview(self.home, self.root, self._options(()), given, forgotten)
 
     def _options(
-        self, features: Sequence[str], retry: bool = False, allow_empty: bool = False
+        self, features: Sequence[str], *, retry: bool = False, allow_empty: bool = False
     ) -> IndexOptions:
         from sightline import plugins
-        from sightline.collection.indexing import IndexOptions
+        from sightline.collection.reading import IndexOptions
         from sightline.compute.describing import fingerprint, load_feature
         from sightline.pictures.reading import ReadLimits
 
         s = self.settings
-        places = [plugins.place("features", name) for name in features]
+        names = features or [f.strip() for f in s.features.split(",") if f.strip()]
+        places = [plugins.place("features", name) for name in names]
         return IndexOptions(
             limits=ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow),
             hidden=s.hidden,
@@ -168,39 +198,33 @@ class Collection:
             folder_words=s.folder_words,
             retry=retry,
             allow_empty=allow_empty,
+            seconds=s.seconds,
             features=tuple((fingerprint(load_feature(p), s.working_size), p) for p in places),
         )
-
-    def _features(self, writer: Writer) -> list[str]:
-        """Return the features this collection computes; one whose plugin is gone is left out."""
-        from sightline import plugins
-
-        names = json.loads(writer.catalogue.meta("features") or "[]")
-        return [n for n in names if n in plugins.names("features")] if names else []
 
     def _remember(
         self, writer: Writer, words: Paths, forget_words: Paths, features: Sequence[str]
     ) -> None:
-        from sightline import plugins
+        """Keep for later runs what was asked for in this one."""
         from sightline.store.events import NewEvent
         from sightline.store.writer import Change
 
-        for name in features:
-            plugins.place("features", name)
         known = writer.catalogue.words_files()
         events = []
         for given, present in ((words, True), (forget_words, False)):
             for path in given:
                 text = os.path.realpath(os.fspath(path))
-                if present and not os.path.isfile(text):
-                    raise UsageError(f"There is no file {text}. Name a table of words.")
                 if present != (text in known):
                     events.append(NewEvent("words-file", body={"path": text, "present": present}))
-        meta = [("root", os.fsdecode(self.root))]
+        meta = [("root", json.dumps(os.fsdecode(self.root)))]
+        writer.note(Change(events=writer.append(events), meta=meta))
+        flags = {o.name: o.value for o in self.origins if o.origin == "flag"}
+        kept = {n: v for n, v in flags.items() if n in settings_of.REMEMBERED}
         if features:
-            meta.append(("features", json.dumps(list(features))))
-        change = Change(events=writer.append(events), meta=meta)
-        writer.note(change)
+            kept["features"] = ",".join(features)
+        if kept:
+            settings_of.remember(self.home.folder, kept)
+            self.settings = replace(self.settings, **kept)  # type: ignore[arg-type]
 
     # -- search ------------------------------------------------------------------------------
 
@@ -210,8 +234,8 @@ class Collection:
         k: int | None = None,
         *,
         folder: str | bytes | None = None,
-        after: int | None = None,
-        before: int | None = None,
+        after: int | str | None = None,
+        before: int | str | None = None,
         min_side: int | None = None,
         max_side: int | None = None,
         min_bytes: int | None = None,
@@ -226,10 +250,10 @@ class Collection:
         k
             Hits to return.
         folder
-            Only pictures below this folder of the collection.
+            Only pictures below this folder, given from the collection, absolute, or from here.
         after, before
-            Only pictures taken (or, where that is not known, changed) in this time, in seconds
-            since 1970.
+            Only pictures taken (or, where that is not known, changed) in this time: a date such
+            as "2024-06", or seconds since 1970.
         min_side, max_side
             Only pictures whose longer side has so many pixels.
         min_bytes, max_bytes
@@ -238,15 +262,16 @@ class Collection:
         from sightline.collection.searching import search
         from sightline.store.catalogue import Where
 
-        below = None if folder is None else os.fsencode(folder).strip(b"/")
-        where = Where(below or None, after, before, min_side, max_side, min_bytes, max_bytes)
+        below = None if folder is None else below_root(os.fsencode(folder), self.root)
+        times = seconds_of(after, "after"), seconds_of(before, "before")
+        where = Where(below, *times, min_side, max_side, min_bytes, max_bytes)
         with self.home.reader() as reader:
-            return search(reader, self.root, query, k or self.settings.top, where)
+            return search(reader, self.root, query, self.settings.top if k is None else k, where)
 
-    def words(self, picture: int) -> list[Tags]:
-        """Return the words of a picture, by source."""
+    def words(self, picture: str | bytes | int) -> list[Tags]:
+        """Return the words of a picture (an id, or a path in the collection), by source."""
         with self.home.reader() as reader:
-            return reader.catalogue.words(picture)
+            return reader.catalogue.words(self._id_of(reader, picture))
 
     def thumbnails(self, pictures: Sequence[int]) -> list[bytes]:
         """Return small JPEG pictures, without any metadata."""
@@ -262,6 +287,11 @@ class Collection:
             terms, _ = reader.snapshot.vocabulary()
             pictures = len(reader.snapshot.ids())
             return State(pictures, with_words, skipped, reader.snapshot.version, len(terms))
+
+    def tables(self) -> list[str]:
+        """Return the tables of words that every index reads."""
+        with self.home.reader() as reader:
+            return reader.catalogue.words_files()
 
     def skipped(self) -> list[Skipped]:
         """Return the files the last index skipped, with reasons."""
@@ -314,7 +344,7 @@ class Collection:
         from sightline.store.keeping import backup
 
         place = Path(target).expanduser().absolute()
-        if _inside(place, self.root):
+        if inside(place, self.root):
             raise UsageError(f"{place} lies inside the collection, where nothing is ever written.")
         return backup(self.home, place, self.settings.wait)
 
@@ -333,57 +363,17 @@ class Collection:
 
     def contains(self, path: str | os.PathLike[str]) -> bool:
         """Say whether a path lies inside the collection, where nothing may be written."""
-        return _inside(Path(path).expanduser().absolute(), self.root)
+        return inside(Path(path).expanduser().absolute(), self.root)
 
     def _id_of(self, reader: Reader, picture: str | bytes | int) -> int:
         if isinstance(picture, int):
+            if not reader.catalogue.facts([picture]):
+                raise CollectionError(f"There is no picture {picture} in {shown(self.root)}.")
             return picture
         path = os.fsencode(picture)
-        if os.path.isabs(path):
-            path = os.path.relpath(os.path.realpath(path), self.root)
-        found = reader.catalogue.find(os.path.normpath(path))
-        if found is None:
-            raise CollectionError(f"{shown(path)} is not in the collection {shown(self.root)}.")
-        return found
-
-
-def _inside(place: Path, root: bytes) -> bool:
-    real = os.path.realpath(os.fsencode(place))
-    return real == root or real.startswith(root.rstrip(b"/") + b"/")
-
-
-def known_collections() -> list[tuple[bytes, Path]]:
-    """Return every collection that has a store in the user's data folder: its folder, its store."""
-    out = []
-    base = settings_of.data_folder()
-    for path in sorted(base.glob("*/catalogue.sqlite3")) if base.is_dir() else []:
-        root = _root_kept_in(path)
-        if root:
-            out.append((os.fsencode(root), path.parent))
-    return out
-
-
-def _root_kept_in(path: Path) -> str | None:
-    """Return the folder a catalogue was made for; one that is damaged must not hide the others."""
-    from sightline.store.catalogue import Catalogue
-
-    try:
-        catalogue = Catalogue(path, write=False)
-    except SightlineError:
-        return None
-    try:
-        return catalogue.meta("root")
-    except SightlineError:
-        return None
-    finally:
-        catalogue.close()
-
-
-def find_collection(start: bytes) -> tuple[bytes, Path] | None:
-    """Return the collection a folder lies in, or the only one there is."""
-    known = known_collections()
-    here = os.path.realpath(start)
-    for root, store in known:
-        if here == root or here.startswith(root.rstrip(b"/") + b"/"):
-            return root, store
-    return known[0] if len(known) == 1 else None
+        here = os.path.relpath(os.path.realpath(path), self.root)
+        for candidate in (os.path.normpath(path), here):
+            found = reader.catalogue.find(candidate)
+            if found is not None:
+                return found
+        raise CollectionError(f"{shown(path)} is not in the collection {shown(self.root)}.")

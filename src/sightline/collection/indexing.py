@@ -7,63 +7,27 @@ was. A file that cannot be read is named with its reason and never stops the run
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sightline.collection import words
-from sightline.collection.planning import Plan, ToRead, make_plan, stamps_of
-from sightline.collection.rewording import (
-    extra_words,
-    from_files,
-    publish_words,
-    with_new_sidecars,
-)
-from sightline.compute.ahead import run_ahead
-from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
-from sightline.contracts import Compute, Done, Failed, Json, Progress
+from sightline.collection.planning import Plan, make_plan, stamps_of
+from sightline.collection.reading import BATCH, IndexOptions, PictureReader
+from sightline.collection.rewording import from_files, publish_words, with_new_sidecars
+from sightline.contracts import Compute, Failed, Progress
 from sightline.errors import CollectionError, Interrupted
 from sightline.pictures.folder import Found, walk
-from sightline.pictures.reading import (
-    READ_TASK,
-    WORDS_TASK,
-    PictureRead,
-    ReadLimits,
-    answer,
-    problems_of,
-    request,
-    words_of,
-)
-from sightline.records import Batch, FeatureRows, Skipped, Tags, shown
-from sightline.store.events import Event, NewEvent
+from sightline.pictures.reading import WORDS_TASK, problems_of, request, words_of
+from sightline.records import Skipped, Tags, shown
+from sightline.store.catalogue import Catalogue
+from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Stamp, Writer
 from sightline.words import tokens
 
-BATCH = 1024
-
 T = TypeVar("T")
-Row = NDArray[np.float32]
-Reads = list[tuple[ToRead, PictureRead]]
-Bad = list[tuple[Skipped, int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class IndexOptions:
-    """How a run behaves."""
-
-    limits: ReadLimits = field(default_factory=ReadLimits)
-    hidden: bool = False
-    exclude: tuple[bytes, ...] = ()
-    folder_words: bool = False
-    retry: bool = False
-    allow_empty: bool = False
-    features: tuple[tuple[str, str], ...] = ()  # fingerprint, dotted place
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +59,21 @@ class IndexRun:
     ) -> None:
         self.root, self.writer, self.compute = root, writer, compute
         self.options, self.progress = options, progress
-        self.skipped: list[Skipped] = []
         self.problems: list[str] = []
-        self.added = self.changed = self.moved = self.gone = 0
+        self.reworded = self.gone = 0
 
     def run(self) -> IndexReport:
         """Bring the store up to date with the folder."""
         begun = time.monotonic()
         before = self.writer.version.number
         plan = self._plan()
+        reader = PictureReader(
+            self.root, self.writer, self.compute, self.options, self.progress, self._files
+        )
         try:
-            self._read(plan)
+            reader.read(plan)
             self._reword(plan)
-            self._drop(plan)
+            self._drop(plan, reader)
         except KeyboardInterrupt:
             raise Interrupted(
                 f"Stopped. {self.writer.version.live} pictures are indexed; "
@@ -116,15 +82,16 @@ class IndexRun:
         self._finish(before)
         # Pictures in folders that could not be listed are still held, and count as seen.
         live = set(self._ids_now()) if plan.unlisted else set()
+        skipped = [*plan.still_skipped, *plan.skipped_now, *reader.skipped]
         return IndexReport(
             seen=plan.seen + sum(k.picture in live for k in plan.unlisted),
             indexed=self.writer.version.live,
-            added=self.added,
-            changed=self.changed,
-            moved=self.moved,
+            added=reader.added,
+            changed=reader.changed + self.reworded,
+            moved=reader.moved,
             gone=self.gone,
-            skipped=tuple(sorted(self.skipped, key=lambda s: s.path)),
-            problems=tuple(self.problems),
+            skipped=tuple(sorted(skipped, key=lambda s: s.path)),
+            problems=(*self.problems, *reader.problems),
             version=self.writer.version.number,
             seconds=time.monotonic() - begun,
         )
@@ -132,20 +99,10 @@ class IndexRun:
     # -- planning ----------------------------------------------------------------------------
 
     def _plan(self) -> Plan:
-        catalogue, o = self.writer.catalogue, self.options
+        catalogue = self.writer.catalogue
         self._snapshot = Snapshot(self.writer.home.shards, self.writer.version)
-        walked = walk(self.root, follow=o.limits.follow, hidden=o.hidden, exclude=o.exclude)
-        plan = make_plan(
-            walked,
-            catalogue.known(),
-            catalogue.skipped(),
-            self._complete(),
-            self.root,
-            retry=o.retry,
-            follow=o.limits.follow,
-        )
+        plan = plan_for(self.root, catalogue, self._complete(), self.options)
         self._refuse_vanished(plan)
-        self.skipped = [*plan.still_skipped, *plan.skipped_now]
         self.problems = [f"{shown(u.path)}: {u.reason}" for u in plan.unreadable]
         self._load_word_files(plan)
         self.writer.note(
@@ -174,144 +131,14 @@ class IndexRun:
     def _load_word_files(self, plan: Plan) -> None:
         catalogue = self.writer.catalogue
         paths = catalogue.words_files()
-        self._stamp_now = words.stamp(paths) + f"\nfolders:{self.options.folder_words}"
-        self._stale = self._stamp_now != (catalogue.meta("words_stamp") or "\nfolders:False")
+        self._stamp_now = words.stamp(paths, self.options.folder_words)
+        self._stale = self._stamp_now != (catalogue.meta("words_stamp") or words.stamp([], False))
         needed = bool(plan.read) or self._stale
         self._files = words.WordFiles(paths if needed else [], self.root)
         self.problems += self._files.problems
-
-    # -- reading pictures ----------------------------------------------------------------------
-
-    def _read(self, plan: Plan) -> None:
-        if not plan.read:
-            return
-        limits, pixels = self.options.limits, bool(self.options.features)
-        jobs = (request(self.root, t.found, limits, pixels=pixels) for t in plan.read)
-        answers = run_ahead(self.compute.run(READ_TASK, jobs, "decode"), BATCH)
-        self.progress.start("index", len(plan.read))
-        with contextlib.closing(answers):
-            for part in _chunks(plan.read):
-                self._read_batch(plan, part, answers)
-        self.progress.finish()
-
-    def _read_batch(
-        self, plan: Plan, part: Sequence[ToRead], answers: Iterator[Done | Failed]
-    ) -> None:
-        read: Reads = []
-        skipped: Bad = []
-        dead: list[int] = []
-        for todo, result in zip(part, answers, strict=False):
-            self.progress.advance()
-            picture = result if isinstance(result, Failed) else self._checked(result)
-            if isinstance(picture, Failed):
-                bad = Skipped(todo.found.path, picture.kind, picture.reason)
-                skipped.append((bad, todo.found.size, todo.found.mtime))
-                dead += [todo.picture] if todo.picture is not None else []
-            else:
-                read.append((todo, picture))
-        read, rows, failed = self._describe(read)
-        skipped += failed
-        self.skipped += [s for s, _, _ in skipped]
-        self._publish_batch(plan, read, rows, skipped, dead)
-
-    def _checked(self, result: Done) -> PictureRead | Failed:
-        """Return what a worker sent, unless it makes no sense: a picture may have taken it over."""
-        try:
-            picture = answer(result)
-        except (KeyError, ValueError):
-            return Failed("crash", "it made the decoder send an answer that makes no sense")
-        if self.options.features and picture.rgb is None:
-            return Failed("crash", "it made the decoder send no pixels")
-        return picture
-
-    def _describe(self, read: Reads) -> tuple[Reads, list[list[Row]], Bad]:
-        places = [place for _, place in self.options.features]
-        if not places:
-            return read, [[] for _ in read], []
-        jobs = (describe_job(t.found.path, r.rgb, places) for t, r in read if r.rgb is not None)
-        kept: Reads = []
-        rows: list[list[Row]] = []
-        failed: Bad = []
-        for (todo, r), result in zip(
-            read, self.compute.run(DESCRIBE_TASK, jobs, "describe"), strict=True
-        ):
-            if isinstance(result, Failed):
-                bad = Skipped(todo.found.path, result.kind, result.reason)
-                failed.append((bad, todo.found.size, todo.found.mtime))
-            else:
-                kept.append((todo, r))
-                rows.append(rows_of(result))
-        return kept, rows, failed
-
-    def _publish_batch(
-        self,
-        plan: Plan,
-        read: Reads,
-        rows: list[list[Row]],
-        skipped: Bad,
-        dead: list[int],
-    ) -> None:
-        found_words = [self._all_words(t.found, r) for t, r in read]
-        new: list[NewEvent] = []
-        ids: list[int] = []
-        for (todo, r), w in zip(read, found_words, strict=True):
-            said, picture = self._events(plan, todo, r, w, len(new))
-            new += said
-            ids.append(picture)
-        events = self.writer.append(new)
-        numbers = [p if p > 0 else _number(events[-p - 1]) for p in ids]
-        terms = [words.terms_of(w.values()) for w in found_words]
-        order = np.argsort(numbers)
-        batch = Batch(
-            ids=np.array(numbers, np.int64)[order],
-            terms=tuple(terms[i].ids for i in order),
-            thumbnails=tuple(read[i][1].thumbnail for i in order),
-            features=tuple(
-                FeatureRows(fp, np.stack([rows[i][f] for i in order]))
-                for f, (fp, _) in enumerate(self.options.features)
-                if read
-            ),
-        )
-        change = Change(
-            events=events,
-            batches=[batch],
-            dead=dead,
-            stamps=[
-                Stamp(p, r.size, r.mtime, stamps_of(t.found))
-                for p, (t, r) in zip(numbers, read, strict=True)
-            ],
-            skipped=skipped,
-            terms=[s for t in terms for s in t.spelled],
-        )
-        self.writer.publish(change, finished=False)
-
-    def _all_words(self, found: Found, r: PictureRead) -> dict[str, Tags]:
-        self.problems += r.problems
-        extra = extra_words(self._files, found.path, self.options.folder_words)
-        return words.clean([*r.words, *extra])
-
-    def _events(
-        self, plan: Plan, todo: ToRead, r: PictureRead, w: dict[str, Tags], position: int
-    ) -> tuple[list[NewEvent], int]:
-        """Return a picture's events, and its id or (below 0) the place of its first event."""
-        picture = todo.picture if todo.picture is not None else plan.claim(r.sha)
-        if picture is None:
-            gone = self.writer.catalogue.gone_with(r.sha)
-            picture = gone[0].picture if gone else None
-            self.added += 1
-        elif todo.picture is None or todo.moved:
-            self.moved += 1
-        else:
-            self.changed += 1
-        body: dict[str, Json] = {
-            "path": todo.found.path.decode("utf-8", "surrogateescape"),
-            "sha": r.sha, "size": r.size, "mtime": r.mtime, "width": r.width,
-            "height": r.height, "format": r.format, "taken": r.taken,
-        }  # fmt: skip
-        reference = -position - 1 if picture is None else picture
-        old = self.writer.catalogue.words(picture) if picture is not None else []
-        seen = NewEvent("picture-seen", picture, body)
-        return [seen, *words.changes(reference, old, w)], reference
+        if self._stale:
+            here = {k.path for k in catalogue.known()} | {t.found.path for t in plan.read}
+            self.problems += self._files.unmatched(here)
 
     # -- words that changed, pictures that went --------------------------------------------------
 
@@ -330,15 +157,22 @@ class IndexRun:
             now[k.picture] = with_new_sidecars(self.writer.catalogue.words(k.picture), fresh)
             stamps.append(_stamp(k.picture, found))
         if self._stale:
-            from_files(self.writer, self._files, now, self.options.folder_words)
+            from_files(self.writer.catalogue, self._files, now, self.options.folder_words)
         live = set(self._ids_now())
         if self._other_rules():
             known = {p: self.writer.catalogue.words(p) for p in live - now.keys()}
             now.update((p, {t.source: t for t in w}) for p, w in known.items())
+        self._publish_words({p: w for p, w in now.items() if p in live}, stamps)
+
+    def _publish_words(self, now: dict[int, dict[str, Tags]], stamps: list[Stamp]) -> None:
+        if not now:
+            return
+        self.progress.start("words", len(now))
         for part in _chunks(sorted(now)):
-            chosen = {p: now[p] for p in part if p in live}
-            self.changed += publish_words(self.writer, chosen, stamps)
-            stamps = []
+            mine = [s for s in stamps if s.picture in part]
+            self.reworded += publish_words(self.writer, {p: now[p] for p in part}, mine)
+            self.progress.advance(len(part))
+        self.progress.finish()
 
     def _other_rules(self) -> bool:
         """Say whether the rows were made when words were split by other rules."""
@@ -348,37 +182,58 @@ class IndexRun:
         snapshot = Snapshot(self.writer.home.shards, self.writer.version)
         return [int(i) for i in snapshot.ids()]
 
-    def _drop(self, plan: Plan) -> None:
+    def _drop(self, plan: Plan, reader: PictureReader) -> None:
         """Take pictures that are no longer there out of the results; their ids stay theirs."""
         left = {p for ids in plan.free.values() for p in ids}
         gone = [k.picture for k in plan.vanished if k.picture in left]
         self.gone = len(gone)
         events = self.writer.append([NewEvent("picture-gone", p) for p in gone])
-        rows = [*gone, *self._rows_without_picture(plan)]
+        rows = [*gone, *self._rows_without_picture(plan, reader)]
         if rows:
             self.writer.publish(Change(events=events, dead=rows), finished=False)
 
-    def _rows_without_picture(self, plan: Plan) -> list[int]:
+    def _rows_without_picture(self, plan: Plan, reader: PictureReader) -> list[int]:
         """Return rows that must not show: of pictures a crash left half removed, and of files
         that used to be pictures and now cannot be read (these keep their id)."""
-        skipped = {s.path for s in self.skipped}
+        bad = (*plan.still_skipped, *plan.skipped_now, *reader.skipped)
+        skipped = {s.path for s in bad}
         good = {k.picture for k in self.writer.catalogue.known() if k.path not in skipped}
         return [i for i in self._ids_now() if i not in good]
 
     def _finish(self, before: int) -> None:
         w = self.writer
-        meta = [("words_stamp", self._stamp_now), ("tokens", str(tokens.VERSION))]
+        meta = [("tokens", str(tokens.VERSION)), ("limits", limits_text(self.options))]
+        if not self._files.failed:
+            # Otherwise the next run looks at the tables again, and says again what is wrong.
+            meta.append(("words_stamp", self._stamp_now))
         w.note(Change(meta=meta))
         if not w.compact() and (w.version.number != before or not w.version.finished):
             w.publish(Change(), finished=True)
 
 
+def plan_for(root: bytes, catalogue: Catalogue, live: set[int], o: IndexOptions) -> Plan:
+    """Walk the folder and compare it with what the catalogue knows."""
+    walked = walk(root, follow=o.limits.follow, hidden=o.hidden, exclude=o.exclude)
+    # A limit that was changed may let in what it kept out.
+    retry = o.retry or catalogue.meta("limits") not in (None, limits_text(o))
+    return make_plan(
+        walked,
+        catalogue.known(),
+        catalogue.skipped(),
+        live,
+        root,
+        retry=retry,
+        follow=o.limits.follow,
+    )
+
+
+def limits_text(o: IndexOptions) -> str:
+    """Return the limits files are skipped by, as one comparable text."""
+    return f"{o.limits.max_megapixels:g} {o.limits.max_file_bytes} {o.seconds:g}"
+
+
 def _stamp(picture: int, found: Found) -> Stamp:
     return Stamp(picture, found.size, found.mtime, stamps_of(found))
-
-
-def _number(e: Event) -> int:
-    return e.picture or 0
 
 
 def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:

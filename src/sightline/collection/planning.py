@@ -138,7 +138,8 @@ def _identify(
             homeless.append(k)
             edited.append((found, k, sha))
         elif k.picture in live and k.stamps != UNPUBLISHED:
-            plan.touched.append((found, k))
+            same_words = stamps_of(found) == k.stamps
+            (plan.touched if same_words else plan.words).append((found, k))
         else:
             plan.read.append(ToRead(found, k.picture))
     free: dict[str, list[int]] = defaultdict(list)
@@ -146,14 +147,16 @@ def _identify(
         free[k.sha].append(k.picture)
     plan.free = free
     if edited:
-        _settle(plan, edited, sha_of)
+        _settle(plan, edited, sha_of, {k.size for k in homeless})
 
 
-def _settle(plan: Plan, edited: list[tuple[Found, Known, str]], sha_of: _Hash) -> None:
+def _settle(
+    plan: Plan, edited: list[tuple[Found, Known, str]], sha_of: _Hash, sizes: set[int]
+) -> None:
     """Let content find its picture first; what is left keeps the id of its path."""
     waiting = []
     for t in plan.read:
-        if t.picture is None:
+        if t.picture is None and t.found.size in sizes:
             claimed = plan.claim(sha_of(t.found.path))
             t = ToRead(t.found, claimed, moved=claimed is not None)
         waiting.append(t)

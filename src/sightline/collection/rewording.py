@@ -8,6 +8,7 @@ import numpy as np
 
 from sightline.collection import words
 from sightline.records import Batch, Tags
+from sightline.store.catalogue import Catalogue
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Stamp, Writer
 
@@ -24,22 +25,20 @@ def with_new_sidecars(old: Iterable[Tags], fresh: Words) -> Words:
 
 
 def from_files(
-    writer: Writer, files: words.WordFiles, now: dict[int, Words], folders: bool
+    catalogue: Catalogue, files: words.WordFiles, now: dict[int, Words], folders: bool
 ) -> None:
     """Add to `now` every picture for which the word files say something else than before."""
-    for k in writer.catalogue.known():
-        old = {t.source: t for t in writer.catalogue.words(k.picture)}
+    for k in catalogue.known():
+        old = {t.source: t for t in catalogue.words(k.picture)}
         base = now.get(k.picture, old)
-        own = {s: t for s, t in base.items() if not s.startswith("file:") and s != "folder"}
-        new = {**own, **words.clean(extra_words(files, k.path, folders))}
+        own = {s: t for s, t in base.items() if not _from_file(s) or s in files.failed}
+        new = {**own, **words.clean(words.extra_words(files, k.path, folders))}
         if new != old:
             now[k.picture] = new
 
 
-def extra_words(files: words.WordFiles, path: bytes, folders: bool) -> list[Tags]:
-    """Return what word files and (if wanted) folder names say about a picture."""
-    found = files.of(path)
-    return [*found, words.folder_words(path)] if folders else found
+def _from_file(source: str) -> bool:
+    return source.startswith("file:") or source == "folder"
 
 
 def publish_words(writer: Writer, now: dict[int, Words], stamps: list[Stamp]) -> int:

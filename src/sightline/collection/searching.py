@@ -2,20 +2,21 @@
 
 Pictures that carry every word asked for come first and are marked so; those that carry some follow.
 Within each group the order is the cosine between the query and the picture's words, weighted by
-how rare each word is in this collection.
+how rare each word is in this collection. The score is that cosine, plus one for the first group, so
+that scores fall from the first hit to the last.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.errors import QueryError
-from sightline.records import Hit, SparseQuery, Top
+from sightline.errors import CollectionError, QueryError
+from sightline.records import Hit, SparseQuery, Top, shown
 from sightline.store.catalogue import Facts, Where
 from sightline.store.home import Reader
 from sightline.words.grammar import Query, parse
@@ -55,9 +56,11 @@ def search(reader: Reader, root: bytes, text: str, k: int, where: Where) -> Resu
     query = parse(text)
     if query.pictures:
         raise QueryError(
-            f"{query.pictures[0]} is a picture; this collection has no picture features to compare "
-            "it by. Search by words."
+            f"{query.pictures[0]} is a picture, and pictures in a query are not compared yet. "
+            "Search by words."
         )
+    if not os.path.isdir(root):
+        raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
     if not query.wanted:
         raise QueryError(f"The query {text!r} names no word to look for. Add one, such as: tree")
     return _Search(reader, root, query, k, where).results()
@@ -77,15 +80,15 @@ class _Search:
 
     def results(self) -> Results:
         said = tuple(UnknownWord(w, near(w, self._spellings())) for w in self.unknown)
-        allowed = self._allowed()
         hits: list[Hit] = []
-        missing: set[int] = set()
+        missing, want = 0, self.k
+        allowed = self._allowed()
         while len(self.terms):
-            hits, lost = self._hits(_without(allowed, missing, self.snapshot.ids))
-            missing |= lost
-            if not lost:
+            ranked, hits, missing = self._hits(want, allowed)
+            if len(hits) >= self.k or ranked < want:
                 break
-        return Results(tuple(hits), said, self.snapshot.version, len(missing))
+            want *= 4  # Files of some hits are gone; look further down, in few steps.
+        return Results(tuple(hits[: self.k]), said, self.snapshot.version, missing)
 
     def _allowed(self) -> Int | None:
         """Return the ids filters, required and unwanted words leave; None when there are none."""
@@ -105,15 +108,17 @@ class _Search:
             out = np.intersect1d(out, p)
         return out
 
-    def _hits(self, allowed: Int | None) -> tuple[list[Hit], set[int]]:
+    def _hits(self, k: int, allowed: Int | None) -> tuple[int, list[Hit], int]:
+        """Return how many pictures were ranked, those that are there, and how many are not."""
         full = self._carrying_all(allowed)
-        first = self._top(self.k, full) if len(full) else _NOTHING
-        left = self.k - len(first.ids)
+        first = self._top(k, full) if len(full) else _NOTHING
+        left = k - len(first.ids)
         rest = _NOTHING
         if left:
             others = np.setdiff1d(self.snapshot.ids() if allowed is None else allowed, full)
             rest = self._top(left, others if len(full) or allowed is not None else None)
-        return self._looked_up([(first, True), (rest, False)])
+        hits, lost = self._looked_up([(first, True), (rest, False)])
+        return len(first.ids) + len(rest.ids), hits, lost
 
     def _carrying_all(self, allowed: Int | None) -> Int:
         if self.unknown:
@@ -129,17 +134,17 @@ class _Search:
         query = SparseQuery(self.terms[at], values)
         return self.snapshot.top(query, k, where)
 
-    def _looked_up(self, tops: list[tuple[Top, bool]]) -> tuple[list[Hit], set[int]]:
+    def _looked_up(self, tops: list[tuple[Top, bool]]) -> tuple[list[Hit], int]:
         """Turn ids into paths; a picture whose file is gone is left out and counted."""
         facts = self.reader.catalogue.facts(i for top, _ in tops for i in top.ids.tolist())
-        hits, lost = [], set()
+        hits, lost = [], 0
         for top, tagged in tops:
             for picture, score in zip(top.ids.tolist(), top.scores.tolist(), strict=True):
                 f = facts.get(picture)
                 if f is None or not self._is_there(f):
-                    lost.add(picture)
+                    lost += 1
                     continue
-                hits.append(Hit(picture, f.path, round(score, 6), tagged))
+                hits.append(Hit(picture, f.path, round(score + tagged, 6), tagged))
         return hits, lost
 
     def _is_there(self, f: Facts) -> bool:
@@ -151,10 +156,3 @@ class _Search:
 
 
 _NOTHING = Top(np.zeros(0, np.int64), np.zeros(0, np.float32))
-
-
-def _without(allowed: Int | None, missing: set[int], everything: Callable[[], Int]) -> Int | None:
-    if not missing:
-        return allowed
-    base = everything() if allowed is None else allowed
-    return np.setdiff1d(base, np.array(sorted(missing), np.int64))

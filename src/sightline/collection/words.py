@@ -9,9 +9,9 @@ from pathlib import Path
 
 from sightline import plugins
 from sightline.contracts import Json
-from sightline.errors import DataError
+from sightline.errors import SightlineError
 from sightline.pictures.tables import WordsFile
-from sightline.records import Tags
+from sightline.records import Tags, shown
 from sightline.store.events import NewEvent
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import caption_terms, split_labels
@@ -82,35 +82,62 @@ def terms_of(words: Iterable[Tags]) -> Terms:
 
 
 class WordFiles:
-    """The files with words for many pictures, read once in a run."""
+    """The files with words for many pictures, read once in a run.
+
+    `failed` are the sources of files that could not be read: what they said before still stands.
+    """
 
     def __init__(self, paths: Sequence[str], root: bytes) -> None:
         self.problems: list[str] = []
-        self._files: list[WordsFile] = []
+        self.failed: set[str] = set()
+        self._tables: list[tuple[str, dict[bytes, Tags]]] = []
         for text in paths:
-            path = text.encode("utf-8", "surrogateescape")
             try:
-                ending = Path(os.fsdecode(path)).suffix.lower()
-                file: WordsFile = plugins.load("word_files", ending)(path, root)
-            except (DataError, OSError) as e:
-                self.problems.append(f"{text}: {e}")
+                file = read_table(text, root)
+            except (SightlineError, OSError) as e:
+                self.failed.add(f"file:{os.path.basename(text)}")
+                self.problems.append(
+                    f"{text}: {e} What it said before still stands; "
+                    f"to drop it: sightline index --forget-words {text}"
+                )
                 continue
             self.problems += file.problems
-            self._files.append(file)
-        self._by_path = [dict(iter(f)) for f in self._files]
+            self._tables.append((text, dict(iter(file))))
 
     def of(self, path: bytes) -> list[Tags]:
         """Return what the files say about a picture."""
-        return [table[path] for table in self._by_path if path in table]
+        return [table[path] for _, table in self._tables if path in table]
 
-    def paths(self) -> set[bytes]:
-        """Return every picture the files speak of."""
-        return {p for table in self._by_path for p in table}
+    def unmatched(self, here: set[bytes]) -> list[str]:
+        """Say of each file how many of its rows name no picture of the collection."""
+        out = []
+        for text, table in self._tables:
+            lost = [p for p in table if p not in here]
+            if lost:
+                out.append(
+                    f"{os.path.basename(text)}: {len(lost)} of {len(table)} rows name no picture "
+                    f"here, the first {shown(lost[0])}"
+                )
+        return out
 
 
-def stamp(paths: Sequence[str]) -> str:
-    """Return size and time of word files as one comparable text."""
-    out = []
+def read_table(text: str, root: bytes) -> WordsFile:
+    """Read a file with words for many pictures by the reader its ending asks for."""
+    path = text.encode("utf-8", "surrogateescape")
+    ending = Path(os.fsdecode(path)).suffix.lower()
+    file: WordsFile = plugins.load("word_files", ending)(path, root)
+    return file
+
+
+def extra_words(files: WordFiles, path: bytes, folders: bool) -> list[Tags]:
+    """Return what word files and (if wanted) folder names say about a picture."""
+    found = files.of(path)
+    return [*found, folder_words(path)] if folders else found
+
+
+def stamp(paths: Sequence[str], folders: bool) -> str:
+    """Return size and time of word files, and whether folders count, as one comparable text."""
+    out = [f"folders:{folders}"]
     for text in paths:
         try:
             s = os.stat(text.encode("utf-8", "surrogateescape"))

@@ -25,6 +25,7 @@ SECONDS = {"decode": 10.0, "describe": 120.0}
 _WINDOW = 256
 _TRIES = 2
 _HANDFUL_SECONDS = 0.002
+_OVERSLEPT_SECONDS = 1.0
 
 
 class LocalCompute:
@@ -47,11 +48,17 @@ class LocalCompute:
 
     def run(self, task: str, jobs: Iterable[Job], kind: WorkerKind) -> Iterator[Done | Failed]:
         """Yield each job's answer, in the order of the jobs."""
+        # Started here and not when the first answer is asked for: the kernel ends a worker with
+        # the thread that started it, and answers may be asked for in a thread of a shorter life.
+        self.pool(kind, task)
         return _Run(self, task, jobs, kind).answers()
 
     def pool(self, kind: WorkerKind, task: str) -> list[WorkerProcess]:
         """Return the workers of a kind, starting those that are missing."""
         pool = self._pools[kind]
+        for worker in [w for w in pool if not w.under_way and not w.is_alive()]:
+            pool.remove(worker)
+            worker.end()
         while len(pool) < self.workers:
             pool.append(WorkerProcess(kind, MEMORY[kind], task))
         return pool
@@ -154,7 +161,12 @@ class _Run:
             # about as much as the answer itself.
             time.sleep(_HANDFUL_SECONDS)
         wait = max(0.0, min(w.late(limit) for w in pool))
+        before = time.monotonic()
         poll, ready = self.poll, self.poll.poll(wait * 1000 + 1)
+        if time.monotonic() - before > wait + _OVERSLEPT_SECONDS:
+            # We were stopped (Ctrl-Z, a sleeping laptop), and so were the workers.
+            for worker in pool:
+                worker.forgive()
         while ready:
             for fd, _ in ready:
                 self._hear(pool, self.watched[fd])
@@ -182,7 +194,7 @@ class _Run:
         if value.get("alone"):
             self.alone.append(Ticket(ticket.index, ticket.job, True, ticket.tries))
         elif "failed" in value:
-            self.answered[ticket.index] = Failed(str(value["failed"]), str(value["reason"]))
+            self.answered[ticket.index] = Failed(_text(value["failed"]), _text(value["reason"]))
         else:
             answer = value.get("value")
             self.answered[ticket.index] = Done(answer if isinstance(answer, dict) else {}, blob)
@@ -222,3 +234,8 @@ class _Run:
                 self.alone.appendleft(t)
             else:
                 self.again.appendleft(t)
+
+
+def _text(value: Json) -> str:
+    """Return what a worker says, without halves of characters, which nothing can store or print."""
+    return str(value).encode("utf-8", "replace").decode()

@@ -65,6 +65,14 @@ class WorkerProcess:
         """Say whether another job can be sent; one that is still starting gets only a few."""
         return len(self.under_way) < (DEPTH if self.ready else 2)
 
+    def is_alive(self) -> bool:
+        """Say whether the process is there."""
+        return self._process.poll() is None
+
+    def forgive(self) -> None:
+        """Start the clock of the job it is at anew."""
+        self._since = time.monotonic()
+
     def is_busy(self) -> bool:
         """Say whether it has work for a good while."""
         return len(self.under_way) > DEPTH // 2

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sightline.contracts import Done, Job, Json
 from sightline.errors import DataError
-from sightline.pictures.captions import read_sidecar
+from sightline.pictures.captions import MAX_SIDECAR, read_sidecar
 from sightline.pictures.decode import Unfit, decode
 from sightline.pictures.folder import Found
 from sightline.pictures.thumbnails import thumbnail
@@ -190,14 +190,16 @@ def _resolved(root: bytes, path: bytes) -> tuple[bytes, bytes]:
     return inside, os.path.relpath(real, inside)
 
 
-def _contents(root: bytes, path: bytes, limit: int, follow: bool) -> tuple[bytes, os.stat_result]:
+def _contents(
+    root: bytes, path: bytes, limit: int, follow: bool, remedy: str = "raise it with --max-file-mb"
+) -> tuple[bytes, os.stat_result]:
     with open_regular(root, path, follow) as f:
         status = os.fstat(f.fileno())
         if status.st_size > limit:
             raise Unfit(
                 "too-large",
                 f"the file has {status.st_size / 1e6:.0f} MB, the limit is {limit / 1e6:.0f} MB; "
-                "raise it with --max-file-mb",
+                + remedy,
             )
         try:
             return f.read(status.st_size), status
@@ -210,7 +212,8 @@ def _sidecar_words(args: dict[str, Json]) -> tuple[list[Tags], list[str]]:
     for name in _list(args["sidecars"]):
         path = _bytes(name)
         try:
-            data, _ = _contents(_bytes(args["root"]), path, 1 << 20, bool(args["follow"]))
+            remedy, follow = "leave only the words in it", bool(args["follow"])
+            data, _ = _contents(_bytes(args["root"]), path, MAX_SIDECAR, follow, remedy)
             words.append(read_sidecar(path, data))
         except DataError as e:
             problems.append(f"{shown(path)}: {e}")

@@ -94,10 +94,14 @@ class Catalogue:
             if e.seq > last:
                 self._apply(e)
                 last = e.seq
-                if not published and e.kind in ("picture-seen", "words"):
-                    sql = "UPDATE pictures SET stamps=? WHERE id=?"
-                    self.db.execute(sql, (UNPUBLISHED, e.picture))
+                if not published and e.kind in ("picture-seen", "words") and e.picture:
+                    self.mark_unpublished([e.picture])
         self.set_meta("applied", str(last))
+
+    def mark_unpublished(self, pictures: Iterable[int]) -> None:
+        """Have the next index read pictures again, since their rows are not what is known here."""
+        sql = "UPDATE pictures SET stamps=? WHERE id=?"
+        self.db.executemany(sql, ((UNPUBLISHED, p) for p in pictures))
 
     def _apply(self, e: Event) -> None:
         b = e.body
@@ -161,6 +165,15 @@ class Catalogue:
                 for row in self.db.execute(sql, (int(p),)):
                     out[row[0]] = Facts(*row)
         return out
+
+    def forget(self, pictures: Iterable[int], keep_terms: Iterable[int]) -> None:
+        """Remove pictures, their words, and every term no picture carries any more."""
+        for p in pictures:
+            self.db.execute("DELETE FROM pictures WHERE id=?", (p,))
+            self.db.execute("DELETE FROM words WHERE picture=?", (p,))
+        keep = set(keep_terms)
+        unused = [(i,) for (i,) in self.db.execute("SELECT id FROM terms") if i not in keep]
+        self.db.executemany("DELETE FROM terms WHERE id=?", unused)
 
     def find(self, path: bytes) -> int | None:
         """Return the id of the picture at a path inside the collection."""

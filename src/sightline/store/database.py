@@ -26,7 +26,7 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
             return _connect_frozen(path)
         mode = "rwc" if write else "rw"
         db = sqlite3.connect(
-            f"file:{quote(str(path))}?mode={mode}",
+            f"file:{quote(os.fsencode(path))}?mode={mode}",
             uri=True,
             timeout=WAIT_SECONDS,
             isolation_level=None,
@@ -52,7 +52,7 @@ def _connect_frozen(path: Path) -> sqlite3.Connection:
 
 def connect_sealed(path: Path) -> sqlite3.Connection:
     """Open a file that nobody is writing, touching nothing beside it."""
-    uri = f"file:{quote(str(path))}?mode=ro&immutable=1"
+    uri = f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1"
     return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
 

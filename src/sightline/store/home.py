@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sightline.errors import CollectionError, StoreDamaged
+from sightline.errors import NoCollection, StoreDamaged
 from sightline.store.catalogue import Catalogue
 from sightline.store.snapshot import Snapshot
 from sightline.store.versions import Version, Versions
@@ -36,10 +36,21 @@ class Home:
         """Say whether anything was ever indexed here."""
         return self.events.exists() and self.catalogue.exists()
 
+    def is_free(self) -> bool:
+        """Say whether a new store may be made here: nothing is there but what stores hold."""
+        if not self.folder.exists():
+            return True
+        if not self.folder.is_dir():
+            return False
+        ours = ("events.sqlite3", "catalogue.sqlite3", "seal.json", "config.toml", "log", "lock")
+        names = (p.name for p in self.folder.iterdir())
+        more = ("writers", "shards", "versions", "models")
+        return all(n in (*ours, *more) or n.startswith(ours[:2]) for n in names)
+
     def reader(self) -> Reader:
         """Open the current version for reading."""
         if not self.exists():
-            raise CollectionError(f"Nothing is indexed in {self.folder} yet. Run: sightline index")
+            raise NoCollection(f"Nothing is indexed in {self.folder} yet. Run: sightline index")
         return Reader(self)
 
 
@@ -50,7 +61,7 @@ def current_version(home: Home, catalogue: Catalogue) -> Version:
 
 
 class Reader:
-    """One version and the catalogue, pinned together; close it when the answer is given."""
+    """One version, and the catalogue as it is now; close it when the answer is given."""
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -58,17 +69,14 @@ class Reader:
         # A publish between reading the pointer and opening the files can remove an old version;
         # the pointer has moved on by then, so looking again is enough.
         for attempt in range(5):
+            before = self.catalogue.meta("current")
             try:
                 self.snapshot = Snapshot(home.shards, current_version(home, self.catalogue))
                 break
             except StoreDamaged:
-                before = self.catalogue.meta("current")
-                if attempt == 4 or not self._moved(before):
+                if attempt == 4 or self.catalogue.meta("current") == before:
                     self.catalogue.close()
                     raise
-
-    def _moved(self, before: str | None) -> bool:
-        return self.catalogue.meta("current") != before
 
     def close(self) -> None:
         """Let go of the catalogue; arrays already handed out stay readable."""

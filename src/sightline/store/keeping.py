@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from sightline.errors import StoreError
@@ -13,19 +15,37 @@ from sightline.store.database import connect, transaction
 from sightline.store.durable import make_folder, sync_folder
 from sightline.store.home import Home
 from sightline.store.locks import Lock
+from sightline.store.snapshot import Snapshot
 from sightline.store.verifying import Verified, verify
+from sightline.store.versions import version_name
 from sightline.store.writer import Change, Writer
 
 _COPIED = ("config.toml",)
 
 
+@dataclass(frozen=True, slots=True)
+class KeptVersion:
+    """A version one can look at or go back to; `written` is in seconds since 1970."""
+
+    number: int
+    pictures: int
+    finished: bool
+    note: str
+    written: int
+
+
 def backup(home: Home, target: Path, wait: float = 0.0) -> Verified:
     """Copy a store to a new folder and check the copy; the copy is a store like any other."""
+    if not home.exists():
+        raise StoreError(f"There is no store in {home.folder} to copy. Run: sightline index FOLDER")
+    if target == home.folder or home.folder in target.parents:
+        raise StoreError(f"{target} lies inside the store. Name a folder elsewhere for the copy.")
     if target.exists() and any(target.iterdir()):
         raise StoreError(f"{target} is not empty. Name a new folder for the copy.")
     make_folder(target)
     copy = Home(target)
-    with Lock(home.folder, "store backup", wait):
+    writable = os.access(home.folder, os.W_OK)
+    with Lock(home.folder, "store backup", wait) if writable else contextlib.nullcontext():
         for folder in (home.shards, home.versions.folder, home.models):
             if folder.is_dir():
                 _copy_tree(folder, target / folder.name)
@@ -77,22 +97,26 @@ def purge(home: Home, pictures: Iterable[int], sessions: Iterable[str], wait: fl
     """
     doomed, named = set(pictures), set(sessions)
     with Writer(home, "store purge", wait) as writer:
-        count = writer.log.purge(doomed, named)
-        with transaction(writer.catalogue.db, writer.catalogue.path):
-            for p in doomed:
-                for table, column in (("pictures", "id"), ("words", "picture")):
-                    writer.catalogue.db.execute(f"DELETE FROM {table} WHERE {column}=?", (p,))
+        # First out of sight, then out of the log; the catalogue forgets last, so that a purge that
+        # was killed can be asked for again under the same name.
         writer.publish(Change(dead=sorted(doomed)), finished=False)
         writer.compact(everything=True)
         writer.forget_older()
+        count = writer.log.purge(doomed, named)
+        carried = Snapshot(home.shards, writer.version).vocabulary()[0].tolist()
+        with transaction(writer.catalogue.db, writer.catalogue.path):
+            writer.catalogue.forget(doomed, keep_terms=carried)
         writer.catalogue.db.execute("VACUUM")
+        for path in (*home.folder.glob("*.damaged-*"), *home.folder.glob("*.schema-*")):
+            path.unlink()
     return count
 
 
-def describe_versions(home: Home) -> list[tuple[int, int, bool, str]]:
-    """Return number, pictures, whether finished, and note of each version that can be read."""
+def describe_versions(home: Home) -> list[KeptVersion]:
+    """Return the versions that are kept, oldest first; the last one is the current one."""
     out = []
     for number in home.versions.numbers():
         v = home.versions.read(number)
-        out.append((v.number, v.live, v.finished, v.note))
+        written = (home.versions.folder / version_name(number)).stat().st_mtime
+        out.append(KeptVersion(v.number, v.live, v.finished, v.note, int(written)))
     return out

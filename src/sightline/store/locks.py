@@ -6,9 +6,11 @@ file says who holds it, for the message the next one gets.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import re
 import time
 from pathlib import Path
 from types import TracebackType
@@ -64,7 +66,9 @@ class Lock:
 
     def _say(self, who: dict[str, object]) -> None:
         os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, json.dumps(who).encode(), 0)
+        with contextlib.suppress(OSError):
+            # On a full disk the lock holds all the same; only the next one's message is poorer.
+            os.pwrite(self._fd, json.dumps(who).encode(), 0)
 
     def release(self) -> None:
         """Let go; the next one waiting goes on."""
@@ -120,16 +124,16 @@ def refuse_network_file_system(folder: Path) -> None:
 
 def file_system(folder: Path, mounts: str = "/proc/self/mountinfo") -> str:
     """Return the kind of file system a folder lies on, '' where the system does not tell."""
-    target = os.path.realpath(folder)
-    best, kind = "", ""
+    target = os.path.realpath(os.fsencode(folder))
+    best, kind = b"", b""
     try:
-        with open(mounts, encoding="utf-8", errors="surrogateescape") as f:
+        with open(mounts, "rb") as f:
             for line in f:
-                left, _, right = line.partition(" - ")
-                point = left.split()[4].encode().decode("unicode_escape")
-                inside = target == point or target.startswith(point.rstrip("/") + "/")
+                left, _, right = line.partition(b" - ")
+                point = re.sub(rb"\\(\d{3})", lambda m: bytes([int(m[1], 8)]), left.split()[4])
+                inside = target == point or target.startswith(point.rstrip(b"/") + b"/")
                 if inside and len(point) >= len(best):
                     best, kind = point, right.split()[0]
     except OSError:
         return ""
-    return kind
+    return kind.decode("ascii", "replace")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,10 @@ from sightline.contracts import Json
 from sightline.errors import StoreDamaged
 from sightline.store.durable import file_sha256, make_folder, sync_folder, write_file
 from sightline.store.shards import open_arrays, write_arrays
+from sightline.store.versions import OURS as ARRAY_FILE
 
 _ARRAYS = "arrays.safetensors"
+_OURS = re.compile(r"[\w-]+-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,7 @@ def remove_models_except(folder: Path, keep: set[str]) -> None:
     if not folder.is_dir():
         return
     for path in folder.iterdir():
-        if path.name not in keep:
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+        if path.is_dir() and _OURS.fullmatch(path.name) and path.name not in keep:
+            shutil.rmtree(path)
+        elif path.is_file() and ARRAY_FILE.fullmatch(path.name):
+            path.unlink()

@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from sightline.errors import StoreDamaged, StoreError
+from sightline.errors import SightlineError, StoreBusy, StoreDamaged, StoreError
 from sightline.store import seal
 from sightline.store.catalogue import Catalogue
 from sightline.store.database import connect_sealed, transaction
 from sightline.store.durable import make_folder, sync_folder
 from sightline.store.events import COLUMNS, Event, EventLog, checked
 from sightline.store.home import Home
-from sightline.store.locks import Lock
+from sightline.store.locks import Lock, Presence
 from sightline.store.models import model_problems
 from sightline.store.segments import OpenSegment
 from sightline.store.verifying import Verified, file_problem, verify
-from sightline.store.versions import Segment, Version
+from sightline.store.versions import OURS, Segment, Version
 
 
 def repair(home: Home, say: Callable[[str], None], wait: float = 0.0) -> Verified:
@@ -35,7 +37,7 @@ def repair(home: Home, say: Callable[[str], None], wait: float = 0.0) -> Verifie
     """
     for folder in (home.folder, home.shards, home.versions.folder, home.models):
         make_folder(folder)
-    with Lock(home.folder, "store repair", wait):
+    with Lock(home.folder, "store repair", wait), _nobody_else(home):
         before = verify(home) if home.events.exists() or home.catalogue.exists() else None
         damaged = {p.file for p in before.problems} if before else {"catalogue.sqlite3"}
         seal.break_seal(home.folder)
@@ -45,27 +47,43 @@ def repair(home: Home, say: Callable[[str], None], wait: float = 0.0) -> Verifie
             _put_aside(home.catalogue, say)
         _mend_versions(home, say)
         for stray in before.strays if before else ():
-            (home.folder / stray).unlink(missing_ok=True)
-            say(f"removed the leftover {stray}")
+            # Only what a killed writer leaves behind is ours to remove.
+            if OURS.fullmatch(os.path.basename(stray)):
+                (home.folder / stray).unlink(missing_ok=True)
+                say(f"removed the leftover {stray}")
         seal.lay_seal(home.folder)
         return verify(home)
 
 
+@contextlib.contextmanager
+def _nobody_else(home: Home) -> Iterator[None]:
+    """Keep everybody from appending to a log that is about to be replaced."""
+    presence = Presence(home.folder)
+    try:
+        if not presence.alone():
+            raise StoreBusy(f"{home.folder} is in use by others. Try again when they are done.")
+        yield
+    finally:
+        presence.leave()
+
+
 def _put_aside(path: Path, say: Callable[[str], None]) -> None:
-    for tail in ("-wal", "-shm"):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{path}{tail}")
-    if path.exists():
-        number = 1
-        while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
-            number += 1
-        os.replace(path, aside)
-        sync_folder(path.parent)
-        say(f"put the damaged {path.name} aside as {aside.name}")
+    """Give a database and its log other names; nothing of them is thrown away."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"{path}-shm")
+    for tail in ("-wal", ""):
+        if os.path.exists(f"{path}{tail}"):
+            os.replace(f"{path}{tail}", f"{aside}{tail}")
+            say(f"put the damaged {path.name}{tail} aside as {aside.name}{tail}")
+    sync_folder(path.parent)
 
 
 def _mend_log(home: Home, say: Callable[[str], None]) -> None:
-    events = _sound_events(home.events)
+    expected = _events_applied(home)
+    events, cut = _sound_events(home.events)
     _put_aside(home.events, say)
     log = EventLog(home.events, write=True)
     try:
@@ -73,27 +91,60 @@ def _mend_log(home: Home, say: Callable[[str], None]) -> None:
     finally:
         log.checkpoint()
         log.close()
-    lost = (events[-1].seq if events else 0) - len(events)
-    say(f"kept {len(events)} events of the log" + (f"; {lost} were beyond reading" if lost else ""))
+    lost = max(expected, events[-1].seq if events else 0) - len(events)
+    tail = "; the file was cut off, so later ones may be missing" if cut else ""
+    say(f"kept {len(events)} events of the log; {lost} were beyond reading{tail}")
 
 
-def _sound_events(path: Path) -> list[Event]:
-    """Return every event that can be read and whose checksum is right."""
+def _events_applied(home: Home) -> int:
+    """Return how many events the catalogue was made from, as far as it can tell."""
+    try:
+        catalogue = Catalogue(home.catalogue, write=False)
+    except SightlineError:
+        return 0
+    try:
+        return catalogue.applied()
+    except StoreError:
+        return 0
+    finally:
+        catalogue.close()
+
+
+def _sound_events(path: Path) -> tuple[list[Event], bool]:
+    """Return every event that can be read with a right checksum, and whether the file was cut."""
     found: dict[int, Event] = {}
     if not path.exists():
-        return []
-    if Path(f"{path}-wal").exists():
-        # Acknowledged rows may still lie in the log beside the file; an ordinary opening sees them.
-        with contextlib.suppress(StoreError):
-            EventLog(path, write=True).checkpoint()
-    # A damaged tree can hide rows from one way of walking it and show them to another.
-    for order in ("ORDER BY seq", "ORDER BY seq DESC", "ORDER BY picture"):
-        with contextlib.suppress(sqlite3.Error):
-            db = connect_sealed(path)
-            for row in db.execute(f"SELECT {COLUMNS} FROM events {order}"):
-                with contextlib.suppress(StoreDamaged, ValueError, TypeError):
-                    found.setdefault(row[0], checked(row, path))
-    return [found[seq] for seq in sorted(found)]
+        return [], False
+    # Acknowledged rows may still lie in the log beside the file; an ordinary opening sees them.
+    with contextlib.suppress(StoreError, sqlite3.Error):
+        log = EventLog(path, write=True)
+        log.checkpoint()
+        log.close()
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix="repair-") as folder:
+        copy = Path(folder) / "events.sqlite3"
+        shutil.copyfile(path, copy)
+        cut = _pad(copy)
+        # A damaged tree can hide rows from one way of walking it and show them to another.
+        for order in ("ORDER BY seq", "ORDER BY seq DESC", "ORDER BY picture", ""):
+            with contextlib.suppress(sqlite3.Error):
+                db = connect_sealed(copy)
+                for row in db.execute(f"SELECT {COLUMNS} FROM events {order}"):
+                    with contextlib.suppress(StoreDamaged, ValueError, TypeError):
+                        found.setdefault(row[0], checked(row, path))
+    return [found[seq] for seq in sorted(found)], cut
+
+
+def _pad(copy: Path) -> bool:
+    """Lengthen a file that was cut off to what its header says; SQLite reads no shorter one."""
+    with open(copy, "r+b") as f:
+        header = f.read(100)
+        if len(header) == 100:
+            page = int.from_bytes(header[16:18], "big")
+            whole = (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+            if os.fstat(f.fileno()).st_size < whole < 1 << 40:
+                f.truncate(whole)
+                return True
+    return False
 
 
 def _mend_versions(home: Home, say: Callable[[str], None]) -> None:

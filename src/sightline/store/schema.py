@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from sightline.errors import CollectionError, StoreError
+from sightline.errors import NoCollection, StoreError
 from sightline.store.database import database_errors, refuse_newer, schema_number, transaction
 from sightline.store.durable import sync_folder
 
@@ -41,7 +41,7 @@ def prepare(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
         if found == SCHEMA:
             return
         if not write and found == 0:
-            raise CollectionError(f"Nothing is indexed in {path.parent} yet. Run: sightline index")
+            raise NoCollection(f"Nothing is indexed in {path.parent} yet. Run: sightline index")
         if not write:
             raise StoreError(
                 f"{path} has schema {found}; this Sightline reads schema {SCHEMA}. "

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.errors import StoreError
 from sightline.records import Batch
 from sightline.store.matrices import Matrix, joined, open_matrix, spans, starts, to_arrays
 from sightline.store.shards import Rows, open_arrays, write_arrays
@@ -32,6 +33,8 @@ Int = NDArray[np.int64]
 
 def write_segment(folder: Path, batch: Batch) -> Segment:
     """Write the pictures of a batch; `batch.ids` must be ascending."""
+    if len(batch.ids) > 1 and not (np.diff(batch.ids) > 0).all():
+        raise StoreError("A batch has a picture twice, or its pictures are out of order.")
     start = starts([len(t) for t in batch.terms])
     word = np.fromiter((t for ts in batch.terms for t in ts), np.int64, int(start[-1]))
     thumb_start = starts([len(t) for t in batch.thumbnails])

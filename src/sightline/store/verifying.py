@@ -8,12 +8,13 @@ stand in; the next writer to finish seals again.
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from sightline.contracts import Progress
-from sightline.errors import CollectionError, StoreError
+from sightline.errors import NoCollection, StoreError
 from sightline.progress import NoProgress
 from sightline.store import seal
 from sightline.store.catalogue import Catalogue
@@ -52,16 +53,20 @@ class Verified:
 
 
 def verify(home: Home, progress: Progress | None = None) -> Verified:
-    """Check a store that nobody is changing; nothing in it is touched."""
+    """Check a store whose published state nobody is changing; no data in it is touched."""
     progress = progress or NoProgress()
     state = seal.inspect_seal(home.folder)
+    while state.problems and seal.seal_bytes(home.folder) != state.seen:
+        state = seal.inspect_seal(home.folder)  # Somebody judged meanwhile, and sealed again.
     problems = [_seal_problem(p) for p in state.problems]
     if not state.sealed and not home.exists():
         raise StoreError(f"There is no store in {home.folder}. Run: sightline index FOLDER")
     problems += [Problem("events.sqlite3", p, derived=False) for p in _log_problems(home, state)]
-    problems += [Problem("catalogue.sqlite3", p) for p in _catalogue_problems(home, state)]
-    entries, found = _version_files(home)
-    problems += found
+    last_seq = _last_seq(home, state)
+    found = _catalogue_problems(home, state, last_seq)
+    problems += [Problem("catalogue.sqlite3", p) for p in found]
+    entries, more = _version_files(home)
+    problems += more
     n_bytes = 0
     progress.start("verify", len(entries))
     for entry in entries.values():
@@ -95,12 +100,26 @@ def _log_problems(home: Home, state: seal.SealState) -> list[str]:
         log.close()
 
 
-def _catalogue_problems(home: Home, state: seal.SealState) -> list[str]:
+def _last_seq(home: Home, state: seal.SealState) -> int:
+    """Return where the log ends; a log that cannot be read is complained about elsewhere."""
+    try:
+        log = EventLog(home.events, write=False, sealed=state.sealed)
+    except (StoreError, sqlite3.Error):
+        return 1 << 62
+    try:
+        return log.last_seq()
+    except StoreError:
+        return 1 << 62
+    finally:
+        log.close()
+
+
+def _catalogue_problems(home: Home, state: seal.SealState, last_seq: int) -> list[str]:
     if not home.catalogue.exists():
         return ["catalogue.sqlite3 is missing"]
     try:
         catalogue = Catalogue(home.catalogue, write=False, sealed=state.sealed)
-    except CollectionError:
+    except NoCollection:
         return []  # Made, and never written to: a crash right at the beginning.
     except StoreError as e:
         return [str(e)]
@@ -108,6 +127,9 @@ def _catalogue_problems(home: Home, state: seal.SealState) -> list[str]:
         found = catalogue.problems()
         if not found and int(catalogue.meta("current") or 0) not in [0, *home.versions.numbers()]:
             found.append("the version it points at is missing")
+        applied = catalogue.applied() if not found else 0
+        if applied > last_seq:
+            found.append(f"it was made from {applied} events, but the log has only {last_seq}")
         return found
     except StoreError as e:
         return [str(e)]

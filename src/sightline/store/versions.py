@@ -19,6 +19,8 @@ from sightline.errors import StoreDamaged
 from sightline.store.durable import Written, sync_folder, write_file
 
 KEPT = 2
+# Files of a store folder that are ours to remove; anything else there is somebody's.
+OURS = re.compile(r"(pictures|feature|dead|arrays)-[0-9a-f]{0,20}\.safetensors(\.\d+\.part)?")
 _FORMAT = 1
 
 
@@ -125,13 +127,23 @@ class Versions:
 
     def prune(self, current: int) -> None:
         """Remove versions beyond those kept, and the files that no version lists any more."""
-        older = [self.read(n) for n in self.numbers() if n < current]
+        older = [v for n in self.numbers() if n < current if (v := self._readable(n))]
         kept = [v for v in older if v.finished][-KEPT:]
         keep = {v.number for v in kept} | {n for n in self.numbers() if n >= current}
         wanted = {f.name for n in keep for f in self.read(n).files()}
         # A version must be gone for good before the files it lists are.
         _remove(self.folder, [version_name(n) for n in self.numbers() if n not in keep])
-        _remove(self.shards, [n for n in os.listdir(self.shards) if n not in wanted])
+        _remove(
+            self.shards,
+            [n for n in os.listdir(self.shards) if OURS.fullmatch(n) and n not in wanted],
+        )
+
+    def _readable(self, number: int) -> Version | None:
+        """Return a version, or None for one that is damaged and of no use any more."""
+        try:
+            return self.read(number)
+        except StoreDamaged:
+            return None
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Remove versions; their files go with the next `prune`."""

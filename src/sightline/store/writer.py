@@ -60,8 +60,12 @@ class Judging:
             raise StoreError(f"Nothing is indexed in {home.folder} yet. Run: sightline index")
         self._home = home
         self._presence = Presence(home.folder)
-        seal.break_seal(home.folder)
-        self.log = EventLog(home.events, write=True)
+        try:
+            seal.break_seal(home.folder)
+            self.log = EventLog(home.events, write=True)
+        except BaseException:
+            self._presence.leave()
+            raise
 
     def append(self, events: Sequence[NewEvent]) -> list[Event]:
         """Append facts; they are on the disk when this returns."""
@@ -94,12 +98,22 @@ class Writer:
             self.catalogue = Catalogue(home.catalogue, write=True)
             self._catch_up()
         except BaseException:
-            self._lock.release()
+            self._abandon()
             raise
+
+    def _abandon(self) -> None:
+        """Let go of everything after a start that failed."""
+        for name in ("log", "catalogue"):
+            if hasattr(self, name):
+                getattr(self, name).close()
+        if hasattr(self, "_presence"):
+            self._presence.leave()
+        self._lock.release()
 
     def _catch_up(self) -> None:
         """Apply facts a crash left unapplied, and remove files it left unpublished."""
         after = self.catalogue.applied()
+        refuse_strange_log(self.log, self.catalogue)
         if self.log.last_seq() > after:
             with transaction(self.catalogue.db, self.catalogue.path):
                 self.catalogue.apply(self.log.read(after), published=False)
@@ -110,9 +124,10 @@ class Writer:
         versions = self.home.versions
         with disk_errors(self.home.folder):
             versions.remove(n for n in versions.numbers() if n > self.version.number)
-            for folder in (self.home.folder, versions.folder, self.home.models):
-                for path in folder.glob("*.part"):
-                    path.unlink()
+            for path in versions.folder.glob("*.json.*.part"):
+                path.unlink()
+            for path in self.home.folder.glob("seal.json.*.part"):
+                path.unlink()
         self._prune()
 
     def append(self, events: Sequence[NewEvent]) -> list[Event]:
@@ -157,6 +172,12 @@ class Writer:
         """Publish an older version again."""
         old = self.home.versions.read(number)
         note = f"rollback to {number}"
+        same = set(old.segments) & set(self.version.segments)
+        other = [s for v in (old, self.version) for s in v.segments if s not in same]
+        # The rows of these pictures are no longer what the catalogue says; the next index looks.
+        ids = [OpenSegment.open(self.home.shards, s).ids.tolist() for s in other]
+        with transaction(self.catalogue.db, self.catalogue.path):
+            self.catalogue.mark_unpublished(i for part in ids for i in part)
         return self._swap(replace(old, number=self.version.number + 1, note=note), Change())
 
     def forget_older(self) -> None:
@@ -176,11 +197,8 @@ class Writer:
         return version
 
     def _prune(self) -> None:
-        try:
-            with disk_errors(self.home.shards):
-                self.home.versions.prune(self.version.number)
-        except StoreDamaged:
-            return  # An old version cannot be read; `store verify` names it, nothing is removed.
+        with disk_errors(self.home.shards):
+            self.home.versions.prune(self.version.number)
         kept = {self.home.versions.read(n).model for n in self.home.versions.numbers()}
         remove_models_except(self.home.models, kept)
 
@@ -216,16 +234,27 @@ class Writer:
 
 
 def _leave(home: Home, presence: Presence, files: Iterable[EventLog | Catalogue]) -> None:
+    """Close; whoever is the last to leave folds both logs in and seals, if nothing is left over."""
     try:
         alone = presence.alone()
-        for f in files:
-            if alone:
-                f.checkpoint()
-            f.close()
         if alone:
+            seal.fold_logs(home.folder)
+        for f in files:
+            f.close()
+        if alone and not seal.has_open_logs(home.folder):
             seal.lay_seal(home.folder)
     finally:
         presence.leave()
+
+
+def refuse_strange_log(log: EventLog, catalogue: Catalogue) -> None:
+    """Refuse a log that is older than the tables made from it: ids would be given twice."""
+    applied, last = catalogue.applied(), log.last_seq()
+    if applied > last:
+        raise StoreDamaged(
+            f"The log ends at event {last}, but {applied} were read from it before: it was "
+            "replaced by an older one, or cut off. Run: sightline store repair"
+        )
 
 
 def _existing(folder: Path) -> Path:

@@ -30,8 +30,7 @@ def dense_top(segments: Sequence[OpenSegment], query: DenseQuery, k: int, where:
     """Return the k best pictures for weights over one feature."""
     best = _Best(k)
     weights = np.ascontiguousarray(query.weights, np.float32)
-    for s in segments:
-        matrix = _feature(s, query)
+    for s, matrix in _with_feature(segments, query):
         rows = None if where is None else s.rows_of(where)
         if rows is not None and len(rows) < _SELECTIVE * len(matrix):
             if len(rows):
@@ -44,19 +43,22 @@ def dense_top(segments: Sequence[OpenSegment], query: DenseQuery, k: int, where:
     return best.top()
 
 
-def _feature(s: OpenSegment, query: DenseQuery) -> Matrix:
-    matrix = s.features.get(query.feature)
-    if matrix is None:
-        known = ", ".join(sorted(s.features)) or "none"
+def _with_feature(
+    segments: Sequence[OpenSegment], query: DenseQuery
+) -> list[tuple[OpenSegment, Matrix]]:
+    """Return the segments that have a feature; some pictures may go without, but not all."""
+    found = [(s, s.features[query.feature]) for s in segments if query.feature in s.features]
+    if segments and not found:
+        known = ", ".join(sorted({f for s in segments for f in s.features})) or "none"
         raise StoreError(
             f"The feature {query.feature!r} is not in the store (it has: {known}). "
             "Run: sightline index"
         )
-    if query.weights.shape != (matrix.shape[1],):
-        raise ParameterError.of(
-            "weights", "top", f"of length {matrix.shape[1]}", query.weights.shape
-        )
-    return matrix
+    for _, matrix in found:
+        if query.weights.shape != (matrix.shape[1],):
+            must_be = f"of length {matrix.shape[1]}"
+            raise ParameterError.of("weights", "top", must_be, query.weights.shape)
+    return found
 
 
 def _only(rows: Int, n: int) -> NDArray[np.bool_]:
