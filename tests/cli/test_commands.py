@@ -294,3 +294,44 @@ def test_a_closed_pipe_is_no_error(indexed: Shell) -> None:
         ["bash", "-c", f"{command} | true; exit ${{PIPESTATUS[0]}}"], capture_output=True
     )
     assert ran.returncode == 0 and ran.stderr == b""
+
+
+def test_a_store_that_was_named_is_never_replaced_by_another(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shell("index", str(shell.photos), "--workers", "1", place=False).code == 0
+    monkeypatch.chdir(shell.photos)
+    typo = shell.photos.parent / "typo"
+    for verb in (("search", "tree"), ("store", "purge", "000.jpg", "--yes")):
+        ran = shell(*verb, "--store", str(typo), place=False)
+        assert ran.code != 0, verb
+    assert "8 pictures" in shell(place=False).out
+    new = shell.photos.parent / "new-store"
+    assert shell("index", "--store", str(new), "--workers", "1", place=False).code == 0
+    assert (new / "events.sqlite3").exists()
+    monkeypatch.chdir("/")
+    assert shell("index", "--store", str(typo), place=False).code == 2
+
+
+def test_a_damaged_catalogue_is_found_and_mended_from_the_folder(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shell("index", str(shell.photos), "--workers", "1", place=False).code == 0
+    monkeypatch.chdir(shell.photos)
+    store = next((Path(os.environ["HOME"]) / ".local/share/sightline").iterdir())
+    (store / "catalogue.sqlite3").write_bytes(b"no database at all")
+    assert "store repair" in shell("search", "tree", place=False).err
+    assert shell("store", "verify", place=False).code == 1
+    ran = shell("store", "repair", place=False)
+    assert ran.code == 0 and "The store is sound." in ran.out
+    assert "000.jpg" in shell("search", "tree", place=False).out
+
+
+def test_the_inner_of_two_collections_is_the_one_we_stand_in(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = make_photos(shell.photos / "inner", 3)
+    for folder in (shell.photos, inner):
+        assert shell("index", str(folder), "--workers", "1", place=False).code == 0
+    monkeypatch.chdir(inner)
+    assert "3 pictures" in shell(place=False).out
