@@ -269,7 +269,7 @@ class Catalogue:
         """Return what SQLite finds wrong with the file."""
         try:
             rows = self.db.execute("PRAGMA integrity_check").fetchall()
-        except sqlite3.Error as e:
+        except (sqlite3.Error, UnicodeDecodeError) as e:
             return [f"catalogue.sqlite3 cannot be read: {e}"]
         return [f"catalogue.sqlite3: {text}" for (text,) in rows if text != "ok"]
 

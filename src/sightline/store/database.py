@@ -53,7 +53,8 @@ def _connect_frozen(path: Path) -> sqlite3.Connection:
 def connect_sealed(path: Path) -> sqlite3.Connection:
     """Open a file that nobody is writing, touching nothing beside it."""
     uri = f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1"
-    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    with database_errors(path):
+        return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
 
 @contextlib.contextmanager
@@ -84,7 +85,8 @@ def database_errors(path: Path) -> Iterator[None]:
         if "malformed" in text or "no such table" in text:
             raise _damaged(path, text) from e
         raise StoreIOError(f"Cannot use {path}: {text}. Check free space and run again.") from e
-    except sqlite3.DatabaseError as e:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as e:
+        # A damaged file can make SQLite quote bytes in its message that are no text.
         raise _damaged(path, str(e)) from e
 
 

@@ -126,7 +126,7 @@ def _sound_events(path: Path) -> tuple[list[Event], bool]:
         cut = _pad(copy)
         # A damaged tree can hide rows from one way of walking it and show them to another.
         for order in ("ORDER BY seq", "ORDER BY seq DESC", "ORDER BY picture", ""):
-            with contextlib.suppress(sqlite3.Error):
+            with contextlib.suppress(StoreError, sqlite3.Error, UnicodeDecodeError):
                 db = connect_sealed(copy)
                 for row in db.execute(f"SELECT {COLUMNS} FROM events {order}"):
                     with contextlib.suppress(StoreDamaged, ValueError, TypeError):

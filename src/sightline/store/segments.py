@@ -11,7 +11,7 @@ and each feature has a file of its own (see matrices).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,11 @@ def write_segment(folder: Path, batch: Batch) -> Segment:
         FeatureFile(f.name, FileEntry.of(write_arrays(folder, "feature", to_arrays(f))))
         for f in batch.features
     )
-    return Segment(len(batch.ids), base, features)
+    return _segment(batch.ids, base, features)
+
+
+def _segment(ids: Int, base: FileEntry, features: tuple[FeatureFile, ...]) -> Segment:
+    return Segment(len(ids), base, features, first=int(ids[0]), last=int(ids[-1]))
 
 
 def _write_base(
@@ -148,7 +152,7 @@ def with_dead(folder: Path, s: Segment, rows: Int) -> Segment:
     if len(dead) == len(old):
         return s
     file = FileEntry.of(write_arrays(folder, "dead", {"rows": dead}))
-    return Segment(s.rows, s.base, s.features, file, len(dead))
+    return replace(s, dead=file, dead_rows=len(dead))
 
 
 def wants_merging(segments: Sequence[Segment]) -> list[Segment]:
@@ -192,7 +196,7 @@ def _merged(folder: Path, parts: list[OpenSegment], ids: Int, which: Int, row: I
     thumbs = (_between(p, "thumb", first, last) for p, first, last in runs)
     base = _write_base(folder, ids, start, word, thumb_start, thumbs)
     features = tuple(_merge_feature(folder, runs, f) for f in sorted(parts[0].features))
-    return Segment(len(ids), base, features)
+    return _segment(ids, base, features)
 
 
 Run = tuple[OpenSegment, int, int]

@@ -8,7 +8,6 @@ stand in; the next writer to finish seals again.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +103,7 @@ def _last_seq(home: Home, state: seal.SealState) -> int:
     """Return where the log ends; a log that cannot be read is complained about elsewhere."""
     try:
         log = EventLog(home.events, write=False, sealed=state.sealed)
-    except (StoreError, sqlite3.Error):
+    except StoreError:
         return 1 << 62
     try:
         return log.last_seq()
@@ -131,7 +130,7 @@ def _catalogue_problems(home: Home, state: seal.SealState, last_seq: int) -> lis
         if applied > last_seq:
             found.append(f"it was made from {applied} events, but the log has only {last_seq}")
         return found
-    except StoreError as e:
+    except (StoreError, ValueError) as e:
         return [str(e)]
     finally:
         catalogue.close()

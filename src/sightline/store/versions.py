@@ -47,13 +47,20 @@ class FeatureFile:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Some pictures: their base file, feature files, and the rows that no longer count."""
+    """Some pictures: their base file, feature files, the rows that no longer count, and the range
+    of their ids, so that a segment need not be opened to learn that a picture is not in it."""
 
     rows: int
     base: FileEntry
     features: tuple[FeatureFile, ...] = ()
     dead: FileEntry | None = None
     dead_rows: int = 0
+    first: int = 0
+    last: int = 1 << 62
+
+    def may_hold(self, ids: Iterable[int]) -> bool:
+        """Say whether any of some pictures can be here, by the range of ids alone."""
+        return any(self.first <= i <= self.last for i in ids)
 
     @property
     def live(self) -> int:
@@ -174,6 +181,8 @@ def _segment(d: dict[str, object]) -> Segment:
         features=tuple(FeatureFile(str(f["feature"]), _file(f["file"])) for f in features),
         dead=None if d["dead"] is None else _file(d["dead"]),
         dead_rows=_int(d["dead_rows"]),
+        first=_int(d.get("first", 0)),
+        last=_int(d.get("last", 1 << 62)),
     )
 
 

@@ -147,7 +147,8 @@ class Writer:
         gone = np.unique(np.array([*change.dead, *replaced], np.int64))
         segments = list(self.version.segments)
         if len(gone):
-            segments = [self._without(s, gone) for s in segments]
+            ids = gone.tolist()
+            segments = [self._without(s, gone) if s.may_hold(ids) else s for s in segments]
         segments += [write_segment(self.home.shards, b) for b in change.batches if len(b.ids)]
         return [s for s in segments if s.live]
 
