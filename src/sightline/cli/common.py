@@ -71,8 +71,8 @@ def open_collection(
         found = only_collection()
     if found is None:
         raise NoCollection(
-            "Which collection? Go into its folder, name it with -C FOLDER, "
-            "or make one: sightline index FOLDER"
+            "Which collection? None is here. Name it with -C FOLDER, "
+            "or make this folder one: sightline index ."
         )
     return Collection.open(found[0], found[1], **flags)
 

@@ -37,6 +37,6 @@ def _next(pictures: int, with_words: int, skipped: int) -> str:
 
 
 def _first_steps(collection: str | None) -> None:
-    folder = collection or os.environ.get("SIGHTLINE_COLLECTION") or "FOLDER"
+    folder = collection or os.environ.get("SIGHTLINE_COLLECTION") or "."
     click.echo("No collection here yet.")
     click.echo(f"next: sightline index {folder}      (or, to try it out: sightline demo)")
