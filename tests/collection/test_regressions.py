@@ -238,6 +238,7 @@ def test_a_session_after_a_killed_index_does_not_seal_a_lie(tmp_path: Path, phot
     db.commit()
     with Judging(c.home) as judging:
         judging.append([judge(c, "k")])
+    assert (c.home.folder / "seal.json").exists(), "the other database's log was folded in too"
     db.close()
     c.search("tree")
     assert verify(c.home).sound
@@ -306,3 +307,46 @@ def test_purge_leaves_no_word_behind_and_takes_gone_pictures(tmp_path: Path, pho
     everything = b"".join(p.read_bytes() for p in c.home.folder.rglob("*") if p.is_file())
     assert b"verysecretword" not in everything
     assert json.loads(json.dumps(c.state().pictures)) == 7
+
+
+def test_no_seal_while_a_reader_keeps_a_log_open(tmp_path: Path, photos: Path) -> None:
+    c = opened(tmp_path, photos)
+    index(c)
+    reader = sqlite3.connect(c.home.events, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM events").fetchone()
+    with Judging(c.home) as judging:
+        judging.append([judge(c, "k")])
+    assert not (c.home.folder / "seal.json").exists()
+    reader.close()
+    assert verify(c.home).sound
+
+
+def test_a_reader_that_met_a_publish_looks_again(
+    tmp_path: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sightline.store.home as home
+
+    c = opened(tmp_path, photos)
+    index(c)
+    real, calls = home.current_version, 0
+
+    def overtaken(*args: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            make_photo(photos / "new.jpg", 90)
+            index(c)
+            raise StoreDamaged("the files of the version that was read are gone")
+        return real(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(home, "current_version", overtaken)
+    with c.home.reader() as reader:
+        assert len(reader.snapshot.ids()) == 9
+
+
+def test_a_limit_that_was_raised_lets_pictures_in(tmp_path: Path, photos: Path) -> None:
+    small = Collection.open(photos, store=tmp_path / "store", max_megapixels=0.001)
+    make_photo(photos / "large.jpg", 5, (60, 40))
+    assert [s.path for s in small.index(compute=InlineCompute()).skipped] == [b"large.jpg"]
+    assert index(opened(tmp_path, photos)).skipped == ()  # type: ignore[attr-defined]
