@@ -6,9 +6,12 @@ these contracts; `sightline.testing` checks them, for built-in parts and for plu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
+
+from sightline.errors import ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +39,72 @@ class Feature(Protocol):
     def parameters(self) -> dict[str, Json]: ...
 
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]: ...
+
+
+@runtime_checkable
+class FittedFeature(Feature, Protocol):
+    """A feature that is made for one collection, from a sample of its pictures, and then frozen.
+
+    It is made again from its arrays alone, `cls(arrays)`, in every process that describes. Their
+    checksum is part of `parameters`, so that rows of another codebook are never mixed with these.
+    A feature with `sparse` true gives rows that are mostly zero, which are kept as such.
+    """
+
+    @classmethod
+    def fit(
+        cls, pictures: Sequence[NDArray[np.uint8]], seed: int = 0
+    ) -> dict[str, NDArray[np.float32]]: ...
+
+    def __init__(self, arrays: Mapping[str, NDArray[np.float32]]) -> None: ...
+
+
+class Estimator:
+    """What learners share: parameters that can be read, set and shown, as scikit-learn expects.
+
+    `__init__` of a learner takes its parameters by name and only stores them; what is learnt ends
+    in an underscore. scikit-learn is not needed, and imported only when it asks.
+    """
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        signature = inspect.signature(cls.__init__)
+        return sorted(n for n in signature.parameters if n != "self")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in self._parameter_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name."""
+        known = self._parameter_names()
+        for name, value in params.items():
+            if name not in known:
+                raise ParameterError.of(name, type(self).__name__, f"one of {known}", value)
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        default = inspect.signature(type(self).__init__).parameters
+        said = (f"{n}={v!r}" for n, v in self.get_params().items() if v != default[n].default)
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=True, multi_output=True),
+            input_tags=InputTags(sparse=True),
+        )
+
+
+@runtime_checkable
+class WordScorer(Protocol):
+    """A ranker or annotator once it is fitted: it gives each picture a score for each word."""
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Return scores of shape (pictures, words); a larger score fits better."""
+        ...
 
 
 @runtime_checkable

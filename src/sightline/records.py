@@ -110,6 +110,33 @@ class Batch:
     features: tuple[FeatureRows | SparseRows, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class QuerySet:
+    """Queries over a vocabulary, each with the pictures that fit it.
+
+    Words and pictures are positions: in the vocabulary, and in the matrix of pictures at hand.
+    Query i has the words `term[start[i] : start[i + 1]]`, ascending, with their weights, and the
+    relevant pictures `fit[fit_start[i] : fit_start[i + 1]]`, ascending; all others are not.
+    """
+
+    start: NDArray[np.int64]
+    term: NDArray[np.int64]
+    weight: NDArray[np.float32]
+    fit_start: NDArray[np.int64]
+    fit: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def terms_of(self, query: int) -> NDArray[np.int64]:
+        """Return the words of one query."""
+        return self.term[self.start[query] : self.start[query + 1]]
+
+    def fitting(self, query: int) -> NDArray[np.int64]:
+        """Return the pictures relevant to one query."""
+        return self.fit[self.fit_start[query] : self.fit_start[query + 1]]
+
+
 @dataclass(frozen=True, slots=True)
 class DenseQuery:
     """Weights over one feature: pictures are ranked by the inner product with their rows."""
