@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sightline.annotators.ridge import KernelRidge
     from sightline.collection import Collection
+    from sightline.rankers.pamir import PAMIR
 
-__all__ = ["Collection", "__version__"]
+__all__ = ["Collection", "KernelRidge", "PAMIR", "__version__"]
 __version__ = "0.1.0"
 
 
@@ -22,4 +24,12 @@ def __getattr__(name: str) -> Any:
         from sightline.collection import Collection
 
         return Collection
+    if name == "PAMIR":
+        from sightline.rankers.pamir import PAMIR
+
+        return PAMIR
+    if name == "KernelRidge":
+        from sightline.annotators.ridge import KernelRidge
+
+        return KernelRidge
     raise AttributeError(f"module 'sightline' has no attribute {name!r}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sightline.records import DenseQuery, SparseQuery, Top
+    from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 WorkerKind = Literal["decode", "describe"]
@@ -97,6 +97,22 @@ class Estimator:
             input_tags=InputTags(sparse=True),
         )
 
+    def get_metadata_routing(self) -> Any:
+        """Ask scikit-learn's searches and pipelines to pass `qid` on, where a method takes it.
+
+        They do so once `sklearn.set_config(enable_metadata_routing=True)` is set.
+        """
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = MetadataRequest(owner=self)
+        for name in ("fit", "partial_fit", "score"):
+            method = getattr(self, name, None)
+            if method is not None and "qid" in inspect.signature(method).parameters:
+                getattr(request, name).add_request(param="qid", alias=True)
+        # A pipeline's `score` always names this one, and refuses steps that have never heard of it.
+        request.score.add_request(param="sample_weight", alias=None)
+        return request
+
 
 @runtime_checkable
 class WordScorer(Protocol):
@@ -115,7 +131,7 @@ class Store(Protocol):
 
     def top(
         self,
-        query: DenseQuery | SparseQuery,
+        query: DenseQuery | SparseQuery | WordQuery,
         k: int,
         where: NDArray[np.int64] | None = None,
     ) -> Top:

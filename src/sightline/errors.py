@@ -6,6 +6,7 @@ SightlineError                exit 1
 ├── ParameterError            exit 2   a parameter out of its range; also a ValueError
 ├── CollectionError           exit 1   no such folder
 │   └── NoCollection          exit 2   none was named and none is here, or nothing is indexed yet
+├── NotBetter                 exit 1   a trained model the no-harm gate did not let through
 ├── DataError                 exit 1   a file handed to us cannot be understood; also a ValueError
 ├── MissingExtra              exit 1   an optional dependency is not installed; also an ImportError
 ├── ComputeError              exit 1   workers cannot be started or kept alive
@@ -62,6 +63,10 @@ class NoCollection(CollectionError):
     """No collection was named and none is here, or nothing is indexed in it yet."""
 
     exit_code = 2
+
+
+class NotBetter(SightlineError):
+    """A trained model is worse than what is there, so it was not published."""
 
 
 class DataError(SightlineError, ValueError):

@@ -15,7 +15,7 @@ register_word_files(register)
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sightline.errors import UsageError
@@ -27,8 +27,19 @@ GROUP = "sightline"
 KINDS = ("features", "word_files")
 _TABLE = "sightline.pictures.tables:read_words_file"
 BUILT_IN: dict[str, dict[str, str]] = {
-    "features": {},
+    "features": {
+        "deep": "sightline.features.deep.vector:DeepVector",
+        "deep-stages": "sightline.features.deep.stages:DeepStages",
+        "deep-peaks": "sightline.features.deep.stages:DeepPeaks",
+        "deep-grid": "sightline.features.deep.maps:DeepGrid",
+        "visterms": "sightline.features.local.visterms:Visterms",
+    },
     "word_files": {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE},
+}
+
+# Names for several features at once.
+SETS = {
+    "deep-all": ("deep", "deep-stages", "deep-peaks"),
 }
 
 Register = Callable[[str, str], None]
@@ -87,6 +98,16 @@ def names(kind: str) -> dict[str, str]:
             # Somebody else's code: whatever it raises, say whose it is.
             raise UsageError(f"The plugin {plugin.plugin_name} failed: {e!r}.") from e
     return found
+
+
+def expanded(features: Iterable[str]) -> list[str]:
+    """Return names of features, those of a set one by one, none twice.
+
+    >>> expanded(["deep", "deep-all"])
+    ['deep', 'deep-stages', 'deep-peaks']
+    """
+    found = [f for name in features for f in SETS.get(name, (name,))]
+    return list(dict.fromkeys(found))
 
 
 def place(kind: str, name: str) -> str:

@@ -154,6 +154,19 @@ class SparseQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class WordQuery:
+    """Weights over words for which a model has published every picture's score.
+
+    A picture that carries word i counts as if its score were `known[i]`. Only pictures the model
+    has scored have a score.
+    """
+
+    terms: NDArray[np.int64]
+    weights: NDArray[np.float32]
+    known: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
 class Top:
     """The best rows of a query, best first; ties by picture id, ascending."""
 
@@ -165,13 +178,16 @@ class Top:
 class Hit:
     """One search result.
 
-    `tagged` is true when the picture already carries every word that was asked for.
+    `tagged` is true when the picture already carries every word that was asked for, `learnt` when
+    a model found it; a hit that is neither carries some of the words. The score of a tagged hit is
+    above 1, that of a learnt one is how likely it is to fit.
     """
 
     picture: int
     path: bytes
     score: float
     tagged: bool
+    learnt: bool = False
 
     @property
     def name(self) -> str:

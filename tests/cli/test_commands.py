@@ -70,8 +70,8 @@ def test_search_prints_score_and_path(indexed: Shell) -> None:
     ran = indexed("search", "tree snow")
     lines = [line.split("\t") for line in ran.out.splitlines()]
     assert ran.code == 0 and ran.err == ""
-    assert lines[0] == ["2.0000", str(indexed.photos / "000.jpg")]
-    scores = [float(score) for score, _ in lines]
+    assert lines[0] == ["2.0000", str(indexed.photos / "000.jpg"), "carried"]
+    scores = [float(line[0]) for line in lines]
     assert scores == sorted(scores, reverse=True) and 0 < min(scores) < 1 < max(scores)
 
 
@@ -138,7 +138,7 @@ def test_a_contact_sheet_is_drawn_outside_the_collection_only(indexed: Shell) ->
     [
         (("search", 'tree "snow'), 2, "sightline: "),
         (("search", "./x.jpg"), 2, "is a picture"),
-        (("search",), 2, "Missing argument"),
+        (("search",), 2, "Name a query"),
         (("serach", "tree"), 2, "No such command"),
         (("index", "--workers", "-1"), 2, "must be between 0 and 256. Got -1."),
         (("index", "--features", "nothing"), 2, "There is no 'nothing' among the features"),

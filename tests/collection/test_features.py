@@ -129,7 +129,7 @@ def test_picture_a_feature_fails_at_is_named_and_goes_without(
 
 
 def test_unknown_feature_is_refused_before_anything_is_read(collection: Collection) -> None:
-    with pytest.raises(UsageError, match=r"no 'nothing' among the features\. Known: mean-colour"):
+    with pytest.raises(UsageError, match=r"no 'nothing' among the features\. Known: .*mean-colour"):
         collection.index(features=["nothing"])
 
 

@@ -19,10 +19,12 @@ from sightline.errors import SightlineError
 # The one-line helps stand here so that listing them imports none of the verbs.
 VERBS = {
     "index": "Read new and changed pictures of a folder.",
+    "train": "Learn from the words pictures carry.",
     "search": "Find pictures by words.",
+    "evaluate": "Measure what was learnt on held-out pictures.",
     "store": "Check, mend, roll back, copy or purge what is stored.",
     "doctor": "Show settings, their origins, and what this machine offers.",
-    "demo": "Build, index and search the demo collection.",
+    "demo": "Build, train, search and measure the demo collection.",
 }
 
 
@@ -53,7 +55,7 @@ class _Verbs(click.Group):
 @click.version_option(package_name="sightline")
 @click.pass_context
 def sightline(ctx: click.Context, collection: str | None, store: str | None, debug: bool) -> None:
-    """Search your own pictures by the words you already have.
+    """Learn to search your own pictures from the words you already have.
 
     Without a command: how the collection stands, and what to do next.
     """

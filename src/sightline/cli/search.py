@@ -18,7 +18,7 @@ from sightline.cli.common import (
     text_of,
 )
 from sightline.errors import UsageError
-from sightline.records import shown
+from sightline.records import Hit, shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1)
 @click.option("-t", "--top", type=int, help="Hits to show.")
 @click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, as they are.")
 @click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 @click.option("--max-side", type=int, help="Only pictures with at most so many.")
 @click.option("--min-mb", type=float, help="Only files of at least so many megabytes.")
 @click.option("--max-mb", type=float, help="Only files of at most so many.")
+@click.option("--untagged", is_flag=True, help="Only pictures that carry no word at all.")
+@click.option("--no-cutoff", is_flag=True, help="Also show learnt hits that hardly fit.")
+@click.option("--no-learnt", is_flag=True, help="Only pictures that carry the words.")
+@click.option("--queries", type=click.Path(), help="A file with a query a line, for --trec.")
+@click.option("--trec", is_flag=True, help="Print a TREC run.")
 @click.option("--sheet", type=click.Path(), help="Also draw the hits as a contact sheet (PNG).")
 @output_options
 @common_options
@@ -54,6 +59,11 @@ def search(
     max_side: int | None,
     min_mb: float | None,
     max_mb: float | None,
+    untagged: bool,
+    no_cutoff: bool,
+    no_learnt: bool,
+    queries: str | None,
+    trec: bool,
     sheet: str | None,
     as_json: bool,
     as_csv: bool,
@@ -61,38 +71,80 @@ def search(
     store: str | None,
     debug: bool,
 ) -> int:
-    """Find pictures that carry the words of QUERY.
+    """Find pictures for the words of QUERY.
+
+    Pictures that carry every word come first. After a training, pictures that probably fit follow,
+    with how likely they do; before it, pictures that carry some of the words.
 
     \b
-    tree snow            with both words first (score over 1), then with one
+    tree snow            with both words first (score over 1), then learnt ones
     +barn                must carry it
     -people              must not carry it
     2:red                counts twice as much
     "golden gate bridge" one label of several words
     """
     c = open_collection(collection, store, top=top)
+    filters: dict[str, Any] = {
+        "folder": folder, "after": after, "before": before, "min_side": min_side,
+        "max_side": max_side, "untagged": untagged, "cut": not no_cutoff, "learnt": not no_learnt,
+        "min_bytes": None if min_mb is None else int(min_mb * 1e6),
+        "max_bytes": None if max_mb is None else int(max_mb * 1e6),
+    }  # fmt: skip
+    if bool(queries) == bool(query):
+        raise UsageError("Name a query, such as: sightline search tree; or a file with --queries.")
+    if queries is not None:
+        if not trec:
+            raise UsageError("--queries answers many queries, which only --trec can print.")
+        return _print_trec(c, _queries_in(Path(queries)), filters)
     text = " ".join([*query, *(_unwanted(w) for w in unwanted)])
-    results = c.search(
-        text,
-        folder=folder,
-        after=after,
-        before=before,
-        min_side=min_side,
-        max_side=max_side,
-        min_bytes=None if min_mb is None else int(min_mb * 1e6),
-        max_bytes=None if max_mb is None else int(max_mb * 1e6),
-    )
+    if trec:
+        return _print_trec(c, [(text, text)], filters)
+    results = c.search(text, **filters)
     _explain(c, results)
     if sheet:
         draw_sheet(c, results, Path(sheet))
     if as_json:
         print_json(_as_json(text, c, results))
     elif as_csv:
-        rows = [(h.score, text_of(_full(c, h.path)), int(h.tagged)) for h in results.hits]
-        print_csv(["score", "path", "tagged"], rows)
+        rows = [
+            (h.score, text_of(_full(c, h.path)), int(h.tagged), int(h.learnt)) for h in results.hits
+        ]
+        print_csv(["score", "path", "tagged", "learnt"], rows)
     else:
         for h in results.hits:
             _print_hit(c, h, filepath_only or null, null)
+    return 0
+
+
+def _queries_in(file: Path) -> list[tuple[str, str]]:
+    """Return the queries of a file as (name, text); a line is `text`, or `name<TAB>text`."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as e:
+        raise UsageError(f"The queries in {file} cannot be read: {e}") from e
+    found = []
+    for line in lines:
+        name, _, text = line.rpartition("\t")
+        if text.strip():
+            found.append((name.strip() or text.strip(), text.strip()))
+    if not found:
+        raise UsageError(f"{file} holds no query. Write one a line.")
+    return found
+
+
+def _print_trec(c: Collection, queries: list[tuple[str, str]], filters: dict[str, Any]) -> int:
+    """Print answers as a TREC run; pictures go by their paths in the collection."""
+    from sightline.measures.judged import RankedList
+    from sightline.measures.runs import run_lines
+
+    for name, text in queries:
+        hits = c.search(text, **filters).hits
+        if not hits:
+            click.echo(f"No picture fits {text!r}.", err=True)
+            continue
+        ids, scores = [text_of(h.path) for h in hits], [h.score for h in hits]
+        for line in run_lines([RankedList(name, tuple(ids), tuple(scores))]):
+            click.echo(line)
     return 0
 
 
@@ -104,11 +156,16 @@ def _full(c: Collection, path: bytes) -> bytes:
     return os.path.join(c.root, path)
 
 
-def _print_hit(c: Collection, h: Any, filepath_only: bool, null: bool) -> None:
+def _print_hit(c: Collection, h: Hit, filepath_only: bool, null: bool) -> None:
     if filepath_only:
         sys.stdout.buffer.write(_full(c, h.path) + (b"\0" if null else b"\n"))
         return
-    click.echo(f"{h.score:.4f}\t{shown(_full(c, h.path))}")
+    click.echo(f"{h.score:.4f}\t{shown(_full(c, h.path))}\t{mark_of(h)}")
+
+
+def mark_of(h: Hit) -> str:
+    """Say why a picture is among the hits."""
+    return "carried" if h.tagged else "learnt" if h.learnt else "some"
 
 
 def _explain(c: Collection, results: Results) -> None:
@@ -136,6 +193,7 @@ def _as_json(query: str, c: Collection, results: Results) -> dict[str, object]:
                 "path": text_of(_full(c, h.path)),
                 "score": h.score,
                 "tagged": h.tagged,
+                "learnt": h.learnt,
             }
             for h in results.hits
         ],
@@ -154,6 +212,6 @@ def draw_sheet(c: Collection, results: Results, target: Path) -> None:
     if not results.hits:
         return
     thumbnails = c.thumbnails([h.picture for h in results.hits])
-    titles = [f"{h.score:.2f} {shown(os.path.basename(h.path))}" for h in results.hits]
+    titles = [f"{h.score:.2f} {mark_of(h)} {shown(os.path.basename(h.path))}" for h in results.hits]
     contact_sheet(thumbnails, titles).save(target, "PNG")
     click.echo(f"drew {target}", err=True)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
 from sightline.records import shown
+
+if TYPE_CHECKING:
+    from sightline.collection import State
 
 
 def show_state(collection: str | None, store: str | None) -> None:
@@ -22,17 +26,21 @@ def show_state(collection: str | None, store: str | None) -> None:
         return
     click.echo(f"{shown(c.root)}: {s.pictures} pictures, {s.with_words} of them with words")
     click.echo(f"{s.words} different words, {s.skipped} files skipped, version {s.version}")
+    click.echo(f"learnt: {s.learnt or 'nothing yet'}")
     click.echo(f"kept in {c.home.folder}")
-    click.echo(f"next: {_next(s.pictures, s.with_words, s.skipped)}")
+    click.echo(f"next: {_next(s)}")
 
 
-def _next(pictures: int, with_words: int, skipped: int) -> str:
+def _next(s: State) -> str:
+    pictures, with_words, skipped = s.pictures, s.with_words, s.skipped
     if not pictures and skipped:
         return "sightline doctor --skipped"
     if not pictures:
         return "put pictures into the folder, then: sightline index"
     if not with_words:
         return "give pictures words (tags, .txt files, --words TABLE), then: sightline index"
+    if not s.learnt and with_words > 1:
+        return "sightline train      (then pictures without words are found too)"
     return 'sightline search "WORDS"'
 
 

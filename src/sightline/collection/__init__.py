@@ -16,46 +16,47 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
 from sightline.collection.finding import below_root, inside, root_of_store, seconds_of
-from sightline.errors import CollectionError, SightlineError, UsageError
+from sightline.collection.upkeep import Upkeep
+from sightline.errors import CollectionError, Interrupted, SightlineError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import shown
 from sightline.settings import Origin, Settings
 
 if TYPE_CHECKING:
+    from sightline.collection.describing import FeatureState
+    from sightline.collection.evaluating import Evaluation
     from sightline.collection.indexing import IndexReport
     from sightline.collection.previewing import Preview
-    from sightline.collection.reading import IndexOptions
     from sightline.collection.searching import Results
+    from sightline.collection.training import TrainReport
     from sightline.contracts import Compute, Progress
     from sightline.records import Skipped, Tags
     from sightline.store.home import Home, Reader
-    from sightline.store.verifying import Verified
-    from sightline.store.writer import Writer
 
 Paths = Sequence[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a collection stands."""
+    """How a collection stands; `learnt` says what model is in use, if any."""
 
     pictures: int
     with_words: int
     skipped: int
     version: int
     words: int
+    learnt: str = ""
 
 
-class Collection:
+class Collection(Upkeep):
     """A folder of pictures with its store; every verb of the command line is a method here."""
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
@@ -105,6 +106,7 @@ class Collection:
         words: Paths = (),
         forget_words: Paths = (),
         features: Sequence[str] = (),
+        refit: bool = False,
         retry: bool = False,
         allow_empty: bool = False,
         progress: Progress | None = None,
@@ -120,28 +122,40 @@ class Collection:
             Tables no longer to be read.
         features
             Names of features to compute for every picture, from now on.
+        refit
+            Make the codebooks of fitted features anew; every picture is then described again.
         retry
             Try again the files that were skipped before.
         allow_empty
             Believe an empty folder that held pictures before; it may be a disk not mounted.
         """
         from sightline.collection.indexing import IndexRun
+        from sightline.collection.learning.serving import scorer_of
+        from sightline.collection.options import flags_to_remember, index_options, remember_tables
         from sightline.compute.local import LocalCompute
         from sightline.store.writer import Writer
 
         self._refuse_wrong_places()
-        for path in words:
-            self._check_table(os.path.realpath(os.fspath(path)))
-        options = self._options(features, retry=retry, allow_empty=allow_empty)
+        tables, forgotten = _real(words), _real(forget_words)
+        for path in tables:
+            self._check_table(path)
         s = self.settings
+        options = index_options(s, features, retry=retry, refit=refit, allow_empty=allow_empty)
         own = compute or LocalCompute(s.workers, seconds=s.seconds)
         try:
             with Writer(self.home, "index", s.wait) as writer:
-                self._remember(writer, words, forget_words, features)
+                remember_tables(writer, self.root, tables, forgotten)
+                self._keep(flags_to_remember(self.origins, features))
+                writer.scorer = scorer_of(self.home, writer.version)
                 return IndexRun(self.root, writer, own, options, progress or NoProgress()).run()
         finally:
             if compute is None:
                 own.close()
+
+    def _keep(self, kept: dict[str, settings_of.Value]) -> None:
+        if kept:
+            settings_of.remember(self.home.folder, kept)
+            self.settings = replace(self.settings, **kept)  # type: ignore[arg-type]
 
     def _refuse_wrong_places(self) -> None:
         """Refuse to index what is no folder, or into a store that is another's or none."""
@@ -171,60 +185,83 @@ class Collection:
 
     def preview(self, *, words: Paths = (), forget_words: Paths = ()) -> Preview:
         """Return what an index would do now, without doing it."""
+        from sightline.collection.options import index_options
         from sightline.collection.previewing import preview
 
         self._refuse_wrong_places()
-        given = [os.path.realpath(os.fspath(p)) for p in words]
+        given = _real(words)
         for path in given:
             self._check_table(path)
-        forgotten = {os.path.realpath(os.fspath(p)) for p in forget_words}
-        return preview(self.home, self.root, self._options(()), given, forgotten)
+        options = index_options(replace(self.settings, features=""))
+        return preview(self.home, self.root, options, given, set(_real(forget_words)))
 
-    def _options(
-        self, features: Sequence[str], *, retry: bool = False, allow_empty: bool = False
-    ) -> IndexOptions:
-        from sightline import plugins
-        from sightline.collection.reading import IndexOptions
-        from sightline.compute.describing import fingerprint, load_feature
-        from sightline.pictures.reading import ReadLimits
+    # -- train -------------------------------------------------------------------------------
 
-        s = self.settings
-        names = features or [f.strip() for f in s.features.split(",") if f.strip()]
-        places = [plugins.place("features", name) for name in names]
-        return IndexOptions(
-            limits=ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow),
-            hidden=s.hidden,
-            exclude=tuple(os.fsencode(e.strip()) for e in s.exclude.split(",") if e.strip()),
-            folder_words=s.folder_words,
-            retry=retry,
-            allow_empty=allow_empty,
-            seconds=s.seconds,
-            features=tuple((fingerprint(load_feature(p), s.working_size), p) for p in places),
-        )
+    def train(
+        self,
+        *,
+        rankers: Sequence[str] = (),
+        features: Sequence[str] = (),
+        force: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> TrainReport:
+        """Learn from the words pictures carry, so that pictures without them are found too.
 
-    def _remember(
-        self, writer: Writer, words: Paths, forget_words: Paths, features: Sequence[str]
-    ) -> None:
-        """Keep for later runs what was asked for in this one."""
-        from sightline.store.events import NewEvent
-        from sightline.store.writer import Change
+        Ranker, features and settings are chosen on validation pictures, proven on held-out ones,
+        and published only if they do no harm. Pictures without features get the default ones
+        first.
 
-        known = writer.catalogue.words_files()
-        events = []
-        for given, present in ((words, True), (forget_words, False)):
-            for path in given:
-                text = os.path.realpath(os.fspath(path))
-                if present != (text in known):
-                    events.append(NewEvent("words-file", body={"path": text, "present": present}))
-        meta = [("root", json.dumps(os.fsdecode(self.root)))]
-        writer.note(Change(events=writer.append(events), meta=meta))
-        flags = {o.name: o.value for o in self.origins if o.origin == "flag"}
-        kept = {n: v for n, v in flags.items() if n in settings_of.REMEMBERED}
-        if features:
-            kept["features"] = ",".join(features)
-        if kept:
-            settings_of.remember(self.home.folder, kept)
-            self.settings = replace(self.settings, **kept)  # type: ignore[arg-type]
+        Parameters
+        ----------
+        rankers
+            Names of rankers to choose from; all by default.
+        features
+            Names of features to choose from, by default all that pictures have.
+        force
+            Publish even a model that is worse than what is there.
+        dry_run
+            Measure, and publish nothing.
+        """
+        from sightline.collection.training import RANKERS, TrainOptions, train
+
+        bar = progress or NoProgress()
+        self._describe_first(features, bar)
+        options = TrainOptions(tuple(rankers) or RANKERS, tuple(features), force, dry_run)
+        try:
+            return train(self.home, options, self.settings.wait, bar)
+        except KeyboardInterrupt:
+            raise Interrupted("Stopped. Nothing was published; what was there serves on.") from None
+
+    def is_trained(self) -> bool:
+        """Say whether all that is known now has been learnt from."""
+        from sightline.collection.training import is_trained
+
+        return is_trained(self.home)
+
+    def evaluate(self, *, curve: bool = True, progress: Progress | None = None) -> Evaluation:
+        """Measure what was learnt on held-out pictures: gain, p-value, harmed queries.
+
+        Parameters
+        ----------
+        curve
+            Also fit the recipe to growing shares of the pictures, for a learning curve.
+        """
+        from sightline.collection.evaluating import evaluate
+
+        return evaluate(self.home, progress or NoProgress(), curve=curve)
+
+    def _describe_first(self, features: Sequence[str], progress: Progress) -> None:
+        """Index again if the features to learn from are missing."""
+        from sightline.collection.options import default_features, split_names
+
+        with self.home.reader() as reader:
+            have = {f.rpartition("-")[0] for f in reader.snapshot.features()}
+            enough = len(reader.snapshot.ids()) > 1 and len(reader.snapshot.vocabulary()[0])
+        if not enough or (set(features) <= have if features else have):
+            return
+        wanted = [*split_names(self.settings.features), *(features or default_features())]
+        self.index(features=list(dict.fromkeys(wanted)), progress=progress)
 
     # -- search ------------------------------------------------------------------------------
 
@@ -240,8 +277,11 @@ class Collection:
         max_side: int | None = None,
         min_bytes: int | None = None,
         max_bytes: int | None = None,
+        untagged: bool = False,
+        cut: bool = True,
+        learnt: bool = True,
     ) -> Results:
-        """Find pictures by the words they carry.
+        """Find pictures by the words they carry and by what was learnt from them.
 
         Parameters
         ----------
@@ -258,15 +298,23 @@ class Collection:
             Only pictures whose longer side has so many pixels.
         min_bytes, max_bytes
             Only files of this size.
+        untagged
+            Only pictures that carry no word at all.
+        cut
+            Leave out learnt hits below the cut-off.
+        learnt
+            False leaves out all learnt hits.
         """
-        from sightline.collection.searching import search
+        from sightline.collection.searching import SearchOptions, search
         from sightline.store.catalogue import Where
 
         below = None if folder is None else below_root(os.fsencode(folder), self.root)
         times = seconds_of(after, "after"), seconds_of(before, "before")
         where = Where(below, *times, min_side, max_side, min_bytes, max_bytes)
+        options = SearchOptions(untagged, cut, learnt)
+        top = self.settings.top if k is None else k
         with self.home.reader() as reader:
-            return search(reader, self.root, query, self.settings.top if k is None else k, where)
+            return search(reader, self.root, query, top, where, options)
 
     def words(self, picture: str | bytes | int) -> list[Tags]:
         """Return the words of a picture (an id, or a path in the collection), by source."""
@@ -285,8 +333,20 @@ class Collection:
         with self.home.reader() as reader:
             _, with_words, skipped = reader.catalogue.counts()
             terms, _ = reader.snapshot.vocabulary()
+            version, model = reader.snapshot.version, reader.snapshot.model
+            said = ""
+            if model:
+                from sightline.collection.learning.serving import describe_model
+
+                said = describe_model(self.home, model)
             pictures = len(reader.snapshot.ids())
-            return State(pictures, with_words, skipped, reader.snapshot.version, len(terms))
+            return State(pictures, with_words, skipped, version, len(terms), said)
+
+    def features(self) -> list[FeatureState]:
+        """Return every feature there is, with what the store and the model have of it."""
+        from sightline.collection.describing import feature_states
+
+        return feature_states(self.home)
 
     def tables(self) -> list[str]:
         """Return the tables of words that every index reads."""
@@ -298,63 +358,7 @@ class Collection:
         with self.home.reader() as reader:
             return [s for s, _, _ in reader.catalogue.skipped()]
 
-    # -- looking after the store ---------------------------------------------------------------
-
-    def verify(self, progress: Progress | None = None) -> Verified:
-        """Check every byte of the store."""
-        from sightline.store.locks import Lock
-        from sightline.store.verifying import verify
-
-        if os.access(self.home.folder, os.W_OK):
-            with Lock(self.home.folder, "store verify", self.settings.wait):
-                return verify(self.home, progress or NoProgress())
-        return verify(self.home, progress or NoProgress())
-
-    def repair(self, say: Callable[[str], None], progress: Progress | None = None) -> Verified:
-        """Mend the store, then read again the pictures that lost their place in it."""
-        from sightline.store.repairing import repair
-
-        mended = repair(self.home, say, self.settings.wait)
-        if os.path.isdir(self.root):
-            self.index(progress=progress)
-            return self.verify()
-        return mended
-
-    def rollback(self, number: int | None = None) -> int:
-        """Publish an older version again, by default the one before; return the new number."""
-        from sightline.store.writer import Writer
-
-        with Writer(self.home, "store rollback", self.settings.wait) as writer:
-            current = writer.version.number
-            finished = [
-                n
-                for n in self.home.versions.numbers()
-                if n < current and self.home.versions.read(n).finished
-            ]
-            if not finished or (number is not None and number not in finished):
-                listed = ", ".join(map(str, finished)) or "none"
-                raise UsageError(
-                    f"There is no version {number if number is not None else 'before this one'} "
-                    f"to go back to. Kept: {listed}."
-                )
-            return writer.rollback(number or finished[-1]).number
-
-    def backup(self, target: str | os.PathLike[str]) -> Verified:
-        """Copy the store to a new folder and check the copy."""
-        from sightline.store.keeping import backup
-
-        place = Path(target).expanduser().absolute()
-        if inside(place, self.root):
-            raise UsageError(f"{place} lies inside the collection, where nothing is ever written.")
-        return backup(self.home, place, self.settings.wait)
-
-    def purge(
-        self, pictures: Sequence[str | bytes | int] = (), sessions: Sequence[str] = ()
-    ) -> int:
-        """Remove all that is known of some pictures or sessions, for good."""
-        from sightline.store.keeping import purge
-
-        return purge(self.home, self.resolve(pictures), sessions, self.settings.wait)
+    # -- finding pictures
 
     def resolve(self, pictures: Sequence[str | bytes | int]) -> list[int]:
         """Return the ids of pictures given by path (relative to the collection) or id."""
@@ -377,3 +381,7 @@ class Collection:
             if found is not None:
                 return found
         raise CollectionError(f"{shown(path)} is not in the collection {shown(self.root)}.")
+
+
+def _real(paths: Paths) -> list[str]:
+    return [os.path.realpath(os.fspath(p)) for p in paths]

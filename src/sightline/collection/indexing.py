@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from sightline.collection import words
+from sightline.collection import fitting, words
 from sightline.collection.planning import Plan, make_plan, stamps_of
 from sightline.collection.reading import BATCH, IndexOptions, PictureReader
 from sightline.collection.rewording import from_files, publish_words, with_new_sidecars
@@ -67,6 +67,7 @@ class IndexRun:
         begun = time.monotonic()
         before = self.writer.version.number
         plan = self._plan()
+        self._prepare_features(plan)
         reader = PictureReader(
             self.root, self.writer, self.compute, self.options, self.progress, self._files
         )
@@ -100,6 +101,10 @@ class IndexRun:
 
     def _plan(self) -> Plan:
         catalogue = self.writer.catalogue
+        if not self.options.refit:
+            size = self.options.limits.side
+            features = fitting.resolved(self.writer, self.options.features, size)
+            self.options = replace(self.options, features=features)
         self._snapshot = Snapshot(self.writer.home.shards, self.writer.version)
         plan = plan_for(self.root, catalogue, self._complete(), self.options)
         self._refuse_vanished(plan)
@@ -122,9 +127,20 @@ class IndexRun:
                 "If a disk is not mounted, mount it; if they are really gone, use --allow-empty."
             )
 
+    def _prepare_features(self, plan: Plan) -> None:
+        """Fit what has to be fitted, and have everything compiled before workers are timed."""
+        if not self.options.features:
+            return
+        features = fitting.fit_missing(
+            self.root, self.writer, self.compute, self.options, plan.read, self.progress
+        )
+        self.options = replace(self.options, features=features)
+        if plan.read:
+            fitting.warm(features)
+
     def _complete(self) -> set[int]:
         """Return the ids whose rows have all the features wanted."""
-        wanted = {fp for fp, _ in self.options.features}
+        wanted = {w.fingerprint for w in self.options.features}
         segments = [s for s in self._snapshot.segments if wanted <= set(s.features)]
         return {i for s in segments for i in s.ids[s.alive()].tolist()}
 
@@ -207,6 +223,7 @@ class IndexRun:
             # Otherwise the next run looks at the tables again, and says again what is wrong.
             meta.append(("words_stamp", self._stamp_now))
         w.note(Change(meta=meta))
+        w.score_missing()
         if not w.compact() and (w.version.number != before or not w.version.finished):
             w.publish(Change(), finished=True)
 

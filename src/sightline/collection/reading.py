@@ -12,23 +12,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline.collection import words
 from sightline.collection.planning import Plan, ToRead, stamps_of
 from sightline.compute.ahead import run_ahead
-from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
+from sightline.compute.describing import DESCRIBE_TASK, Row, describe_job, rows_of, stacked
 from sightline.contracts import Compute, Done, Failed, Json, Progress
 from sightline.pictures.reading import READ_TASK, PictureRead, ReadLimits, answer, request
-from sightline.records import Batch, FeatureRows, Skipped, Tags, shown
+from sightline.records import Batch, Skipped, Tags, shown
 from sightline.store.events import Event, NewEvent
 from sightline.store.writer import Change, Stamp, Writer
 
 BATCH = 1024
 BATCH_SECONDS = 10.0
 
-Row = NDArray[np.float32]
 Bad = list[tuple[Skipped, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A feature to compute; a fitted one has no fingerprint until it is fitted."""
+
+    name: str
+    place: str
+    fingerprint: str = ""
+    length: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +48,10 @@ class IndexOptions:
     exclude: tuple[bytes, ...] = ()
     folder_words: bool = False
     retry: bool = False
+    refit: bool = False
     allow_empty: bool = False
     seconds: float = 10.0
-    features: tuple[tuple[str, str], ...] = ()  # fingerprint, dotted place
+    features: tuple[Wanted, ...] = ()
 
 
 @dataclass(slots=True)
@@ -140,7 +149,7 @@ class PictureReader:
 
     def _describe(self, read: list[_Read]) -> None:
         """Compute the features; a picture a feature fails on goes without, and is named."""
-        places = [place for _, place in self.options.features]
+        places = [w.place for w in self.options.features]
         if not places:
             return
         jobs = (
@@ -151,7 +160,7 @@ class PictureReader:
         answers = self.compute.run(DESCRIBE_TASK, jobs, "describe")
         for r, result in zip(read, answers, strict=True):
             if isinstance(result, Failed):
-                names = ", ".join(fp.rpartition("-")[0] for fp, _ in self.options.features)
+                names = ", ".join(w.name for w in self.options.features)
                 path = shown(r.todo.found.path)
                 self.problems.append(f"{path}: no features ({names}): {result.reason}")
             else:
@@ -195,8 +204,8 @@ class PictureReader:
             terms=tuple(terms[r.number].ids for r in read),
             thumbnails=tuple(r.picture.thumbnail for r in read),
             features=tuple(
-                FeatureRows(fp, np.stack([r.rows[f] for r in read if r.rows is not None]))
-                for f, (fp, _) in enumerate(features)
+                stacked(w.fingerprint, w.length, [r.rows[f] for r in read if r.rows is not None])
+                for f, w in enumerate(features)
             ),
         )
 

@@ -1,9 +1,13 @@
-"""Searching by the words pictures carry.
+"""Searching by the words pictures carry, and by what was learnt from them.
 
-Pictures that carry every word asked for come first and are marked so; those that carry some follow.
-Within each group the order is the cosine between the query and the picture's words, weighted by
-how rare each word is in this collection. The score is that cosine, plus one for the first group, so
-that scores fall from the first hit to the last.
+Pictures that carry every word asked for come first and are marked so. If a model has learnt the
+words, the pictures it finds follow: their score is how likely they fit, and pictures below the
+cut-off, chosen on validation pictures, are left out. Without a model, or for words it does not
+know, pictures that carry some of the words follow.
+
+Among pictures that carry words the order is the cosine between the query and the picture's words,
+weighted by how rare each word is in this collection. Pictures with every word have one added to
+it, so that scores fall from the first hit to the last.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +28,9 @@ from sightline.words.grammar import Query, parse
 from sightline.words.term_ids import term_id
 from sightline.words.tfidf import query_vector
 from sightline.words.vocabulary import near
+
+if TYPE_CHECKING:
+    from sightline.collection.learning.serving import Learnt
 
 Int = NDArray[np.int64]
 
@@ -51,7 +59,22 @@ class Results:
         return len(self.hits)
 
 
-def search(reader: Reader, root: bytes, text: str, k: int, where: Where) -> Results:
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """What counts as a hit.
+
+    `untagged` leaves only pictures that carry no word at all; `cut` leaves out learnt hits below
+    the cut-off; `learnt` false leaves out all learnt hits.
+    """
+
+    untagged: bool = False
+    cut: bool = True
+    learnt: bool = True
+
+
+def search(
+    reader: Reader, root: bytes, text: str, k: int, where: Where, options: SearchOptions
+) -> Results:
     """Answer a query in the search-box grammar."""
     query = parse(text)
     if query.pictures:
@@ -63,13 +86,21 @@ def search(reader: Reader, root: bytes, text: str, k: int, where: Where) -> Resu
         raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
     if not query.wanted:
         raise QueryError(f"The query {text!r} names no word to look for. Add one, such as: tree")
-    return _Search(reader, root, query, k, where).results()
+    return _Search(reader, root, query, k, where, options).results()
 
 
 class _Search:
-    def __init__(self, reader: Reader, root: bytes, query: Query, k: int, where: Where) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        root: bytes,
+        query: Query,
+        k: int,
+        where: Where,
+        options: SearchOptions,
+    ) -> None:
         self.reader, self.root, self.query, self.k, self.where = reader, root, query, k, where
-        self.snapshot = reader.snapshot
+        self.options, self.snapshot = options, reader.snapshot
         terms = np.array([term_id(t.text) for t in query.wanted], np.int64)
         known = self.snapshot.carried(terms)
         self.terms = terms[known]
@@ -77,6 +108,16 @@ class _Search:
         self.unknown = [t.text for t, k in zip(query.wanted, known, strict=True) if not k]
         required = [(t, term_id(t.text)) for t in query.wanted if t.required]
         self.required = [i for _, i in required]
+        self.learnt = self._learnt() if options.learnt else None
+
+    def _learnt(self) -> Learnt | None:
+        """Return the model, if there is one that has learnt every word that any picture carries."""
+        if not self.snapshot.model or not len(self.terms):
+            return None
+        from sightline.collection.learning.serving import load_learnt
+
+        learnt = load_learnt(self.reader.home, self.snapshot.model)
+        return learnt if learnt is not None and learnt.knows(self.terms).all() else None
 
     def results(self) -> Results:
         said = tuple(UnknownWord(w, near(w, self._spellings())) for w in self.unknown)
@@ -93,6 +134,8 @@ class _Search:
     def _allowed(self) -> Int | None:
         """Return the ids filters, required and unwanted words leave; None when there are none."""
         parts: list[Int] = []
+        if self.options.untagged:
+            parts.append(self.snapshot.without_words())
         if self.where:
             parts.append(np.array(self.reader.catalogue.where(self.where), np.int64))
         if self.required:
@@ -116,9 +159,21 @@ class _Search:
         rest = _NOTHING
         if left:
             others = np.setdiff1d(self.snapshot.ids() if allowed is None else allowed, full)
-            rest = self._top(left, others if len(full) or allowed is not None else None)
+            where = others if len(full) or allowed is not None else None
+            rest = self._top(left, where) if self.learnt is None else self._found(left, where)
         hits, lost = self._looked_up([(first, True), (rest, False)])
         return len(first.ids) + len(rest.ids), hits, lost
+
+    def _found(self, k: int, where: Int | None) -> Top:
+        """Return the pictures the model finds, with how likely they fit."""
+        learnt = self.learnt
+        if learnt is None or (where is not None and not len(where)):
+            return _NOTHING
+        query = learnt.query(self.terms, self.weights)
+        top = self.snapshot.top(query, k, where, learnt.more)
+        likely = learnt.combination.probability(top.scores, query.weights)
+        keep = likely >= learnt.cutoff if self.options.cut else np.ones(len(likely), bool)
+        return Top(top.ids[keep], likely[keep].astype(np.float32))
 
     def _carrying_all(self, allowed: Int | None) -> Int:
         if self.unknown:
@@ -144,7 +199,8 @@ class _Search:
                 if f is None or not self._is_there(f):
                     lost += 1
                     continue
-                hits.append(Hit(picture, f.path, round(score + tagged, 6), tagged))
+                learnt = not tagged and self.learnt is not None
+                hits.append(Hit(picture, f.path, round(score + tagged, 6), tagged, learnt))
         return hits, lost
 
     def _is_there(self, f: Facts) -> bool:

@@ -1,29 +1,59 @@
-"""The task of a describe worker: one small picture in, one row of each feature out."""
+"""The task of a describe worker: one small picture in, one row of each feature out.
+
+A feature is named by its place, `package.module:attribute`; one that was fitted to a collection by
+its place and the file of its arrays, `package.module:attribute@file`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
 import json
+from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Done, Feature, Job, Json
 from sightline.errors import DataError
+from sightline.records import FeatureRows, SparseRows
+
+SparseRow = tuple[NDArray[np.int32], NDArray[np.float32]]
+Row = NDArray[np.float32] | SparseRow
 
 DESCRIBE_TASK = "sightline.compute.describing:describe"
 
 
 @cache
 def load_feature(place: str) -> Feature:
-    """Return the feature at `package.module:attribute`, made once in each process."""
-    module, _, attribute = place.partition(":")
-    made = getattr(importlib.import_module(module), attribute)()
+    """Return the feature at a place, made once in each process."""
+    where, _, arrays = place.partition("@")
+    kind = feature_class(where)
+    made = kind(load_arrays(arrays)) if arrays else kind()
     if not isinstance(made, Feature):
         raise DataError(f"{place} does not keep the Feature contract.")
     return made
+
+
+def feature_class(place: str) -> Any:
+    """Return what makes the feature at `package.module:attribute`."""
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def is_fitted(place: str) -> bool:
+    """Say whether the feature at a place is made for one collection, from its pictures."""
+    return callable(getattr(feature_class(place), "fit", None))
+
+
+def load_arrays(file: str) -> dict[str, NDArray[np.float32]]:
+    """Return the arrays of a fitted feature."""
+    from safetensors.numpy import load_file
+
+    arrays: dict[str, NDArray[np.float32]] = load_file(file)
+    return arrays
 
 
 def fingerprint(feature: Feature, working_size: int) -> str:
@@ -44,8 +74,21 @@ def describe(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
     if not isinstance(shape, list) or not isinstance(places, list):
         raise DataError("A describe job needs a shape and features.")
     rgb = np.frombuffer(blob, np.uint8).reshape([int(str(n)) for n in shape])
-    rows = [_row(load_feature(str(p)), rgb) for p in places]
-    return Done({"lengths": [len(r) for r in rows]}, b"".join(r.tobytes() for r in rows))
+    features = [load_feature(str(p)) for p in places]
+    rows = [_packed(f, _row(f, rgb)) for f in features]
+    sparse: list[Json] = [_is_sparse(f) for f in features]
+    return Done({"bytes": [len(r) for r in rows], "sparse": sparse}, b"".join(rows))
+
+
+def _is_sparse(feature: Feature) -> bool:
+    return bool(getattr(feature, "sparse", False))
+
+
+def _packed(feature: Feature, row: NDArray[np.float32]) -> bytes:
+    if not _is_sparse(feature):
+        return row.tobytes()
+    at = np.flatnonzero(row).astype(np.int32)
+    return at.tobytes() + row[at].tobytes()
 
 
 def _row(feature: Feature, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -57,10 +100,32 @@ def _row(feature: Feature, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
     return row
 
 
-def rows_of(done: Done) -> list[NDArray[np.float32]]:
+def rows_of(done: Done) -> list[Row]:
     """Return the rows a worker sent, one for each feature."""
-    lengths = done.value["lengths"]
-    if not isinstance(lengths, list):
-        raise DataError("A describe worker sent no lengths.")
-    ends = np.cumsum([int(str(n)) for n in lengths])
-    return np.split(np.frombuffer(done.blob, np.float32), ends[:-1])
+    sizes, sparse = done.value["bytes"], done.value["sparse"]
+    if not isinstance(sizes, list) or not isinstance(sparse, list):
+        raise DataError("A describe worker sent no sizes.")
+    rows: list[Row] = []
+    start = 0
+    for size, is_sparse in zip(sizes, sparse, strict=True):
+        part = done.blob[start : start + int(str(size))]
+        start += len(part)
+        rows.append(_unpacked(part) if is_sparse else np.frombuffer(part, np.float32))
+    return rows
+
+
+def _unpacked(part: bytes) -> SparseRow:
+    half = len(part) // 2
+    return np.frombuffer(part[:half], np.int32), np.frombuffer(part[half:], np.float32)
+
+
+def stacked(fingerprint: str, length: int, rows: Sequence[Row]) -> FeatureRows | SparseRows:
+    """Return the rows of several pictures as they travel to the store."""
+    dense = [r for r in rows if not isinstance(r, tuple)]
+    if dense:
+        return FeatureRows(fingerprint, np.stack(dense))
+    sparse = [r for r in rows if isinstance(r, tuple)]
+    start = np.zeros(len(sparse) + 1, np.int64)
+    np.cumsum([len(index) for index, _ in sparse], out=start[1:])
+    index = np.concatenate([index for index, _ in sparse])
+    return SparseRows(fingerprint, length, start, index, np.concatenate([v for _, v in sparse]))

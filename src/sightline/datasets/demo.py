@@ -8,6 +8,8 @@ words of three letters or more: 1,883 pictures remain.
 from __future__ import annotations
 
 import csv
+import io
+import random
 import re
 import shutil
 from dataclasses import dataclass
@@ -20,18 +22,30 @@ PICTURES = 1883
 _TONES = frozenset(chr(c) for c in range(0x1F3FB, 0x1F400))
 
 
+WITHHELD = 400
+
+
 @dataclass(frozen=True, slots=True)
 class DemoCollection:
-    """Where the demo collection lies: a folder of pictures and a table of words beside it."""
+    """Where the demo collection lies: a folder of pictures and tables of words beside it.
+
+    `words` has the words of the pictures to learn from, `withheld` those of the others.
+    """
 
     pictures: Path
     words: Path
+    withheld: Path
     n_pictures: int
+    n_withheld: int
 
 
-def build_demo(folder: Path) -> DemoCollection:
-    """Copy the demo pictures below `folder` and write their words; what is there is kept."""
-    pictures, words = folder / "emoji", folder / "words.csv"
+def build_demo(folder: Path, withhold: int = 0) -> DemoCollection:
+    """Copy the demo pictures below `folder` and write their words; what is there is kept.
+
+    The words of `withhold` pictures, the same ones every time, go into a table of their own.
+    """
+    pictures = folder / "emoji"
+    words, withheld = folder / "words.csv", folder / "withheld.csv"
     entries = _entries()
     if len(entries) != PICTURES:
         raise DataError(f"The demo packages gave {len(entries)} pictures, not {PICTURES}.")
@@ -42,10 +56,28 @@ def build_demo(folder: Path) -> DemoCollection:
         if not target.exists():
             shutil.copyfile(source, target)
         rows.append([target.name, "; ".join(said)])
-    if not words.exists():
-        with open(words, "w", encoding="utf-8", newline="") as f:
-            csv.writer(f).writerows([["path", "words"], *rows])
-    return DemoCollection(pictures, words, len(entries))
+    hidden = withheld_rows(len(rows), withhold, seed=0)
+    _write_table(words, [r for i, r in enumerate(rows) if i not in hidden])
+    _write_table(withheld, [r for i, r in enumerate(rows) if i in hidden])
+    return DemoCollection(pictures, words, withheld, len(entries), len(hidden))
+
+
+def withheld_rows(n: int, withhold: int, seed: int) -> frozenset[int]:
+    """Return which of n pictures, in the order of their names, are withheld.
+
+    >>> sorted(withheld_rows(10, 3, seed=0))
+    [0, 6, 9]
+    """
+    return frozenset(random.Random(seed).sample(range(n), withhold))
+
+
+def _write_table(path: Path, rows: list[list[str]]) -> None:
+    text = io.StringIO()
+    csv.writer(text).writerows([["path", "words"], *rows])
+    data = text.getvalue().encode()
+    # A table that has not changed keeps its time, so that the next index need not look at it.
+    if not path.exists() or path.read_bytes() != data:
+        path.write_bytes(data)
 
 
 def _entries() -> list[tuple[str, Path, list[str]]]:

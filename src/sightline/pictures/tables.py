@@ -78,7 +78,7 @@ def read_words_file(path: Path | bytes, root: bytes) -> WordsFile:
     """
     name = os.fsencode(path)
     _check_size(name)
-    gathered = _Gathered(shown(os.path.basename(name)), _roots(root))
+    gathered = _Gathered(shown(os.path.basename(name)), roots_of(root))
     try:
         with open(name, "rb") as raw:
             wide = raw.read(2) in (b"\xff\xfe", b"\xfe\xff")
@@ -157,7 +157,7 @@ class _Gathered:
             raw = written.encode("utf-8", "surrogateescape") if isinstance(written, str) else b""
         except UnicodeEncodeError:
             raw = b""
-        path = _inside(raw.strip(), self.roots)
+        path = inside_of(raw.strip(), self.roots)
         if path is None:
             self.problem(place, f"{written!r:.200} is not the path of a file in the collection.")
         return path
@@ -188,13 +188,14 @@ class _Gathered:
         return WordsFile(captions, tuple(self.problems))
 
 
-def _roots(root: bytes) -> tuple[bytes, ...]:
+def roots_of(root: bytes) -> tuple[bytes, ...]:
+    """Return how absolute paths inside a collection may begin."""
     # The file may name the folder itself or, where that is a link, the folder behind it.
     places = (os.path.normpath(root), os.path.realpath(root))
     return tuple(place.rstrip(b"/") + b"/" for place in places if place.startswith(b"/"))
 
 
-def _inside(path: bytes, roots: tuple[bytes, ...]) -> bytes | None:
+def inside_of(path: bytes, roots: tuple[bytes, ...]) -> bytes | None:
     """Return a written path relative to the collection, or None if it leads elsewhere."""
     path = path.replace(b"\\", b"/")
     if b"\0" in path or _DRIVE.match(path):

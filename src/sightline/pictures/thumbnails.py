@@ -32,7 +32,7 @@ def thumbnail(rgb: NDArray[np.uint8], side: int = SIDE) -> bytes:
 def contact_sheet(
     thumbnails: Sequence[bytes], titles: Sequence[str], *, columns: int = 5, cell: int = 160
 ) -> Image.Image:
-    """Lay thumbnails out in a grid, each with a line of text below.
+    """Lay thumbnails out in a grid, each with a line of text below; an empty one leaves a gap.
 
     >>> red = thumbnail(np.full((90, 90, 3), (200, 0, 0), np.uint8))
     >>> contact_sheet([red, red], ["one", "two"], columns=2).size
@@ -45,6 +45,8 @@ def contact_sheet(
     draw = ImageDraw.Draw(sheet)
     font = ImageFont.load_default(12)
     for i, (data, title) in enumerate(zip(thumbnails, titles, strict=True)):
+        if not data:
+            continue
         x = (i % columns) * (cell + 2 * gap) + gap
         y = (i // columns) * (cell + 2 * gap + line) + gap
         picture = Image.open(io.BytesIO(data), formats=("JPEG",))

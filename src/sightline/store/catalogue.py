@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sightline.records import Skipped, Tags
@@ -48,6 +48,21 @@ class Facts:
     height: int
     format: str
     taken: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsFile:
+    """A file of vectors every index looks at; `present` is false once it is to be forgotten.
+
+    `fingerprint` is that of its rows in the store, empty before it was ever read; `order` is the
+    checksum of the pictures' paths whose order its rows had, empty where the file names paths.
+    """
+
+    name: str
+    path: str
+    fingerprint: str = ""
+    order: str = ""
+    present: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +139,11 @@ class Catalogue:
             self._apply_words(e)
         elif e.kind == "words-file":
             self._apply_words_file(str(b["path"]), bool(b.get("present", True)))
+        elif e.kind == "vectors-file":
+            told = {k: str(b.get(k, "")) for k in ("name", "path", "fingerprint", "order")}
+            file = VectorsFile(**told, present=bool(b.get("present", True)))
+            others = [f for f in self.vectors_files() if f.name != file.name]
+            self.set_meta("vectors_files", vectors_text([*others, file]))
 
     def _apply_words(self, e: Event) -> None:
         source = str(e.body["source"])
@@ -216,6 +236,10 @@ class Catalogue:
         """Return the tables of words this collection reads, in the order they were added."""
         return list(json.loads(self.meta("words_files") or "[]"))
 
+    def vectors_files(self) -> list[VectorsFile]:
+        """Return the files of vectors, in the order they were last changed."""
+        return [VectorsFile(**f) for f in json.loads(self.meta("vectors_files") or "[]")]
+
     def add_terms(self, terms: Iterable[tuple[int, str]]) -> None:
         """Remember the spelling of term ids."""
         self.db.executemany("INSERT OR IGNORE INTO terms VALUES (?,?)", terms)
@@ -281,3 +305,8 @@ class Catalogue:
     def close(self) -> None:
         """Close the file."""
         self.db.close()
+
+
+def vectors_text(files: Iterable[VectorsFile]) -> str:
+    """Return files of vectors as the small value they are kept in."""
+    return json.dumps([asdict(f) for f in files])

@@ -9,6 +9,7 @@ picture-seen      a picture lies at this path with this content (also: it moved,
 picture-gone      it is no longer in the folder
 words             the labels and text one source gives a picture; replaces that source's last ones
 words-file        a table of words lying outside or beside the pictures was added or removed
+vectors-file      a file of vectors was added, read in another state, or removed
 judged            somebody or something said how well a picture fits a query
 session-reverted  forget what this session said
 purged            in place of a row that the owner had removed for good
@@ -38,8 +39,9 @@ from sightline.store.database import (
 
 SCHEMA = 1
 KINDS = frozenset(
-    ["picture-seen", "picture-gone", "words", "words-file", "judged", "session-reverted", "purged"]
-)
+    ("picture-seen", "picture-gone", "words", "words-file", "vectors-file", "judged",
+     "session-reverted", "purged")
+)  # fmt: skip
 COLUMNS = "seq, kind, picture, session, key, at, body, crc"
 
 

@@ -196,23 +196,39 @@ def _drop_damaged_older(home: Home, newest: int, say: Callable[[str], None]) -> 
 
 
 def _without_damage(home: Home, version: Version, say: Callable[[str], None]) -> Version:
-    kept = tuple(s for s in version.segments if _sound(home, s))
+    scored = [_without_damaged_scores(home, s) for s in version.segments]
+    kept = tuple(s for s in scored if _sound(home, s))
     lost = version.live - sum(s.live for s in kept)
-    model = version.model if _model_sound(home, version) else ""
-    if len(kept) == len(version.segments) and model == version.model:
+    bad = {m for m in version.models() if model_problems(home.models, m)}
+    if kept == version.segments and not bad:
         return version
-    mended = replace(version, number=version.number + 1, segments=kept, model=model)
+    mended = replace(
+        version,
+        number=version.number + 1,
+        segments=kept,
+        model=version.model if version.model not in bad else "",
+        codebooks=tuple(c for c in version.codebooks if c not in bad),
+    )
     home.versions.write(mended)
     home.versions.remove([version.number])
     if lost:
         say(f"{lost} pictures lost their place and will be read again")
-    if model != version.model:
-        say(f"the model {version.model} is damaged and no longer used")
+    for name in sorted(bad):
+        say(f"the model {name} is damaged and no longer used")
+    if version.model in bad:
+        say("run sightline train to learn again")
     return mended
 
 
+def _without_damaged_scores(home: Home, s: Segment) -> Segment:
+    """Return a segment without its scores if they are damaged; they are easily made again."""
+    if s.scores is None or file_problem(home.shards, s.scores) is None:
+        return s
+    return replace(s, scores=None, scored_by="")
+
+
 def _model_sound(home: Home, version: Version) -> bool:
-    return not version.model or not model_problems(home.models, version.model)
+    return not any(model_problems(home.models, m) for m in version.models())
 
 
 def _sound(home: Home, s: Segment) -> bool:

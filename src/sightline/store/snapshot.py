@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import CollectionError
-from sightline.records import DenseQuery, FeatureRows, SparseQuery, SparseRows, Top
-from sightline.store.engines import flat
+from sightline.records import DenseQuery, FeatureRows, SparseQuery, SparseRows, Top, WordQuery
+from sightline.store.engines import flat, word_rows
 from sightline.store.matrices import taken
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Version
@@ -25,7 +25,12 @@ Int = NDArray[np.int64]
 
 
 class Snapshot:
-    """One version, open for reading. It keeps the `Store` contract."""
+    """One version, open for reading. It keeps the `Store` contract.
+
+    `fast` has word queries answered by compiled code; a server sets it, a short command does not.
+    """
+
+    fast = False
 
     def __init__(self, shards: Path, version: Version) -> None:
         self.version = version.number
@@ -37,12 +42,25 @@ class Snapshot:
         parts = [s.ids[s.alive()] for s in self.segments]
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
-    def top(self, query: DenseQuery | SparseQuery, k: int, where: Int | None = None) -> Top:
-        """Return the k best pictures; `where` lists the only ids that may appear."""
+    def top(
+        self,
+        query: DenseQuery | SparseQuery | WordQuery,
+        k: int,
+        where: Int | None = None,
+        more: word_rows.More | None = None,
+    ) -> Top:
+        """Return the k best pictures; `where` lists the only ids that may appear.
+
+        `more` scores the words of a `WordQuery` that have no published row.
+        """
         if where is not None and not (where[1:] > where[:-1]).all():
             where = np.unique(where)
         if isinstance(query, DenseQuery):
             return flat.dense_top(self.segments, query, k, where)
+        if isinstance(query, WordQuery):
+            return word_rows.word_top(
+                self.segments, self.model, query, k, where, more, fast=self.fast
+            )
         wanted = dict(zip(query.terms.tolist(), self.idf(query.terms).tolist(), strict=True))
         return flat.sparse_top(self.segments, query, wanted, self._idf, k, where)
 
@@ -56,6 +74,11 @@ class Snapshot:
                 for r in rows[1:]:
                     joined = _both(joined, r) if every else np.union1d(joined, r)
                 parts.append(s.ids[s.living(joined)])
+        return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+
+    def without_words(self) -> Int:
+        """Return the ids of the pictures that carry no word, ascending."""
+        parts = [s.ids[s.alive() & (np.diff(s.base["word_start"]) == 0)] for s in self.segments]
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
     @cached_property

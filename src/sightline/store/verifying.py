@@ -7,6 +7,7 @@ stand in; the next writer to finish seals again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -146,9 +147,9 @@ def _version_files(home: Home) -> tuple[dict[str, FileEntry], list[Problem]]:
             problems.append(Problem(f"versions/{number:08d}.json", str(e)))
             continue
         entries.update((f.name, f) for f in version.files())
-        if version.model:
-            found = model_problems(home.models, version.model)
-            problems += [Problem(f"models/{version.model}", p) for p in found]
+        for model in sorted(version.models()):
+            found = model_problems(home.models, model)
+            problems += [Problem(f"models/{model}", p) for p in found]
     return entries, problems
 
 
@@ -170,8 +171,20 @@ def _strays(home: Home, listed: set[str]) -> Iterator[str]:
     for name in sorted(os.listdir(home.shards)) if home.shards.is_dir() else []:
         if name not in listed:
             yield f"shards/{name}"
+    models = _models_listed(home)
+    for name in sorted(os.listdir(home.models)) if home.models.is_dir() else []:
+        if name not in models:
+            yield f"models/{name}"
     known = {*seal.DATABASES, *_NOT_DATA, "shards", "models", "versions"}
     for name in sorted(os.listdir(home.folder)):
         base = name.removesuffix("-wal").removesuffix("-shm")
         if base not in known and ".schema-" not in name and ".damaged-" not in name:
             yield name
+
+
+def _models_listed(home: Home) -> set[str]:
+    listed: set[str] = set()
+    for number in home.versions.numbers():
+        with contextlib.suppress(StoreError):
+            listed |= home.versions.read(number).models()
+    return listed

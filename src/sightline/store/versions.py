@@ -20,8 +20,11 @@ from sightline.store.durable import Written, sync_folder, write_file
 
 KEPT = 2
 # Files of a store folder that are ours to remove; anything else there is somebody's.
-OURS = re.compile(r"(pictures|feature|dead|arrays)-[0-9a-f]{0,20}\.safetensors(\.\d+\.part)?")
-_FORMAT = 1
+OURS = re.compile(
+    r"(pictures|feature|scores|dead|arrays)-[0-9a-f]{0,20}\.safetensors(\.\d+\.part)?"
+)
+_FORMAT = 2
+_READABLE = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +50,17 @@ class FeatureFile:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Some pictures: their base file, feature files, the rows that no longer count, and the range
-    of their ids, so that a segment need not be opened to learn that a picture is not in it."""
+    """Some pictures: their base file, feature files, the rows that no longer count, the scores a
+    model gave them, and the range of their ids, so that a segment need not be opened to learn that
+    a picture is not in it."""
 
     rows: int
     base: FileEntry
     features: tuple[FeatureFile, ...] = ()
     dead: FileEntry | None = None
     dead_rows: int = 0
+    scores: FileEntry | None = None
+    scored_by: str = ""
     first: int = 0
     last: int = 1 << 62
 
@@ -71,17 +77,27 @@ class Segment:
         yield from (f.file for f in self.features)
         if self.dead is not None:
             yield self.dead
+        if self.scores is not None:
+            yield self.scores
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One published state. `finished` is false while an index run is still adding to it."""
+    """One published state. `finished` is false while an index run is still adding to it.
+
+    `model` ranks its pictures for words; `codebooks` are what its features were made with.
+    """
 
     number: int
     segments: tuple[Segment, ...] = ()
     model: str = ""
     finished: bool = True
     note: str = field(default="")
+    codebooks: tuple[str, ...] = ()
+
+    def models(self) -> set[str]:
+        """Return the names of all models it needs."""
+        return {*self.codebooks, self.model} - {""}
 
     def files(self) -> Iterable[FileEntry]:
         for s in self.segments:
@@ -119,7 +135,7 @@ class Versions:
             head, _, rest = raw.partition(b'"version": ')
             if hashlib.sha256(rest[:-1]).hexdigest() != whole["sha256"]:
                 raise ValueError("its checksum is wrong")
-            if json.loads(head + b'"version": 0}')["format"] != _FORMAT:
+            if json.loads(head + b'"version": 0}')["format"] not in _READABLE:
                 raise ValueError("its format is unknown")
             return _version(whole["version"])
         except FileNotFoundError as e:
@@ -165,10 +181,14 @@ def _remove(folder: Path, names: list[str]) -> None:
 
 
 def _version(d: dict[str, object]) -> Version:
-    segments = d.pop("segments")
-    if not isinstance(segments, list):
-        raise TypeError("segments are no list")
-    return replace(Version(**d), segments=tuple(map(_segment, segments)))  # type: ignore[arg-type]
+    segments, codebooks = d.pop("segments"), d.pop("codebooks", [])
+    if not isinstance(segments, list) or not isinstance(codebooks, list):
+        raise TypeError("segments or codebooks are no list")
+    return replace(
+        Version(**d),  # type: ignore[arg-type]
+        segments=tuple(map(_segment, segments)),
+        codebooks=tuple(map(str, codebooks)),
+    )
 
 
 def _segment(d: dict[str, object]) -> Segment:
@@ -181,6 +201,8 @@ def _segment(d: dict[str, object]) -> Segment:
         features=tuple(FeatureFile(str(f["feature"]), _file(f["file"])) for f in features),
         dead=None if d["dead"] is None else _file(d["dead"]),
         dead_rows=_int(d["dead_rows"]),
+        scores=None if d.get("scores") is None else _file(d["scores"]),
+        scored_by=str(d.get("scored_by", "")),
         first=_int(d.get("first", 0)),
         last=_int(d.get("last", 1 << 62)),
     )

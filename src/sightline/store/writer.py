@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sightline.contracts import Progress
 from sightline.errors import StoreDamaged, StoreError
 from sightline.records import Batch, Skipped
 from sightline.store import seal
@@ -24,8 +27,17 @@ from sightline.store.events import Event, EventLog, NewEvent
 from sightline.store.home import Home, current_version
 from sightline.store.locks import Lock, Presence, refuse_network_file_system
 from sightline.store.models import remove_models_except
-from sightline.store.segments import OpenSegment, merge, wants_merging, with_dead, write_segment
+from sightline.store.segments import (
+    OpenSegment,
+    merge,
+    wants_merging,
+    with_dead,
+    with_scores,
+    write_segment,
+)
 from sightline.store.versions import Segment, Version
+
+Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,16 @@ class Change:
     unskipped: Sequence[bytes] = ()
     terms: Sequence[tuple[int, str]] = ()
     meta: Sequence[tuple[str, str]] = field(default=())
+
+
+class Scorer(Protocol):
+    """Gives every picture of a segment its scores by one model, before the segment is published."""
+
+    model: str
+
+    def rows(self, segment: OpenSegment) -> tuple[Int, NDArray[np.float32]] | None:
+        """Return the words, ascending, and a row of scores for each; None if it cannot say."""
+        ...
 
 
 class Judging:
@@ -90,6 +112,7 @@ class Writer:
         for folder in (home.folder, home.shards, home.versions.folder, home.models):
             make_folder(folder)
         self.home = home
+        self.scorer: Scorer | None = None
         self._lock = Lock(home.folder, verb, wait)
         try:
             self._presence = Presence(home.folder)
@@ -136,11 +159,48 @@ class Writer:
 
     def publish(self, change: Change, *, finished: bool, note: str = "") -> Version:
         """Write the new segment and move the pointer; readers see all of it from then on."""
-        segments = self._changed_segments(change)
-        version = Version(
-            self.version.number + 1, tuple(segments), self.version.model, finished, note
-        )
-        return self._swap(version, change)
+        segments = tuple(self._changed_segments(change))
+        number = self.version.number + 1
+        new = replace(self.version, number=number, segments=segments, finished=finished, note=note)
+        return self._swap(new, change)
+
+    def publish_model(self, scorer: Scorer, note: str, progress: Progress) -> Version:
+        """Serve another model from now on: score every picture by it, then move the pointer."""
+        progress.start("score", self.version.live)
+        segments = []
+        for s in self.version.segments:
+            segments.append(self._scored(replace(s, scores=None, scored_by=""), scorer))
+            progress.advance(s.live)
+        progress.finish()
+        self.scorer = scorer
+        number = self.version.number + 1
+        new = replace(self.version, number=number, segments=tuple(segments), model=scorer.model)
+        return self._swap(replace(new, finished=True, note=note), Change())
+
+    def publish_codebook(self, codebook: str) -> Version:
+        """Have the version list a codebook, in place of an older one of the same kind."""
+        kind = codebook.rpartition("-")[0]
+        others = (c for c in self.version.codebooks if c.rpartition("-")[0] != kind)
+        books = tuple(sorted([*others, codebook]))
+        new = replace(self.version, number=self.version.number + 1, codebooks=books, finished=False)
+        return self._swap(new, Change())
+
+    def score_missing(self) -> bool:
+        """Score the pictures the model has not scored; return whether there were any."""
+        scorer = self.scorer
+        if scorer is None:
+            return False
+        old = self.version.segments
+        new = tuple(self._scored(s, scorer) if s.scored_by != scorer.model else s for s in old)
+        if new == old:
+            return False
+        number = self.version.number + 1
+        self._swap(replace(self.version, number=number, segments=new, finished=False), Change())
+        return True
+
+    def _scored(self, s: Segment, scorer: Scorer) -> Segment:
+        found = scorer.rows(OpenSegment.open(self.home.shards, s))
+        return s if found is None else with_scores(self.home.shards, s, scorer.model, *found)
 
     def _changed_segments(self, change: Change) -> list[Segment]:
         replaced = [i for b in change.batches for i in b.ids.tolist()]
@@ -149,10 +209,12 @@ class Writer:
         if len(gone):
             ids = gone.tolist()
             segments = [self._without(s, gone) if s.may_hold(ids) else s for s in segments]
-        segments += [write_segment(self.home.shards, b) for b in change.batches if len(b.ids)]
-        return [s for s in segments if s.live]
+        new = [write_segment(self.home.shards, b) for b in change.batches if len(b.ids)]
+        if self.scorer is not None:
+            new = [self._scored(s, self.scorer) for s in new]
+        return [s for s in [*segments, *new] if s.live]
 
-    def _without(self, s: Segment, gone: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Segment:
+    def _without(self, s: Segment, gone: Int) -> Segment:
         rows = OpenSegment.open(self.home.shards, s).rows_of(gone)
         return with_dead(self.home.shards, s, rows) if len(rows) else s
 
@@ -164,9 +226,8 @@ class Writer:
             return False
         rest = [s for s in old if s not in chosen]
         segments = (*rest, *merge(self.home.shards, chosen))
-        number = self.version.number + 1
-        version = Version(number, segments, self.version.model, True, self.version.note)
-        self._swap(version, Change())
+        new = replace(self.version, number=self.version.number + 1, segments=segments)
+        self._swap(replace(new, finished=True), Change())
         return True
 
     def rollback(self, number: int) -> Version:
@@ -200,7 +261,8 @@ class Writer:
     def _prune(self) -> None:
         with disk_errors(self.home.shards):
             self.home.versions.prune(self.version.number)
-        kept = {self.home.versions.read(n).model for n in self.home.versions.numbers()}
+        versions = [self.home.versions.read(n) for n in self.home.versions.numbers()]
+        kept = set[str]().union(*(v.models() for v in versions))
         remove_models_except(self.home.models, kept)
 
     def note(self, change: Change) -> None:

@@ -28,7 +28,7 @@ Float = NDArray[np.float32]
 
 def dense_top(segments: Sequence[OpenSegment], query: DenseQuery, k: int, where: Int | None) -> Top:
     """Return the k best pictures for weights over one feature."""
-    best = _Best(k)
+    best = Best(k)
     weights = np.ascontiguousarray(query.weights, np.float32)
     for s, matrix in _with_feature(segments, query):
         rows = None if where is None else s.rows_of(where)
@@ -81,7 +81,7 @@ def _products(matrix: Matrix, weights: Float, out: Float | None = None) -> Float
 
 
 def _scan(
-    best: _Best, s: OpenSegment, matrix: Matrix, weights: Float, keep: NDArray[np.bool_] | None
+    best: Best, s: OpenSegment, matrix: Matrix, weights: Float, keep: NDArray[np.bool_] | None
 ) -> None:
     step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]))
     ids = s.ids
@@ -92,11 +92,11 @@ def _scan(
         scores = _products(block, weights, buffer[: len(block)])
         if keep is not None:
             scores[~keep[i : i + step]] = -np.inf
-        rows = _above(scores, best.threshold)
+        rows = above(scores, best.threshold)
         best.offer(ids[i + rows], scores[rows])
 
 
-def _above(scores: Float, threshold: float) -> Int:
+def above(scores: Float, threshold: float) -> Int:
     """Return where scores reach a threshold; -inf, which stands for left out, never does.
 
     Comparisons are turned round (`not below`) so that a NaN comes through and is refused.
@@ -106,7 +106,7 @@ def _above(scores: Float, threshold: float) -> Int:
     return np.flatnonzero(~(scores < threshold))
 
 
-class _Best:
+class Best:
     """The k best offers so far."""
 
     def __init__(self, k: int) -> None:
@@ -157,7 +157,7 @@ def sparse_top(
     A picture's vector has idf at each of its words and length one; pictures that carry none of the
     words asked for have no score and never appear.
     """
-    best = _Best(k)
+    best = Best(k)
     for s in segments:
         rows, scores = _word_scores(s, query, idf)
         keep = ~np.isin(rows, s.dead) if len(s.dead) else np.ones(len(rows), bool)

@@ -1,0 +1,275 @@
+"""Kernel ridge: for each word a score that is 1 on pictures that carry it and 0 on the others.
+
+For every word t, over functions f_t of the kernel k,
+
+    min  sum_i (y_it - f_t(p_i))^2 + alpha |f_t|^2        f_t(p) = sum_i c_it k(p_i, p),
+                                                          c_t = (K + alpha I)^-1 y_t
+
+(Saunders, Gammerman and Vovk, "Ridge regression learning algorithm in dual variables", 1998). One
+factorisation serves all words, and the scores that the training pictures would get if each had been
+left out follow from it in closed form (Allen's PRESS, 1974), so that alpha is chosen, and scores
+are calibrated, on scores of unseen pictures without fitting twice.
+
+Departures: squares are an unusual loss for yes and no, but on few pictures its regularisation is
+worth more than the loss; all words share one alpha. Above some thousands of pictures the kernel is
+carried by landmarks, a seeded sample (Williams and Seeger, "Using the Nyström method to speed up
+kernel machines", 2001). There is no intercept: what few pictures carry is near 0 anyway, and adding
+one changed no ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from sightline.annotators._alpha import Criterion, best_alpha, sample, telling
+from sightline.annotators._balance import balanced
+from sightline.annotators._smoothers import Decomposed, Primal, Smoother, solved
+from sightline.annotators._weights import best_weights
+from sightline.annotators.targets import as_targets, mean_average_precision
+from sightline.contracts import Estimator
+from sightline.errors import ParameterError
+from sightline.similarity.kernels import MeanKernel, as_views, gram
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sightline.records import QuerySet
+    from sightline.similarity.formulas import Rows
+    from sightline.similarity.kernels import Statistic
+
+# More pictures than this are carried by landmarks; an n by n matrix of 6,000 is 0.3 GB.
+_LIMIT = 6000
+_LANDMARKS = 4000
+_LONGEST_PRIMAL = 4096
+_BLOCK = 1024
+# What the weights of views are found on, at most, and with what alpha if that is not known yet.
+_WEIGHED_PICTURES = 1500
+_WEIGHED_WORDS = 500
+_WEIGHED_ALPHA = 0.2
+
+
+class KernelRidge(Estimator):
+    """Scores of all words for a picture, from pictures that carry words.
+
+    Parameters
+    ----------
+    kernel : name in `sightline.similarity.formulas.KERNELS`, or one for each view.
+    factor : of the median distance, which is the bandwidth; or one for each view. At the default
+        the rbf kernel of two pictures at the median distance is 1/e.
+    weights : how much each view counts; alike by default, "auto" finds it on left-out scores.
+    statistic : "median" or "mean" distance.
+    alpha : strength of the regulariser, in units of the mean k(p, p); "auto" chooses it.
+    balance : 0 lets all pictures count alike; with b, those that carry a word count (n- / n+)^b as
+        much as the others: some points in a thousand where words are rare, nothing where not. It
+        needs all pictures as landmarks. Alpha is chosen as if it were 0.
+    criterion : what "auto" looks at, on left-out scores: the largest mean AvgP over words, or the
+        least squared "error". AvgP was the better guide: the error wants more strength than
+        rankings do.
+    landmarks : number of pictures that carry the kernel; None takes all up to 6,000 and 4,000 of
+        more. With a linear kernel of up to 4,096 features and more pictures than landmarks, weights
+        over the features are found instead, exactly.
+    random_state : seed of landmarks, of the pairs that give the bandwidth and of the words alpha
+        is judged on.
+
+    Attributes
+    ----------
+    landmarks_ : the views' rows that carry the kernel.
+    dual_ : coefficients c, (landmarks, words), float32.
+    leave_one_out_ : scores of the training pictures as if unseen, (pictures, words), float32.
+    alpha_, bandwidths_, kernel_ : as chosen; a fit with `alpha=alpha_` gives the same model.
+    W_ : weights over the features, (words, features), of one view with a linear kernel.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.2], [1.0], [1.1], [0.9]], dtype=np.float32)
+    >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1], [0, 1]])
+    >>> ridge = KernelRidge(alpha=0.1).fit(X, Y)
+    >>> ridge.decision_function([[0.1], [1.0]]).round(1)
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    >>> ridge.score(X, Y)
+    1.0
+    """
+
+    def __init__(
+        self,
+        kernel: str | tuple[str, ...] = "rbf",
+        factor: float | tuple[float, ...] = 0.7,
+        weights: tuple[float, ...] | Literal["auto"] | None = None,
+        statistic: Statistic = "median",
+        alpha: float | Literal["auto"] = "auto",
+        balance: float = 0.0,
+        criterion: Criterion = "AvgP",
+        landmarks: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.factor = factor
+        self.weights = weights
+        self.statistic = statistic
+        self.alpha = alpha
+        self.balance = balance
+        self.criterion = criterion
+        self.landmarks = landmarks
+        self.random_state = random_state
+
+    def fit(self, X: Any, Y: Any, queries: QuerySet | None = None) -> Self:
+        """Learn from pictures X, a matrix or a tuple of views, and the words Y they carry, 0 or 1.
+
+        Queries are not used: this model learns each word for itself.
+        """
+        self._check()
+        given = X if isinstance(X, tuple) else (X,)
+        names = self.kernel if isinstance(self.kernel, tuple) else (self.kernel,) * len(given)
+        views = as_views(given, names)
+        targets = as_targets(Y, views[0].shape[0])
+        factors = self.factor if isinstance(self.factor, tuple) else (self.factor,) * len(views)
+        self.kernel_ = MeanKernel.of(
+            views,
+            names,
+            factors=factors,
+            weights=None if self.weights == "auto" else self.weights,
+            statistic=self.statistic,
+            random_state=self.random_state,
+        )
+        self.bandwidths_ = self.kernel_.bandwidths
+        if self.weights == "auto":
+            self.kernel_ = replace(self.kernel_, weights=self._found_weights(views, targets))
+        self._fit(views, targets)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Return scores of shape (pictures, words)."""
+        if not hasattr(self, "dual_"):
+            raise ParameterError("This KernelRidge is not fitted yet. Call fit first.")
+        views = as_views(X if isinstance(X, tuple) else (X,), self.kernel_.names)
+        out = np.empty((views[0].shape[0], self.dual_.shape[1]), dtype=np.float32)
+        dual = self.dual_.astype(np.float64)
+        for rows in _slices(len(out)):
+            part = tuple(v[rows] for v in views)
+            out[rows] = self.kernel_(part, self.landmarks_) @ dual
+        return out
+
+    def score(self, X: Any, Y: Any) -> float:
+        """Return the mean AvgP over the words that some picture of X carries."""
+        scores = self.decision_function(X)
+        return mean_average_precision(scores, as_targets(Y, len(scores)))
+
+    def _check(self) -> None:
+        name = type(self).__name__
+        fixed = self.alpha != "auto"
+        if fixed and not (_is_number(self.alpha) and 0 < float(self.alpha) < np.inf):
+            raise ParameterError.of("alpha", name, "greater than 0, or 'auto'", self.alpha)
+        if not (_is_number(self.balance) and 0 <= self.balance <= 1):
+            raise ParameterError.of("balance", name, "from 0 to 1", self.balance)
+        if isinstance(self.weights, str) and self.weights != "auto":
+            raise ParameterError.of("weights", name, "numbers, None or 'auto'", self.weights)
+        if self.criterion not in ("AvgP", "error"):
+            raise ParameterError.of("criterion", name, "'AvgP' or 'error'", self.criterion)
+        if self.landmarks is not None and not (
+            isinstance(self.landmarks, int | np.integer) and self.landmarks >= 1
+        ):
+            raise ParameterError.of("landmarks", name, "at least 1, or None", self.landmarks)
+
+    def _found_weights(self, views: tuple[Rows, ...], Y: NDArray[np.float32]) -> tuple[float, ...]:
+        pictures = sample(np.arange(len(Y)), _WEIGHED_PICTURES, self.random_state)
+        some = Y[pictures]
+        words = sample(telling(some), _WEIGHED_WORDS, self.random_state)
+        grams = [
+            gram(v[pictures], kernel=name, bandwidth=s)
+            for v, name, s in zip(views, self.kernel_.names, self.bandwidths_, strict=True)
+        ]
+        alpha = _WEIGHED_ALPHA if self.alpha == "auto" else float(self.alpha)
+        return best_weights(grams, some[:, words], alpha)
+
+    def _fit(self, views: tuple[Rows, ...], Y: NDArray[np.float32]) -> None:
+        chosen = self._chosen(len(Y))
+        if self.balance and len(chosen) < len(Y):
+            raise ParameterError.of(
+                "balance",
+                type(self).__name__,
+                f"0 where {len(chosen)} landmarks stand for {len(Y)} pictures",
+                self.balance,
+            )
+        if self._is_linear() and len(chosen) < len(Y) and views[0].shape[1] <= _LONGEST_PRIMAL:
+            self._fit_weights(views[0], Y)
+            return
+        marks = views if len(chosen) == len(Y) else tuple(v[chosen] for v in views)
+        K = self.kernel_(marks)
+        scale = float(K.diagonal().mean(dtype=np.float64)) or 1.0
+        self.landmarks_ = marks
+        if len(chosen) < len(Y):
+            self._fit_landmarks(views, K, Y, scale)
+        elif self.alpha != "auto":
+            self.alpha_ = float(self.alpha)
+            dual, self.leave_one_out_ = solved(K, Y, self.alpha_ * scale)
+            self.dual_ = dual.astype(np.float32)
+        else:
+            self.dual_ = self._settle(Decomposed(K, Y), scale).astype(np.float32)
+        if self.balance:
+            dual, self.leave_one_out_ = balanced(K, Y, self.alpha_ * scale, self.balance)
+            self.dual_ = dual.astype(np.float32)
+        if self._is_linear():
+            self.W_ = np.ascontiguousarray((marks[0].T @ self.dual_).T, dtype=np.float32)
+
+    def _fit_landmarks(
+        self, views: tuple[Rows, ...], K: NDArray[np.float32], Y: NDArray[np.float32], scale: float
+    ) -> None:
+        root = _inverse_root(K)
+
+        def blocks() -> Iterator[tuple[slice, NDArray[np.float64]]]:
+            for rows in _slices(len(Y)):
+                yield rows, self.kernel_(tuple(v[rows] for v in views), self.landmarks_) @ root
+
+        self.dual_ = (root @ self._settle(Primal(blocks, Y), scale)).astype(np.float32)
+
+    def _fit_weights(self, rows: Rows, Y: NDArray[np.float32]) -> None:
+        def blocks() -> Iterator[tuple[slice, NDArray[np.float64]]]:
+            for block in _slices(len(Y)):
+                part = rows[block]
+                yield block, (part.toarray() if hasattr(part, "tocsr") else part).astype(np.float64)
+
+        scale = sum(float(np.square(Z).sum()) for _, Z in blocks()) / len(Y) or 1.0
+        W = self._settle(Primal(blocks, Y), scale)
+        # The weights carry themselves: k(p, e_j) = p_j, so that one way of scoring serves all.
+        self.landmarks_ = (np.eye(len(W), dtype=np.float32),)
+        self.dual_ = W.astype(np.float32)
+        self.W_ = np.ascontiguousarray(self.dual_.T)
+
+    def _settle(self, smoother: Smoother, scale: float) -> NDArray[np.float64]:
+        if self.alpha == "auto":
+            self.alpha_ = best_alpha(smoother, scale, self.criterion, self.random_state)
+        else:
+            self.alpha_ = float(self.alpha)
+        self.leave_one_out_ = smoother.left_out(self.alpha_ * scale)
+        return smoother.coefficients(self.alpha_ * scale)
+
+    def _chosen(self, n: int) -> NDArray[np.int64]:
+        wanted = self.landmarks or (n if n <= _LIMIT else _LANDMARKS)
+        return sample(np.arange(n), wanted, self.random_state)
+
+    def _is_linear(self) -> bool:
+        return self.kernel_.names == ("linear",)
+
+
+def _inverse_root(K: NDArray[np.float32]) -> NDArray[np.float64]:
+    from scipy.linalg import eigh
+
+    values, vectors = eigh(K.astype(np.float64, order="F"), driver="evd", overwrite_a=True)
+    # Directions that float32 cannot tell from nothing would be blown up.
+    kept = values > values[-1] * len(values) * np.finfo(np.float32).eps * 1e-3
+    root: NDArray[np.float64] = vectors[:, kept] / np.sqrt(values[kept])
+    return root
+
+
+def _slices(n: int) -> Iterator[slice]:
+    for start in range(0, n, _BLOCK):
+        yield slice(start, min(start + _BLOCK, n))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -1,0 +1,102 @@
+"""`sightline evaluate`: how good what was learnt is, on the owner's own pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline.cli.common import common_options, open_collection, print_json
+from sightline.cli.train import p_text
+from sightline.errors import UsageError
+
+if TYPE_CHECKING:
+    from sightline.collection.evaluating import Evaluation
+    from sightline.store.home import Home
+
+
+@click.command()
+@click.option("--plot", type=click.Path(), help="Draw the learning curve (PNG).")
+@click.option("--no-curve", is_flag=True, help="Leave out the learning curve, which takes longest.")
+@click.option("--run", "run_file", type=click.Path(), help="Write the answers as a TREC run.")
+@click.option("--qrels", type=click.Path(), help="Write what is relevant as TREC qrels.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common_options
+def evaluate(
+    plot: str | None,
+    no_curve: bool,
+    run_file: str | None,
+    qrels: str | None,
+    as_json: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+) -> int:
+    """Measure what was learnt on held-out pictures, their words hidden.
+
+    The gain is over the untrained order; harmed queries are those that rank worse than it.
+    """
+    from sightline.measures.plots import check_plot_file
+    from sightline.progress import ProgressBar
+
+    c = open_collection(collection, store)
+    for file in (plot, run_file, qrels):
+        if file is not None and c.contains(file):
+            raise UsageError(f"{file} lies inside the collection, where nothing is ever written.")
+    if plot is not None and no_curve:
+        raise UsageError("--plot draws the learning curve that --no-curve leaves out.")
+    target = None if plot is None else check_plot_file(plot)
+    found = c.evaluate(curve=not no_curve, progress=ProgressBar())
+    if target is not None:
+        draw(found, target)
+        click.echo(f"drew {target}", err=True)
+    if run_file is not None or qrels is not None:
+        _write_trec(c.home, run_file, qrels)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        show(found)
+    return 0
+
+
+def draw(found: Evaluation, target: Path) -> None:
+    """Draw the learning curve of an evaluation."""
+    from sightline.measures.plots import draw_learning_curve
+
+    title = f"{found.recipe}: {found.groups[0].n} queries over {found.held_out} held-out pictures"
+    draw_learning_curve(target, found.curve, found.groups[0].untrained, title)
+
+
+def _write_trec(home: Home, run_file: str | None, qrels_file: str | None) -> None:
+    from sightline.collection.evaluating import trec
+    from sightline.measures.runs import write_qrels, write_run
+
+    judged, ranked = trec(home)
+    if qrels_file is not None:
+        write_qrels(qrels_file, judged)
+        click.echo(f"wrote {qrels_file}", err=True)
+    if run_file is not None:
+        write_run(run_file, ranked)
+        click.echo(f"wrote {run_file}", err=True)
+
+
+def show(e: Evaluation) -> None:
+    """Print an evaluation for people."""
+    click.echo(
+        f"{e.recipe}, words combined by {e.how}; {e.words} words, "
+        f"{e.held_out} of {e.pictures} pictures held out"
+    )
+    click.echo("queries        n     AvgP  untrained   gain    P10    BEP  p-value  harmed")
+    for g in e.groups:
+        click.echo(
+            f"{g.name:<13}{g.n:>5}  {g.avgp:7.3f}  {g.untrained:9.3f} {g.gain:+6.3f}  {g.p10:5.3f}"
+            f"  {g.bep:5.3f}  {p_text(g.p):>7}  {g.harmed_rate:6.1%}"
+        )
+    if not e.proven:
+        click.echo("These are too few queries to tell. Add words.")
+    if e.curve:
+        click.echo("learning curve: " + ", ".join(f"{n} pictures {a:.3f}" for n, a in e.curve))
+    for name, words in (("best", e.best), ("worst", e.worst)):
+        if words:
+            click.echo(f"{name} words: " + ", ".join(f"{w} {a:.2f}" for w, a, _ in words))

@@ -1,0 +1,140 @@
+"""`sightline train`: learn from the words pictures carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sightline.cli.common import common_options, open_collection, print_json, wait_option
+
+if TYPE_CHECKING:
+    from sightline.collection.learning.choosing import Tried
+    from sightline.collection.training import TrainReport
+
+
+@click.command()
+@click.option("--ranker", "rankers", multiple=True, help="A ranker to choose from; all by default.")
+@click.option("--features", multiple=True, help="A feature to learn from; all by default.")
+@click.option("--force", is_flag=True, help="Publish even a model that is worse.")
+@click.option("--dry-run", is_flag=True, help="Measure, and publish nothing.")
+@click.option("--workers", type=int, help="Worker processes; 0 is one for each core.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@wait_option
+@common_options
+def train(
+    rankers: tuple[str, ...],
+    features: tuple[str, ...],
+    force: bool,
+    dry_run: bool,
+    as_json: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+    **flags: Any,
+) -> int:
+    """Learn from the words pictures carry, so that pictures without them are found too.
+
+    Ranker, features and settings are chosen on validation pictures. A model that is worse on
+    held-out pictures than the one in use, or than none, is not published. Pictures that have no
+    features yet get them first, and from then on with every index.
+    """
+    from sightline.cli.log import logged
+    from sightline.progress import ProgressBar
+
+    c = open_collection(collection, store, writes=True, **flags)
+    names = [n for f in features for n in f.split(",") if n]
+    with logged(c, "train"):
+        report = c.train(
+            rankers=[n for r in rankers for n in r.split(",") if n],
+            features=names,
+            force=force,
+            dry_run=dry_run,
+            progress=ProgressBar(),
+        )
+    if as_json:
+        print_json(as_plain(report))
+    else:
+        show_report(report)
+    return 0
+
+
+def show_report(r: TrainReport) -> None:
+    """Print what was tried, what was chosen, and what the held-out pictures say of it."""
+    if r.table:
+        click.echo("On validation pictures:")
+        for line in table_lines(r.table):
+            click.echo(f"  {line}")
+    click.echo(f"Chosen: {r.recipe}, words combined by {r.how}")
+    p = r.proof
+    if r.left_out:
+        click.echo(f"{r.left_out} pictures with words lack features and were left out.")
+    if p.n:
+        click.echo(
+            f"On {p.n} held-out queries: mean AvgP {p.candidate:.3f}, untrained "
+            f"{p.untrained:.3f} (p {p_text(p.p)}; {p.helped} better, {p.harmed} worse)"
+        )
+    if p.current is not None:
+        click.echo(
+            f"The model before: {p.current:.3f}, this one {p.against_current:.3f}, on the "
+            f"{p.n_both} queries both know"
+        )
+    if r.unproven:
+        click.echo(f"Unproven: {p.n} held-out queries are too few to tell. Add words.")
+    if r.forced:
+        click.echo("Published by --force, though it is worse.")
+    what = f"version {r.version}" if r.version else "not published (--dry-run)"
+    click.echo(f"Learnt {r.words} words from {r.pictures} pictures in {r.seconds:.1f} s: {what}")
+
+
+def p_text(p: float) -> str:
+    """Return a p-value for people.
+
+    >>> p_text(0.0), p_text(0.04123)
+    ('< .0001', '.0412')
+    """
+    return "< .0001" if p < 1e-4 else f"{p:.4f}".removeprefix("0")
+
+
+def table_lines(table: Sequence[Tried], limit: int = 12) -> list[str]:
+    """Return the table of what was tried, best first, as lines of text."""
+    head = ("ranker", "words by", "AvgP", "P10", "BEP", "train s", "ms/1000", "MB")
+    rows = [
+        (str(t.recipe), t.how, f"{t.avgp:.3f}", f"{t.p10:.3f}", f"{t.bep:.3f}",
+         f"{t.train_seconds:.1f}", f"{t.query_ms:.1f}", f"{t.memory / 1e6:.1f}")
+        for t in table[:limit]
+    ]  # fmt: skip
+    widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
+    lines = [
+        "  ".join(
+            c.ljust(w) if i < 2 else c.rjust(w)
+            for i, (c, w) in enumerate(zip(r, widths, strict=True))
+        )
+        for r in [head, *rows]
+    ]
+    return [*lines, f"… and {len(table) - limit} more"] if len(table) > limit else lines
+
+
+def as_plain(r: TrainReport) -> dict[str, object]:
+    """Return the outcome as plain values."""
+    p = r.proof
+    return {
+        "chosen": r.recipe, "words_combined_by": r.how, "words": r.words, "pictures": r.pictures,
+        "left_out": r.left_out, "model": r.model, "version": r.version, "unproven": r.unproven,
+        "forced": r.forced, "seconds": round(r.seconds, 3),
+        "proof": {
+            "queries": p.n, "AvgP": p.candidate if p.n else None,
+            "untrained": p.untrained if p.n else None, "p": p.p, "helped": p.helped,
+            "harmed": p.harmed, "current": p.current, "against_current": p.against_current,
+        },
+        "tried": [
+            {
+                "ranker": t.recipe.ranker, "features": list(t.recipe.features),
+                "settings": dict(t.recipe.settings), "words_combined_by": t.how, "AvgP": t.avgp,
+                "P10": t.p10, "BEP": t.bep, "train_seconds": round(t.train_seconds, 3),
+                "ms_per_1000": round(t.query_ms, 3), "bytes": t.memory,
+            }
+            for t in r.table
+        ],
+    }  # fmt: skip

@@ -1,0 +1,207 @@
+"""How good the model in use is, on the owner's own pictures.
+
+Only the held-out fifth is asked about, and only the proof is asked: the recipe in use, fitted
+without those pictures. The gain is over the untrained order, in which the pictures, their words
+hidden, cannot be told apart. The learning curve fits the recipe to growing shares of the training
+pictures, and so tells whether more words would help.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightline.collection.learning.choosing import measure
+from sightline.collection.learning.learners import fit
+from sightline.collection.learning.questions import combined, one_word
+from sightline.collection.learning.samples import Sample, aligned, load_sample
+from sightline.collection.learning.serving import Learnt, load_learnt
+from sightline.collection.training import FEWEST_QUERIES, HeldOut, split
+from sightline.contracts import Json, Progress
+from sightline.errors import CollectionError
+from sightline.measures.judged import Judged, RankedList
+from sightline.measures.many import ManyMeasured, query_scores
+from sightline.measures.significance import wilcoxon
+from sightline.store.events import EventLog
+from sightline.store.home import Home
+
+SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
+_ENOUGH = 5
+_SHOWN = 8
+
+Words = tuple[tuple[str, float, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What the model and the untrained order reach on some queries."""
+
+    name: str
+    n: int
+    avgp: float
+    untrained: float
+    p10: float
+    bep: float
+    p: float
+    helped: int
+    harmed: int
+
+    @property
+    def gain(self) -> float:
+        """How much the mean AvgP rises."""
+        return self.avgp - self.untrained
+
+    @property
+    def harmed_rate(self) -> float:
+        """The share of queries that the model ranks worse than no model."""
+        return self.harmed / self.n if self.n else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A report on the owner's own pictures.
+
+    `curve` holds (training pictures, mean AvgP) for growing shares of them; `best` and `worst` are
+    words with their AvgP and the number of held-out pictures that carry them.
+    """
+
+    recipe: str
+    how: str
+    pictures: int
+    held_out: int
+    words: int
+    groups: tuple[Group, ...]
+    curve: tuple[tuple[int, float], ...]
+    best: Words
+    worst: Words
+    proven: bool
+    seconds: float
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        groups: list[Json] = [
+            {
+                "queries": g.name, "n": g.n, "AvgP": g.avgp, "untrained": g.untrained,
+                "gain": g.gain, "P10": g.p10, "BEP": g.bep, "p": g.p, "helped": g.helped,
+                "harmed": g.harmed, "harmed_rate": g.harmed_rate,
+            }
+            for g in self.groups
+        ]  # fmt: skip
+        curve: list[Json] = [{"pictures": n, "AvgP": a} for n, a in self.curve]
+        return {
+            "model": self.recipe, "words combined by": self.how, "pictures": self.pictures,
+            "held_out": self.held_out, "words": self.words, "proven": self.proven,
+            "groups": groups, "curve": curve,
+        }  # fmt: skip
+
+
+def evaluate(home: Home, progress: Progress, *, curve: bool = True) -> Evaluation:
+    """Measure the model in use on held-out pictures."""
+    begun = time.monotonic()
+    learnt, sample, spelled = _loaded(home)
+    held = HeldOut.of(sample)
+    if not len(held.queries):
+        raise CollectionError(
+            f"None of the {len(sample)} pictures with words is both held out and asked about by "
+            "words others carry, so nothing can be measured. Give words to more pictures."
+        )
+    found = measure(learnt.proof, learnt.combination, held.sample, held.queries, held.idf)
+    groups = tuple(_groups(held, found))
+    best, worst = _examples(held, found, spelled)
+    training = sample.only(~split(sample)[0])
+    points = _curve(learnt, training, held, progress) if curve else ()
+    return Evaluation(
+        str(learnt.served.recipe), learnt.combination.how, len(sample), len(held.sample),
+        len(sample.terms), groups, points, best, worst, len(held.queries) >= FEWEST_QUERIES,
+        time.monotonic() - begun,
+    )  # fmt: skip
+
+
+def _loaded(home: Home) -> tuple[Learnt, Sample, dict[int, str]]:
+    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
+        learnt = load_learnt(home, reader.snapshot.model)
+        if learnt is None:
+            raise CollectionError("Nothing was learnt yet. Run: sightline train")
+        sample = load_sample(reader.snapshot, log.judgements())
+        spelled = dict(reader.catalogue.terms())
+    missing = set(learnt.features) - set(sample.views)
+    if missing:
+        raise CollectionError(
+            f"The model was trained on {sorted(missing)[0]}, which the pictures no longer have. "
+            "Run: sightline train"
+        )
+    return learnt, aligned(sample, learnt.terms), spelled
+
+
+def _groups(held: HeldOut, found: ManyMeasured) -> Iterator[Group]:
+    before, single = held.untrained(), one_word(held.queries)
+    for name, mine in (
+        ("all", np.ones(len(single), bool)),
+        ("one word", single),
+        ("several words", ~single),
+    ):
+        if mine.any():
+            test = wilcoxon(found.avgp[mine], before[mine])
+            yield Group(
+                name, int(mine.sum()), float(found.avgp[mine].mean()), float(before[mine].mean()),
+                float(found.p10[mine].mean()), float(found.bep[mine].mean()), test.p, test.helped,
+                test.harmed,
+            )  # fmt: skip
+
+
+def _examples(held: HeldOut, found: ManyMeasured, spelled: dict[int, str]) -> tuple[Words, Words]:
+    """Return the words that are learnt best and worst."""
+    single = np.flatnonzero(one_word(held.queries))
+    order = single[np.argsort(-found.avgp[single], kind="stable")]
+    # A word on one held-out picture is a matter of luck.
+    many = [i for i in order.tolist() if len(held.queries.fitting(i)) >= _ENOUGH] or order.tolist()
+    words = [
+        (spelled[t], float(found.avgp[i]), len(held.queries.fitting(i)))
+        for i in many
+        for t in held.sample.terms[held.queries.terms_of(i)].tolist()
+    ]
+    return tuple(words[:_SHOWN]), tuple(words[:-_SHOWN:-1])
+
+
+def _curve(
+    learnt: Learnt, training: Sample, held: HeldOut, progress: Progress
+) -> tuple[tuple[int, float], ...]:
+    shares = [s for s in SHARES if len(training) * s >= _ENOUGH]
+    progress.start("learning curve", len(shares))
+    order = np.random.default_rng(0).permutation(len(training))
+    points = []
+    for share in shares:
+        part = training.only(np.sort(order[: round(share * len(training))]))
+        fitted = fit(learnt.served.recipe, part)
+        found = measure(fitted, learnt.combination, held.sample, held.queries, held.idf)
+        points.append((len(part), found.mean_avgp))
+        progress.advance()
+    progress.finish()
+    return tuple(points)
+
+
+def trec(home: Home) -> tuple[list[Judged], list[RankedList]]:
+    """Return what is relevant to the held-out queries, and how the model ranks the pictures.
+
+    Pictures go by their paths in the collection.
+    """
+    learnt, sample, spelled = _loaded(home)
+    held = HeldOut.of(sample)
+    with home.reader() as reader:
+        facts = reader.catalogue.facts(held.sample.ids.tolist())
+    names = [os.fsdecode(facts[i].path) for i in held.sample.ids.tolist()]
+    rows = learnt.combination.rows(learnt.proof.scores(held.sample.views))
+    queries = combined(held.queries, learnt.combination, held.idf)
+    judged, ranked = [], []
+    for first, block in query_scores(rows, queries):
+        for i, scores in enumerate(block, first):
+            words = " ".join(spelled[t] for t in sample.terms[queries.terms_of(i)].tolist())
+            fit = tuple(names[p] for p in queries.fitting(i).tolist())
+            judged.append(Judged(words, fit, (1.0,) * len(fit)))
+            ranked.append(RankedList(words, tuple(names), tuple(scores.tolist())))
+    return judged, ranked

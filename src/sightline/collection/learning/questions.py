@@ -1,0 +1,94 @@
+"""Queries to judge a model by, made from the words of pictures it has not seen.
+
+Every word that at least one of the pictures carries is a query; so are sets of words that one
+carries together, a seeded choice where there are many. The pictures that carry all words fit it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.records import QuerySet
+from sightline.solvers.targets import query_set
+from sightline.words.combining import Combination
+from sightline.words.queries import caption_queries
+from sightline.words.tfidf import idf as idf_of
+
+LONGEST = 3
+PER_PICTURE = 24
+AT_MOST = 4_000
+_SEED = 0
+
+Int = NDArray[np.int64]
+
+
+def questions(labels: Any, idf: NDArray[np.float64], known: NDArray[np.bool_]) -> QuerySet:
+    """Return the queries that the words of some pictures make.
+
+    Parameters
+    ----------
+    labels : scipy sparse table of pictures and words.
+    idf : how much each word counts in a query.
+    known : the words there are training pictures for; others are not asked for.
+    """
+    captions = [
+        (
+            i,
+            [
+                f"{w:09d}"
+                for w in labels.indices[labels.indptr[i] : labels.indptr[i + 1]]
+                if known[w]
+            ],
+        )
+        for i in range(labels.shape[0])
+    ]
+    found = caption_queries(
+        captions, max_len=LONGEST, max_queries_per_caption=PER_PICTURE, seed=_SEED
+    )
+    asked = [(tuple(map(int, words)), pictures) for words, pictures in found]
+    # A query that all pictures fit orders nothing.
+    asked = [(words, fit) for words, fit in asked if len(fit) < labels.shape[0]]
+    if len(asked) > AT_MOST:
+        chosen = np.random.default_rng(_SEED).choice(len(asked), AT_MOST, replace=False)
+        asked = [asked[i] for i in np.sort(chosen)]
+    return query_set(asked, idf)
+
+
+def one_word(queries: QuerySet) -> NDArray[np.bool_]:
+    """Say of each query whether it is a single word."""
+    out: NDArray[np.bool_] = np.diff(queries.start) == 1
+    return out
+
+
+def only(queries: QuerySet, keep: NDArray[np.bool_]) -> QuerySet:
+    """Return some of the queries."""
+    words, fits = np.diff(queries.start), np.diff(queries.fit_start)
+    mine, fitting = np.repeat(keep, words), np.repeat(keep, fits)
+    return QuerySet(
+        _starts(words[keep]), queries.term[mine], queries.weight[mine],
+        _starts(fits[keep]), queries.fit[fitting],
+    )  # fmt: skip
+
+
+def combined(queries: QuerySet, combination: Combination, idf: NDArray[np.float64]) -> QuerySet:
+    """Return the queries with the weights that a way to combine words gives them."""
+    if combination.how == "product":
+        return replace(queries, weight=np.ones(len(queries.term), np.float32))
+    parts = [combination.weights(idf[queries.terms_of(i)]) for i in range(len(queries))]
+    weight = np.concatenate([*parts, np.zeros(0, np.float32)])
+    return replace(queries, weight=weight.astype(np.float32))
+
+
+def idf_in(labels: Any) -> NDArray[np.float64]:
+    """Return how much each word counts, by the pictures that carry it."""
+    return idf_of(np.asarray((labels != 0).sum(axis=0)).reshape(-1), labels.shape[0])
+
+
+def _starts(lengths: Int) -> Int:
+    out = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=out[1:])
+    return out

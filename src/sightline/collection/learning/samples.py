@@ -1,0 +1,177 @@
+"""What there is to learn from: pictures with words, what is known of each, and its features.
+
+Words on pictures and judgements are one stream here: a picture that was judged to fit a query
+carries the words of that query, one that was judged not to fit a single word does not carry it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.learning.views import View, as_view
+from sightline.errors import CollectionError
+from sightline.records import Judgement
+from sightline.store.snapshot import Snapshot
+from sightline.words.grammar import parse
+from sightline.words.term_ids import term_id
+
+# A word on a single picture can be searched for, but nothing can be learnt from it.
+LEAST_PICTURES = 2
+MOST_WORDS = 20_000
+_MOSTLY = 0.9
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Pictures to learn from.
+
+    Attributes
+    ----------
+    ids : their ids, ascending.
+    terms : ids of the words there are to learn, ascending.
+    labels : scipy sparse table, pictures by words, 1 where a picture carries a word.
+    views : their rows of each feature, by fingerprint.
+    left_out : pictures with words that lack one of these features.
+    """
+
+    ids: Int
+    terms: Int
+    labels: Any
+    views: dict[str, View]
+    left_out: int = 0
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def basis(self) -> str:
+        """Return a checksum of pictures, words and features: equal ones teach the same."""
+        h = hashlib.sha256(self.ids.tobytes() + self.terms.tobytes())
+        h.update(self.labels.indptr.astype(np.int64).tobytes())
+        h.update(self.labels.indices.astype(np.int64).tobytes())
+        h.update(" ".join(self.views).encode())
+        return h.hexdigest()[:16]
+
+    def only(self, rows: Int | NDArray[np.bool_]) -> Sample:
+        """Return some of the pictures."""
+        views = {name: view[rows] for name, view in self.views.items()}
+        return Sample(self.ids[rows], self.terms, self.labels[rows], views)
+
+
+def aligned(sample: Sample, terms: Int) -> Sample:
+    """Return the pictures with the words of another vocabulary, in its order."""
+    from scipy.sparse import csr_matrix
+
+    cells = sample.labels.tocoo()
+    at = np.minimum(np.searchsorted(terms, sample.terms), len(terms) - 1)
+    known = terms[at] == sample.terms
+    keep = known[cells.col]
+    shape = (len(sample), len(terms))
+    labels = csr_matrix((cells.data[keep], (cells.row[keep], at[cells.col[keep]])), shape=shape)
+    labels.sort_indices()
+    return replace(sample, terms=terms, labels=labels)
+
+
+def load_sample(snapshot: Snapshot, judgements: Iterable[Judgement] = ()) -> Sample:
+    """Gather all pictures that carry a word or were judged, and have features."""
+    picture, term = _carried(snapshot)
+    picture, term = _judged(picture, term, judgements)
+    _refuse_too_few(snapshot, picture, term)
+    features = _common_features(snapshot, np.unique(picture))
+    ids, views = _rows(snapshot, features, np.unique(picture))
+    there = np.isin(picture, ids)
+    terms, labels = _labels(ids, picture[there], term[there])
+    return Sample(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
+
+
+def _carried(snapshot: Snapshot) -> tuple[Int, Int]:
+    """Return every (picture, word) pair of the version."""
+    pictures, words = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for s in snapshot.segments:
+        row = np.repeat(np.arange(len(s.ids)), np.diff(s.base["word_start"]))
+        alive = s.alive()[row]
+        pictures.append(s.ids[row[alive]])
+        words.append(s.base["terms"][s.base["word"][alive]])
+    return np.concatenate(pictures), np.concatenate(words)
+
+
+def _judged(picture: Int, term: Int, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
+    pairs = set(zip(picture.tolist(), term.tolist(), strict=True))
+    changed = False
+    for j in judgements:
+        words = {term_id(t.text) for t in parse(j.query).wanted}
+        if j.relevance > 0:
+            pairs |= {(j.picture, w) for w in words}
+        elif len(words) == 1:
+            # Of several words nobody said which does not fit.
+            pairs -= {(j.picture, w) for w in words}
+        changed = True
+    if not changed:
+        return picture, term
+    both = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def _refuse_too_few(snapshot: Snapshot, picture: Int, term: Int) -> None:
+    n = len(snapshot.ids())
+    if n < 2:
+        raise CollectionError(
+            f"There is nothing to learn from {n} picture{'s' * (n != 1)}. Index more pictures."
+        )
+    if not len(term):
+        raise CollectionError(
+            f"None of the {n} pictures carries a word, so there is nothing to learn. Add words: "
+            "tags in the files, .txt files beside them, or a table with index --words."
+        )
+    if len(np.unique(picture)) < 2:
+        raise CollectionError(
+            f"Only 1 of the {n} pictures carries words, so there is nothing to learn. "
+            "Give words to more pictures, then: sightline index"
+        )
+
+
+def _common_features(snapshot: Snapshot, ids: Int) -> tuple[str, ...]:
+    """Return the features that (nearly) all of some pictures have."""
+    count: dict[str, int] = {}
+    for features, group in snapshot.by_features(ids):
+        for f in features:
+            count[f] = count.get(f, 0) + len(group)
+    return tuple(sorted(f for f, n in count.items() if n >= _MOSTLY * len(ids)))
+
+
+def _rows(snapshot: Snapshot, features: Sequence[str], ids: Int) -> tuple[Int, dict[str, View]]:
+    if not features:
+        raise CollectionError(
+            "The pictures have no features to learn from. Run: sightline train, or "
+            "sightline index --features visterms"
+        )
+    groups = snapshot.by_features(ids)
+    whole = [group for have, group in groups if set(features) <= set(have)]
+    found = np.sort(np.concatenate(whole))
+    return found, {f: as_view(snapshot.rows(f, found)) for f in features}
+
+
+def _labels(ids: Int, picture: Int, term: Int) -> tuple[Int, Any]:
+    from scipy.sparse import csr_matrix
+
+    terms, column, counts = np.unique(term, return_inverse=True, return_counts=True)
+    # A word on every picture tells them apart as little as one on a single picture.
+    usable = np.flatnonzero((counts >= LEAST_PICTURES) & (counts < len(ids)))
+    if not len(usable):
+        raise CollectionError(
+            f"Of {len(terms)} words none is on at least {LEAST_PICTURES} pictures and missing "
+            "from others, so there is nothing to learn. Give pictures more words."
+        )
+    frequent = np.sort(usable[np.argsort(-counts[usable], kind="stable")][:MOST_WORDS])
+    row = np.searchsorted(ids, picture)
+    ones = np.ones(len(row), np.float32)
+    table = csr_matrix((ones, (row, column)), shape=(len(ids), len(terms)))[:, frequent]
+    table.sort_indices()
+    return terms[frequent], table

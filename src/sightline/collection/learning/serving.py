@@ -1,0 +1,229 @@
+"""A trained model as it is kept and served.
+
+Kept: the served weights, fitted to everything; the proof, the same recipe fitted without the held-
+out pictures, by which later models are compared with this one; how words are combined; and what was
+measured. Served: each picture's score for each word, published beside the pictures, so that a query
+reads the rows of its own words. Words beyond the budget of published bytes are scored when asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.learning.learners import Arrays, Fitted, Recipe
+from sightline.collection.learning.views import View, as_view
+from sightline.contracts import Json
+from sightline.errors import StoreDamaged
+from sightline.records import WordQuery
+from sightline.store.home import Home
+from sightline.store.matrices import SparseMatrix
+from sightline.store.models import SavedModel, load_model, open_model
+from sightline.store.segments import OpenSegment
+from sightline.store.versions import Version
+from sightline.words.combining import WAYS, Combination, How
+
+KIND = "words"
+FORMAT = 1
+# Published scores may take so many times the bytes of the features they come from.
+BUDGET = 2.0
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learnt:
+    """A model of words.
+
+    Attributes
+    ----------
+    terms : ids of the words it knows, ascending.
+    counts : how many training pictures carry each.
+    idf : how much each word counts in a query.
+    served, proof : fitted to everything, and without the held-out pictures.
+    """
+
+    name: str
+    about: Mapping[str, Json]
+    terms: Int
+    counts: Int
+    idf: NDArray[np.float64]
+    combination: Combination
+    cutoff: float
+    served: Fitted
+    proof: Fitted
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The features, by fingerprint, that a picture must have."""
+        return self.served.recipe.features
+
+    def knows(self, terms: Int) -> NDArray[np.bool_]:
+        """Say of each word whether it was learnt."""
+        at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
+        out: NDArray[np.bool_] = self.terms[at] == terms
+        return out
+
+    def query(self, terms: Int, weights: Sequence[float]) -> WordQuery:
+        """Return a query for words it knows, each with the weight the user gave it."""
+        order = np.argsort(terms)
+        at = np.searchsorted(self.terms, terms[order])
+        given = np.asarray(weights, np.float64)[order]
+        return WordQuery(
+            terms[order],
+            np.asarray(self.combination.weights(self.idf[at], given), np.float32),
+            np.asarray(self.combination.known_[at], np.float32),
+        )
+
+    def more(self, segment: OpenSegment, terms: Int) -> Float | None:
+        """Return rows of scores for words that have none published."""
+        views = _views(segment, self.features)
+        if views is None:
+            return None
+        at = np.searchsorted(self.terms, terms)
+        scores = self.served.scores(views, at)
+        return np.ascontiguousarray(self.combination.some(at).rows(scores).T)
+
+
+def to_saved(
+    terms: Int,
+    counts: Int,
+    idf: NDArray[np.float64],
+    combination: Combination,
+    cutoff: float,
+    served: Fitted,
+    proof: Fitted,
+) -> tuple[dict[str, Json], Arrays]:
+    """Return what a model says of itself and its arrays, to be written."""
+    about: dict[str, Json] = {
+        "format": FORMAT,
+        "how": combination.how,
+        "cutoff": cutoff,
+        "served": _recipe_json(served.recipe),
+        "proof": _recipe_json(proof.recipe),
+    }
+    arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf}
+    arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
+    return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
+
+
+def _recipe_json(r: Recipe) -> Json:
+    return {"ranker": r.ranker, "features": list(r.features), "settings": dict(r.settings)}
+
+
+def from_saved(saved: SavedModel) -> Learnt:
+    """Make a model again from what was written."""
+    about, arrays = saved.about, saved.arrays
+    try:
+        if about["format"] != FORMAT:
+            raise ValueError(f"its format is {about['format']}")
+        prefix = "combination."
+        numbers = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        return Learnt(
+            saved.name,
+            about,
+            np.asarray(arrays["terms"]),
+            np.asarray(arrays["counts"]),
+            np.asarray(arrays["idf"]),
+            Combination.from_arrays(_how(about["how"]), numbers),
+            float(str(about["cutoff"])),
+            Fitted.from_arrays(_recipe(about["served"]), arrays, "served."),
+            Fitted.from_arrays(_recipe(about["proof"]), arrays, "proof."),
+        )
+    except (KeyError, ValueError, TypeError) as e:
+        raise StoreDamaged(
+            f"The model {saved.name} is not one this release understands ({e}). "
+            "Run: sightline train"
+        ) from e
+
+
+def _how(said: Json) -> How:
+    for way in WAYS:
+        if way == said:
+            return way
+    raise ValueError(f"it combines words by {said}")
+
+
+def _recipe(said: Any) -> Recipe:
+    return Recipe(
+        str(said["ranker"]), tuple(said["features"]), tuple(sorted(said["settings"].items()))
+    )
+
+
+def load_learnt(home: Home, name: str, *, checked: bool = False) -> Learnt | None:
+    """Return the model of that name; None if there is none. `checked` reads every byte of it."""
+    if not name:
+        return None
+    return from_saved((load_model if checked else open_model)(home.models, name))
+
+
+class SegmentScorer:
+    """Scores every picture of a segment by a model, before the segment is published."""
+
+    def __init__(self, learnt: Learnt) -> None:
+        self.learnt = learnt
+        self.model = learnt.name
+
+    def rows(self, segment: OpenSegment) -> tuple[Int, Float] | None:
+        """Return the words within the budget and a row of scores for each."""
+        learnt = self.learnt
+        views = _views(segment, learnt.features)
+        if views is None:
+            return None
+        at = within_budget(learnt.counts, _bytes_per_row(segment, learnt.features))
+        scores = learnt.served.scores(views, at)
+        rows = learnt.combination.some(at).rows(scores)
+        return learnt.terms[at], np.ascontiguousarray(rows.T, np.float32)
+
+
+def within_budget(counts: Int, bytes_per_row: float) -> Int:
+    """Return the positions of the most frequent words whose scores the budget has room for.
+
+    >>> within_budget(np.array([5, 9, 7]), 4.0).tolist()
+    [1, 2]
+    """
+    room = max(1, int(BUDGET * bytes_per_row / 4))
+    return np.sort(np.argsort(-counts, kind="stable")[:room])
+
+
+def _bytes_per_row(segment: OpenSegment, features: Sequence[str]) -> float:
+    total = 0.0
+    for f in features:
+        m = segment.features[f]
+        if isinstance(m, SparseMatrix):
+            index, value = m.entries()
+            total += (index.nbytes + value.nbytes) / max(len(m), 1)
+        else:
+            total += 4.0 * m.shape[1]
+    return total
+
+
+def _views(segment: OpenSegment, features: Sequence[str]) -> dict[str, View] | None:
+    if not set(features) <= set(segment.features):
+        return None
+    return {f: as_view(segment.features[f]) for f in features}
+
+
+def scorer_of(home: Home, version: Version) -> SegmentScorer | None:
+    """Return what scores new pictures by the model of a version; None if it has none."""
+    learnt = load_learnt(home, version.model)
+    return None if learnt is None else SegmentScorer(learnt)
+
+
+def describe_model(home: Home, name: str) -> str:
+    """Return in a line what a model is and what held-out pictures said of it."""
+    learnt = load_learnt(home, name)
+    if learnt is None:
+        return ""
+    said = f"{len(learnt.terms)} words by {learnt.served.recipe}"
+    figures = learnt.about.get("figures")
+    if not isinstance(figures, dict) or figures.get("candidate") is None:
+        return f"{said}, unproven"
+    found = f"mean AvgP {figures['candidate']:.3f} on held-out pictures"
+    proven = ", unproven" if figures.get("unproven") else ""
+    return f"{said}, {found} (untrained {figures['untrained']:.3f}){proven}"

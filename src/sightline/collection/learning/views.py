@@ -1,0 +1,82 @@
+"""Rows of a feature as learners see them: weighted and of length one.
+
+Counts of visual words are weighted by how few training pictures hold each (tf-idf); other rows are
+only scaled. The weights belong to a model, not to the store, since they come from the pictures it
+was trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.records import FeatureRows, SparseRows
+from sightline.store.matrices import Matrix, SparseMatrix
+
+Float = NDArray[np.float32]
+View = Any  # a dense float32 matrix, or a scipy one in CSR form
+
+
+def as_view(rows: FeatureRows | SparseRows | Matrix) -> View:
+    """Return rows of the store as a matrix to compute with."""
+    if isinstance(rows, FeatureRows):
+        return np.asarray(rows.rows, np.float32)
+    if isinstance(rows, SparseMatrix):
+        index, value = rows.entries()
+        return _csr(value, index, rows.start - rows.start[0], rows.shape[1])
+    if isinstance(rows, SparseRows):
+        return _csr(rows.value, rows.index, rows.start, rows.length)
+    return np.asarray(rows, np.float32)
+
+
+def _csr(value: Any, index: Any, start: NDArray[np.int64], length: int) -> View:
+    from scipy.sparse import csr_matrix
+
+    parts = (np.asarray(value, np.float32), np.asarray(index, np.int32), start)
+    return csr_matrix(parts, shape=(len(start) - 1, length))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighting:
+    """How the rows of one feature are weighted before they are compared.
+
+    `idf` is empty where only their length is made one.
+    """
+
+    idf: Float
+
+    @classmethod
+    def of(cls, view: View) -> Weighting:
+        """Learn the weights from training rows."""
+        if not hasattr(view, "tocsr"):
+            return cls(np.zeros(0, np.float32))
+        n = view.shape[0]
+        held = np.bincount(view.indices[view.data != 0], minlength=view.shape[1])
+        # A visual word that no training picture holds says nothing; one that all hold neither.
+        return cls(np.where(held > 0, np.log(n / np.maximum(held, 1)), 0).astype(np.float32))
+
+    def __call__(self, view: View) -> View:
+        """Return rows weighted and of length one; a row of zeros stays so."""
+        if not hasattr(view, "tocsr"):
+            norm = np.sqrt(np.einsum("ij,ij->i", view, view))
+            return view / np.where(norm > 0, norm, 1)[:, None]
+        weighted = view.copy()
+        weighted.data = view.data * self.idf[view.indices]
+        squares = np.bincount(
+            np.repeat(np.arange(view.shape[0]), np.diff(view.indptr)),
+            weighted.data.astype(np.float64) ** 2,
+            view.shape[0],
+        )
+        norm = np.sqrt(squares)
+        scale = 1 / np.where(norm > 0, norm, 1)
+        weighted.data *= np.repeat(scale, np.diff(view.indptr)).astype(np.float32)
+        return weighted
+
+
+def to_arrays(weightings: Mapping[str, Weighting]) -> dict[str, Float]:
+    """Return weightings, in the order of their features, as arrays to keep."""
+    return {f"idf.{i}": w.idf for i, w in enumerate(weightings.values())}

@@ -1,0 +1,82 @@
+"""How an index run behaves: by settings and flags, some of them remembered for later runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+from sightline import plugins
+from sightline import settings as settings_of
+from sightline.collection.fitting import wanted_feature
+from sightline.collection.reading import IndexOptions
+from sightline.pictures.reading import ReadLimits
+from sightline.settings import Origin, Settings
+from sightline.store.events import NewEvent
+from sightline.store.writer import Change, Writer
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names of a list separated by commas.
+
+    >>> split_names("deep, visterms")
+    ['deep', 'visterms']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def default_features() -> list[str]:
+    """Return the features to learn from where nobody named any: the best that is installed."""
+    from sightline.features.deep.session import is_available
+
+    return ["deep"] if is_available() else ["visterms"]
+
+
+def index_options(
+    s: Settings,
+    features: Sequence[str] = (),
+    *,
+    retry: bool = False,
+    refit: bool = False,
+    allow_empty: bool = False,
+) -> IndexOptions:
+    """Return the options of a run; features that are not named are those the settings name."""
+    names = dict.fromkeys(features or split_names(s.features))
+    return IndexOptions(
+        limits=ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow),
+        hidden=s.hidden,
+        exclude=tuple(os.fsencode(e) for e in split_names(s.exclude)),
+        folder_words=s.folder_words,
+        retry=retry,
+        refit=refit,
+        allow_empty=allow_empty,
+        seconds=s.seconds,
+        features=tuple(
+            wanted_feature(n, plugins.place("features", n), s.working_size) for n in names
+        ),
+    )
+
+
+def remember_tables(
+    writer: Writer, root: bytes, words: Sequence[str], forget_words: Sequence[str]
+) -> None:
+    """Keep for later runs which folder this is and which tables of words belong to it."""
+    known = writer.catalogue.words_files()
+    events = []
+    for given, present in ((words, True), (forget_words, False)):
+        for path in given:
+            if present != (path in known):
+                events.append(NewEvent("words-file", body={"path": path, "present": present}))
+    meta = [("root", json.dumps(os.fsdecode(root)))]
+    writer.note(Change(events=writer.append(events), meta=meta))
+
+
+def flags_to_remember(
+    origins: Sequence[Origin], features: Sequence[str]
+) -> dict[str, settings_of.Value]:
+    """Return the flags of this run that later runs shall keep to."""
+    flags = {o.name: o.value for o in origins if o.origin == "flag"}
+    kept = {n: v for n, v in flags.items() if n in settings_of.REMEMBERED}
+    if features:
+        kept["features"] = ",".join(features)
+    return kept

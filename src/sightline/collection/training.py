@@ -1,0 +1,329 @@
+"""Training: choose on validation pictures, prove on held-out ones, then serve.
+
+The fifth of pictures that a hash of their ids puts into fold 0 is held out, for ever. A candidate
+is chosen and fitted on the others. It is published only if it passes the *no-harm gate*: its mean
+AvgP is not below that of the model now served (less .001), on the held-out queries both know, and
+not below the untrained order on all. What is then served is fitted again, on everything, by the
+same recipe. With under 30 held-out queries there is no proof, and the model is marked `unproven`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.learning import choosing
+from sightline.collection.learning.choosing import Choice, Tried
+from sightline.collection.learning.learners import Fitted, Recipe, fit
+from sightline.collection.learning.questions import combined, idf_in, questions
+from sightline.collection.learning.samples import Sample, load_sample
+from sightline.collection.learning.serving import (
+    KIND,
+    Learnt,
+    SegmentScorer,
+    from_saved,
+    load_learnt,
+    to_saved,
+)
+from sightline.contracts import Json, Progress
+from sightline.errors import NotBetter, StoreBusy, UsageError
+from sightline.measures.many import measure_queries, untrained_average_precision
+from sightline.measures.significance import wilcoxon
+from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
+from sightline.records import QuerySet
+from sightline.store.events import EventLog
+from sightline.store.home import Home
+from sightline.store.models import load_model, save_model
+from sightline.store.writer import Writer
+from sightline.words.combining import Combination
+
+SLACK = 0.001
+FEWEST_QUERIES = 30
+# Choosing looks at so many pictures at most; the chosen recipe then sees all of them.
+CHOOSE_AMONG = 6_000
+RANKERS = ("pamir", "ridge")
+
+Bool = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the held-out pictures say of a candidate; values are mean AvgP.
+
+    `current` is that of the model served before, on the `n_both` queries both know, where the
+    candidate has `against_current`; None if there was none.
+    """
+
+    n: int
+    candidate: float
+    untrained: float
+    p: float
+    helped: int
+    harmed: int
+    p10: float = float("nan")
+    bep: float = float("nan")
+    current: float | None = None
+    against_current: float | None = None
+    n_both: int = 0
+
+    @property
+    def passes(self) -> bool:
+        """Whether the gate opens."""
+        worse = False
+        if self.current is not None and self.against_current is not None:
+            worse = self.against_current < self.current - SLACK
+        return not worse and not self.candidate < self.untrained
+
+    @property
+    def proven(self) -> bool:
+        """Whether there were enough queries to tell."""
+        return self.n >= FEWEST_QUERIES
+
+
+@dataclass(frozen=True, slots=True)
+class TrainOptions:
+    """What to choose from; `features` are names, all there are by default."""
+
+    rankers: tuple[str, ...] = RANKERS
+    features: tuple[str, ...] = ()
+    force: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TrainReport:
+    """What a training did."""
+
+    recipe: str
+    how: str
+    proof: Proof
+    table: tuple[Tried, ...]
+    words: int
+    pictures: int
+    left_out: int
+    model: str
+    version: int
+    unproven: bool
+    forced: bool
+    seconds: float
+
+
+def train(home: Home, options: TrainOptions, wait: float, progress: Progress) -> TrainReport:
+    """Train on all that is known now, and publish if the gate opens.
+
+    The store is locked only while the model is published: pictures may be indexed and judged
+    meanwhile, and an interrupted training leaves everything as it was.
+    """
+    begun = time.monotonic()
+    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
+        sample = load_sample(reader.snapshot, log.judgements())
+        before = reader.snapshot.model
+    choice = prepare(sample, options.rankers, _prints(sample, options.features), progress)
+    held = HeldOut.of(sample)
+    candidate, proof = _proven(sample, choice, held, load_learnt(home, before))
+    if not options.force:
+        refuse_harm(proof)
+    name, version = before, 0
+    if not options.dry_run:
+        about, arrays = make_model(sample, choice, candidate, progress)
+        about["basis"] = sample.basis()
+        about["figures"] = proof_json(proof, choice.table, not proof.proven, not proof.passes)
+        with Writer(home, "train", wait) as writer:
+            note = f"train: {choice.recipe}"
+            name, version = publish(writer, about, arrays, before, note, progress)
+    return TrainReport(
+        str(choice.recipe), choice.combination.how, proof, choice.table, len(sample.terms),
+        len(sample), sample.left_out, name, version, not proof.proven, not proof.passes,
+        time.monotonic() - begun,
+    )  # fmt: skip
+
+
+def is_trained(home: Home) -> bool:
+    """Say whether the model in use was trained on all that is known now."""
+    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
+        learnt = load_learnt(home, reader.snapshot.model)
+        if learnt is None:
+            return False
+        return load_sample(reader.snapshot, log.judgements()).basis() == learnt.about["basis"]
+
+
+def _proven(
+    sample: Sample, choice: Choice, held: HeldOut, current: Learnt | None
+) -> tuple[Fitted, Proof]:
+    """Fit the choice without the held-out pictures, and measure it on them."""
+    rest = sample.only(~split(sample)[0])
+    learnable = len(rest) and bool(_carried(rest).any())
+    candidate = fit(choice.recipe, rest if learnable else sample)
+    if not learnable:
+        return candidate, Proof(0, float("nan"), float("nan"), 1.0, 0, 0)
+    return candidate, prove(held, candidate, choice.combination, current)
+
+
+def _prints(sample: Sample, names: Sequence[str]) -> list[str] | None:
+    """Return the fingerprints of features given by name."""
+    if not names:
+        return None
+    found = {f.rpartition("-")[0]: f for f in sample.views}
+    missing = [n for n in names if n not in found]
+    if missing:
+        raise UsageError(
+            f"The pictures have no feature {missing[0]!r} (they have: {', '.join(found)}). "
+            f"Run: sightline index --features {','.join(dict.fromkeys([*found, *names]))}"
+        )
+    return [found[n] for n in names]
+
+
+def split(sample: Sample) -> tuple[Bool, Bool]:
+    """Return which pictures are held out, and which of the others are for validation."""
+    fold = fold_of(sample.ids)
+    return fold == HELD_OUT, fold == VALIDATION
+
+
+def prepare(
+    sample: Sample, rankers: Sequence[str], features: Sequence[str] | None, progress: Progress
+) -> Choice:
+    """Choose recipe, combination and cut-off without looking at held-out pictures."""
+    held, validating = split(sample)
+    inner = _few(np.flatnonzero(~held & ~validating))
+    training, validation = sample.only(inner), sample.only(_few(np.flatnonzero(validating)))
+    recipes = choosing.candidates(sample, rankers, features)
+    if not recipes:
+        raise UsageError(f"None of the rankers {', '.join(rankers)} can use these features.")
+    known = _carried(training)
+    idf = idf_in(training.labels) if len(training) else np.zeros(len(sample.terms))
+    asked = questions(validation.labels, idf, known) if known.any() else None
+    if asked is None or not len(asked):
+        return _without_validation(recipes[-1], sample)
+    return choosing.choose(recipes, training, validation, asked, idf, progress)
+
+
+def _without_validation(recipe: Recipe, sample: Sample) -> Choice:
+    """Return the choice where pictures are too few to choose by: the most regularised one."""
+    fitted = fit(recipe, sample)
+    scores = fitted.unseen if fitted.unseen is not None else fitted.scores(sample.views)
+    combination = Combination("product").fit(scores, sample.labels)
+    return Choice(fitted.recipe, combination, 0.5, ())
+
+
+def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    if len(rows) <= CHOOSE_AMONG:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, CHOOSE_AMONG, replace=False))
+
+
+def _carried(sample: Sample) -> Bool:
+    out: Bool = np.asarray((sample.labels != 0).sum(axis=0)).reshape(-1) > 0
+    return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """The held-out pictures and the queries their words make."""
+
+    sample: Sample
+    queries: QuerySet
+    idf: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, sample: Sample) -> HeldOut:
+        held, _ = split(sample)
+        training = sample.only(~held)
+        idf = idf_in(training.labels) if len(training) else np.ones(len(sample.terms))
+        out = sample.only(held)
+        return cls(out, questions(out.labels, idf, _carried(training)), idf)
+
+    def untrained(self) -> NDArray[np.float64]:
+        """Return the AvgP of each query in an order that knows nothing."""
+        n = max(len(self.sample), 1)
+        return untrained_average_precision(np.diff(self.queries.fit_start), n)
+
+
+def prove(held: HeldOut, fitted: Fitted, combination: Combination, current: Learnt | None) -> Proof:
+    """Measure a candidate, and the model now served, on the held-out pictures."""
+    if not len(held.queries):
+        return Proof(0, float("nan"), float("nan"), 1.0, 0, 0)
+    found = choosing.measure(fitted, combination, held.sample, held.queries, held.idf)
+    before = held.untrained()
+    test = wilcoxon(found.avgp, before)
+    figures = (len(before), found.mean_avgp, float(before.mean()), test.p, test.helped, test.harmed)
+    more = (float(np.nanmean(found.p10)), float(np.nanmean(found.bep)))
+    if current is None or not set(current.features) <= set(held.sample.views):
+        return Proof(*figures, *more)
+    known, both = _current(held, current)
+    if not both.any():
+        return Proof(*figures, *more)
+    against = float(found.avgp[both].mean())
+    return Proof(*figures, *more, float(known[both].mean()), against, int(both.sum()))
+
+
+def _current(held: HeldOut, current: Learnt) -> tuple[NDArray[np.float64], Bool]:
+    """Return the AvgP of the served model's proof, and for which queries it knows all words."""
+    knows = current.knows(held.sample.terms)
+    both = np.logical_and.reduceat(knows[held.queries.term], held.queries.start[:-1])
+    at = np.minimum(np.searchsorted(current.terms, held.sample.terms), len(current.terms) - 1)
+    rows = current.combination.rows(current.proof.scores(held.sample.views))[:, at]
+    queries = combined(held.queries, current.combination, current.idf[at])
+    return measure_queries(rows, queries).avgp, both
+
+
+def refuse_harm(proof: Proof) -> None:
+    """Stop a candidate that the gate does not let through."""
+    if proof.passes or not proof.proven:
+        return
+    if proof.candidate < proof.untrained:
+        raise NotBetter(
+            f"The new model is worse than no model on held-out pictures: mean AvgP "
+            f"{proof.candidate:.3f} against {proof.untrained:.3f} over {proof.n} queries. It was "
+            "not published. Add words or features, or publish it all the same with --force."
+        )
+    raise NotBetter(
+        f"The new model is worse than the one in use on held-out pictures: mean AvgP "
+        f"{proof.against_current:.3f} against {proof.current:.3f} over {proof.n_both} queries. "
+        "It was not published; the old one stays. To publish it all the same: --force."
+    )
+
+
+def make_model(
+    sample: Sample, choice: Choice, proof_fit: Fitted, progress: Progress
+) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
+    """Fit the chosen recipe to everything and return what is to be kept."""
+    progress.start("fit", None)
+    served = fit(choice.recipe, sample)
+    progress.finish()
+    counts = np.asarray((sample.labels != 0).sum(axis=0)).reshape(-1).astype(np.int64)
+    idf = idf_in(sample.labels)
+    return to_saved(sample.terms, counts, idf, choice.combination, choice.cutoff, served, proof_fit)
+
+
+def publish(
+    writer: Writer, about: dict[str, Json], arrays: dict[str, NDArray[np.float32]],
+    started_from: str, note: str, progress: Progress,
+) -> tuple[str, int]:  # fmt: skip
+    """Write the model, score every picture by it, and move the pointer."""
+    if writer.version.model != started_from:
+        raise StoreBusy(
+            "Another training was published while this one ran. Run it again to build on that."
+        )
+    name = save_model(writer.home.models, KIND, about, arrays)
+    learnt = from_saved(load_model(writer.home.models, name))
+    version = writer.publish_model(SegmentScorer(learnt), note, progress)
+    return name, version.number
+
+
+def proof_json(proof: Proof, table: Sequence[Tried], unproven: bool, forced: bool) -> Json:
+    """Return what a model keeps of how it was chosen and proven."""
+    tried: list[Json] = [
+        {"what": str(t.recipe), "how": t.how, "AvgP": _number(t.avgp)} for t in table[:20]
+    ]
+    figures: dict[str, Json] = {k: _number(v) for k, v in asdict(proof).items()}
+    return {**figures, "unproven": unproven, "forced": forced, "tried": tried,
+            "trained": int(time.time())}  # fmt: skip
+
+
+def _number(value: float | None) -> Json:
+    return None if value is None or not np.isfinite(value) else value

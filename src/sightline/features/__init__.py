@@ -1,0 +1,1 @@
+"""Features: ways to turn one small picture into numbers."""

@@ -1,0 +1,101 @@
+"""The network before it names things: textures, parts and colours from its middle blocks.
+
+What the last map has thrown away, since ImageNet's classes do not depend on it, is still there
+in the middle: drawings, symbols and styles are told apart better by it than by the last map. The
+network is EfficientNet-lite0, trained on ImageNet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Json
+from sightline.errors import ParameterError
+from sightline.features.deep import network, session
+from sightline.features.deep.views import check_sizes, identity, unit, views
+
+
+class DeepStages:
+    """Square roots of the mean activations of middle blocks, each block of length one, joined.
+
+    The root keeps a few strong channels from drowning the many weak ones; activations are never
+    negative here. The network was trained on ImageNet.
+
+    Parameters
+    ----------
+    blocks : sequence of int
+        Which blocks, among 3, 5, 8, 10, 11 and 15; early ones see colours and edges.
+    size : int
+        Side of the square the picture is brought to, in pixels.
+    flips : bool
+        Average over the picture and its mirror image, at twice the cost.
+    framing : {"pad", "squash", "area"}
+        See `sightline.features.deep.framing`.
+    """
+
+    name = "deep-stages"
+    version = 1
+
+    def __init__(
+        self,
+        blocks: Sequence[int] = (8, 10, 11, 15),
+        size: int = 224,
+        flips: bool = True,
+        framing: str = "area",
+    ) -> None:
+        session.require()
+        check_sizes(type(self).__name__, (size,), framing)
+        known = list(network.STAGE_PARTS)
+        if not blocks or not set(blocks) <= set(known):
+            raise ParameterError.of("blocks", type(self).__name__, f"some of {known}", blocks)
+        self.blocks, self.size, self.flips, self.framing = tuple(blocks), size, flips, framing
+        parts = [network.STAGE_PARTS[b] for b in self.blocks]
+        self.length = sum(part.stop - part.start for part in parts)
+
+    @property
+    def parameters(self) -> dict[str, Json]:
+        return {
+            **identity(),
+            "blocks": list(self.blocks),
+            "size": self.size,
+            "flips": self.flips,
+            "framing": self.framing,
+        }
+
+    def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return the activations of all blocks, of length one together."""
+        values = self._values(rgb)
+        return unit(np.concatenate([unit(values[network.STAGE_PARTS[b]]) for b in self.blocks]))
+
+    def _values(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
+        seen = views(rgb, self.size, self.framing, self.flips)
+        # Rounding may leave a mean a hair below zero.
+        roots: NDArray[np.float32] = np.sqrt(np.maximum(np.mean([v.stages for v in seen], 0), 0))
+        return roots
+
+
+class DeepPeaks(DeepStages):
+    """The largest activations of middle blocks: what is there at all, however small.
+
+    Parameters as of `DeepStages`. The network was trained on ImageNet.
+    """
+
+    name = "deep-peaks"
+    version = 1
+
+    def __init__(
+        self,
+        blocks: Sequence[int] = (8, 10, 11),
+        size: int = 224,
+        flips: bool = True,
+        framing: str = "area",
+    ) -> None:
+        super().__init__(blocks, size, flips, framing)
+
+    def _values(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
+        seen = views(rgb, self.size, self.framing, self.flips)
+        mean: NDArray[np.float32] = np.mean([v.peaks for v in seen], axis=0)
+        return mean

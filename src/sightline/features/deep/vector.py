@@ -1,0 +1,100 @@
+"""Whole pictures as vectors of EfficientNet-lite0, trained on ImageNet.
+
+A picture is described by the mean of the network's last map, at one or several sizes, averaged
+with its mirror image if so wished, and brought to length one. Since the network was trained on
+ImageNet, figures got with it are not those of features that never saw a labelled picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Json
+from sightline.errors import ParameterError
+from sightline.features.deep import network, session
+from sightline.features.deep.views import check_sizes, identity, unit, views
+
+JOINS = ("mean", "concat")
+
+
+class DeepVector:
+    """The mean of the last map, 1280 numbers; the network was trained on ImageNet.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Sides of the squares the picture is brought to, in pixels.
+    flips : bool
+        Average over the picture and its mirror image, at twice the cost.
+    join : {"mean", "concat"}
+        How the vectors of several sizes, each of length one, become one.
+    framing : {"pad", "squash", "area"}
+        See `sightline.features.deep.framing`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> row = DeepVector().describe(np.zeros((48, 64, 3), np.uint8))
+    >>> row.shape, float(np.linalg.norm(row).round(4))
+    ((1280,), 1.0)
+    """
+
+    name = "deep"
+    version = 1
+
+    def __init__(
+        self,
+        sizes: Sequence[int] = (224,),
+        flips: bool = True,
+        join: str = "mean",
+        framing: str = "area",
+    ) -> None:
+        session.require()
+        check_sizes(type(self).__name__, tuple(sizes), framing)
+        if join not in JOINS:
+            raise ParameterError.of("join", type(self).__name__, "'mean' or 'concat'", join)
+        self.sizes, self.flips, self.join, self.framing = tuple(sizes), flips, join, framing
+        self.length = network.OUTPUTS["vector"] * (len(self.sizes) if join == "concat" else 1)
+
+    @property
+    def parameters(self) -> dict[str, Json]:
+        return {
+            **identity(),
+            "sizes": list(self.sizes),
+            "flips": self.flips,
+            "join": self.join,
+            "framing": self.framing,
+        }
+
+    def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return the picture's vector, of length one."""
+        parts = [unit(self._at(rgb, size)) for size in self.sizes]
+        joined = np.concatenate(parts) if self.join == "concat" else np.mean(parts, axis=0)
+        return unit(joined)
+
+    def _at(self, rgb: NDArray[np.uint8], size: int) -> NDArray[np.float32]:
+        seen = views(rgb, size, self.framing, self.flips)
+        mean: NDArray[np.float32] = np.mean([v.vector for v in seen], axis=0)
+        return mean
+
+
+class DeepScales(DeepVector):
+    """The vectors of three sizes, averaged: slower, and steadier where things vary in size.
+
+    The network was trained on ImageNet. Parameters as of `DeepVector`.
+    """
+
+    name = "deep-scales"
+    version = 1
+
+    def __init__(
+        self,
+        sizes: Sequence[int] = (160, 224, 288),
+        flips: bool = True,
+        join: str = "mean",
+        framing: str = "area",
+    ) -> None:
+        super().__init__(sizes, flips, join, framing)

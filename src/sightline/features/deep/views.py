@@ -1,0 +1,77 @@
+"""What the network sees in one picture: the means and maps from which all deep features are made.
+
+Several features of one picture, or one feature at several sizes, look at the same views, so the
+last few are remembered. A view depends on nothing but its arguments, so nobody can tell, except by
+the time it takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Json
+from sightline.errors import ParameterError
+from sightline.features.deep import network, session, weights
+from sightline.features.deep.framing import FRAMINGS, check_picture, framed
+
+SMALLEST, LARGEST = 32, 1024
+_REMEMBERED = 8  # Four sizes and their mirror images; a few megabytes.
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The network's outputs for one picture; none of the arrays can be changed.
+
+    Attributes
+    ----------
+    vector : (1280,)
+    stages, peaks : (3360,)
+    map : (rows, columns, 1280)
+    """
+
+    vector: NDArray[np.float32]
+    stages: NDArray[np.float32]
+    peaks: NDArray[np.float32]
+    map: NDArray[np.float32]
+
+
+def views(rgb: NDArray[np.uint8], size: int, framing: str, flips: bool) -> list[View]:
+    """Return the view of a picture, and the one of its mirror image if `flips`."""
+    check_picture(rgb)
+    pictures = [rgb, rgb[:, ::-1]] if flips else [rgb]
+    return [_view(p.tobytes(), p.shape, size, framing) for p in pictures]
+
+
+@lru_cache(_REMEMBERED)
+def _view(pixels: bytes, shape: tuple[int, ...], size: int, framing: str) -> View:
+    rgb = np.frombuffer(pixels, np.uint8).reshape(shape)
+    outputs = session.run(framed(rgb, size, framing)[None], "vector", "stages", "peaks", "map")
+    vector, stages, peaks, last = (output[0] for output in outputs)
+    view = View(vector, stages, peaks, last.transpose(1, 2, 0))
+    for array in (view.vector, view.stages, view.peaks, view.map):
+        array.flags.writeable = False
+    return view
+
+
+def check_sizes(owner: str, sizes: tuple[int, ...], framing: str) -> None:
+    """Refuse sizes and framings there are none of."""
+    if not sizes or any(type(s) is not int or not SMALLEST <= s <= LARGEST for s in sizes):
+        bounds = f"whole numbers from {SMALLEST} to {LARGEST}"
+        raise ParameterError.of("sizes", owner, bounds, sizes)
+    if framing not in FRAMINGS:
+        raise ParameterError.of("framing", owner, f"one of {', '.join(FRAMINGS)}", framing)
+
+
+def identity() -> dict[str, Json]:
+    """Return what every deep feature puts into its parameters: which network it is."""
+    return {"weights": weights.SHA256, "graph": network.GRAPH_VERSION}
+
+
+def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return a vector of length one in the same direction; nothing stays nothing."""
+    length = float(np.linalg.norm(vector))
+    return (vector / length if length > 0 else vector).astype(np.float32)

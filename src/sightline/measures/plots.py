@@ -1,0 +1,74 @@
+"""Plots of what was measured, as PNG files. They need the extra `plots`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sightline.errors import MissingExtra, UsageError
+
+_INK, _GREY = "#20639b", "#8a8a8a"
+
+
+def check_plot_file(file: str | Path) -> Path:
+    """Refuse, before anything long is done, a plot that could not be written."""
+    path = Path(file)
+    if path.suffix.lower() != ".png":
+        raise UsageError(f"A plot is a PNG file. Name it so, not {path.name!r}.")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"There is no folder {path.absolute().parent} to write {path.name} to.")
+    _figure()
+    return path
+
+
+def draw_learning_curve(
+    file: Path, points: Sequence[tuple[int, float]], untrained: float, title: str
+) -> None:
+    """Draw mean AvgP against the number of pictures learnt from, over the untrained order."""
+    figure, axes = _figure()
+    n = [p for p, _ in points]
+    axes.plot(n, [a for _, a in points], marker="o", color=_INK, label="learnt")
+    axes.axhline(untrained, color=_GREY, linestyle="--", label="untrained order")
+    for pictures, avgp in points:
+        axes.annotate(
+            f"{avgp:.3f}", (pictures, avgp), textcoords="offset points", xytext=(0, 7), ha="center"
+        )
+    axes.set_ylim(0, max([a for _, a in points] + [untrained]) * 1.2)
+    axes.set_xlabel("pictures with words learnt from")
+    axes.set_ylabel("mean AvgP on held-out pictures")
+    _finish(figure, axes, file, title)
+
+
+def draw_precision_recall(
+    file: Path, curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], title: str
+) -> None:
+    """Draw precision against recall, a line for each method: name to (recall, precision)."""
+    figure, axes = _figure()
+    for name, (recall, precision) in curves.items():
+        axes.plot(recall, precision, label=name)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("recall")
+    axes.set_ylabel("precision")
+    _finish(figure, axes, file, title)
+
+
+def _figure() -> tuple[Any, Any]:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as e:
+        raise MissingExtra.of("A plot", "plots") from e
+    figure = Figure(figsize=(6.4, 4.2), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
+
+
+def _finish(figure: Any, axes: Any, file: Path, title: str) -> None:
+    axes.set_title(title, fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    figure.savefig(file)

@@ -1,0 +1,1 @@
+"""Rankers: learners that put pictures in order for a query of words."""

@@ -1,0 +1,326 @@
+"""PAMIR: a linear ranker of pictures for queries of words, learnt from triplets.
+
+Grangier and Bengio, "A discriminative kernel-based model to rank images from text queries", IEEE
+Transactions on Pattern Analysis and Machine Intelligence 30(8), 2008. Each word t has weights w_t
+over the picture's features, and a query q scores a picture p by
+
+    F(q, p) = q . W p = sum_t q_t (w_t . p)
+
+W is learnt by one passive-aggressive step (`solvers.pa_step`) for each drawn triplet of a query, a
+picture p+ that fits it and one that does not, p-, on x = q (p+ - p-)', so that
+F(q, p+) >= F(q, p-) + 1:
+
+    W <- W + min(C, (1 - F(q, p+) + F(q, p-)) / (||q||^2 ||p+ - p-||^2)) q (p+ - p-)'
+
+It starts from W = 0 and stops where the mean AvgP of validation queries is best.
+
+Departures: triplets are learnt from in the order of their queries within a block
+(`pairs_per_query`, 1 is the paper; `solvers.triplets` says why); without validation the number of
+steps follows the number of relevant pictures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sightline.contracts import Estimator, Progress
+from sightline.errors import DataError, ParameterError, UsageError
+from sightline.progress import NoProgress
+from sightline.rankers.training import (
+    HeldOut,
+    Loop,
+    Rows,
+    Weights,
+    train_until_best,
+    word_scores,
+)
+from sightline.records import QuerySet
+from sightline.solvers.pa_step import Variant, check_aggressiveness, variant_number
+from sightline.solvers.rows import as_rows
+from sightline.solvers.targets import Known, Targets, from_indicator, from_judgements, from_queries
+from sightline.solvers.triplets import Sampling, TripletSampler
+from sightline.words.tfidf import query_vector
+
+Floats = NDArray[np.float32]
+Terms = Sequence[int] | Sequence[str] | NDArray[np.int64]
+# The paper's 2.53 million steps are 66 for each of its queries' relevant pictures.
+_STEPS_PER_RELEVANT, _LEAST_STEPS = 64, 20_000
+_SILENT = NoProgress()
+
+
+class PAMIR(Estimator):
+    """A linear ranker of pictures for queries of words.
+
+    Parameters
+    ----------
+    C : aggressiveness, greater than 0: no step is longer than this ("PA-I").
+    variant : "PA", "PA-I" (the paper) or "PA-II".
+    n_iter : the most triplets to learn from.
+    eval_every : triplets between two looks at the validation pictures.
+    patience : so many looks without a better mean AvgP end training.
+    pairs_per_query : triplets of a query that are learnt from in a row, on average; 1 is the paper,
+        in the order in which they are drawn, and takes three times as long.
+    sampling : "query" draws queries alike, "triplet" draws triplets alike.
+    averaged : serve the mean of the weights after each triplet instead of the last ones.
+    max_len : words that a query made from a table of pictures and words may have.
+    random_state : makes the draws; the same number gives the same weights, byte for byte.
+
+    Attributes
+    ----------
+    W_ : (words, features), float32. A word that no training query holds has zeros.
+    words_ : the words by position, where queries were given as strings; else None.
+    idf_ : how much each word counts in a query.
+    n_iter_, best_iter_ : triplets learnt from, and after how many `W_` was taken.
+    best_score_ : mean AvgP on the validation pictures then; NaN without any.
+    history_ : (triplets, mean AvgP) at each look.
+    n_updates_, n_zero_, n_rejected_ : triplets that changed the weights, whose pictures are the
+        same, and whose numbers overflowed.
+    n_dropped_ : queries not learnt from, for want of a relevant or an other picture.
+
+    Examples
+    --------
+    >>> X, y = [[1, 0, 0], [0, 1, 0], [1, 0, 1]], [[1, 0], [0, 1], [1, 0]]
+    >>> ranker = PAMIR(C=1.0).fit(X, y)
+    >>> ranker.score(X, y)
+    1.0
+    >>> ranker.query([0]).round(1).tolist()
+    [0.5, -0.5, 0.0]
+    """
+
+    def __init__(
+        self,
+        C: float = 0.1,
+        variant: Variant = "PA-I",
+        n_iter: int = 3_000_000,
+        eval_every: int = 100_000,
+        patience: int = 3,
+        pairs_per_query: int = 8,
+        sampling: Sampling = "query",
+        averaged: bool = False,
+        max_len: int = 1,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> None:
+        self.C = C
+        self.variant = variant
+        self.n_iter = n_iter
+        self.eval_every = eval_every
+        self.patience = patience
+        self.pairs_per_query = pairs_per_query
+        self.sampling = sampling
+        self.averaged = averaged
+        self.max_len = max_len
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: Sequence[Any] | NDArray[Any] | None = None,
+        *,
+        validation: tuple[Any, ...] | None = None,
+        queries: QuerySet | None = None,
+        n_words: int | None = None,
+        n_iter: int | None = None,
+        progress: Progress = _SILENT,
+    ) -> Self:
+        """Learn from pictures and what fits them.
+
+        Parameters
+        ----------
+        X : (pictures, features), dense or scipy's sparse.
+        y : (pictures, words) with 1 where a word fits, dense or sparse; or, with `qid`, the
+            relevance of each row to its query, above 0 for relevant.
+        qid : the query each row is judged for: a whole number, which is then a word of its own, or
+            a string of words. Only rows of the same query are compared.
+        validation : pictures to stop by: (X, y), (X, y, qid) or (X, queries). Without it, training
+            takes 64 steps for each relevant picture of a query, at least 20,000 and at most the
+            parameter `n_iter`.
+        queries, n_words : queries over the rows of X made elsewhere, in place of y, and the size of
+            their vocabulary.
+        n_iter : exactly so many triplets, such as were best before; at most, with validation.
+        progress : told how many triplets are done.
+        """
+        self._check()
+        rows = as_rows(X, "PAMIR")
+        targets = self._targets(rows, y, qid, queries, n_words)
+        held = self._held_out(validation, rows, targets.known)
+        weights = Weights.zeros(targets.n_words, rows.shape[1], self.averaged)
+        self._train(rows, targets, weights, held, n_iter, progress=progress)
+        self.idf_, self.words_ = targets.known
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: Sequence[Any] | NDArray[Any] | None = None,
+        *,
+        queries: QuerySet | None = None,
+        n_words: int | None = None,
+        n_iter: int | None = None,
+    ) -> Self:
+        """Go on learning, from the weights there are, with `n_iter` more triplets.
+
+        A first call fits; later ones take the same features and words.
+        """
+        self._check()
+        known = self._known() if hasattr(self, "W_") else None
+        rows = as_rows(X, "PAMIR", None if known is None else self.W_.shape[1])
+        targets = self._targets(rows, y, qid, queries, n_words, known, refuse=True)
+        if known is None:
+            weights = Weights.zeros(targets.n_words, rows.shape[1], self.averaged)
+        else:
+            weights = self._weights.copy()
+        self._train(rows, targets, weights, None, n_iter, drawn=self._drawn if known else None)
+        if known is None:
+            self.idf_, self.words_ = targets.known
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the score of each picture for each word, (pictures, words)."""
+        self._check_fitted()
+        return word_scores(as_rows(X, "PAMIR", self.W_.shape[1]), self.W_)
+
+    def score(self, X: Any, y: Any, qid: Sequence[Any] | NDArray[Any] | None = None) -> float:
+        """Return the mean AvgP of the queries that y, or y with qid, makes of these pictures.
+
+        A query of unknown words puts pictures in no order, and counts what a random one would.
+        """
+        self._check_fitted()
+        rows = as_rows(X, "PAMIR", self.W_.shape[1])
+        targets = self._targets(rows, y, qid, None, None, self._known())
+        if not len(targets.queries.term):
+            raise DataError("PAMIR knows none of the words that are asked for here.")
+        return HeldOut(rows, targets).mean_avgp(self.W_)
+
+    def query(self, terms: Terms, weights: ArrayLike | None = None) -> Floats:
+        """Return a query as weights over features: pictures rank by their product with them.
+
+        Parameters
+        ----------
+        terms : positions of words, or words where the ranker knows them by name.
+        weights : the query vector's values; by default a unit vector of the words' idf.
+        """
+        self._check_fitted()
+        places = self._places(terms)
+        if weights is None:
+            ids, q = query_vector(places, self.idf_)
+        else:
+            ids, q = places, np.asarray(weights, dtype=np.float32).reshape(-1)
+            if len(ids) != len(q):
+                raise DataError(f"{len(ids)} terms need as many weights. Got {len(q)}.")
+        found: Floats = q.astype(np.float32) @ self.W_[ids]
+        return found
+
+    def _places(self, terms: Terms) -> NDArray[np.int64]:
+        asked = np.asarray(terms).reshape(-1)
+        if asked.dtype.kind == "U":
+            known = {w: i for i, w in enumerate(self.words_ or ())}
+            asked = np.array([known.get(str(w), -1) for w in asked], dtype=np.int64)
+        if asked.size and not (asked.min() >= 0 and asked.max() < len(self.W_)):
+            raise DataError(f"PAMIR knows {len(self.W_)} words, not all of those in {terms!r}.")
+        return asked.astype(np.int64)
+
+    def _known(self) -> Known:
+        return Known(self.idf_, self.words_)
+
+    def _targets(
+        self,
+        rows: Rows,
+        y: Any,
+        qid: Any,
+        queries: QuerySet | None,
+        n_words: int | None,
+        known: Known | None = None,
+        refuse: bool = False,
+    ) -> Targets:
+        """Return what to learn, or to judge by, in the vocabulary there is if one is known."""
+        n = rows.shape[0]
+        if n < 2:
+            raise DataError(f"PAMIR ranks pictures, and needs at least 2 of them. Got {n}.")
+        if isinstance(y, QuerySet):
+            queries = y
+        if queries is not None:
+            return from_queries(queries, n, n_words if known is None else len(known.idf))
+        if y is None:
+            raise UsageError("PAMIR learns from y, from y with qid, or from queries. Got none.")
+        if qid is None:
+            return from_indicator(y, n, self.max_len, known)
+        if known is None and n_words is not None:
+            known = Known(np.ones(n_words))
+        return from_judgements(y, qid, n, known, refuse)
+
+    def _held_out(
+        self, validation: tuple[Any, ...] | None, rows: Rows, known: Known
+    ) -> HeldOut | None:
+        if validation is None:
+            return None
+        if not isinstance(validation, tuple) or len(validation) not in (2, 3):
+            must_be = "(X, y), (X, y, qid) or (X, queries)"
+            raise ParameterError.of("validation", "fit", must_be, type(validation).__name__)
+        held = as_rows(validation[0], "PAMIR", rows.shape[1])
+        qid = validation[2] if len(validation) == 3 else None
+        targets = self._targets(held, validation[1], qid, None, None, known)
+        if not len(targets.queries.fit):
+            raise DataError("No validation query has a relevant picture to judge by.")
+        return HeldOut(held, targets)
+
+    def _train(
+        self,
+        rows: Rows,
+        targets: Targets,
+        weights: Weights,
+        held: HeldOut | None = None,
+        n: int | None = None,
+        drawn: NDArray[np.uint64] | None = None,
+        progress: Progress = _SILENT,
+    ) -> None:
+        sampler = TripletSampler(targets, self.sampling, self.pairs_per_query, self.random_state)
+        if drawn is not None:
+            sampler.state = drawn.copy()
+        variant = variant_number(self.variant, "PAMIR")
+        loop = Loop(rows, sampler, weights, float(self.C), variant)
+        steps = self._n_steps(targets, sampler, held) if n is None else _whole("n_iter", n)
+        looks: list[tuple[int, float]] = []
+        progress.start("training", steps)
+        if held is None:
+            loop.run(steps, progress)
+            best = weights
+        else:
+            best, looks = train_until_best(
+                loop, steps, self.eval_every, self.patience, held, progress
+            )
+        progress.finish()
+        self.n_iter_, self.best_iter_, self.n_dropped_ = weights.seen, best.seen, sampler.n_dropped
+        self.history_, self.best_score_ = looks, max((s for _, s in looks), default=math.nan)
+        _, self.n_updates_, self.n_zero_, self.n_rejected_ = best.counts.tolist()
+        self.W_, self._weights, self._drawn = best.served(), best, sampler.state
+
+    def _n_steps(self, targets: Targets, sampler: TripletSampler, held: HeldOut | None) -> int:
+        if held is not None:
+            return self.n_iter
+        relevant = int(np.diff(targets.queries.fit_start)[sampler.kept].sum())
+        return min(self.n_iter, max(_LEAST_STEPS, _STEPS_PER_RELEVANT * relevant))
+
+    def _check(self) -> None:
+        check_aggressiveness(self.C, "PAMIR")
+        variant_number(self.variant, "PAMIR")
+        for name in ("n_iter", "eval_every", "patience", "pairs_per_query", "max_len"):
+            _whole(name, getattr(self, name))
+        if self.sampling not in ("query", "triplet"):
+            raise ParameterError.of("sampling", "PAMIR", "'query' or 'triplet'", self.sampling)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "W_"):
+            raise UsageError("This PAMIR has learnt nothing yet. Call fit first.")
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ParameterError.of(name, "PAMIR", "a whole number of at least 1", value)
+    return int(value)

@@ -1,0 +1,1 @@
+"""Reproductions: one file for each experiment, all reporting their figures in one form."""

@@ -1,0 +1,124 @@
+"""The formulas of kernels, by name: what compares two rows, and what makes a similarity of it.
+
+Of two rows x, y of one feature, with bandwidth s:
+
+    linear       x.y
+    rbf          exp(-|x - y|^2 / (2 s^2))
+    exponential  exp(-|x - y| / s)
+    chi2         exp(-sum_k (x_k - y_k)^2 / (x_k + y_k) / s)      for counts, which are not negative
+
+Sums are in float64, for |x|^2 + |y|^2 - 2 x.y of near twins loses all of float32's digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sightline.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Rows = Any
+"""Rows of one feature: a float32 array, or a scipy CSR matrix of float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel by its two halves, so that a bandwidth can be found between them.
+
+    Attributes
+    ----------
+    compare : from two blocks of rows to a float64 array of distances, or of inner products.
+    value : from those and the bandwidth to similarities; may write over its first argument.
+    squared : `compare` gives squared distances; the bandwidth is a distance.
+    unit : k(x, x) is 1. Otherwise the kernel has no bandwidth either.
+    counts : rows must be dense and not negative.
+    """
+
+    compare: Callable[[Rows, Rows], NDArray[np.float64]]
+    value: Callable[[NDArray[np.float64], float], NDArray[np.float64]]
+    squared: bool = False
+    unit: bool = True
+    counts: bool = False
+
+
+def as_rows(values: Any, kernel: str = "linear") -> Rows:
+    """Return values as rows the kernel can use: C-ordered float32, or CSR of float32.
+
+    >>> as_rows([[1, 2]]).dtype
+    dtype('float32')
+    """
+    if kernel not in KERNELS:
+        raise ParameterError.of("kernel", "MeanKernel", f"one of {sorted(KERNELS)}", kernel)
+    if hasattr(values, "tocsr"):
+        rows = values.tocsr().astype(np.float32)
+        rows.sort_indices()
+        held = rows.data
+    else:
+        rows = held = np.ascontiguousarray(values, dtype=np.float32)
+    if rows.ndim != 2:
+        raise DataError(f"Features must be pictures by numbers. Got shape {rows.shape}.")
+    if not np.isfinite(held).all():
+        raise DataError(f"Features must be finite. Got {held[~np.isfinite(held)][0]}.")
+    if KERNELS[kernel].counts and (rows is not held or (held < 0).any()):
+        raise DataError(f"The {kernel} kernel needs dense features that are not negative.")
+    return rows
+
+
+def _inner(a: Rows, b: Rows) -> NDArray[np.float64]:
+    product = a.astype(np.float64) @ b.astype(np.float64).T
+    return np.asarray(product.toarray() if hasattr(product, "tocsr") else product)
+
+
+def _squared(a: Rows, b: Rows) -> NDArray[np.float64]:
+    distances = _inner(a, b)
+    distances *= -2.0
+    distances += _norms(a)[:, None]
+    distances += _norms(b)[None, :]
+    return np.maximum(distances, 0.0, out=distances)
+
+
+def _norms(a: Rows) -> NDArray[np.float64]:
+    if hasattr(a, "tocsr"):
+        return np.asarray(a.astype(np.float64).power(2).sum(axis=1)).reshape(-1)
+    return np.asarray(np.einsum("ij,ij->i", a, a, dtype=np.float64))
+
+
+def _chi2(a: Rows, b: Rows) -> NDArray[np.float64]:
+    from sightline.similarity._chi2_fast import chi2_distances
+
+    out = np.empty((a.shape[0], b.shape[0]))
+    chi2_distances(a.astype(np.float64), b.astype(np.float64), out)
+    return out
+
+
+def _identity(products: NDArray[np.float64], s: float) -> NDArray[np.float64]:
+    return products
+
+
+def _gaussian(squared: NDArray[np.float64], s: float) -> NDArray[np.float64]:
+    squared *= -0.5 / s**2
+    return np.exp(squared, out=squared)
+
+
+def _laplacian(squared: NDArray[np.float64], s: float) -> NDArray[np.float64]:
+    return _falling(np.sqrt(squared, out=squared), s)
+
+
+def _falling(distances: NDArray[np.float64], s: float) -> NDArray[np.float64]:
+    distances *= -1.0 / s
+    return np.exp(distances, out=distances)
+
+
+KERNELS = {
+    "linear": Kernel(_inner, _identity, unit=False),
+    "rbf": Kernel(_squared, _gaussian, squared=True),
+    "exponential": Kernel(_squared, _laplacian, squared=True),
+    "chi2": Kernel(_chi2, _falling, counts=True),
+}
+"""The kernels by name; a further one needs a line here and a test."""

@@ -1,0 +1,132 @@
+"""Compiled: random numbers from a state of our own, and draws of triplets."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Int = NDArray[np.int64]
+Doubles = NDArray[np.float64]
+Drawn = NDArray[np.int32]
+_HANDFUL = 32
+
+
+@njit(cache=True, nogil=True)
+def following(x: np.uint64) -> np.uint64:
+    """Return the state after `x`, of Marsaglia's xorshift with 64 bits.
+
+    Shifts and exclusive ors alone: nothing that overflows, so it is the same with the compiler off.
+    """
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    return x
+
+
+@njit(cache=True, nogil=True)
+def below(x: np.uint64, n: int) -> int:
+    """Return a number from 0 to n - 1 out of the upper half of a state."""
+    # Of a signed type: numba makes floats of sums of signed and unsigned numbers.
+    return int(np.int64(((x >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)))
+
+
+@njit(cache=True, nogil=True)
+def nth_other(fit: Int, begin: int, end: int, n: int) -> int:
+    """Return the n-th of the pictures that are not among `fit[begin:end]`, which ascend.
+
+    Before the answer lie as many relevant pictures as have fit[i] - i <= n, which never falls.
+    """
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) >> 1
+        if fit[middle] - (middle - begin) <= n:
+            low = middle + 1
+        else:
+            high = middle
+    return n + low - begin
+
+
+@njit(cache=True, nogil=True)
+def place_of_query(x: np.uint64, n: int, chances: Doubles) -> int:
+    """Return one of n places, all alike or, where there are `chances`, by these running totals."""
+    if len(chances) == 0:
+        return below(x, n)
+    share = np.float64(x >> np.uint64(11)) / 9007199254740992.0 * chances[-1]
+    return min(int(np.searchsorted(chances, share, side="right")), n - 1)
+
+
+@njit(cache=True, nogil=True)
+def other_of(
+    x: np.uint64, q: int, fit_start: Int, fit: Int, other_start: Int, other: Int, n_pictures: int
+) -> int:
+    """Return a picture that is not relevant to query q; `other` is empty where all such count."""
+    if len(other):
+        first = other_start[q]
+        return int(other[first + below(x, other_start[q + 1] - first)])
+    begin, end = fit_start[q], fit_start[q + 1]
+    return nth_other(fit, begin, end, below(x, n_pictures - (end - begin)))
+
+
+@njit(cache=True, nogil=True)
+def draw_as_they_come(
+    state: NDArray[np.uint64], kept: Int, chances: Doubles, fit_start: Int, fit: Int,
+    other_start: Int, other: Int, n_pictures: int, query: Drawn, plus: Drawn, minus: Drawn,
+) -> None:  # fmt: skip
+    """Fill `query`, `plus` and `minus`, each triplet on its own."""
+    x = state[0]
+    for i in range(len(query)):
+        x = following(x)
+        q = kept[place_of_query(x, len(kept), chances)]
+        x = following(x)
+        query[i] = q
+        plus[i] = fit[fit_start[q] + below(x, fit_start[q + 1] - fit_start[q])]
+        x = following(x)
+        minus[i] = other_of(x, q, fit_start, fit, other_start, other, n_pictures)
+    state[0] = x
+
+
+@njit(cache=True, nogil=True)
+def sort_few(values: Drawn, begin: int, end: int) -> None:
+    """Sort a part of an array; for a handful, this is faster than any better way."""
+    for i in range(begin + 1, end):
+        value, j = values[i], i
+        while j > begin and values[j - 1] > value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
+
+
+@njit(cache=True, nogil=True)
+def draw_in_order(
+    state: NDArray[np.uint64], kept: Int, chances: Doubles, fit_start: Int, fit: Int,
+    other_start: Int, other: Int, n_pictures: int, block: int,
+    query: Drawn, plus: Drawn, minus: Drawn,
+) -> None:  # fmt: skip
+    """Fill `query`, `plus` and `minus`, each block in the order of queries, then of `plus`.
+
+    How often each query comes is drawn first, so nothing has to be sorted but a query's own few.
+    """
+    x = state[0]
+    times = np.zeros(len(kept), dtype=np.int64)
+    begin = 0
+    while begin < len(query):
+        for _ in range(min(block, len(query) - begin)):
+            x = following(x)
+            times[place_of_query(x, len(kept), chances)] += 1
+        for place in range(len(kept)):
+            q, end = kept[place], begin + times[place]
+            first, n = fit_start[q], fit_start[q + 1] - fit_start[q]
+            for i in range(begin, end):
+                x = following(x)
+                plus[i] = fit[first + below(x, n)]
+                x = following(x)
+                minus[i] = other_of(x, q, fit_start, fit, other_start, other, n_pictures)
+                query[i] = q
+            if end - begin <= _HANDFUL:
+                sort_few(plus, begin, end)
+            else:
+                plus[begin:end].sort()
+            begin = end
+            times[place] = 0
+    state[0] = x

@@ -1,0 +1,272 @@
+"""What to learn: queries over a matrix of pictures, made from whatever says what is relevant.
+
+Three forms are understood: a table of pictures and words (each word, or each set of words that a
+caption holds, is a query), judgements one a row with a query each, and queries made elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import DataError, ParameterError
+from sightline.records import QuerySet
+from sightline.words.queries import caption_queries
+from sightline.words.tfidf import idf, query_vector
+
+Int = NDArray[np.int64]
+Doubles = NDArray[np.float64]
+Terms = tuple[int, ...]
+_NONE: Int = np.zeros(0, dtype=np.int64)
+
+
+class Known(NamedTuple):
+    """The words a learner knows: how much each counts in a query, and their names if they have any.
+
+    The product of a word's idf and its weight in a query, made a unit vector, is the query vector.
+    """
+
+    idf: Doubles
+    words: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Targets:
+    """Queries over the rows of a matrix.
+
+    Attributes
+    ----------
+    queries : their words, weights and relevant pictures.
+    n_pictures : rows of the matrix.
+    known : the words there are.
+    other_start, other : the pictures judged not relevant to query i are
+        `other[other_start[i] : other_start[i + 1]]`. Both are empty where every picture that is
+        not relevant counts as such.
+    """
+
+    queries: QuerySet
+    n_pictures: int
+    known: Known
+    other_start: Int = field(default_factory=lambda: _NONE)
+    other: Int = field(default_factory=lambda: _NONE)
+
+    @property
+    def n_words(self) -> int:
+        """What a query's words are below."""
+        return len(self.known.idf)
+
+    @property
+    def n_other(self) -> Int:
+        """How many pictures are not relevant, by query."""
+        if len(self.other_start):
+            return np.diff(self.other_start)
+        return self.n_pictures - np.diff(self.queries.fit_start)
+
+
+def from_queries(queries: QuerySet, n_pictures: int, n_words: int | None = None) -> Targets:
+    """Return targets of queries made elsewhere; their words count as the queries say."""
+    least = max(int(queries.term.max(initial=-1)) + 1, 1)
+    n = least if n_words is None else n_words
+    if n < least:
+        raise ParameterError.of("n_words", "fit", f"at least {least}", n_words)
+    if queries.fit.max(initial=-1) >= n_pictures or queries.fit.min(initial=0) < 0:
+        wrong = queries.fit[(queries.fit < 0) | (queries.fit >= n_pictures)][0]
+        raise DataError(f"A query names picture {wrong}, but the rows of X are {n_pictures}.")
+    falls = np.flatnonzero(np.diff(queries.fit) <= 0) + 1
+    if not np.isin(falls, queries.fit_start).all():
+        raise DataError("The pictures of a query must be in ascending order, each of them once.")
+    return Targets(queries, n_pictures, Known(np.ones(n)))
+
+
+def from_indicator(
+    y: Any, n_pictures: int, max_len: int = 1, known: Known | None = None
+) -> Targets:
+    """Return targets of a table with a row a picture and a column a word, 1 where it fits.
+
+    Every set of at most `max_len` words that a picture has is a query, and all pictures that have
+    them are relevant to it. Its words are weighted by their idf in this table, or as is `known`.
+
+    >>> t = from_indicator([[1, 1], [0, 1], [0, 0]], 3, max_len=2)
+    >>> t.queries.term.tolist(), t.queries.fit.tolist()
+    ([0, 0, 1, 1], [0, 0, 0, 1])
+    """
+    picture, word, shape = _cells(y)
+    if shape[0] != n_pictures:
+        raise DataError(
+            f"X and y must have a row for each picture. Got {n_pictures} and {shape[0]}."
+        )
+    if not len(word):
+        raise DataError("No picture has a word: y must hold a 1 somewhere.")
+    if known is None:
+        known = Known(idf(np.bincount(word, minlength=shape[1]), n_pictures))
+    if len(known.idf) != shape[1]:
+        raise DataError(f"y must have {len(known.idf)} columns, a word each. Got {shape[1]}.")
+    if max_len == 1:
+        asked = _single_words(picture, word)
+    else:
+        asked = _word_sets(picture, word, n_pictures, max_len)
+    return Targets(query_set(asked, known.idf), n_pictures, known)
+
+
+def from_judgements(
+    y: Any,
+    qid: Any,
+    n_pictures: int,
+    known: Known | None = None,
+    refuse: bool = False,
+) -> Targets:
+    """Return targets of rows that are judged for one query each; above 0 is relevant.
+
+    Parameters
+    ----------
+    y : the relevance of each row.
+    qid : the query of each row: a number, which is then a word of its own, or a string of words.
+    n_pictures : how many rows there should be.
+    known : the words there are; all that are asked for, alike, by default.
+    refuse : whether a query with other words is an error; else they count for nothing.
+
+    Examples
+    --------
+    >>> t = from_judgements([1, 0, 1, 0], ["sea", "sea", "red sea", "red sea"], 4)
+    >>> t.known.words, t.queries.term.tolist(), t.queries.fit.tolist(), t.other.tolist()
+    (('red', 'sea'), [0, 1, 1], [2, 0], [3, 1])
+    """
+    grades, names = _grades(y), _names(qid)
+    if grades.shape != (n_pictures,) or names.shape != (n_pictures,):
+        lengths = f"{n_pictures}, {grades.shape} and {names.shape}"
+        raise DataError(f"X, y and qid must be of one length. Got {lengths}.")
+    unique, which = np.unique(names, return_inverse=True)
+    if names.dtype.kind == "U":
+        terms, known = _worded(unique, known, refuse)
+    else:
+        terms, known = _numbered(unique, known, refuse)
+    fits = grades > 0
+    relevant = _grouped(which[fits], np.flatnonzero(fits), len(unique))
+    start, other = _flat(_grouped(which[~fits], np.flatnonzero(~fits), len(unique)))
+    queries = query_set(zip(terms, relevant, strict=True), known.idf)
+    return Targets(queries, n_pictures, known, start, other)
+
+
+def query_set(asked: Iterable[tuple[Iterable[int], Iterable[int]]], idf: Doubles) -> QuerySet:
+    """Return queries, each given as its words and its relevant pictures, as unit vectors."""
+    terms, values, fits = [], [], []
+    for words, pictures in asked:
+        ids, q = query_vector(np.fromiter(words, dtype=np.int64), idf)
+        terms.append(ids)
+        values.append(q)
+        fits.append(np.fromiter(pictures, dtype=np.int64))
+    start, term = _flat(terms)
+    fit_start, fit = _flat(fits)
+    weight = np.concatenate(values) if values else np.zeros(0, dtype=np.float32)
+    return QuerySet(start, term, weight.astype(np.float32), fit_start, fit)
+
+
+def _cells(y: Any) -> tuple[Int, Int, tuple[int, int]]:
+    """Return row and column of every cell that is not 0, by rows, and the shape."""
+    if hasattr(y, "tocsr"):
+        table = y.tocsr()
+        table.sum_duplicates()
+        rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+        filled = table.data != 0
+        picture, word, values = rows[filled], table.indices[filled], table.data[filled]
+        shape = table.shape
+    else:
+        dense = np.asarray(y)
+        if dense.ndim != 2:
+            raise DataError(
+                "y must be a table of pictures and words, or come with a qid for each row. "
+                f"Got shape {dense.shape}."
+            )
+        picture, word = np.nonzero(dense)
+        values, shape = dense[picture, word], dense.shape
+    if not np.equal(values, 1).all():
+        raise DataError("y must hold 0 and 1 alone where it is a table of pictures and words.")
+    return picture.astype(np.int64), word.astype(np.int64), (int(shape[0]), int(shape[1]))
+
+
+def _single_words(picture: Int, word: Int) -> list[tuple[Terms, Int]]:
+    order = np.lexsort((picture, word))
+    words, first = np.unique(word[order], return_index=True)
+    parts = np.split(picture[order], first[1:])
+    return [((int(w),), p) for w, p in zip(words, parts, strict=True)]
+
+
+def _word_sets(picture: Int, word: Int, n_pictures: int, max_len: int) -> list[tuple[Terms, Int]]:
+    # Names of one width sort as their numbers do, and queries come in the order of their names.
+    captions: list[list[str]] = [[] for _ in range(n_pictures)]
+    for p, w in zip(picture.tolist(), word.tolist(), strict=True):
+        captions[p].append(f"{w:09d}")
+    return [
+        (tuple(int(name) for name in names), np.array(pictures, dtype=np.int64))
+        for names, pictures in caption_queries(enumerate(captions), max_len=max_len)
+    ]
+
+
+def _grades(y: Any) -> Doubles:
+    try:
+        grades = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError("y must be numbers, one for each row, where there is a qid.") from error
+    if not np.isfinite(grades).all():
+        raise DataError("Every relevance in y must be finite.")
+    return grades
+
+
+def _names(qid: Any) -> NDArray[Any]:
+    names = np.asarray(qid)
+    if names.dtype.kind == "O" and all(isinstance(name, str) for name in names.flat):
+        names = names.astype(np.str_)
+    if names.dtype.kind not in "iuU":
+        raise DataError(f"qid must be whole numbers or strings. Got {names.dtype}.")
+    return names
+
+
+def _numbered(unique: NDArray[Any], known: Known | None, refuse: bool) -> tuple[list[Terms], Known]:
+    """Return queries that are a word each, and the words there are."""
+    numbers: list[int] = unique.tolist()
+    if min(numbers, default=0) < 0:
+        raise DataError(f"A qid that is a number must not be negative. Got {min(numbers)}.")
+    if known is None:
+        known = Known(np.ones(max(numbers, default=-1) + 1))
+    n = len(known.idf)
+    _check_known([q for q in numbers if q >= n], refuse)
+    return [(q,) if q < n else () for q in numbers], known
+
+
+def _worded(unique: NDArray[Any], known: Known | None, refuse: bool) -> tuple[list[Terms], Known]:
+    """Return queries of words as positions, and the words there are."""
+    split = [str(q).split() for q in unique]
+    asked = sorted({word for words in split for word in words})
+    if known is None:
+        known = Known(np.ones(len(asked)), tuple(asked))
+    if known.words is None:
+        raise DataError(
+            "qid must be numbers, as in the first fit: this learner's words have no names."
+        )
+    place = {word: i for i, word in enumerate(known.words)}
+    _check_known([word for word in asked if word not in place], refuse)
+    return [tuple(place[w] for w in words if w in place) for words in split], known
+
+
+def _check_known(unknown: Sequence[object], refuse: bool) -> None:
+    if refuse and unknown:
+        raise DataError(
+            f"{unknown[0]!r} is none of the words of the first fit ({len(unknown)} such in all). "
+            "Fit again to learn new words."
+        )
+
+
+def _grouped(group: Int, value: Int, n_groups: int) -> list[Int]:
+    order = np.argsort(group, kind="stable")
+    ends = np.cumsum(np.bincount(group, minlength=n_groups))[:-1]
+    return list(np.split(value[order], ends))
+
+
+def _flat(parts: Sequence[Int]) -> tuple[Int, Int]:
+    start = np.zeros(len(parts) + 1, dtype=np.int64)
+    start[1:] = np.cumsum([len(p) for p in parts])
+    return start, np.concatenate(parts).astype(np.int64) if parts else _NONE

@@ -1,0 +1,105 @@
+"""Triplets of a query, a picture that fits it and one that does not, drawn at random.
+
+The paper does not say by which law (Grangier and Bengio, 2008, section III-C). Here a query is
+drawn, then one of its relevant pictures, then an other picture, all alike and with replacement;
+or, for sampling="triplet", every triplet alike, which is a query drawn by n+ n-.
+
+Departure: triplets are drawn in blocks, by the same law, and come in the order of their queries
+within a block. A learner then finds a query's weights, and those of queries that share its first
+word, still in the cache: PAMIR takes a third of the time, and ranks as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import DataError, ParameterError
+from sightline.solvers import _triplets_fast
+from sightline.solvers.targets import Targets
+
+Sampling = Literal["query", "triplet"]
+Triplets = tuple[NDArray[np.int32], ...]
+_PORTION, _LARGEST_BLOCK = 16_384, 262_144
+
+
+class TripletSampler:
+    """An endless stream of triplets, the same for the same seed.
+
+    Parameters
+    ----------
+    targets : queries over the rows of a matrix.
+    sampling : "query" draws queries alike, "triplet" draws triplets alike.
+    pairs_per_query : a block has so many triplets for each query, on average; 1 is the paper, with
+        triplets in the order in which they are drawn.
+    seed : a number, a generator to take one from, or None for another stream each time.
+
+    Attributes
+    ----------
+    n_dropped : queries that are never drawn, for want of a word, a relevant or an other picture.
+
+    Examples
+    --------
+    >>> from sightline.solvers.targets import from_indicator
+    >>> triplets = TripletSampler(from_indicator([[1], [0]], 2), seed=1)
+    >>> [part.tolist() for part in triplets.draw(2)]
+    [[0, 0], [0, 0], [1, 1]]
+    """
+
+    def __init__(
+        self,
+        targets: Targets,
+        sampling: Sampling = "query",
+        pairs_per_query: int = 8,
+        seed: int | np.random.Generator | None = 0,
+    ) -> None:
+        if sampling not in ("query", "triplet"):
+            raise ParameterError.of("sampling", "TripletSampler", "'query' or 'triplet'", sampling)
+        if pairs_per_query < 1:
+            raise ParameterError.of(
+                "pairs_per_query", "TripletSampler", "at least 1", pairs_per_query
+            )
+        queries = targets.queries
+        n_triplets = np.diff(queries.fit_start) * targets.n_other
+        usable = (n_triplets > 0) & (np.diff(queries.start) > 0)
+        if not usable.any():
+            raise DataError(
+                f"None of the {len(queries)} queries has both a picture that fits it and one that "
+                "does not, so there is nothing to learn. Judge more pictures."
+            )
+        self.targets, self.pairs_per_query = targets, int(pairs_per_query)
+        self.n_dropped = int(np.count_nonzero(~usable))
+        self.kept = np.flatnonzero(usable)
+        self.chances = np.zeros(0)
+        if sampling == "triplet":
+            self.chances = np.cumsum(n_triplets[self.kept], dtype=np.float64)
+        # A state of 0 would stay 0 for ever.
+        self.state = np.random.default_rng(seed).integers(1, 2**64, size=1, dtype=np.uint64)
+
+    @property
+    def block(self) -> int:
+        """Triplets in a block."""
+        return min(self.pairs_per_query * len(self.kept), _LARGEST_BLOCK)
+
+    def draw(self, n: int) -> Triplets:
+        """Return n triplets as three arrays: query, relevant picture, other picture."""
+        drawn = tuple(np.empty(n, dtype=np.int32) for _ in range(3))
+        t, q = self.targets, self.targets.queries
+        source = (
+            self.state, self.kept, self.chances, q.fit_start, q.fit, t.other_start, t.other,
+            t.n_pictures,
+        )  # fmt: skip
+        if self.pairs_per_query == 1:
+            _triplets_fast.draw_as_they_come(*source, *drawn)
+        else:
+            _triplets_fast.draw_in_order(*source, self.block, *drawn)
+        return drawn
+
+    def portions(self, n: int) -> Iterator[Triplets]:
+        """Yield n triplets in portions that are worth a call: of whole blocks, but for the last."""
+        size = -(-_PORTION // self.block) * self.block
+        for done in range(0, n, size):
+            yield self.draw(min(size, n - done))

@@ -1,0 +1,263 @@
+"""Compiled: the best pictures of a segment by the scores of a few words, in one pass.
+
+The rows of the words are added up block by block in the nearest cache, in the order in which the
+plain way adds, so that both give the same bits. A block in which no score reaches the worst of the
+k best so far, nearly all of them, costs one comparison a picture and nothing more.
+
+Numbers from files are used as places only where they lie inside: a flipped bit may give a wrong
+answer until somebody runs `store verify`, but never a crash.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Int = NDArray[np.int64]
+Rows = NDArray[np.int32]
+Float = NDArray[np.float32]
+
+BLOCK = 1024
+FINE, NO_ROW = -1, -2
+
+
+@njit(cache=True, nogil=True)
+def one(out: Float, a: Float, u: np.float32, least: np.float32) -> int:
+    """Write u a, and return how many numbers are not below `least`; not a number counts too."""
+    near = 0
+    for j in range(len(out)):
+        x = u * a[j]
+        out[j] = x
+        near += not (x < least)
+    return near
+
+
+@njit(cache=True, nogil=True)
+def two(out: Float, a: Float, b: Float, u: np.float32, v: np.float32, least: np.float32) -> int:
+    """Write u a + v b, and return how many numbers are not below `least`."""
+    near = 0
+    for j in range(len(out)):
+        x = u * a[j] + v * b[j]
+        out[j] = x
+        near += not (x < least)
+    return near
+
+
+@njit(cache=True, nogil=True)
+def three(
+    out: Float, a: Float, b: Float, c: Float, u: np.float32, v: np.float32, w: np.float32,
+    least: np.float32,
+) -> int:  # fmt: skip
+    """Write u a + v b + w c, and return how many numbers are not below `least`."""
+    near = 0
+    for j in range(len(out)):
+        x = u * a[j] + v * b[j] + w * c[j]
+        out[j] = x
+        near += not (x < least)
+    return near
+
+
+@njit(cache=True, nogil=True)
+def one_more(out: Float, a: Float, u: np.float32, least: np.float32) -> int:
+    """Add u a, and return how many numbers are not below `least`."""
+    near = 0
+    for j in range(len(out)):
+        x = out[j] + u * a[j]
+        out[j] = x
+        near += not (x < least)
+    return near
+
+
+@njit(cache=True, nogil=True)
+def add_up(
+    out: Float, rows: Float, at: Int, weights: Float, start: int, stop: int, least: np.float32
+) -> int:
+    """Write the weighted sum of the words' rows between start and stop."""
+    w = weights
+    a = rows[at[0], start:stop]
+    if len(at) == 1:
+        return one(out, a, w[0], least)
+    b = rows[at[1], start:stop]
+    if len(at) == 2:
+        return two(out, a, b, w[0], w[1], least)
+    near = three(out, a, b, rows[at[2], start:stop], w[0], w[1], w[2], least)
+    for i in range(3, len(at)):
+        near = one_more(out, rows[at[i], start:stop], w[i], least)
+    return near
+
+
+@njit(cache=True, nogil=True)
+def put_known(
+    out: Float, rows: Float, at: Int, weights: Float, known: Float, term_row: Rows, here: Int,
+    end: Int, marks: Int, start: int, stop: int, least: np.float32,
+) -> int:  # fmt: skip
+    """Add up again for the pictures that carry a word; return how many are not below `least`.
+
+    A mark has a bit for each word that its picture is known to carry. Who carries several is added
+    up several times, the last time with all of them. `here` is where the carriers of a word go on.
+    """
+    near = 0
+    for i in range(len(at)):
+        while here[i] < end[i] and term_row[here[i]] < start:
+            here[i] += 1
+        p = here[i]
+        while p < end[i] and term_row[p] < stop:
+            j = term_row[p] - start
+            p += 1
+            if j < 0:
+                continue
+            marks[j] |= 1 << i
+            total = np.float32(0.0)
+            for word in range(len(at)):
+                carried = (marks[j] >> word) & 1
+                part = weights[word] * (known[word] if carried else rows[at[word], start + j])
+                total = part if word == 0 else total + part
+            out[j] = total
+            near += not (total < least)
+    for i in range(len(at)):
+        while here[i] < end[i] and term_row[here[i]] < stop:
+            if term_row[here[i]] >= start:
+                marks[term_row[here[i]] - start] = 0
+            here[i] += 1
+    return near
+
+
+@njit(cache=True, nogil=True)
+def worse(score: np.float32, picture: int, than: np.float32, than_picture: int) -> bool:
+    """Say whether one picture comes after another: equal scores stand by id."""
+    return bool(score < than or (score == than and picture > than_picture))
+
+
+@njit(cache=True, nogil=True)
+def offer(score: np.float32, picture: int, scores: Float, ids: Int, count: Int) -> None:
+    """Take a picture into a heap of the best, whose root is the worst, if it belongs there."""
+    n, i = count[0], 0
+    if n < len(ids):
+        count[0] = n + 1
+        i = n
+        while i > 0:
+            up = (i - 1) >> 1
+            if not worse(score, picture, scores[up], ids[up]):
+                break
+            scores[i], ids[i] = scores[up], ids[up]
+            i = up
+    elif worse(scores[0], ids[0], score, picture):
+        while 2 * i + 1 < n:
+            down = 2 * i + 1
+            if down + 1 < n and worse(scores[down + 1], ids[down + 1], scores[down], ids[down]):
+                down += 1
+            if not worse(scores[down], ids[down], score, picture):
+                break
+            scores[i], ids[i] = scores[down], ids[down]
+            i = down
+    else:
+        return
+    scores[i], ids[i] = score, picture
+
+
+@njit(cache=True, nogil=True)
+def least_of(scores: Float, count: Int) -> np.float32:
+    """Return the score below which nothing belongs to the best."""
+    if count[0] < len(scores) or len(scores) == 0:
+        return np.float32(-np.inf)
+    return np.float32(scores[0])
+
+
+@njit(cache=True, nogil=True)
+def offer_rows(
+    out: Float, start: int, only: Int, ids: Int, best_scores: Float, best_ids: Int, count: Int
+) -> int:
+    """Offer the scores of some rows; return one that is not a number, or that all is fine."""
+    least = least_of(best_scores, count)
+    for row in only:
+        x = out[row - start]
+        if x < least or x == -np.inf:
+            continue
+        if x != x:
+            return int(row)
+        offer(x, ids[row], best_scores, best_ids, count)
+        least = least_of(best_scores, count)
+    return FINE
+
+
+@njit(cache=True, nogil=True)
+def offer_block(
+    out: Float, start: int, ids: Int, best_scores: Float, best_ids: Int, count: Int
+) -> int:
+    """Offer the scores of a whole block."""
+    least = least_of(best_scores, count)
+    for j in range(len(out)):
+        x = out[j]
+        if x < least or x == -np.inf:
+            continue
+        if x != x:
+            return int(start + j)
+        offer(x, ids[start + j], best_scores, best_ids, count)
+        least = least_of(best_scores, count)
+    return FINE
+
+
+@njit(cache=True, nogil=True)
+def find_words(
+    terms: Int, scored: Int, carried: Int, term_start: Int, n_carriers: int, at: Int, here: Int,
+    end: Int,
+) -> bool:  # fmt: skip
+    """Find the row and the carriers of each word; return whether all have a row."""
+    for i in range(len(terms)):
+        at[i] = np.searchsorted(scored, terms[i])
+        if at[i] == len(scored) or scored[at[i]] != terms[i]:
+            return False
+        j = np.searchsorted(carried, terms[i])
+        here[i] = end[i] = 0
+        if j < len(carried) and carried[j] == terms[i]:
+            here[i] = max(term_start[j], 0)
+            end[i] = min(term_start[j + 1], n_carriers)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def scan(
+    terms: Int, weights: Float, known: Float, scored: Int, rows: Float, carried: Int,
+    term_start: Int, term_row: Rows, ids: Int, dead: Int, only: Int, filtered: bool,
+    best_scores: Float, best_ids: Int, count: Int,
+) -> int:  # fmt: skip
+    """Offer the pictures of a segment to a heap of the best.
+
+    `only` are the rows that count, ascending, if `filtered`; otherwise all but `dead`. Returns
+    FINE, NO_ROW if a word has none, or a row whose score is not a number.
+    """
+    at, here, end = np.empty_like(terms), np.empty_like(terms), np.empty_like(terms)
+    if not find_words(terms, scored, carried, term_start, len(term_row), at, here, end):
+        return NO_ROW
+    n = min(rows.shape[1], len(ids))
+    buffer, marks = np.empty(BLOCK, np.float32), np.zeros(BLOCK, np.int64)
+    first = next_dead = 0
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        last = first
+        while last < len(only) and only[last] < stop:
+            last += 1
+        chosen = only[first:last]
+        first = last
+        if filtered and len(chosen) == 0:
+            continue
+        out = buffer[: stop - start]
+        least = least_of(best_scores, count)
+        near = add_up(out, rows, at, weights, start, stop, least)
+        near += put_known(
+            out, rows, at, weights, known, term_row, here, end, marks, start, stop, least
+        )
+        while next_dead < len(dead) and dead[next_dead] < stop:
+            if dead[next_dead] >= start:
+                out[dead[next_dead] - start] = -np.inf
+            next_dead += 1
+        if near == 0:
+            continue
+        if filtered:
+            wrong = offer_rows(out, start, chosen, ids, best_scores, best_ids, count)
+        else:
+            wrong = offer_block(out, start, ids, best_scores, best_ids, count)
+        if wrong != FINE:
+            return wrong
+    return FINE

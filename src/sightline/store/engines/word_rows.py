@@ -1,0 +1,175 @@
+"""Search by the scores a model published: a query reads the rows of its own words and no others.
+
+The scores of a segment fit into the cache, so adding up the rows of a few words costs little more
+than reading them once. A word that has no row (the model knows more words than were published) is
+scored on the spot by whoever asks, through `more`.
+
+Two ways lead to the same bits: plain numpy, which is there at once, and a compiled loop, for a
+process that lives long enough to pay for loading the compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import ParameterError
+from sightline.records import Top, WordQuery
+from sightline.store.engines.flat import Best, above
+from sightline.store.segments import OpenSegment, Scores
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float32]
+More = Callable[[OpenSegment, Int], "Float | None"]
+
+# So many rows are offered first; after them hardly any other reaches the best.
+_FIRST = 1024
+# The compiled loop has a bit of one number for each word.
+_MOST_COMPILED = 62
+# Arrays that may be written to are of another type to the compiler, and mapped ones may not be.
+_NO_ROWS: Int = np.zeros(0, np.int64)
+_NONE_DEAD: Int = np.zeros(0, np.int64)
+_NONE_DEAD.flags.writeable = False
+
+
+def word_top(
+    segments: Sequence[OpenSegment],
+    model: str,
+    query: WordQuery,
+    k: int,
+    where: Int | None,
+    more: More | None = None,
+    *,
+    fast: bool = False,
+) -> Top:
+    """Return the k pictures with the largest weighted sum of word scores.
+
+    Parameters
+    ----------
+    model
+        Only scores given by this model count.
+    more
+        Gives the rows of some words for a segment, as the model would have published them.
+    fast
+        Use the compiled loop; its first use in a process takes most of a second.
+    """
+    if k < 1:
+        raise ParameterError.of("k", "top", "at least 1", k)
+    compiled = fast and len(query.terms) <= _MOST_COMPILED
+    scan = _Compiled(query, k, segments) if compiled else _Plain(query, k)
+    for s in segments:
+        if s.scores is None or s.scores.model != model or not len(query.terms):
+            continue
+        only = None if where is None else s.rows_of(where)
+        if only is None or len(only):
+            scan.look(s, s.scores, only, more)
+    return scan.top()
+
+
+class _Plain:
+    """The plain way: whole rows are added up in buffers that serve for all segments."""
+
+    def __init__(self, query: WordQuery, k: int) -> None:
+        self.query, self.best = query, Best(k)
+        self.weights = np.asarray(query.weights, np.float32)
+        self.known = self.weights * np.asarray(query.known, np.float32)
+        self.total, self.part = np.zeros(0, np.float32), np.zeros(0, np.float32)
+
+    def look(self, s: OpenSegment, scores: Scores, only: Int | None, more: More | None) -> None:
+        """Offer the pictures of a segment; `only` are the rows that count, if not all."""
+        rows = _rows(s, scores, self.query.terms, more)
+        if rows is None:
+            return
+        sums = self._summed(s, rows)
+        if only is not None:
+            self._offer(s.ids[only], sums[only])
+            return
+        sums[s.dead] = -np.inf
+        if self.best.threshold == -np.inf:
+            self._offer(s.ids[:_FIRST], sums[:_FIRST])
+            sums[:_FIRST] = -np.inf
+        self._offer(s.ids, sums)
+
+    def _summed(self, s: OpenSegment, rows: list[Float]) -> Float:
+        """Return the weighted sums, in which words that a picture carries count as known."""
+        n = len(rows[0])
+        if len(self.total) < n:
+            self.total, self.part = np.empty(n, np.float32), np.empty(n, np.float32)
+        total, part = self.total[:n], self.part[:n]
+        for i, (term, row) in enumerate(zip(self.query.terms.tolist(), rows, strict=True)):
+            out = part if i else total
+            np.multiply(row, self.weights[i], out=out)
+            out[s.carriers(term)] = self.known[i]
+            if i:
+                np.add(total, part, out=total)
+        return total
+
+    def _offer(self, ids: Int, sums: Float) -> None:
+        # One look at the maximum spares most segments all the rest; a NaN is a NaN's maximum.
+        if len(sums) and not sums.max() < self.best.threshold:
+            found = above(sums, self.best.threshold)
+            self.best.offer(ids[found], sums[found])
+
+    def top(self) -> Top:
+        return self.best.top()
+
+
+def _rows(s: OpenSegment, scores: Scores, terms: Int, more: More | None) -> list[Float] | None:
+    """Return the scores of a segment for each word; None if they are not to be had."""
+    found = [scores.row(t) for t in terms.tolist()]
+    missing = np.array([i for i, row in enumerate(found) if row is None], np.int64)
+    if len(missing):
+        made = None if more is None else more(s, terms[missing])
+        if made is None:
+            return None
+        for i, row in zip(missing.tolist(), made, strict=True):
+            found[i] = row
+    return [row for row in found if row is not None]
+
+
+class _Compiled:
+    """The compiled way: one pass over the rows, and a heap of the best."""
+
+    def __init__(self, query: WordQuery, k: int, segments: Sequence[OpenSegment]) -> None:
+        from sightline.store.engines import _word_rows_fast
+
+        self._fast = _word_rows_fast
+        # Copies, so that the compiler sees the same types whatever the query was made of.
+        self.terms = np.array(query.terms, np.int64)
+        self.weights = np.array(query.weights, np.float32)
+        self.known = np.array(query.known, np.float32)
+        size = min(k, sum(len(s.base["ids"]) for s in segments))
+        self.scores, self.ids = np.empty(size, np.float32), np.empty(size, np.int64)
+        self.count = np.zeros(1, np.int64)
+
+    def look(self, s: OpenSegment, scores: Scores, only: Int | None, more: More | None) -> None:
+        """Offer the pictures of a segment; `only` are the rows that count, if not all."""
+        code = self._scan(s, scores.terms, scores.rows, only)
+        if code == self._fast.NO_ROW:
+            rows = _rows(s, scores, self.terms, more)
+            if rows is None:
+                return
+            terms, first = np.unique(self.terms, return_index=True)
+            made = np.stack([rows[i] for i in first])
+            terms.flags.writeable = made.flags.writeable = False
+            code = self._scan(s, terms, made, only)
+        if code != self._fast.FINE:
+            # Refused in the words of the plain way.
+            Best(1).offer(s.ids[code : code + 1], np.full(1, np.nan, np.float32))
+
+    def _scan(self, s: OpenSegment, terms: Int, rows: Float, only: Int | None) -> int:
+        base = s.base
+        code: int = self._fast.scan(
+            self.terms, self.weights, self.known, terms, rows, base["terms"], base["term_start"],
+            base["term_row"], base["ids"], s.dead if len(s.dead) else _NONE_DEAD,
+            _NO_ROWS if only is None else only, only is not None,
+            self.scores, self.ids, self.count,
+        )  # fmt: skip
+        return code
+
+    def top(self) -> Top:
+        n = int(self.count[0])
+        order = np.lexsort((self.ids[:n], -self.scores[:n]))
+        return Top(self.ids[order], self.scores[order])

@@ -1,0 +1,264 @@
+"""From scores of words to the score of a query: three ways to combine, each an inner product.
+
+A model gives every picture p a score g_t(p) for every word t. What is published of a picture is one
+number for each word, r_t(p), made so that a query is answered by an inner product alone,
+s(q, p) = sum_t w_t r_t(p) over the words of the query:
+
+    sum       r_t = g_t                            w the unit vector of idf (paper A, eq. 2)
+    average   r_t = (g_t - mean_t) / std_t         w = 1 / number of words
+    product   r_t = log sigmoid(a_t g_t + b_t)     w = 1: the log of the product of probabilities
+
+The normalised average is that of the SVM rival of Grangier and Bengio, "A discriminative
+kernel-based model to rank images from text queries", 2008, section V-C; its mean and std are over
+the pictures that `fit` is given. The product asks for every word: a picture sure to lack one word
+of two is out, where a sum lets the other make up for it.
+
+Weights that a person gave multiply: of 2:red the probability counts squared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from sightline.errors import DataError, ParameterError
+from sightline.words.calibration import calibrate, logistic
+from sightline.words.tfidf import query_vector
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+How = Literal["sum", "average", "product"]
+WAYS: tuple[How, ...] = ("sum", "average", "product")
+# A picture known to carry a word stands as high in it as the best tenth of its carriers.
+_KNOWN_QUANTILE = 0.9
+_CANDIDATES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Cutoff:
+    """The least probability worth showing, and the mean F1 over queries that it gave."""
+
+    probability: float
+    f1: float
+
+
+class Combination:
+    """One way to combine word scores, fitted to a model.
+
+    Parameters
+    ----------
+    how : "sum", "average" or "product".
+
+    Attributes
+    ----------
+    slope_, offset_ : what a word's scores are multiplied with and moved by, one for each word.
+    known_ : the number of a picture that is known to carry the word, one for each word.
+    shown_ : slope and offset of the logistic curve from a query's score to a probability.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.9, 0.1], [0.8, 0.7], [0.1, 0.6], [0.0, 0.0]], dtype=np.float32)
+    >>> carried = np.array([[1, 0], [1, 1], [0, 1], [0, 0]])
+    >>> both = Combination("product").fit(scores, carried)
+    >>> weights = both.weights([1.2, 1.2])
+    >>> int(np.argmax(both.rows(scores) @ weights))
+    1
+    """
+
+    def __init__(self, how: How = "product") -> None:
+        if how not in WAYS:
+            raise ParameterError.of("how", "Combination", f"one of {list(WAYS)}", how)
+        self.how: How = how
+
+    def fit(self, scores: ArrayLike, Y: Any = None) -> Self:
+        """Learn from scores (pictures, words) and which words the pictures carry, 0 or 1.
+
+        The scores must be of pictures that the model has not learnt these words from: left-out ones
+        or those of other pictures. Only the product needs Y; without it the others take a word's
+        highest number as known, and probabilities are not calibrated.
+        """
+        g = _table(scores)
+        carried = None if Y is None else _carried(Y, g.shape)
+        if self.how == "product":
+            if carried is None:
+                raise ParameterError.of("Y", "Combination", "given for a product", None)
+            self.slope_, self.offset_ = calibrate(g, carried)
+        elif self.how == "average":
+            self.slope_, self.offset_ = _standard(g)
+        else:
+            self.slope_, self.offset_ = np.ones(g.shape[1]), np.zeros(g.shape[1])
+        self.known_ = self._known(g, carried)
+        self.shown_ = np.array([1.0, 0.0])
+        if carried is not None and self.how != "product":
+            self.shown_ = np.array(logistic(self.rows(g), carried))
+        return self
+
+    def rows(self, scores: ArrayLike) -> NDArray[np.float32]:
+        """Return the published numbers of pictures, (pictures, words)."""
+        g = _table(scores)
+        if g.shape[1] != len(self.slope_):
+            raise DataError(f"Scores must be of {len(self.slope_)} words. Got {g.shape[1]}.")
+        out = np.empty(g.shape, dtype=np.float32)
+        # In blocks, since the sums are in float64.
+        for start in range(0, len(g), 1024):
+            rows = slice(start, start + 1024)
+            x = g[rows] * self.slope_ + self.offset_
+            out[rows] = -np.logaddexp(0.0, -x) if self.how == "product" else x
+        return out
+
+    def weights(self, idf: ArrayLike, given: ArrayLike | None = None) -> NDArray[np.float32]:
+        """Return the weight of each word of a query, from their idf and what a person gave.
+
+        >>> Combination("average").weights([3.0, 1.0], [1.0, 3.0]).tolist()
+        [0.25, 0.75]
+        """
+        terms = np.asarray(idf, dtype=np.float64).reshape(-1)
+        factors = np.ones(len(terms)) if given is None else np.asarray(given, dtype=np.float64)
+        if factors.shape != terms.shape or not (np.isfinite(factors) & (factors >= 0)).all():
+            raise ParameterError.of(
+                "given", "Combination", f"{len(terms)} numbers that are not negative", given
+            )
+        if self.how == "sum":
+            out = np.zeros(len(terms), dtype=np.float32)
+            at, values = query_vector(np.arange(len(terms)), terms, factors)
+            out[at] = values
+            return out
+        if self.how == "average" and factors.any():
+            factors = factors / factors.sum()
+        return factors.astype(np.float32)
+
+    def fit_shown(self, query_scores: ArrayLike, relevance: ArrayLike) -> Self:
+        """Fit the curve from a query's score to a probability; the product needs none."""
+        if self.how != "product":
+            values = np.asarray(query_scores, dtype=np.float64).reshape(-1)
+            fits = np.asarray(relevance).reshape(-1) > 0
+            if values.shape != fits.shape:
+                raise DataError(
+                    f"There must be one relevance a score. Got {fits.size} for {values.size}."
+                )
+            self.shown_ = np.array(logistic(values, fits))
+        return self
+
+    def probability(self, score: ArrayLike, weights: ArrayLike) -> NDArray[np.float64]:
+        """Return how likely pictures with this score fit a query with these weights, 0 to 1.
+
+        For a product it is the geometric mean of the words' probabilities, so that a query of four
+        words is not shown as hopeless.
+        """
+        s = np.asarray(score, dtype=np.float64)
+        if self.how == "product":
+            total = float(np.sum(np.asarray(weights, dtype=np.float64))) or 1.0
+            return np.asarray(np.exp(np.minimum(s / total, 0.0)))
+        x = s * self.shown_[0] + self.shown_[1]
+        return np.asarray(np.exp(-np.logaddexp(0.0, -x)))
+
+    def to_arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Return all that was learnt; `from_arrays` makes the same combination of it."""
+        return {
+            "slope": self.slope_,
+            "offset": self.offset_,
+            "known": self.known_,
+            "shown": self.shown_,
+        }
+
+    @classmethod
+    def from_arrays(cls, how: How, arrays: Mapping[str, NDArray[np.float64]]) -> Combination:
+        """Return a combination as it was when `to_arrays` was called."""
+        made = cls(how)
+        for name in ("slope", "offset", "known", "shown"):
+            if name not in arrays:
+                raise DataError(f"The combination's array {name!r} is missing. Train again.")
+            setattr(made, f"{name}_", np.asarray(arrays[name], dtype=np.float64))
+        return made
+
+    def some(self, words: NDArray[np.int64]) -> Combination:
+        """Return the combination for the words at some positions alone."""
+        made = Combination(self.how)
+        made.slope_, made.offset_ = self.slope_[words], self.offset_[words]
+        made.known_, made.shown_ = self.known_[words], self.shown_
+        return made
+
+    def _known(
+        self, g: NDArray[np.float32], carried: NDArray[np.bool_] | None
+    ) -> NDArray[np.float64]:
+        if self.how == "product":
+            return np.zeros(g.shape[1])
+        rows = self.rows(g).astype(np.float64)
+        if carried is None or not carried.any():
+            return np.asarray(rows.max(axis=0))
+        usual = float(np.quantile(rows[carried], _KNOWN_QUANTILE))
+        return np.array(
+            [
+                np.quantile(r[c], _KNOWN_QUANTILE) if c.any() else usual
+                for r, c in zip(rows.T, carried.T, strict=True)
+            ]
+        )
+
+
+def best_cutoff(probabilities: Iterable[ArrayLike], relevance: Iterable[ArrayLike]) -> Cutoff:
+    """Return the cut-off with the largest mean F1 over queries, a row of each argument a query.
+
+    Pictures with a probability of at least the cut-off are shown. Queries without a relevant
+    picture are left out. F1 only falls as irrelevant pictures come in, so that the best cut-off is
+    the probability of some relevant one; if there are many, evenly spread ones are tried.
+
+    >>> best_cutoff([[0.9, 0.8, 0.3], [0.7, 0.2, 0.1]], [[1, 1, 0], [1, 0, 0]])
+    Cutoff(probability=0.7, f1=1.0)
+    """
+    rows, fits = [], []
+    for p, r in zip(probabilities, relevance, strict=True):
+        row, relevant = np.asarray(p, dtype=np.float64), np.asarray(r) > 0
+        if relevant.any():
+            rows.append(np.sort(row))
+            fits.append(np.sort(row[relevant]))
+    if not rows:
+        raise DataError("No query has a relevant picture. Give at least one that has.")
+    tried = np.unique(np.concatenate(fits))
+    if len(tried) > _CANDIDATES:
+        tried = tried[np.linspace(0, len(tried) - 1, _CANDIDATES).astype(np.int64)]
+    total = np.zeros(len(tried))
+    for row, fit in zip(rows, fits, strict=True):
+        found = len(fit) - np.searchsorted(fit, tried)
+        shown = len(row) - np.searchsorted(row, tried)
+        total += 2.0 * found / (shown + len(fit))
+    # Of equals the highest: fewer pictures, the same F1.
+    at = len(tried) - 1 - int(np.argmax(total[::-1]))
+    return Cutoff(float(tried[at]), float(total[at] / len(rows)))
+
+
+def _standard(g: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    mean = g.mean(axis=0, dtype=np.float64)
+    std = g.std(axis=0, dtype=np.float64)
+    # Equal numbers may leave rounding where the std should be 0.
+    flat = (g == g[:1]).all(axis=0) | (std == 0)
+    slope = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, std))
+    return slope, -mean * slope
+
+
+def _table(scores: ArrayLike) -> NDArray[np.float32]:
+    g = np.asarray(scores, dtype=np.float32)
+    if g.ndim != 2 or not g.size:
+        raise DataError(f"Word scores must be pictures by words. Got shape {g.shape}.")
+    if not np.isfinite(g).all():
+        picture, word = np.argwhere(~np.isfinite(g))[0]
+        raise DataError(
+            f"The score of word {word} for picture {picture} is {g[picture, word]}. "
+            "Give every picture a number."
+        )
+    return g
+
+
+def _carried(Y: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    table = np.asarray(Y.toarray() if hasattr(Y, "toarray") else Y)
+    if table.shape != shape:
+        raise DataError(
+            f"Words must be a table of shape {shape}, as the scores. Got {table.shape}."
+        )
+    yes: NDArray[np.bool_] = table.astype(np.bool_)
+    if not np.array_equal(yes, table):
+        raise DataError("Words must be 1 on pictures that carry them, else 0.")
+    return yes

@@ -1,0 +1,34 @@
+"""Slow, plain twins of what `sightline.words.combining` and `calibration` do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, log1p
+
+
+def calibration_loss(
+    a: float,
+    b: float,
+    scores: Sequence[float],
+    carried: Sequence[bool],
+    mean: tuple[float, float],
+    variance: tuple[float, float],
+) -> float:
+    """Return the loss of one word's slope and offset, prior and all."""
+    loss = (a - mean[0]) ** 2 / (2 * variance[0]) + (b - mean[1]) ** 2 / (2 * variance[1])
+    for g, yes in zip(scores, carried, strict=True):
+        x = a * g + b if yes else -(a * g + b)
+        loss += log1p(exp(-x)) if x > -30 else -x
+    return loss
+
+
+def mean_f1(
+    probabilities: Sequence[Sequence[float]], relevance: Sequence[Sequence[bool]], cutoff: float
+) -> float:
+    """Return the mean F1 over queries with a relevant picture, counted one by one."""
+    found = []
+    for row, fits in zip(probabilities, relevance, strict=True):
+        if any(fits):
+            right = sum(p >= cutoff and yes for p, yes in zip(row, fits, strict=True))
+            found.append(2 * right / (sum(p >= cutoff for p in row) + sum(fits)))
+    return sum(found) / len(found)

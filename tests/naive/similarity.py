@@ -1,0 +1,32 @@
+"""Slow, plain twins of what `sightline.similarity` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, sqrt
+from statistics import fmean, median
+
+
+def kernel(name: str, x: Sequence[float], y: Sequence[float], s: float) -> float:
+    """Compare two rows number by number."""
+    pairs = list(zip(x, y, strict=True))
+    if name == "linear":
+        return sum(a * b for a, b in pairs)
+    if name == "chi2":
+        return exp(-distance(name, x, y) / s)
+    d = distance(name, x, y)
+    return exp(-(d**2) / (2 * s**2)) if name == "rbf" else exp(-d / s)
+
+
+def distance(name: str, x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the distance that the kernel falls with."""
+    pairs = list(zip(x, y, strict=True))
+    if name == "chi2":
+        return sum((a - b) ** 2 / (a + b) for a, b in pairs if a + b > 0)
+    return sqrt(sum((a - b) ** 2 for a, b in pairs))
+
+
+def bandwidth(name: str, rows: Sequence[Sequence[float]], statistic: str) -> float:
+    """Return the median or mean distance over all pairs."""
+    centre = median if statistic == "median" else fmean
+    return centre([distance(name, x, y) for i, x in enumerate(rows) for y in rows[:i]])

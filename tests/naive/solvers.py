@@ -1,0 +1,66 @@
+"""Slow, readable twins of the solvers: the passive-aggressive step and the draws of triplets."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+def tau(loss: float, norm2: float, C: float, variant: str) -> float:
+    """The three closed forms, with no update where there is no loss or nothing to tell apart."""
+    if loss <= 0 or norm2 <= 1e-12:
+        return 0.0
+    if variant == "PA":
+        return loss / norm2
+    if variant == "PA-I":
+        return min(C, loss / norm2)
+    return loss / (norm2 + 1 / (2 * C))
+
+
+def learn(
+    examples: list[tuple[Vector, float, float]], C: float, variant: str
+) -> tuple[Vector, Vector]:
+    """Learn from (x, rho, weight) in turn; return the last weights and the mean of all weights."""
+    w = np.zeros(len(examples[0][0]))
+    after_each = []
+    for x, rho, weight in examples:
+        w = w + tau(rho - float(w @ x), float(x @ x), weight * C, variant) * x
+        after_each.append(w)
+    return w, np.mean(after_each, axis=0)
+
+
+def objective(
+    new: Vector, old: Vector, x: Vector, C: float, variant: str, rho: float = 1.0
+) -> float:
+    """What PA-I and PA-II minimise."""
+    loss = max(0.0, rho - float(new @ x))
+    price = C * loss if variant == "PA-I" else C * loss**2
+    return 0.5 * float(np.sum((new - old) ** 2)) + price
+
+
+def xorshift(state: int) -> int:
+    """Marsaglia's 64-bit generator (13, 7, 17)."""
+    mask = 2**64 - 1
+    state ^= (state << 13) & mask
+    state ^= state >> 7
+    return state ^ ((state << 17) & mask)
+
+
+def triplets(
+    state: int, fits: list[list[int]], others: list[list[int]], n: int
+) -> list[tuple[int, int, int]]:
+    """n triplets, queries drawn alike, in the order in which they are drawn."""
+    usable = [i for i in range(len(fits)) if fits[i] and others[i]]
+    found = []
+    for _ in range(n):
+        numbers = []
+        for _ in range(3):
+            state = xorshift(state)
+            numbers.append(state >> 32)
+        q = usable[numbers[0] * len(usable) >> 32]
+        plus = fits[q][numbers[1] * len(fits[q]) >> 32]
+        minus = others[q][numbers[2] * len(others[q]) >> 32]
+        found.append((q, plus, minus))
+    return found

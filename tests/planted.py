@@ -1,0 +1,57 @@
+"""Collections planted straight into a store: ids, words and features, without picture files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.records import Batch, FeatureRows
+from sightline.store.events import NewEvent
+from sightline.store.home import Home
+from sightline.store.writer import Change, Writer
+from sightline.words.term_ids import term_id
+
+Float = NDArray[np.float32]
+
+
+def plant(folder: Path, words: Sequence[Sequence[str]], features: Mapping[str, Float]) -> Home:
+    """Make a store whose pictures carry some words and have some features."""
+    home = Home(folder)
+    spelled = sorted({(term_id(w), w) for ws in words for w in ws})
+    with Writer(home, "test") as writer:
+        seen = [
+            NewEvent("picture-seen", body={"path": f"{i:04d}.jpg", "sha": f"{i:064x}", "size": 1,
+                                           "mtime": 1, "width": 1, "height": 1, "format": "JPEG",
+                                           "taken": None})
+            for i in range(len(words))
+        ]  # fmt: skip
+        events = writer.append(seen)
+        ids = np.array([e.picture for e in events], np.int64)
+        batch = Batch(
+            ids=ids,
+            terms=tuple(tuple(sorted(term_id(w) for w in ws)) for ws in words),
+            thumbnails=(b"x",) * len(words),
+            features=tuple(FeatureRows(f"{n}-0123456789ab", m) for n, m in features.items()),
+        )
+        writer.publish(Change(events=events, batches=[batch], terms=spelled), finished=True)
+    return home
+
+
+def clusters(
+    n: int, n_words: int, seed: int = 0, noise: float = 0.3, size: int = 12
+) -> tuple[list[list[str]], Float]:
+    """Return pictures in clusters, a word for each cluster and a second one for pairs of them."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(n_words, size))
+    which = np.arange(n) % n_words
+    rows = centres[which] + noise * rng.normal(size=(n, size))
+    words = [[f"word{k}", f"pair{k // 2}"] for k in which.tolist()]
+    return words, rows.astype(np.float32)
+
+
+def noise_like(rows: Float, seed: int = 1) -> Float:
+    """Return a feature that tells nothing."""
+    return np.random.default_rng(seed).normal(size=rows.shape).astype(np.float32)
