@@ -20,5 +20,6 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     """Give every test its own home, so that no settings or stores leak in or out."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
-    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "SIGHTLINE_STORE", "SIGHTLINE_COLLECTION"):
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "SIGHTLINE_STORE",
+                 "SIGHTLINE_COLLECTION"):  # fmt: skip
         monkeypatch.delenv(name, raising=False)

@@ -29,6 +29,7 @@ _TABLE = "sightline.pictures.tables:read_words_file"
 BUILT_IN: dict[str, dict[str, str]] = {
     "features": {
         "deep": "sightline.features.deep.vector:DeepVector",
+        "deep-scales": "sightline.features.deep.vector:DeepScales",
         "deep-stages": "sightline.features.deep.stages:DeepStages",
         "deep-peaks": "sightline.features.deep.stages:DeepPeaks",
         "deep-grid": "sightline.features.deep.maps:DeepGrid",
@@ -40,6 +41,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
 # Names for several features at once.
 SETS = {
     "deep-all": ("deep", "deep-stages", "deep-peaks"),
+    "classic-all": ("visterms",),
 }
 
 Register = Callable[[str, str], None]

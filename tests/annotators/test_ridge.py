@@ -1,4 +1,4 @@
-"""Kernel ridge: the closed forms against plain ones, the choice of alpha, landmarks, edges."""
+"""Kernel ridge: the closed forms against plain ones, landmarks, views, edges."""
 
 from __future__ import annotations
 
@@ -15,20 +15,10 @@ from numpy.typing import NDArray
 
 from sightline.annotators._smoothers import Decomposed, Primal
 from sightline.annotators.ridge import KernelRidge, _inverse_root
-from sightline.annotators.targets import mean_average_precision
 from sightline.contracts import WordScorer
 from sightline.errors import DataError, ParameterError
 from tests.naive import annotators as naive
-
-Matrix = NDArray[np.float32]
-
-
-def problem(n: int = 60, d: int = 6, n_words: int = 5, seed: int = 0) -> tuple[Matrix, Matrix]:
-    """Words that a hidden direction decides, with some noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)).astype(np.float32)
-    hidden = X @ rng.normal(size=(d, n_words)) + 0.3 * rng.normal(size=(n, n_words))
-    return X, (hidden > np.quantile(hidden, 0.7, axis=0)).astype(np.float32)
+from tests.naive.annotators import problem
 
 
 def kernel_of(ridge: KernelRidge, X: Any) -> NDArray[np.float64]:
@@ -68,36 +58,6 @@ def test_a_fixed_alpha_gives_what_the_same_alpha_chosen_gives() -> None:
         fixed = KernelRidge(kernel=kernel, alpha=chosen.alpha_).fit(X, Y)
         assert fixed.dual_ == pytest.approx(chosen.dual_, rel=1e-4, abs=1e-4)
         assert fixed.leave_one_out_ == pytest.approx(chosen.leave_one_out_, abs=1e-5)
-
-
-@pytest.mark.parametrize("criterion", ["AvgP", "error"])
-@pytest.mark.parametrize("noise", [0.02, 2.0])
-def test_alpha_is_the_best_of_its_neighbours(criterion: Any, noise: float) -> None:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(150, 20)).astype(np.float32)
-    hidden = X @ rng.normal(size=(20, 8)) + noise * 4 * rng.normal(size=(150, 8))
-    Y = (hidden > 2).astype(np.float32)
-    chosen = KernelRidge(kernel="linear", criterion=criterion).fit(X, Y)
-
-    def quality(alpha: float) -> float:
-        scores = KernelRidge(kernel="linear", alpha=alpha).fit(X, Y).leave_one_out_
-        if criterion == "error":
-            return -float(np.square(scores - Y).mean())
-        return mean_average_precision(scores, Y)
-
-    best = max(quality(a) for a in 10.0 ** np.arange(-4, 2.1, 0.5))
-    assert quality(chosen.alpha_) >= best - 1e-6
-
-
-def test_more_noise_asks_for_a_larger_alpha() -> None:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(200, 20)).astype(np.float32)
-    direction, noise = rng.normal(size=(20, 8)), rng.normal(size=(200, 8))
-    found = [
-        KernelRidge("linear", criterion="error").fit(X, (X @ direction + s * noise > 3)).alpha_
-        for s in (0.1, 40.0)
-    ]
-    assert found[0] < found[1] / 5
 
 
 @pytest.mark.parametrize("alpha", [0.03, 1.0])
@@ -149,35 +109,6 @@ def test_a_linear_kernel_with_many_pictures_finds_the_same_weights() -> None:
     assert sparse.decision_function(csr_matrix(X)) == pytest.approx(X @ exact.W_.T, abs=1e-5)
 
 
-@pytest.mark.parametrize("alpha", [0.05, 1.0, "auto"])
-@pytest.mark.parametrize("balance", [0.5, 1.0])
-def test_balanced_words_equal_the_naive_ones(alpha: Any, balance: float) -> None:
-    X, Y = problem(40)
-    Y[:, 3] = X[:, 0] < 1.2
-    Y[:, 4] = 0
-    ridge = KernelRidge(alpha=alpha, balance=balance).fit(X, Y)
-    K = kernel_of(ridge, X)
-    for t in range(5):
-        y, carriers = Y[:, t].astype(np.float64), Y[:, t].sum()
-        weights = np.where(y, ((40 - carriers) / max(carriers, 1)) ** balance, 1.0)
-        dual = naive.weighted_ridge(K, y, ridge.alpha_, weights)
-        assert ridge.dual_[:, t] == pytest.approx(dual, rel=1e-3, abs=1e-3)
-        for i in (0, 20, 39):
-            kept = np.arange(40) != i
-            without = naive.weighted_ridge(
-                K[np.ix_(kept, kept)], y[kept], ridge.alpha_, weights[kept]
-            )
-            assert ridge.leave_one_out_[i, t] == pytest.approx(K[i, kept] @ without, abs=1e-3)
-
-
-def test_a_little_balance_changes_little() -> None:
-    X, Y = problem(40)
-    plain = KernelRidge(alpha=0.1).fit(X, Y)
-    near = KernelRidge(alpha=0.1, balance=1e-6).fit(X, Y)
-    assert near.dual_ == pytest.approx(plain.dual_, abs=1e-4)
-    assert near.leave_one_out_ == pytest.approx(plain.leave_one_out_, abs=1e-4)
-
-
 def test_views_are_averaged() -> None:
     X, Y = problem()
     a, b = X[:, :3].copy(), np.abs(X[:, 3:])
@@ -189,31 +120,6 @@ def test_views_are_averaged() -> None:
     assert some == pytest.approx(ridge.decision_function((a, b))[:7], abs=1e-6)
     twice = KernelRidge(alpha=0.1).fit((X, X), Y).decision_function((X, X))
     assert twice == pytest.approx(KernelRidge(alpha=0.1).fit(X, Y).decision_function(X), abs=1e-5)
-
-
-def test_a_view_that_says_nothing_is_made_to_count_less() -> None:
-    X, Y = problem(150, n_words=20)
-    noise = np.random.default_rng(9).normal(size=(150, 6)).astype(np.float32)
-    ridge = KernelRidge(weights="auto", alpha=0.1).fit((noise, X), Y)
-    assert ridge.kernel_.weights[0] < 0.2
-    assert sum(ridge.kernel_.weights) == pytest.approx(1)
-    alike = KernelRidge(alpha=0.1).fit((noise, X), Y)
-    assert mean_average_precision(ridge.leave_one_out_, Y) > mean_average_precision(
-        alike.leave_one_out_, Y
-    )
-
-
-def test_few_pictures_or_one_view_leave_the_weights_alike() -> None:
-    X, Y = problem(30, n_words=20)
-    assert KernelRidge(weights="auto").fit((X, X), Y).kernel_.weights == (0.5, 0.5)
-    assert KernelRidge(weights="auto").fit(X, Y).kernel_.weights == (1.0,)
-    X, Y = problem(60, n_words=3)
-    assert KernelRidge(weights="auto").fit((X, X), Y).kernel_.weights == (0.5, 0.5)
-
-
-def test_twin_views_keep_their_weights() -> None:
-    X, Y = problem(80, n_words=12)
-    assert KernelRidge(weights="auto", alpha=0.1).fit((X, X), Y).kernel_.weights == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("landmarks", [None, 20])

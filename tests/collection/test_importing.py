@@ -16,6 +16,7 @@ from sightline import plugins
 from sightline.collection import Collection
 from sightline.collection.importing import (
     forget_vectors,
+    open_vectors,
     remember_vectors,
     remembered_vectors,
 )
@@ -84,8 +85,8 @@ def test_ways_to_write_a_path(c: Collection, photos: Path) -> None:
     assert report.unmatched == (b"elsewhere/000.jpg", b"/etc/passwd")
     assert report.without == (b"000.jpg", b"caf\xe9 \xff.jpg")
     assert report.problems() == [
-        "v.npz: 2 rows name no picture here, first elsewhere/000.jpg",
-        "v.npz: 2 pictures have no vector, first 000.jpg",
+        "v.npz: no picture here for 2 of 8 rows, the first elsewhere/000.jpg",
+        "v.npz: no vector for 2 of 8 pictures, the first 000.jpg",
     ]
 
 
@@ -132,6 +133,28 @@ def test_the_name_of_a_computed_feature_is_refused(
     with pytest.raises(UsageError, match="'gist' is the name of a feature that is computed"):
         add(c, tmp_path / "gist.npz")
     assert add(c, tmp_path / "gist.npz", "other").matched == 8
+
+
+def test_files_as_people_name_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("v.npz", "a=b.npz", "c=d"):
+        save(tmp_path / "v.npz", [b"x.jpg"])
+        os.replace(tmp_path / "v.npz", tmp_path / name)
+    save(tmp_path / "v.npz", [b"x.jpg"])
+    for given, name in (
+        ("v.npz", "v"), ("clip=v.npz", "clip"), ("clip=~/v.npz", "clip"), ("a=b.npz", "a-b"),
+        (tmp_path / "v.npz", "v"), (f"clip={tmp_path}/a=b.npz", "clip"),
+    ):  # fmt: skip
+        assert open_vectors(given).name == name
+    for given, sentence in (
+        ("w.npz", "w.npz cannot be used as a file of vectors: .*No such file"),
+        ("clip=w.npz", "^w.npz cannot be used as a file of vectors"),
+        ("a b=v.npz", "letters, digits, '_' and '-'"),
+        ("c=d", "has the ending ''"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            open_vectors(given)
 
 
 # -- what stays, what is replaced ------------------------------------------------------------------
@@ -192,7 +215,7 @@ def test_a_changed_file_replaces_its_rows(c: Collection, tmp_path: Path) -> None
     save(file, all_paths(c))
     old = add(c, file).fingerprint
     wanted = save(file, all_paths(c)[2:5], seed=3)
-    assert refresh(c) == ["v.npz: 5 pictures have no vector, first 000.jpg"]
+    assert refresh(c) == ["v.npz: no vector for 5 of 8 pictures, the first 000.jpg"]
     (new,) = features_of(c)
     assert new != old and vectors_of(c, new) == wanted
     with c.home.reader() as reader:

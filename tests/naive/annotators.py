@@ -36,3 +36,13 @@ def landmark_ridge(
 ) -> NDArray[np.float64]:
     """Return coefficients of the landmarks: (K_mn K_nm + alpha K_mm)^-1 K_mn Y."""
     return np.asarray(np.linalg.solve(K_nm.T @ K_nm + alpha * K_mm, K_nm.T @ Y))
+
+
+def problem(
+    n: int = 60, d: int = 6, n_words: int = 5, seed: int = 0
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return pictures and words that hidden directions decide, with some noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)).astype(np.float32)
+    hidden = X @ rng.normal(size=(d, n_words)) + 0.3 * rng.normal(size=(n, n_words))
+    return X, (hidden > np.quantile(hidden, 0.7, axis=0)).astype(np.float32)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sightline.errors import DataError, ParameterError
 from sightline.similarity.formulas import KERNELS, as_rows
-from sightline.similarity.kernels import MeanKernel, bandwidth, gram
+from sightline.similarity.kernels import MeanKernel, _mirror, bandwidth, gram
 from tests.naive import similarity as naive
 
 NAMES = sorted(KERNELS)
@@ -46,6 +46,18 @@ def test_a_kernel_with_itself_is_exactly_symmetric(name: str, budget: int) -> No
     if KERNELS[name].unit:
         assert (found.diagonal() == 1.0).all()
     assert found == pytest.approx(gram(a, a, kernel=name, bandwidth=0.7), abs=1e-6)
+
+
+def test_a_picture_is_like_itself_however_far_from_zero() -> None:
+    a = rows_of(9, 300) + np.float32(1e4)
+    assert (gram(a, kernel="exponential", bandwidth=1e-4).diagonal() == 1.0).all()
+
+
+def test_what_products_leave_unequal_is_made_equal() -> None:
+    square = rows_of(7, 7)
+    expected = np.triu(square) + np.triu(square, 1).T
+    _mirror(square)
+    assert np.array_equal(square, expected)
 
 
 @pytest.mark.parametrize("name", ["linear", "rbf", "exponential"])

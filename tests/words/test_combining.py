@@ -36,6 +36,7 @@ def planted(
 
 
 @each_way
+@settings(max_examples=40)
 @given(SCORES, CARRIED)
 def test_one_word_keeps_the_order_of_its_scores(
     how: How, scores: NDArray[np.float32], carried: NDArray[np.bool_]
@@ -55,6 +56,7 @@ def test_one_word_keeps_every_difference_that_matters(how: How) -> None:
         assert np.array_equal(np.argsort(g, kind="stable"), np.argsort(r, kind="stable"))
 
 
+@settings(max_examples=30)
 @given(SCORES, CARRIED, st.floats(0.1, 10), st.floats(-5, 5))
 def test_an_average_does_not_feel_unit_and_zero_of_a_word(
     scores: NDArray[np.float32], carried: NDArray[np.bool_], unit: float, zero: float
@@ -250,7 +252,7 @@ def test_many_scores_are_calibrated_in_bounded_memory() -> None:
     scores, carried, p = planted(20_000, 60)
     for how in ("sum", "product"):
         tracemalloc.start()
-        made = Combination(how).fit(scores, carried)  # type: ignore[arg-type]
+        made = Combination(how).fit(scores, carried)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 160 << 20

@@ -15,26 +15,39 @@ if TYPE_CHECKING:
 
 Criterion = Literal["AvgP", "error"]
 
-# Nearest to 0.1 first, since of equals the first is taken.
-_ALPHAS = 10.0 ** (-1.0 + np.array([0, -1, 1, -2, 2, -3, 3, -4, 4, -5, 5, -6, 6]) / 2)
-_FINER = 10.0 ** np.array([-0.25, 0.25])
+_START = -1.0
+_STEP, _FINER = 0.5, 0.25
+_LEAST, _MOST = -6.0, 6.0
 # What alpha is judged on, at most.
 _PICTURES = 6000
 _WORDS = 500
 
 
 def best_alpha(smoother: Smoother, scale: float, criterion: Criterion, random_state: int) -> float:
-    """Return the best of 13 strengths from 1e-4 to 100, in units of scale, and two beside it."""
+    """Return the strength, in units of scale, with the best left-out scores.
+
+    From 0.1 it climbs by half powers of ten, up and then down, until two in a row are no better,
+    since qualities are bumpy; then the quarter powers beside the best are tried. So of strengths
+    that are equally good the one nearest to 0.1 is taken.
+    """
     judged = smoother.some(sample(np.arange(len(smoother.Y)), _PICTURES, random_state))
     words = sample(telling(judged.Y), _WORDS, random_state)
 
-    def quality(alpha: float) -> float:
-        return _quality(judged, alpha * scale, words, criterion)
+    def quality(power: float) -> float:
+        return _quality(judged, 10.0**power * scale, words, criterion)
 
-    tried = {float(a): quality(float(a)) for a in _ALPHAS}
-    best = max(tried, key=tried.__getitem__)
-    tried |= {float(a): quality(float(a)) for a in best * _FINER}
-    return max(tried, key=tried.__getitem__)
+    best, height = _START, quality(_START)
+    for step in (_STEP, -_STEP):
+        power, worse = _START + step, 0
+        while worse < 2 and _LEAST <= power <= _MOST:
+            found = quality(power)
+            worse = 0 if found > height else worse + 1
+            if found > height:
+                best, height = power, found
+            power += step
+    beside = {power: quality(power) for power in (best - _FINER, best + _FINER)}
+    finer = max(beside, key=beside.__getitem__)
+    return float(10.0 ** (finer if beside[finer] > height else best))
 
 
 def sample(choices: NDArray[np.int64], most: int, random_state: int) -> NDArray[np.int64]:

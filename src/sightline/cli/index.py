@@ -32,6 +32,18 @@ if TYPE_CHECKING:
 )
 @click.option("--folder-words/--no-folder-words", default=None, help="Use folder names as words.")
 @click.option("--features", multiple=True, help="A feature to compute for every picture.")
+@click.option(
+    "--vectors",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="Vectors you computed: .npy, .npz, .parquet or .safetensors. The file is remembered.",
+)
+@click.option(
+    "--forget-vectors",
+    multiple=True,
+    metavar="FILE|NAME",
+    help="Stop reading a file of vectors, and drop them.",
+)
 @click.option("--refit", is_flag=True, help="Make the codebooks of features anew.")
 @click.option("--workers", type=int, help="Worker processes; 0 is one for each core.")
 @click.option("--max-megapixels", type=float, help="Skip larger pictures.")
@@ -52,6 +64,8 @@ def index(
     words: tuple[str, ...],
     forget_words: tuple[str, ...],
     features: tuple[str, ...],
+    vectors: tuple[str, ...],
+    forget_vectors: tuple[str, ...],
     refit: bool,
     retry: bool,
     allow_empty: bool,
@@ -74,13 +88,15 @@ def index(
         flags["features"] = ",".join(features)
     c = open_collection(folder or collection, store, writes=True, **flags)
     if dry_run:
-        return _preview(c, words, forget_words, as_json)
+        return _preview(c, words, forget_words, vectors, as_json)
     from sightline.cli.log import logged
 
     with logged(c, "index"):
         report = c.index(
             words=words,
             forget_words=forget_words,
+            vectors=vectors,
+            forget_vectors=forget_vectors,
             refit=refit,
             retry=retry,
             allow_empty=allow_empty,
@@ -112,9 +128,13 @@ def index(
 
 
 def _preview(
-    c: Collection, words: tuple[str, ...], forget_words: tuple[str, ...], as_json: bool
+    c: Collection,
+    words: tuple[str, ...],
+    forget_words: tuple[str, ...],
+    vectors: tuple[str, ...],
+    as_json: bool,
 ) -> int:
-    p = c.preview(words=words, forget_words=forget_words)
+    p = c.preview(words=words, forget_words=forget_words, vectors=vectors)
     counts = {
         "seen": p.plan.seen, "to_read": len(p.plan.read), "words_changed": p.reworded,
         "skipped": p.skipped, "unchanged": p.same, "vanished": len(p.plan.vanished),

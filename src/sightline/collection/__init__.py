@@ -106,6 +106,8 @@ class Collection(Upkeep):
         words: Paths = (),
         forget_words: Paths = (),
         features: Sequence[str] = (),
+        vectors: Sequence[str] = (),
+        forget_vectors: Sequence[str] = (),
         refit: bool = False,
         retry: bool = False,
         allow_empty: bool = False,
@@ -122,6 +124,11 @@ class Collection(Upkeep):
             Tables no longer to be read.
         features
             Names of features to compute for every picture, from now on.
+        vectors
+            Files of vectors you computed (.npy, .npz, .parquet, .safetensors), each `FILE` or
+            `NAME=FILE`, to keep as a feature from now on.
+        forget_vectors
+            Such files, or the names of their features, no longer to be kept.
         refit
             Make the codebooks of fitted features anew; every picture is then described again.
         retry
@@ -129,6 +136,7 @@ class Collection(Upkeep):
         allow_empty
             Believe an empty folder that held pictures before; it may be a disk not mounted.
         """
+        from sightline.collection import importing
         from sightline.collection.indexing import IndexRun
         from sightline.collection.learning.serving import scorer_of
         from sightline.collection.options import flags_to_remember, index_options, remember_tables
@@ -139,6 +147,7 @@ class Collection(Upkeep):
         tables, forgotten = _real(words), _real(forget_words)
         for path in tables:
             self._check_table(path)
+        given, bar = [importing.open_vectors(v) for v in vectors], progress or NoProgress()
         s = self.settings
         options = index_options(s, features, retry=retry, refit=refit, allow_empty=allow_empty)
         own = compute or LocalCompute(s.workers, seconds=s.seconds)
@@ -147,7 +156,11 @@ class Collection(Upkeep):
                 remember_tables(writer, self.root, tables, forgotten)
                 self._keep(flags_to_remember(self.origins, features))
                 writer.scorer = scorer_of(self.home, writer.version)
-                return IndexRun(self.root, writer, own, options, progress or NoProgress()).run()
+                for forgotten_file in forget_vectors:
+                    importing.forget_vectors(writer, forgotten_file, bar)
+                for v in given:
+                    importing.remember_vectors(writer, v, bar)
+                return IndexRun(self.root, writer, own, options, bar, given).run()
         finally:
             if compute is None:
                 own.close()
@@ -183,8 +196,11 @@ class Collection(Upkeep):
         except SightlineError as e:
             raise UsageError(f"{path} cannot be used as a table of words: {e}") from e
 
-    def preview(self, *, words: Paths = (), forget_words: Paths = ()) -> Preview:
+    def preview(
+        self, *, words: Paths = (), forget_words: Paths = (), vectors: Sequence[str] = ()
+    ) -> Preview:
         """Return what an index would do now, without doing it."""
+        from sightline.collection.importing import open_vectors
         from sightline.collection.options import index_options
         from sightline.collection.previewing import preview
 
@@ -192,6 +208,8 @@ class Collection(Upkeep):
         given = _real(words)
         for path in given:
             self._check_table(path)
+        for file in vectors:
+            open_vectors(file)
         options = index_options(replace(self.settings, features=""))
         return preview(self.home, self.root, options, given, set(_real(forget_words)))
 
@@ -253,15 +271,19 @@ class Collection(Upkeep):
 
     def _describe_first(self, features: Sequence[str], progress: Progress) -> None:
         """Index again if the features to learn from are missing."""
+        from sightline.collection.importing import remembered_vectors
         from sightline.collection.options import default_features, split_names
+        from sightline.plugins import expanded
 
         with self.home.reader() as reader:
             have = {f.rpartition("-")[0] for f in reader.snapshot.features()}
+            imported = {v.name for v in remembered_vectors(reader.catalogue)}
             enough = len(reader.snapshot.ids()) > 1 and len(reader.snapshot.vocabulary()[0])
-        if not enough or (set(features) <= have if features else have):
+        asked = set(expanded(features))
+        if not enough or (asked <= have | imported if asked else have | imported):
             return
         wanted = [*split_names(self.settings.features), *(features or default_features())]
-        self.index(features=list(dict.fromkeys(wanted)), progress=progress)
+        self.index(features=[w for w in wanted if w not in imported], progress=progress)
 
     # -- search ------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from sightline import plugins
 from sightline.collection.attaching import Here, publish_rows
 from sightline.collection.matching import Matched, match_paths, order_of, pictures_then
 from sightline.contracts import Progress
-from sightline.errors import DataError, MissingExtra, UsageError
+from sightline.errors import DataError, MissingExtra, ParameterError, UsageError
 from sightline.features.imported import ImportedVectors, read_vectors, stamp_of
 from sightline.records import shown
 from sightline.store.catalogue import Catalogue, VectorsFile, vectors_text
@@ -35,6 +35,7 @@ class ImportReport:
 
     file: str
     fingerprint: str
+    rows: int
     matched: int
     unmatched: tuple[bytes, ...]
     n_unmatched: int
@@ -45,12 +46,26 @@ class ImportReport:
         """Say what did not fit, one sentence each."""
         out = []
         if self.n_unmatched:
-            first = shown(self.unmatched[0])
-            out.append(f"{self.file}: {self.n_unmatched} rows name no picture here, first {first}")
+            of = f"{self.n_unmatched} of {self.rows} rows, the first {shown(self.unmatched[0])}"
+            out.append(f"{self.file}: no picture here for {of}")
         if self.n_without:
-            first = shown(self.without[0])
-            out.append(f"{self.file}: {self.n_without} pictures have no vector, first {first}")
+            n = self.matched + self.n_without
+            of = f"{self.n_without} of {n} pictures, the first {shown(self.without[0])}"
+            out.append(f"{self.file}: no vector for {of}")
         return out
+
+
+def open_vectors(given: str | os.PathLike[str]) -> ImportedVectors:
+    """Read a file of vectors as people name it: FILE, or NAME=FILE to call the feature NAME."""
+    text = os.fspath(given)
+    name, equals, rest = text.partition("=")
+    if not equals or "/" in name or os.path.exists(text):
+        name, rest = "", text
+    path = Path(rest).expanduser()
+    try:
+        return read_vectors(path, name or None)
+    except (DataError, ParameterError) as e:
+        raise UsageError(f"{_shown(str(path))} cannot be used as a file of vectors: {e}") from e
 
 
 def remembered_vectors(catalogue: Catalogue) -> list[VectorsFile]:
@@ -155,7 +170,7 @@ def _log(writer: Writer, file: VectorsFile) -> None:
 
 
 def _refuse_taken(name: str) -> None:
-    if name in plugins.names("features"):
+    if name in plugins.SETS or name in plugins.names("features"):
         raise UsageError(
             f"{name!r} is the name of a feature that is computed from pictures. "
             "Give the vectors another one: --vectors NAME=FILE"
@@ -214,6 +229,7 @@ def _attach(
     return ImportReport(
         file=shown(os.path.basename(os.fsencode(file.path))),
         fingerprint=file.fingerprint,
+        rows=len(vectors),
         matched=len(has | new.keys()),
         unmatched=tuple(paths[row] for row in matched.lost[:_NAMED]),
         n_unmatched=len(matched.lost),

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sightline.collection import fitting, words
+from sightline.collection.importing import refresh_vectors
 from sightline.collection.planning import Plan, make_plan, stamps_of
 from sightline.collection.reading import BATCH, IndexOptions, PictureReader
 from sightline.collection.rewording import from_files, publish_words, with_new_sidecars
 from sightline.contracts import Compute, Failed, Progress
 from sightline.errors import CollectionError, Interrupted
+from sightline.features.imported import ImportedVectors
 from sightline.pictures.folder import Found, walk
 from sightline.pictures.reading import WORDS_TASK, problems_of, request, words_of
 from sightline.records import Skipped, Tags, shown
@@ -56,9 +58,10 @@ class IndexRun:
         compute: Compute,
         options: IndexOptions,
         progress: Progress,
+        vectors: Sequence[ImportedVectors] = (),
     ) -> None:
         self.root, self.writer, self.compute = root, writer, compute
-        self.options, self.progress = options, progress
+        self.options, self.progress, self.vectors = options, progress, vectors
         self.problems: list[str] = []
         self.reworded = self.gone = 0
 
@@ -75,6 +78,7 @@ class IndexRun:
             reader.read(plan)
             self._reword(plan)
             self._drop(plan, reader)
+            self.problems += refresh_vectors(self.writer, self.root, self.progress, self.vectors)
         except KeyboardInterrupt:
             raise Interrupted(
                 f"Stopped. {self.writer.version.live} pictures are indexed; "

@@ -29,7 +29,7 @@ def default_features() -> list[str]:
     """Return the features to learn from where nobody named any: the best that is installed."""
     from sightline.features.deep.session import is_available
 
-    return ["deep"] if is_available() else ["visterms"]
+    return ["deep-all", "classic-all"] if is_available() else ["classic-all"]
 
 
 def index_options(
@@ -41,7 +41,7 @@ def index_options(
     allow_empty: bool = False,
 ) -> IndexOptions:
     """Return the options of a run; features that are not named are those the settings name."""
-    names = dict.fromkeys(features or split_names(s.features))
+    names = plugins.expanded(features or split_names(s.features))
     return IndexOptions(
         limits=ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow),
         hidden=s.hidden,

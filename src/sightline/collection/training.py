@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline import plugins
 from sightline.collection.learning import choosing
 from sightline.collection.learning.choosing import Choice, Tried
 from sightline.collection.learning.learners import Fitted, Recipe, fit
@@ -169,6 +170,7 @@ def _prints(sample: Sample, names: Sequence[str]) -> list[str] | None:
     if not names:
         return None
     found = {f.rpartition("-")[0]: f for f in sample.views}
+    names = plugins.expanded(names)
     missing = [n for n in names if n not in found]
     if missing:
         raise UsageError(

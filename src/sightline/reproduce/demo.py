@@ -159,10 +159,7 @@ class _Split:
 def _fitted(m: Method, training: Sample) -> Fitted:
     """Fit a method by settings chosen on its training pictures alone."""
     kind = kind_of(m.ranker)
-    prints = m.prints
-    if not kind.several([training.views[f] for f in prints]):
-        dense = tuple(f for f in prints if not hasattr(training.views[f], "tocsr"))
-        prints = dense or prints[:1]
+    prints = kind.usable({f: training.views[f] for f in m.prints})
     recipes = [Recipe(m.ranker, prints, tuple(sorted(g.items()))) for g in kind.grid]
     if len(recipes) == 1:
         return fit(recipes[0], training)

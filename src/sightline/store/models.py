@@ -79,11 +79,17 @@ def open_model(folder: Path, name: str) -> SavedModel:
         raise StoreDamaged(
             f"The model {path} cannot be read: {e.strerror}. Run: sightline store repair"
         ) from e
-    if not name.endswith(hashlib.sha256(text).hexdigest()[:16]):
+    if not _is_of(text, name):
         raise StoreDamaged(
             f"{path}/model.json is not what was written. Run: sightline store repair"
         )
     return SavedModel(name, json.loads(text)["about"], open_arrays(path / _ARRAYS))
+
+
+def _is_of(text: bytes, name: str) -> bool:
+    """Say whether a model of this name says this of itself."""
+    kind, _, digest = name.rpartition("-")
+    return hashlib.sha256(text).hexdigest()[:16] == digest and json.loads(text)["kind"] == kind
 
 
 def model_problems(folder: Path, name: str) -> list[str]:
@@ -91,8 +97,7 @@ def model_problems(folder: Path, name: str) -> list[str]:
     path = folder / name
     try:
         text = (path / "model.json").read_bytes()
-        want = f"{name.rpartition('-')[0]}-{hashlib.sha256(text).hexdigest()[:16]}"
-        if want != name:
+        if not _is_of(text, name):
             return [f"{path}/model.json is not what was written"]
         if file_sha256(path / _ARRAYS) != json.loads(text)["arrays"]:
             return [f"{path}/{_ARRAYS} is not what was written"]
@@ -106,7 +111,8 @@ def remove_models_except(folder: Path, keep: set[str]) -> None:
     if not folder.is_dir():
         return
     for path in folder.iterdir():
-        if path.is_dir() and _OURS.fullmatch(path.name) and path.name not in keep:
+        ours = _OURS.fullmatch(path.name) and not path.is_symlink()
+        if ours and path.is_dir() and path.name not in keep:
             shutil.rmtree(path)
         elif path.is_file() and ARRAY_FILE.fullmatch(path.name):
             path.unlink()

@@ -2,7 +2,8 @@
 
 A damaged log is put aside under another name, and every event whose checksum is right goes into a
 new one. A damaged catalogue is made again from the log. A version that lists a damaged file loses
-the segments that need it; the next `index` reads those pictures again.
+the segments that need it; the next `index` reads those pictures again. Scores, models and codebooks
+that are damaged are left out; the pictures stay.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sightline.store.durable import make_folder, sync_folder
 from sightline.store.events import COLUMNS, Event, EventLog, checked
 from sightline.store.home import Home
 from sightline.store.locks import Lock, Presence
-from sightline.store.models import model_problems
+from sightline.store.models import model_problems, remove_models_except
 from sightline.store.segments import OpenSegment
 from sightline.store.verifying import Verified, file_problem, verify
 from sightline.store.versions import OURS, Segment, Version
@@ -157,6 +158,7 @@ def _mend_versions(home: Home, say: Callable[[str], None]) -> None:
         with transaction(catalogue.db, catalogue.path):
             catalogue.set_meta("current", str(version.number))
         home.versions.prune(version.number)
+        remove_models_except(home.models, home.versions.models())
     finally:
         for f in (catalogue, log):
             f.checkpoint()
@@ -196,10 +198,9 @@ def _drop_damaged_older(home: Home, newest: int, say: Callable[[str], None]) -> 
 
 
 def _without_damage(home: Home, version: Version, say: Callable[[str], None]) -> Version:
-    scored = [_without_damaged_scores(home, s) for s in version.segments]
-    kept = tuple(s for s in scored if _sound(home, s))
-    lost = version.live - sum(s.live for s in kept)
     bad = {m for m in version.models() if model_problems(home.models, m)}
+    scored = [_with_sound_scores(home, s, bad) for s in version.segments]
+    kept = tuple(s for s in scored if _sound(home, s))
     if kept == version.segments and not bad:
         return version
     mended = replace(
@@ -211,18 +212,32 @@ def _without_damage(home: Home, version: Version, say: Callable[[str], None]) ->
     )
     home.versions.write(mended)
     home.versions.remove([version.number])
-    if lost:
-        say(f"{lost} pictures lost their place and will be read again")
-    for name in sorted(bad):
-        say(f"the model {name} is damaged and no longer used")
-    if version.model in bad:
-        say("run sightline train to learn again")
+    for line in _losses(version, mended, bad):
+        say(line)
     return mended
 
 
-def _without_damaged_scores(home: Home, s: Segment) -> Segment:
-    """Return a segment without its scores if they are damaged; they are easily made again."""
-    if s.scores is None or file_problem(home.shards, s.scores) is None:
+def _losses(version: Version, mended: Version, bad: set[str]) -> Iterator[str]:
+    """Yield what a version lost when it was mended, each with what brings it back."""
+    if lost := version.live - mended.live:
+        yield f"{lost} pictures lost their place and will be read again"
+    before = {s.base.name: s for s in version.segments}
+    unscored = [s for s in mended.segments if s.scores is None and before[s.base.name].scores]
+    if unscored and mended.model:
+        count = sum(s.live for s in unscored)
+        yield f"the scores of {count} pictures were damaged; the next index makes them again"
+    for name in sorted(bad & set(version.codebooks)):
+        yield f"the codebook {name} is damaged and no longer used; the next index makes another"
+    if version.model in bad:
+        yield f"the model {version.model} is damaged and no longer used"
+        yield "run sightline train to learn again"
+
+
+def _with_sound_scores(home: Home, s: Segment, bad: set[str]) -> Segment:
+    """Return a segment without its scores if they or their model are damaged."""
+    if s.scores is None:
+        return s
+    if s.scored_by not in bad and file_problem(home.shards, s.scores) is None:
         return s
     return replace(s, scores=None, scored_by="")
 

@@ -95,7 +95,8 @@ def _open_scores(folder: Path, s: Segment) -> Scores | None:
     if (
         terms is None
         or rows is None
-        or (terms.dtype, rows.dtype) != (np.int64, np.float32)
+        or terms.dtype != np.int64
+        or rows.dtype != np.float32
         or rows.shape != (terms.size, s.rows)
     ):
         raise StoreDamaged(

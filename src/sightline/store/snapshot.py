@@ -48,18 +48,19 @@ class Snapshot:
         k: int,
         where: Int | None = None,
         more: word_rows.More | None = None,
+        without: Int | None = None,
     ) -> Top:
         """Return the k best pictures; `where` lists the only ids that may appear.
 
-        `more` scores the words of a `WordQuery` that have no published row.
+        Of a `WordQuery`, `more` scores the words that have no published row, and `without` lists
+        ids that may not appear.
         """
-        if where is not None and not (where[1:] > where[:-1]).all():
-            where = np.unique(where)
+        where, without = _ascending(where), _ascending(without)
         if isinstance(query, DenseQuery):
             return flat.dense_top(self.segments, query, k, where)
         if isinstance(query, WordQuery):
             return word_rows.word_top(
-                self.segments, self.model, query, k, where, more, fast=self.fast
+                self.segments, self.model, query, k, where, more, without=without, fast=self.fast
             )
         wanted = dict(zip(query.terms.tolist(), self.idf(query.terms).tolist(), strict=True))
         return flat.sparse_top(self.segments, query, wanted, self._idf, k, where)
@@ -156,6 +157,10 @@ class Snapshot:
             if len(rows):
                 return s, int(rows[0])
         raise CollectionError(f"Picture {picture} is not in the collection. Run: sightline index")
+
+
+def _ascending(ids: Int | None) -> Int | None:
+    return ids if ids is None or (ids[1:] > ids[:-1]).all() else np.unique(ids)
 
 
 def _both(a: Int, b: Int) -> Int:

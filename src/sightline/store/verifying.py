@@ -7,7 +7,6 @@ stand in; the next writer to finish seals again.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,7 +64,7 @@ def verify(home: Home, progress: Progress | None = None) -> Verified:
     last_seq = _last_seq(home, state)
     found = _catalogue_problems(home, state, last_seq)
     problems += [Problem("catalogue.sqlite3", p) for p in found]
-    entries, more = _version_files(home)
+    entries, models, more = _version_files(home)
     problems += more
     n_bytes = 0
     progress.start("verify", len(entries))
@@ -76,7 +75,7 @@ def verify(home: Home, progress: Progress | None = None) -> Verified:
         if problem is not None:
             problems.append(problem)
     progress.finish()
-    strays = tuple(_strays(home, set(entries)))
+    strays = tuple(_strays(home, set(entries), models))
     return Verified(tuple(problems), state.sealed, len(entries), n_bytes, strays)
 
 
@@ -137,8 +136,10 @@ def _catalogue_problems(home: Home, state: seal.SealState, last_seq: int) -> lis
         catalogue.close()
 
 
-def _version_files(home: Home) -> tuple[dict[str, FileEntry], list[Problem]]:
+def _version_files(home: Home) -> tuple[dict[str, FileEntry], set[str], list[Problem]]:
+    """Return the files and the models that versions list, and what is wrong with these."""
     entries: dict[str, FileEntry] = {}
+    models: set[str] = set()
     problems = []
     for number in home.versions.numbers():
         try:
@@ -147,10 +148,10 @@ def _version_files(home: Home) -> tuple[dict[str, FileEntry], list[Problem]]:
             problems.append(Problem(f"versions/{number:08d}.json", str(e)))
             continue
         entries.update((f.name, f) for f in version.files())
-        for model in sorted(version.models()):
-            found = model_problems(home.models, model)
-            problems += [Problem(f"models/{model}", p) for p in found]
-    return entries, problems
+        models |= version.models()
+    for model in sorted(models):
+        problems += [Problem(f"models/{model}", p) for p in model_problems(home.models, model)]
+    return entries, models, problems
 
 
 def file_problem(folder: Path, entry: FileEntry) -> Problem | None:
@@ -166,12 +167,11 @@ def file_problem(folder: Path, entry: FileEntry) -> Problem | None:
     return None
 
 
-def _strays(home: Home, listed: set[str]) -> Iterator[str]:
+def _strays(home: Home, listed: set[str], models: set[str]) -> Iterator[str]:
     """Yield files that nothing lists: leftovers of a crash, or somebody else's."""
     for name in sorted(os.listdir(home.shards)) if home.shards.is_dir() else []:
         if name not in listed:
             yield f"shards/{name}"
-    models = _models_listed(home)
     for name in sorted(os.listdir(home.models)) if home.models.is_dir() else []:
         if name not in models:
             yield f"models/{name}"
@@ -180,11 +180,3 @@ def _strays(home: Home, listed: set[str]) -> Iterator[str]:
         base = name.removesuffix("-wal").removesuffix("-shm")
         if base not in known and ".schema-" not in name and ".damaged-" not in name:
             yield name
-
-
-def _models_listed(home: Home) -> set[str]:
-    listed: set[str] = set()
-    for number in home.versions.numbers():
-        with contextlib.suppress(StoreError):
-            listed |= home.versions.read(number).models()
-    return listed

@@ -148,6 +148,11 @@ class Versions:
         names = os.listdir(self.folder) if self.folder.is_dir() else []
         return sorted(int(n[:8]) for n in names if re.fullmatch(r"\d{8}\.json", n))
 
+    def models(self) -> set[str]:
+        """Return the names of all models that a readable version needs."""
+        readable = [v for n in self.numbers() if (v := self._readable(n))]
+        return set[str]().union(*(v.models() for v in readable))
+
     def prune(self, current: int) -> None:
         """Remove versions beyond those kept, and the files that no version lists any more."""
         older = [v for n in self.numbers() if n < current if (v := self._readable(n))]

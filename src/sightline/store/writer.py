@@ -169,7 +169,7 @@ class Writer:
         progress.start("score", self.version.live)
         segments = []
         for s in self.version.segments:
-            segments.append(self._scored(replace(s, scores=None, scored_by=""), scorer))
+            segments.append(self._scored(_unscored(s), scorer))
             progress.advance(s.live)
         progress.finish()
         self.scorer = scorer
@@ -225,7 +225,11 @@ class Writer:
         if not chosen:
             return False
         rest = [s for s in old if s not in chosen]
-        segments = (*rest, *merge(self.home.shards, chosen))
+        merged = merge(self.home.shards, chosen)
+        if (scorer := self.scorer) is not None:
+            # Scores of different words, or of some pictures only, are not kept by a merge.
+            merged = [s if s.scored_by == scorer.model else self._scored(s, scorer) for s in merged]
+        segments = (*rest, *merged)
         new = replace(self.version, number=self.version.number + 1, segments=segments)
         self._swap(replace(new, finished=True), Change())
         return True
@@ -234,10 +238,12 @@ class Writer:
         """Publish an older version again."""
         old = self.home.versions.read(number)
         note = f"rollback to {number}"
-        same = set(old.segments) & set(self.version.segments)
-        other = [s for v in (old, self.version) for s in v.segments if s not in same]
+        if self.scorer is not None and self.scorer.model != old.model:
+            self.scorer = None
+        # Scores apart, since another model changes nothing about the pictures.
+        before, now = ({_unscored(s) for s in v.segments} for v in (old, self.version))
         # The rows of these pictures are no longer what the catalogue says; the next index looks.
-        ids = [OpenSegment.open(self.home.shards, s).ids.tolist() for s in other]
+        ids = [OpenSegment.open(self.home.shards, s).ids.tolist() for s in before ^ now]
         with transaction(self.catalogue.db, self.catalogue.path):
             self.catalogue.mark_unpublished(i for part in ids for i in part)
         return self._swap(replace(old, number=self.version.number + 1, note=note), Change())
@@ -261,9 +267,8 @@ class Writer:
     def _prune(self) -> None:
         with disk_errors(self.home.shards):
             self.home.versions.prune(self.version.number)
-        versions = [self.home.versions.read(n) for n in self.home.versions.numbers()]
-        kept = set[str]().union(*(v.models() for v in versions))
-        remove_models_except(self.home.models, kept)
+        with disk_errors(self.home.models):
+            remove_models_except(self.home.models, self.home.versions.models())
 
     def note(self, change: Change) -> None:
         """Record stamps, skipped files and small values without publishing anything."""
@@ -308,6 +313,11 @@ def _leave(home: Home, presence: Presence, files: Iterable[EventLog | Catalogue]
             seal.lay_seal(home.folder)
     finally:
         presence.leave()
+
+
+def _unscored(s: Segment) -> Segment:
+    """Return a segment as it is without any model: what was read of its pictures."""
+    return replace(s, scores=None, scored_by="")
 
 
 def refuse_strange_log(log: EventLog, catalogue: Catalogue) -> None:

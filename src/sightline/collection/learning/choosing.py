@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline import plugins
 from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
 from sightline.collection.learning.questions import combined
 from sightline.collection.learning.samples import Sample
@@ -53,17 +54,30 @@ class Choice:
 def candidates(
     sample: Sample, rankers: Sequence[str], features: Sequence[str] | None = None
 ) -> list[Recipe]:
-    """Return the recipes worth trying: each feature alone, and all of them together."""
+    """Return the recipes worth trying: features of a kind together, and all of them together.
+
+    Features of a kind are the deep ones, the classic ones, and each other one by itself.
+    """
     names = [f for f in sample.views if features is None or f in features]
-    sets = [(f,) for f in names] + ([tuple(names)] if len(names) > 1 else [])
-    found = []
+    kinds: dict[str, list[str]] = {}
+    for f in names:
+        kinds.setdefault(_kind_of_feature(f), []).append(f)
+    sets = [tuple(fs) for fs in kinds.values()]
+    sets += [tuple(names)] if len(sets) > 1 else []
+    found: dict[Recipe, None] = {}
     for ranker in rankers:
-        kind = kind_of(ranker)
         for chosen in sets:
-            if len(chosen) > 1 and not kind.several([sample.views[f] for f in chosen]):
-                continue
-            found += [Recipe(ranker, chosen, tuple(sorted(g.items()))) for g in kind.grid]
-    return found
+            usable = kind_of(ranker).usable({f: sample.views[f] for f in chosen})
+            for g in kind_of(ranker).grid:
+                found[Recipe(ranker, usable, tuple(sorted(g.items())))] = None
+    return list(found)
+
+
+def _kind_of_feature(fingerprint: str) -> str:
+    name = fingerprint.rpartition("-")[0]
+    if name in plugins.SETS["classic-all"]:
+        return "classic"
+    return "deep" if name.split("-")[0] == "deep" else name
 
 
 def choose(

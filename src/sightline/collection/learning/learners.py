@@ -57,7 +57,7 @@ class Kind:
     fit : (views, labels, settings, validation) -> (arrays to keep, further settings found,
         scores of the training pictures as if each were unseen, or None).
     scores : (arrays, views, words or None for all) -> pictures by words.
-    several : it can use several features at once.
+    usable : which of some features it can use at once.
     """
 
     grid: tuple[dict[str, Json], ...]
@@ -66,7 +66,7 @@ class Kind:
         tuple[Arrays, dict[str, Json], Float | None],
     ]
     scores: Callable[[Mapping[str, NDArray[Any]], Sequence[View], NDArray[np.int64] | None], Float]
-    several: Callable[[Sequence[View]], bool]
+    usable: Callable[[Mapping[str, View]], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,15 +127,21 @@ def kinds() -> dict[str, Kind]:
             grid=({"C": 0.03}, {"C": 0.1}, {"C": 0.3}),
             fit=_fit_pamir,
             scores=_pamir_scores,
-            several=lambda views: not any(hasattr(v, "tocsr") for v in views),
+            usable=_side_by_side_ones,
         ),
         "ridge": Kind(
             grid=({"kernel": "rbf"},),
             fit=_fit_ridge,
             scores=_ridge_scores,
-            several=lambda views: True,
+            usable=tuple,
         ),
     }
+
+
+def _side_by_side_ones(views: Mapping[str, View]) -> tuple[str, ...]:
+    """Return the dense features, or a single sparse one: the two do not go side by side."""
+    dense = tuple(f for f, view in views.items() if not hasattr(view, "tocsr"))
+    return dense or tuple(views)[:1]
 
 
 def _side_by_side(views: Sequence[View]) -> View:

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Labels = NDArray[np.int32]
 
-_PRIME = np.uint64(0x100000001B3)
-_BASIS = np.uint64(0xCBF29CE484222325)
-_SHIFT = np.uint64(29)
+_LOW, _UPPER = np.uint64(0xFFFFFFFF), np.uint64(32)
+_SEED, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xCC9E2D51), np.uint64(0x85EBCA6B)
 
 
 @njit(cache=True, nogil=True)
@@ -91,8 +90,8 @@ def residuals(points: Floats, centers: Floats, labels: Labels, out: NDArray[np.f
 def hash_rows(words: NDArray[np.uint32], out: NDArray[np.uint64]) -> None:
     """Write a hash of each row: equal rows have equal ones, others hardly ever."""
     for row in range(words.shape[0]):
-        value = _BASIS
+        value = _SEED
         for i in range(words.shape[1]):
-            value = (value ^ np.uint64(words[row, i])) * _PRIME
-            value ^= value >> _SHIFT
+            # Products of 32 bits by 32 bits, which never overflow.
+            value = (value & _LOW) * _FIRST ^ value >> _UPPER ^ np.uint64(words[row, i]) * _SECOND
         out[row] = value

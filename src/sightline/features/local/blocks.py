@@ -5,9 +5,10 @@ the top left corner: floor((w - b) / (b/2)) + 1 in a row. Its descriptor is [59 
 shares of its pixels, each half summing to 1 (Grangier and Bengio, 2008, do not say how they scale).
 
 Departures from the paper. Sides are relative to a picture of 384 pixels by default, so that small
-pictures have as many blocks. In cells of 16 pixels and more, textures are counted on every second
-line and colours on every second pixel of these: neighbours tell nearly the same (JPEG files keep
-colours no finer), and it takes half the time. `every=1` counts all.
+pictures have as many blocks. In cells of 24 pixels and more, every second pixel in both directions
+is counted, patterns and colours alike: neighbours tell nearly the same, and it takes half the time.
+At 384 pixels this changes a block by an eighth of what tells two blocks apart, 0.12 of 0.77 in L1
+for patterns and 0.05 of 1.69 for colours; `every=1` counts all.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sightline.features.local.lbp import N_BINS, UNIFORM, checked, frozen
 
 LONG_SIDE = 384
 _LEAST_RELATIVE = 8
-_FINE_CELL = 16
+_COARSE_CELL = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def _described(
 ) -> NDArray[np.float32]:
     from sightline.features.local._blocks_fast import describe
 
-    step = every if where.cell >= _FINE_CELL else 1
+    step = every if where.cell >= _COARSE_CELL else 1
     lines, starts = _starts(where.rows, where.cell, step), _starts(where.columns, where.cell, step)
     rows = np.empty((len(where), N_BINS + n_colors), np.float32)
     describe(rgb, table, UNIFORM, step, lines, starts, rows)

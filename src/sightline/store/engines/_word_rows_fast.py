@@ -219,12 +219,12 @@ def find_words(
 @njit(cache=True, nogil=True)
 def scan(
     terms: Int, weights: Float, known: Float, scored: Int, rows: Float, carried: Int,
-    term_start: Int, term_row: Rows, ids: Int, dead: Int, only: Int, filtered: bool,
+    term_start: Int, term_row: Rows, ids: Int, left_out: Int, only: Int, filtered: bool,
     best_scores: Float, best_ids: Int, count: Int,
 ) -> int:  # fmt: skip
     """Offer the pictures of a segment to a heap of the best.
 
-    `only` are the rows that count, ascending, if `filtered`; otherwise all but `dead`. Returns
+    `only` are the rows that count, ascending, if `filtered`; otherwise all but `left_out`. Returns
     FINE, NO_ROW if a word has none, or a row whose score is not a number.
     """
     at, here, end = np.empty_like(terms), np.empty_like(terms), np.empty_like(terms)
@@ -232,7 +232,7 @@ def scan(
         return NO_ROW
     n = min(rows.shape[1], len(ids))
     buffer, marks = np.empty(BLOCK, np.float32), np.zeros(BLOCK, np.int64)
-    first = next_dead = 0
+    first = next_out = 0
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         last = first
@@ -248,10 +248,10 @@ def scan(
         near += put_known(
             out, rows, at, weights, known, term_row, here, end, marks, start, stop, least
         )
-        while next_dead < len(dead) and dead[next_dead] < stop:
-            if dead[next_dead] >= start:
-                out[dead[next_dead] - start] = -np.inf
-            next_dead += 1
+        while next_out < len(left_out) and left_out[next_out] < stop:
+            if left_out[next_out] >= start:
+                out[left_out[next_out] - start] = -np.inf
+            next_out += 1
         if near == 0:
             continue
         if filtered:

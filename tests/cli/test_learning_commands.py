@@ -1,0 +1,158 @@
+"""Training, learnt hits and evaluation as people see them at the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pluggy
+import pytest
+from PIL import Image
+
+from sightline import plugins
+from sightline.compute.describing import load_feature
+from sightline.measures.runs import read_qrels, read_run
+from tests.cli.test_commands import Shell
+from tests.collection.test_learnt_search import paint
+from tests.worker_tasks import let_workers_import
+
+hook = pluggy.HookimplMarker("sightline")
+
+
+class Plugin:
+    @hook
+    def register_features(self, register: plugins.Register) -> None:
+        register("mean-colour", "plugin_features:MeanColour")
+
+
+@pytest.fixture(autouse=True)
+def _plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    let_workers_import(monkeypatch)
+    plugin = Plugin()
+    plugins.manager().register(plugin)
+    yield
+    plugins.manager().unregister(plugin)
+
+
+@pytest.fixture
+def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    paint(photos, 90, True, 0)
+    paint(photos, 12, False, 1, start=90)
+    shell = Shell(capfd, photos, tmp_path / "store")
+    assert shell("index", "--workers", "1", "--features", "mean-colour").code == 0
+    return shell
+
+
+@pytest.fixture
+def trained(shell: Shell) -> Shell:
+    assert shell("train", "--ranker", "ridge").code == 0
+    return shell
+
+
+def test_train_shows_what_it_tried_chose_and_proved(shell: Shell) -> None:
+    ran = shell("train")
+    assert ran.code == 0
+    assert "AvgP" in ran.out and "pamir on mean-colour" in ran.out and "ridge on" in ran.out
+    assert "Chosen: " in ran.out and "untrained" in ran.out and "version" in ran.out
+    again = shell("train", "--json")
+    said = json.loads(again.out)
+    assert said["proof"]["current"] is not None and said["words"] == 8
+    assert {t["ranker"] for t in said["tried"]} == {"pamir", "ridge"}
+    assert all(t["train_seconds"] >= 0 and t["bytes"] > 0 for t in said["tried"])
+
+
+def test_a_dry_run_says_so_and_publishes_nothing(shell: Shell) -> None:
+    ran = shell("train", "--dry-run", "--ranker", "ridge")
+    assert ran.code == 0 and "not published (--dry-run)" in ran.out
+    assert "learnt: nothing yet" in shell(place=True).out
+
+
+def test_search_marks_learnt_hits_in_every_form(trained: Shell) -> None:
+    lines = [x.split("\t") for x in trained("search", "red", "-t", "50").out.splitlines()]
+    marks = [x[2] for x in lines]
+    assert marks == ["carried"] * 15 + ["learnt"] * (len(marks) - 15) and len(marks) > 15
+    said = json.loads(trained("search", "red", "-t", "50", "--json").out)
+    assert sum(h["learnt"] for h in said["hits"]) == len(marks) - 15
+    rows = list(csv.DictReader(io.StringIO(trained("search", "red", "-t", "50", "--csv").out)))
+    assert sum(int(r["learnt"]) for r in rows) == len(marks) - 15
+    untagged = trained("search", "red", "--untagged").out.splitlines()
+    assert untagged and all("learnt" in x for x in untagged)
+    assert "\tlearnt" not in trained("search", "red", "-t", "50", "--no-learnt").out
+    assert len(trained("search", "red", "-t", "500", "--no-cutoff").out.splitlines()) == 102
+
+
+def test_trec_runs_can_be_read_back(trained: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "run.txt"
+    file.write_text(trained("search", "red", "--trec", "-t", "20").out)
+    (ranked,) = read_run(file)
+    assert ranked.query == "red" and len(ranked.ids) >= 15 and "000_x.png" in ranked.ids
+    queries = tmp_path / "queries.txt"
+    queries.write_text("q1\tred\nblue warm\n\nq3\tzzz\n")
+    many = trained("search", "--trec", "--queries", str(queries))
+    file.write_text(many.out)
+    assert {r.query for r in read_run(file)} <= {"q1", "blue warm"}
+    assert "No picture fits 'zzz'" in many.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("search", "--queries", "x.txt"), "only --trec can print"),
+        (("search", "--queries", "x.txt", "--trec"), "cannot be read"),
+        (("search", "red", "--queries", "x.txt", "--trec"), "Name a query"),
+        (("train", "--ranker", "magic"), "There is no ranker 'magic'"),
+        (("train", "--features", "magic"), "no 'magic' among the features"),
+        (("evaluate", "--plot", "x.gif"), "A plot is a PNG file"),
+        (("evaluate", "--plot", "no/such/x.png"), "There is no folder"),
+        (("evaluate", "--plot", "x.png", "--no-curve"), "leaves out"),
+        (("index", "--vectors", "nowhere.npy"), "nowhere.npy"),
+        (("index", "--features", "deeep"), "no 'deeep' among the features"),
+    ],
+)
+def test_mistakes_get_one_line(trained: Shell, arguments: tuple[str, ...], said: str) -> None:
+    ran = trained(*arguments)
+    assert ran.code in (1, 2) and said in ran.err and len(ran.err.strip().splitlines()) == 1
+
+
+def test_evaluate_reports_draws_and_writes(trained: Shell, tmp_path: Path) -> None:
+    plot, run, qrels = (tmp_path / n for n in ("curve.png", "run.txt", "qrels.txt"))
+    ran = trained("evaluate", "--plot", str(plot), "--run", str(run), "--qrels", str(qrels))
+    assert ran.code == 0 and "untrained" in ran.out and "harmed" in ran.out
+    assert "learning curve: " in ran.out and "best words: " in ran.out
+    assert np.asarray(Image.open(plot).convert("L")).std() > 5
+    judged, ranked = read_qrels(qrels), read_run(run)
+    assert {j.query for j in judged} == {r.query for r in ranked} and len(judged) >= 8
+    said = json.loads(trained("evaluate", "--json", "--no-curve").out)
+    assert said["groups"][0]["gain"] > 0.2 and said["curve"] == []
+    inside = trained("evaluate", "--plot", str(trained.photos / "x.png"))
+    assert inside.code == 2 and "nothing is ever written" in inside.err
+
+
+def test_state_and_doctor_tell_what_was_learnt(shell: Shell) -> None:
+    assert "next: sightline train" in shell().out
+    assert shell("train", "--ranker", "ridge").code == 0
+    state = shell().out
+    assert "8 words by ridge on mean-colour" in state and "next: sightline search" in state
+    listed = shell("doctor", "--features").out
+    line = next(x for x in listed.splitlines() if x.startswith("mean-colour"))
+    assert "3 numbers" in line and "102 pictures" in line and "used by the model" in line
+    said = json.loads(shell("doctor", "--features", "--json").out)
+    assert {f["name"] for f in said} >= {"mean-colour", "visterms", "deep"}
+    assert "learnt" in shell("doctor").out
+
+
+def test_a_missing_extra_is_named_with_its_remedy(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.features.deep.session.is_available", lambda: False)
+    load_feature.cache_clear()
+    ran = shell("index", "--features", "deep")
+    assert ran.code == 1 and "pip install 'sightline[deep]'" in ran.err
+    listed = shell("doctor", "--features").out
+    assert "pip install 'sightline[deep]'" in listed

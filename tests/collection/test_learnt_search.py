@@ -1,0 +1,217 @@
+"""From folder to learnt hits: pictures without words are found, and new ones as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pluggy
+import pytest
+from PIL import Image
+
+from sightline import plugins
+from sightline.collection import Collection
+from sightline.errors import CollectionError, Interrupted, UsageError
+from sightline.store.models import arrays_file
+from tests.worker_tasks import let_workers_import
+
+COLOURS = {
+    "red": (230, 20, 20), "green": (20, 200, 30), "blue": (20, 40, 230), "white": (250, 250, 250),
+    "black": (5, 5, 5), "yellow": (240, 230, 20),
+}  # fmt: skip
+hook = pluggy.HookimplMarker("sightline")
+
+
+class Plugin:
+    @hook
+    def register_features(self, register: plugins.Register) -> None:
+        register("mean-colour", "plugin_features:MeanColour")
+
+
+@pytest.fixture(autouse=True)
+def _plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    let_workers_import(monkeypatch)
+    plugin = Plugin()
+    plugins.manager().register(plugin)
+    yield
+    plugins.manager().unregister(plugin)
+
+
+def paint(folder: Path, n: int, worded: bool, seed: int, start: int = 0) -> None:
+    """Draw pictures of one colour each, with words if wanted."""
+    rng = np.random.default_rng(seed)
+    names = list(COLOURS)
+    for i in range(start, start + n):
+        name = names[i % len(names)]
+        colour = np.clip(np.array(COLOURS[name]) + rng.integers(-20, 21, 3), 0, 255)
+        Image.new("RGB", (40, 30), tuple(int(c) for c in colour)).save(folder / f"{i:03d}_x.png")
+        if worded:
+            warm = "warm" if name in ("red", "yellow") else "cold"
+            (folder / f"{i:03d}_x.txt").write_text(f"{name}, {warm}")
+
+
+@pytest.fixture
+def c(tmp_path: Path) -> Collection:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    paint(photos, 90, True, 0)
+    paint(photos, 12, False, 1, start=90)
+    found = Collection.open(photos, store=tmp_path / "store", workers=1)
+    found.index(features=["mean-colour"])
+    return found
+
+
+def colour_of(name: str) -> str:
+    return list(COLOURS)[int(name[:3]) % len(COLOURS)]
+
+
+def test_pictures_without_words_are_found_after_training_alone(c: Collection) -> None:
+    assert [h.learnt for h in c.search("red", 50)] == [False] * 15
+    report = c.train()
+    assert report.proof.candidate > 0.9
+    hits = c.search("red", 50).hits
+    assert [h.tagged for h in hits] == [True] * 15 + [False] * (len(hits) - 15)
+    learnt = hits[15:]
+    assert learnt and all(h.learnt and 0 < h.score < 1 for h in learnt)
+    assert {colour_of(h.name) for h in learnt} == {"red"}
+    scores = [h.score for h in hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_filters_and_signs_hold_for_learnt_hits_too(c: Collection) -> None:
+    c.train()
+    untagged = c.search("red", 50, untagged=True).hits
+    assert untagged and all(int(h.name[:3]) >= 90 for h in untagged)
+    assert not c.search("red", 50, untagged=True, learnt=False).hits
+    assert not [h for h in c.search("+red warm", 50).hits if int(h.name[:3]) >= 90]
+    everything = c.search("red", 500, cut=False).hits
+    assert len(everything) == 102 and everything[0].tagged
+    assert not [h for h in c.search("red -warm", 50).hits if h.tagged]
+
+
+def test_words_a_picture_carries_count_as_known(c: Collection, tmp_path: Path) -> None:
+    """A picture that carries one of two words ranks by the other alone."""
+    (tmp_path / "photos" / "090_x.txt").write_text("cold")
+    c.index()
+    c.train()
+    hits = {h.name: h for h in c.search("red cold", 500, cut=False)}
+    assert not hits["090_x.png"].tagged
+    assert hits["090_x.png"].score > max(h.score for h in hits.values() if int(h.name[:3]) > 90)
+
+
+def test_new_pictures_are_scored_as_they_are_indexed(c: Collection, tmp_path: Path) -> None:
+    c.train()
+    before = len(c.search("blue", 500).hits)
+    paint(tmp_path / "photos", 6, False, 2, start=102)
+    assert c.index().added == 6
+    hits = c.search("blue", 500).hits
+    assert len(hits) == before + 1 and "104_x.png" in {h.name for h in hits if h.learnt}
+
+
+def test_words_that_were_not_learnt_are_searched_as_before(c: Collection, tmp_path: Path) -> None:
+    (tmp_path / "photos" / "000_x.txt").write_text("red, warm, unique")
+    c.index()
+    c.train()
+    hits = c.search("unique red", 50).hits
+    assert [h.name for h in hits if h.tagged] == ["000_x.png"]
+    assert not any(h.learnt for h in hits) and len(hits) == 15
+    said = c.search("redd", 5)
+    assert not said.hits and "red" in said.unknown[0].near
+
+
+def test_training_computes_the_features_it_needs_and_keeps_doing_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    paint(photos, 60, True, 0)
+    c = Collection.open(photos, store=tmp_path / "store", workers=1)
+    c.index()
+    monkeypatch.setattr("sightline.collection.options.default_features", lambda: ["mean-colour"])
+    c.train()
+    assert [f.name for f in c.features() if f.used] == ["mean-colour"]
+    paint(photos, 6, False, 1, start=60)
+    again = Collection.open(photos, store=tmp_path / "store", workers=1)
+    again.index()
+    assert {f.pictures for f in again.features() if f.name == "mean-colour"} == {66}
+    assert again.search("red", 50, untagged=True).hits
+
+
+def test_it_is_known_whether_there_is_anything_new_to_learn(c: Collection, tmp_path: Path) -> None:
+    assert not c.is_trained()
+    c.train()
+    assert c.is_trained()
+    (tmp_path / "photos" / "091_x.txt").write_text("green")
+    c.index()
+    assert not c.is_trained()
+
+
+def test_evaluating_tells_gain_harm_and_curve(c: Collection) -> None:
+    with pytest.raises(CollectionError, match="Nothing was learnt yet"):
+        c.evaluate()
+    report = c.train()
+    e = c.evaluate()
+    assert e.groups[0].avgp == pytest.approx(report.proof.candidate)
+    assert e.groups[0].gain > 0.3 and e.groups[0].harmed_rate < 0.2
+    assert [g.name for g in e.groups] == ["all", "one word", "several words"]
+    assert e.curve[-1][1] == pytest.approx(e.groups[0].avgp, abs=0.02)
+    assert [n for n, _ in e.curve] == sorted(n for n, _ in e.curve)
+    assert e.as_json()["held_out"] == e.held_out and {w for w, _, _ in e.best} <= {
+        *COLOURS,
+        "warm",
+        "cold",
+    }
+
+
+def test_a_rolled_back_version_serves_its_own_model(c: Collection) -> None:
+    c.train(rankers=["ridge"])
+    first = [(h.name, h.score) for h in c.search("red", 30, untagged=True)]
+    c.train(rankers=["pamir"], force=True)
+    second = [(h.name, h.score) for h in c.search("red", 30, untagged=True)]
+    assert first != second
+    c.rollback()
+    assert [(h.name, h.score) for h in c.search("red", 30, untagged=True)] == first
+
+
+def test_ctrl_c_while_training_publishes_nothing(
+    c: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sightline.collection.training.make_model", stop)
+    with pytest.raises(Interrupted, match="Nothing was published"):
+        c.train()
+    assert not c.is_trained() and c.verify().sound
+
+
+def test_a_model_folder_of_another_store_is_not_believed(c: Collection, tmp_path: Path) -> None:
+    c.train(rankers=["ridge"])
+    with c.home.reader() as reader:
+        name = reader.snapshot.model
+    other = Collection.open(tmp_path / "photos", store=tmp_path / "other", workers=1)
+    other.index(features=["mean-colour"])
+    other.train(rankers=["pamir"])
+    with other.home.reader() as reader:
+        strange = other.home.models / reader.snapshot.model
+    for file in strange.iterdir():
+        (c.home.models / name / file.name).write_bytes(file.read_bytes())
+    with pytest.raises(Exception, match=r"model\.json is not what was written"):
+        c.search("red")
+    assert not c.verify().sound
+    said: list[str] = []
+    assert c.repair(said.append).sound and any("no longer used" in s for s in said)
+    assert len(c.search("red", 50).hits) == 15  # by the words alone
+    assert arrays_file(c.home.models, name)
+
+
+def test_a_dry_run_publishes_nothing(c: Collection) -> None:
+    version = c.state().version
+    report = c.train(dry_run=True)
+    assert report.version == 0 and c.state().version == version and c.state().learnt == ""
+
+
+def test_missing_features_are_named(c: Collection) -> None:
+    with pytest.raises(UsageError, match="no 'magic' among the features"):
+        c.train(features=["magic"])

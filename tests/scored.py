@@ -1,0 +1,73 @@
+"""Small stores whose pictures a model has scored, without any pictures or learning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.progress import NoProgress
+from sightline.records import Batch, FeatureRows
+from sightline.store.home import Home
+from sightline.store.models import save_model
+from sightline.store.segments import OpenSegment
+from sightline.store.writer import Change, Writer
+
+FEATURE = "f-1"
+TERMS = (11, 12, 13, 14, 15)
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float32]
+
+
+def score(seed: int, picture: int, term: int) -> float:
+    """Return what a fake model says: few different values, so that many pictures are equal."""
+    return ((picture * 7919 + term * 101 + seed * 31 + picture * term) % 13 - 6) / 4
+
+
+def scores_of(seed: int, ids: Int, terms: Sequence[int]) -> Float:
+    """Return the same for many pictures, a row for each word."""
+    return np.array([[score(seed, p, t) for p in ids.tolist()] for t in terms], np.float32)
+
+
+class FakeScorer:
+    """Scores the pictures that have the feature, for some words."""
+
+    def __init__(self, home: Home, seed: int, terms: Sequence[int] = TERMS) -> None:
+        self.seed, self.terms = seed, terms
+        numbers = np.arange(40, dtype=np.float32) + seed
+        self.model = save_model(home.models, "words", {"seed": seed}, {"W": numbers})
+
+    def rows(self, segment: OpenSegment) -> tuple[Int, Float] | None:
+        if FEATURE not in segment.features:
+            return None
+        return np.array(self.terms, np.int64), scores_of(self.seed, segment.ids, self.terms)
+
+
+def batch(ids: Sequence[int], words: Sequence[tuple[int, ...]] | None = None) -> Batch:
+    """Return pictures that have the feature; each carries its own words."""
+    rows = np.arange(2 * len(ids), dtype=np.float32).reshape(-1, 2)
+    return Batch(
+        np.array(ids, np.int64),
+        tuple(words) if words is not None else ((),) * len(ids),
+        tuple(b"jpeg%d" % i for i in ids),
+        (FeatureRows(FEATURE, rows),),
+    )
+
+
+def train(writer: Writer, seed: int, terms: Sequence[int] = TERMS) -> str:
+    """Write a model and publish it, as training does at its end; return its name."""
+    scorer = FakeScorer(writer.home, seed, terms)
+    writer.publish_model(scorer, f"seed {seed}", NoProgress())
+    return scorer.model
+
+
+def scored_store(home: Home, seed: int = 1) -> str:
+    """Make a store of nine pictures in three segments, scored by a model; return its name."""
+    with Writer(home, "test") as w:
+        for first in (1, 4, 7):
+            ids = range(first, first + 3)
+            words = [(TERMS[i % 5],) for i in ids]
+            w.publish(Change(batches=[batch(list(ids), words)]), finished=True)
+        return train(w, seed)
