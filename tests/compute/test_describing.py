@@ -44,7 +44,7 @@ def test_rows_of_several_features_come_back_in_order(compute: Compute) -> None:
     answers = list(compute.run(DESCRIBE_TASK, jobs, "describe"))
     for picture, answer in zip(pictures, answers, strict=True):
         assert isinstance(answer, Done)
-        mean, size, again = rows_of(answer)
+        mean, size, again = (r for r in rows_of(answer) if not isinstance(r, tuple))
         assert mean.dtype == np.float32 and mean.shape == (3,)
         assert np.array_equal(mean, made.MeanColour().describe(picture))
         assert np.array_equal(again, mean) and size.tolist() == list(picture.shape[:2])

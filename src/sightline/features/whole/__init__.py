@@ -1,0 +1,1 @@
+"""Features of the whole picture that need neither fitting nor a network."""

@@ -1,0 +1,165 @@
+"""Training killed or without power at any step: the old model or the new one serves, whole."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sightline.contracts import Progress
+from sightline.errors import SightlineError
+from sightline.store.home import Home
+from sightline.store.models import load_model
+from sightline.store.snapshot import Snapshot
+from sightline.store.verifying import verify
+from sightline.store.versions import Version
+from sightline.store.writer import Change, Scorer, Writer
+from tests.faults import Crash, Disk, cut_power, loaded_sqlite, run_child
+from tests.scored import TERMS, scored_store, scores_of, train
+
+pytestmark = pytest.mark.skipif(
+    loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"
+)
+Say = Callable[..., None]
+POINTS = 50
+# The versions before are full of models, so that publishing the new one removes an old one.
+BEFORE, NEW = 3, 4
+PICTURES = list(range(1, 10))
+
+
+@pytest.fixture
+def trained(tmp_path: Path) -> Path:
+    """Return a store of nine pictures in three segments, trained three times."""
+    folder = tmp_path / "trained"
+    scored_store(Home(folder))
+    with Writer(Home(folder), "train") as w:
+        for seed in range(2, BEFORE + 1):
+            train(w, seed)
+    return folder
+
+
+def training(store: Path, disk: Disk) -> Callable[[Say], None]:
+    """Return the end of a training: save the model, score every picture, publish."""
+
+    def run(say: Say) -> None:
+        # What was there before has long been on the disk.
+        for path in (store.parent, store, *sorted(store.rglob("*"))):
+            disk.flushed_path(str(path))
+        with Writer(Home(store), "train") as w:
+            train(w, NEW)
+            say("published", w.version.number)
+
+    return run
+
+
+def crash_at(trained: Path, point: int, seed: int | None, *, flush: bool = True) -> list[str]:
+    """Crash at one step (a power cut if there is a seed) and return the problems."""
+    folder = trained.parent / f"run-{point}-{seed}"
+    store, shadow = folder / "store", folder / "shadow"
+    shutil.copytree(trained, store)
+    disk = Disk(store, shadow, point, flush=flush)
+    try:
+        crash = run_child(training(store, disk), disk)
+        if seed is not None:
+            cut_power(store, shadow, seed)
+        return problems_after(Home(store), crash)
+    except SightlineError as e:
+        return [f"cannot be used: {e}"]
+    finally:
+        shutil.rmtree(folder)
+
+
+def steps_of(trained: Path) -> int:
+    """Return how many steps an undisturbed training has."""
+    store = trained.parent / "undisturbed"
+    shutil.copytree(trained, store)
+    disk = Disk(store, trained.parent / "shadow", 0)
+    crash = run_child(training(store, disk), disk)
+    assert crash.finished and served(Home(store)) == (NEW, [])
+    return crash.steps
+
+
+def served(home: Home) -> tuple[int, list[str]]:
+    """Return which training a reader is served, and what is not whole about it."""
+    with home.reader() as reader:
+        snapshot = reader.snapshot
+    found = []
+    if snapshot.ids().tolist() != PICTURES:
+        found.append(f"the pictures are {snapshot.ids().tolist()}")
+    seed = int(str(load_model(home.models, snapshot.model).about["seed"]))
+    return seed, found + wrong_scores(snapshot, seed)
+
+
+def wrong_scores(snapshot: Snapshot, seed: int) -> list[str]:
+    found = []
+    for s in snapshot.segments:
+        if s.scores is None or s.scores.model != snapshot.model:
+            found.append(f"pictures {s.ids.tolist()} have no scores of the model that is served")
+        elif (s.scores.rows != scores_of(seed, s.ids, TERMS)).any():
+            found.append(f"pictures {s.ids.tolist()} have wrong scores")
+    return found
+
+
+def problems_after(home: Home, crash: Crash) -> list[str]:
+    """Return what a crash did that it must not do; then go on, and see that all comes right."""
+    seed, found = served(home)
+    if seed not in (BEFORE, NEW):
+        found.append(f"the model is that of training {seed}")
+    if crash.acks and seed != NEW:
+        found.append("the new model was published and is gone")
+    found += [p.what for p in verify(home).problems]
+    if found:
+        return found
+    Writer(home, "index").close()
+    checked = verify(home)
+    if not checked.sound or checked.strays or not checked.sealed:
+        found.append(f"after the next writer: {checked}")
+    if served(home) != (seed, []):
+        found.append("the next writer changed what is served")
+    with Writer(home, "train") as w:
+        train(w, NEW + 1)
+    return found if served(home) == (NEW + 1, []) else [*found, "training again does not help"]
+
+
+def points(total: int, count: int = POINTS) -> list[int]:
+    """Return seeded steps to crash at; the last steps, of publishing and removing, are there."""
+    assert total >= count
+    return sorted(random.Random(7).sample(range(1, total + 1), count))
+
+
+def test_a_kill_at_any_step_leaves_a_whole_model(trained: Path) -> None:
+    for point in points(steps_of(trained)):
+        assert crash_at(trained, point, None) == [], f"killed at step {point}"
+
+
+def test_a_power_cut_at_any_step_leaves_a_whole_model(trained: Path) -> None:
+    for point in points(steps_of(trained)):
+        assert crash_at(trained, point, point) == [], f"cut at step {point}"
+
+
+def test_without_our_flushes_a_power_cut_is_noticed(trained: Path) -> None:
+    """The harness would see it if models, scores and versions were not flushed."""
+    total = steps_of(trained)
+    found = [p for point in points(total, 12) for p in crash_at(trained, point, point, flush=False)]
+    assert found
+
+
+def test_a_model_published_before_its_scores_is_noticed(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The harness would see it if the pointer moved before everything was scored."""
+
+    def careless(self: Writer, scorer: Scorer, note: str, progress: Progress) -> Version:
+        number = self.version.number + 1
+        self._swap(Version(number, self.version.segments, scorer.model), Change())
+        self.scorer = scorer
+        self.score_missing()
+        return self.version
+
+    monkeypatch.setattr(Writer, "publish_model", careless)
+    total = steps_of(trained)
+    found = [p for point in points(total, 20) for p in crash_at(trained, point, None)]
+    assert any("no scores of the model" in p for p in found)
