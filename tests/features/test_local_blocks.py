@@ -137,6 +137,7 @@ import sys
 import numpy as np
 from sightline.features.local.blocks import block_descriptors
 from sightline.features.local.codebook import assign, codebook
+from sightline.features.local.layout import Classic
 
 rng = np.random.default_rng(5)
 rgb = rng.integers(0, 256, (54, 60, 3), dtype=np.uint8)
@@ -144,7 +145,9 @@ table = rng.integers(0, 3, 64**3, dtype=np.uint8)
 found = block_descriptors(rgb, table, 3, (16, 50), relative=False)
 points = np.concatenate([rows for _, rows in found])
 centers = codebook(points, 4, seed=1, passes=2)
-sys.stdout.buffer.write(points.tobytes() + centers.tobytes() + assign(points, centers).tobytes())
+row = Classic().describe(rgb)
+for array in (points, centers, assign(points, centers).astype(np.float32), row):
+    sys.stdout.buffer.write(array.tobytes())
 """
 
 

@@ -105,3 +105,34 @@ def nearest_color(pixel: tuple[int, int, int], colors: Floats) -> int:
     """The colour nearest to the middle of the pixel's cell, four values wide."""
     middle = np.array([[v // 4 * 4 + 1.5 for v in pixel]], np.float32)
     return nearest(middle, colors)[0]
+
+
+def cell_of(place: int, n_pixels: int, n_cells: int) -> int:
+    """The cell i with i n / cells <= place < (i + 1) n / cells, in whole pixels."""
+    found = [i for i in range(n_cells) if i * n_pixels // n_cells <= place]
+    return max(i for i in found if place < (i + 1) * n_pixels // n_cells)
+
+
+def counts_by_cell(values: NDArray[np.int64], n_values: int, n_cells: int) -> NDArray[np.int64]:
+    """How often each value occurs in each of n × n cells of a map."""
+    out = np.zeros((n_cells * n_cells, n_values), np.int64)
+    height, width = values.shape
+    for y in range(height):
+        for x in range(width):
+            cell = cell_of(y, height, n_cells) * n_cells + cell_of(x, width, n_cells)
+            out[cell, values[y, x]] += 1
+    return out
+
+
+def soft_bins(lab: tuple[float, float, float]) -> dict[int, float]:
+    """The shares of one pixel in the eight Lab bins around it."""
+    shares = {0: 1.0}
+    for value, low, high, n in zip(lab, (0, -60, -60), (100, 70, 70), (5, 6, 6), strict=True):
+        place = min(max((value - low) / (high - low) * (n - 1), 0), n - 1)
+        below = min(int(place), n - 2)
+        further: dict[int, float] = {}
+        for b, s in shares.items():
+            further[b * n + below] = s * (1 - (place - below))
+            further[b * n + below + 1] = s * (place - below)
+        shares = further
+    return shares

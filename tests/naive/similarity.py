@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from math import exp, sqrt
 from statistics import fmean, median
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 def kernel(name: str, x: Sequence[float], y: Sequence[float], s: float) -> float:
     """Compare two rows number by number."""
@@ -30,3 +33,13 @@ def bandwidth(name: str, rows: Sequence[Sequence[float]], statistic: str) -> flo
     """Return the median or mean distance over all pairs."""
     centre = median if statistic == "median" else fmean
     return centre([distance(name, x, y) for i, x in enumerate(rows) for y in rows[:i]])
+
+
+def whitened(X: NDArray[np.float64], power: float) -> NDArray[np.float64]:
+    """Project onto principal directions by a singular value decomposition, and scale each."""
+    centred = X - X.mean(axis=0)
+    _, s, Vt = np.linalg.svd(centred)
+    values = np.zeros(X.shape[1])
+    values[: len(s)] = s**2 / len(X)
+    rows = centred @ Vt.T * (values + 1e-3 * values.mean()) ** -power
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))

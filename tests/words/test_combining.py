@@ -77,6 +77,13 @@ def test_an_average_has_mean_zero_and_deviation_one() -> None:
     assert np.delete(rows.std(axis=0), 3) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.parametrize("n", [2, 3, 7, 10, 49, 1000])
+@pytest.mark.parametrize("value", [0.1, 0.3, -7e-5, 1e7])
+def test_equal_scores_average_to_nothing(n: int, value: float) -> None:
+    scores = np.full((n, 1), value, dtype=np.float32)
+    assert (Combination("average").fit(scores).rows(scores) == 0).all()
+
+
 def test_an_average_is_frozen() -> None:
     scores, _, _ = planted(200)
     made = Combination("average").fit(scores)
@@ -239,6 +246,12 @@ def test_the_best_cutoff_is_the_best(p: NDArray[np.float64], fits: NDArray[np.bo
     tried = [naive.mean_f1(p.tolist(), fits.tolist(), c) for c in (0, 0.25, 0.5, 0.75, 1)]
     assert found.f1 == pytest.approx(max(tried))
     assert naive.mean_f1(p.tolist(), fits.tolist(), found.probability) == pytest.approx(found.f1)
+
+
+def test_of_equally_good_cutoffs_the_one_that_shows_less_is_taken() -> None:
+    found = best_cutoff([[0.9, 0.8, 0.7, 0.6]], [[1, 0, 0, 1]])
+    assert found.probability == 0.9
+    assert found.f1 == pytest.approx(2 / 3)
 
 
 def test_a_cutoff_of_many_pictures_is_near_the_best() -> None:

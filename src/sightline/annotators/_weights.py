@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LEAST_PICTURES = 50
 _LEAST_WORDS = 10
 _PASSES = 3
-# A gain counts from half its standard error on; from one on, half of what is to be had is missed.
+# A gain counts from half its standard error on; asking for one missed gains that held elsewhere.
 _SCATTER = 0.5
 _FACTORS = (2.0, 0.5)
 

@@ -29,7 +29,7 @@ def default_features() -> list[str]:
     """Return the features to learn from where nobody named any: the best that is installed."""
     from sightline.features.deep.session import is_available
 
-    return ["deep-all", "classic-all"] if is_available() else ["classic-all"]
+    return ["deep-all", "classic"] if is_available() else ["classic-all"]
 
 
 def index_options(

@@ -277,16 +277,17 @@ def refuse_harm(proof: Proof) -> None:
     """Stop a candidate that the gate does not let through."""
     if proof.passes or not proof.proven:
         return
-    if proof.candidate < proof.untrained:
+    against, current = proof.against_current, proof.current
+    if against is not None and current is not None and against < current - SLACK:
         raise NotBetter(
-            f"The new model is worse than no model on held-out pictures: mean AvgP "
-            f"{proof.candidate:.3f} against {proof.untrained:.3f} over {proof.n} queries. It was "
-            "not published. Add words or features, or publish it all the same with --force."
+            f"The new model is worse than the one in use on held-out pictures: mean AvgP "
+            f"{against:.3f} against {current:.3f} over {proof.n_both} queries. "
+            "It was not published; the old one stays. To publish it all the same: --force."
         )
     raise NotBetter(
-        f"The new model is worse than the one in use on held-out pictures: mean AvgP "
-        f"{proof.against_current:.3f} against {proof.current:.3f} over {proof.n_both} queries. "
-        "It was not published; the old one stays. To publish it all the same: --force."
+        f"The new model is worse than no model on held-out pictures: mean AvgP "
+        f"{proof.candidate:.3f} against {proof.untrained:.3f} over {proof.n} queries. It was "
+        "not published. Add words or features, or publish it all the same with --force."
     )
 
 

@@ -1,7 +1,7 @@
 """AvgP, P@k and the break-even point of thousands of queries over one set of pictures.
 
 The same figures as `sightline.measures` gives one query at a time, with the same tie rule (score
-descending, then position ascending), several hundred times faster: only the ranks of the relevant
+descending, then position ascending), some eighty times as fast: only the ranks of the relevant
 pictures count, and these are found without sorting. It needs numba, so it is not part of what
 `import sightline.measures` brings in.
 """

@@ -9,9 +9,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sightline.features.local._lbp_fast import channels, fill_codes, mix, repeat_lines, split
+from sightline.features.local._lbp_fast import (
+    channels,
+    fill_codes,
+    fill_even_codes,
+    mix,
+    repeat_lines,
+    split,
+)
 
 Bytes = NDArray[np.uint8]
+Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 Counts = NDArray[np.int32]
 Starts = NDArray[np.uint64]
 Floats = NDArray[np.float32]
@@ -34,18 +42,22 @@ def describe(
 ) -> None:
     """Write one descriptor for each block.
 
-    Every `step`-th line and column is sampled; of these samples cell row i has lines[i] to
+    Every `step`-th line and column is sampled, 1 or 2; of these samples cell row i has lines[i] to
     lines[i + 1], cell column i has starts[i] to starts[i + 1].
     """
     height, width, _ = rgb.shape
     n_lines, n_columns = (height + step - 1) // step, (width + step - 1) // step
-    padded = np.empty((height + 4, width + 4), np.uint8)
-    codes = np.empty((n_lines, width), np.uint8)
+    # An even width, so that two pixels can be seen as one number.
+    padded = np.empty((height + 4, width + 4 + width % 2), np.uint8)
+    codes = np.empty((n_lines, n_columns), np.uint8)
     colors = np.empty((n_lines, n_columns), np.uint8)
     cells = np.empty((lines.size - 1, starts.size - 1, blocks.shape[1]), np.float32)
     fill_grey_and_colors(rgb, table, step, padded, colors)
-    fill_codes(padded, step, codes)
-    count_cells(codes, colors, uniform, step, lines, starts, cells)
+    if step == 2:
+        fill_even_codes(padded.view(np.uint16), codes)
+    else:
+        fill_codes(padded, codes)
+    count_cells(codes, colors, uniform, lines, starts, cells)
     join_cells(cells, lines, starts, blocks)
 
 
@@ -53,19 +65,24 @@ def describe(
 def fill_grey_and_colors(rgb: Bytes, table: Bytes, step: int, padded: Bytes, colors: Bytes) -> None:
     """Write the grey picture (see `fill_grey`) and the colours of the sampled pixels."""
     height, width, _ = rgb.shape
-    red, green, blue = channels(width)
-    kinds = np.empty(width, np.uint32)
+    red, green, blue = channels(width + width % 2)
+    # Two pixels seen as one number of 16 bits: the bits that count are those of the first.
+    red2, green2, blue2 = red.view(np.uint16), green.view(np.uint16), blue.view(np.uint16)
+    kinds = np.empty(colors.shape[1], np.uint32)
     for y in range(height):
         split(rgb[y].reshape(-1), red, green, blue)
-        mix(red, green, blue, padded[y + 2])
+        mix(red, green, blue, padded[y + 2, : width + 4])
         if y % step == 0:
-            fill_kinds(red, green, blue, kinds)
-            look_up(kinds, table, step, colors[y // step])
+            if step == 2:
+                fill_kinds(red2, green2, blue2, kinds)
+            else:
+                fill_kinds(red, green, blue, kinds)
+            look_up(kinds, table, colors[y // step])
     repeat_lines(padded)
 
 
 @njit(cache=True, nogil=True)
-def fill_kinds(red: Bytes, green: Bytes, blue: Bytes, kinds: NDArray[np.uint32]) -> None:
+def fill_kinds(red: Pixels, green: Pixels, blue: Pixels, kinds: NDArray[np.uint32]) -> None:
     """Write each pixel's place in the table of 64³ colours.
 
     The upper four of its six bits of red, green and blue come first, then the lower two of each:
@@ -78,20 +95,19 @@ def fill_kinds(red: Bytes, green: Bytes, blue: Bytes, kinds: NDArray[np.uint32])
 
 
 @njit(cache=True, nogil=True)
-def look_up(kinds: NDArray[np.uint32], table: Bytes, step: int, colors: Bytes) -> None:
-    """Write the colour of every `step`-th pixel of a line."""
-    by = np.uint64(step)
-    for x in range(np.uint64(colors.size)):
-        colors[x] = table[kinds[x * by]]
+def look_up(kinds: NDArray[np.uint32], table: Bytes, colors: Bytes) -> None:
+    """Write the colour of each kind."""
+    for x in range(colors.size):
+        colors[x] = table[kinds[x]]
 
 
 @njit(cache=True, nogil=True)
-def count_codes(codes: Bytes, step: int, starts: Starts, counts: Counts) -> None:
-    """Count the codes of every `step`-th pixel of one line in the cells it runs through."""
-    by, place = np.uint64(step), np.uint64(0)
+def count_codes(codes: Bytes, starts: Starts, counts: Counts) -> None:
+    """Count the codes of one line in the cells it runs through."""
+    place = np.uint64(0)
     for cell in range(starts.size - 1):
         for x in range(starts[cell], starts[cell + 1]):
-            counts[place + np.uint64(codes[x * by])] += _ONE
+            counts[place + np.uint64(codes[x])] += _ONE
         place += np.uint64(256)
 
 
@@ -115,7 +131,6 @@ def count_cells(
     codes: Bytes,
     colors: Bytes,
     uniform: Bytes,
-    step: int,
     lines: Starts,
     starts: Starts,
     cells: Floats,
@@ -129,7 +144,7 @@ def count_cells(
         by_code[:] = 0
         by_color[:] = 0
         for y in range(lines[row], lines[row + 1]):
-            count_codes(codes[y], step, starts, by_code)
+            count_codes(codes[y], starts, by_code)
             count_colors(colors[y], starts, n_colors, by_color)
         for column in range(columns):
             width = starts[column + 1] - starts[column]

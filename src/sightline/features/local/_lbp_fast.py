@@ -21,7 +21,7 @@ Bytes = NDArray[np.uint8]
 _1, _2, _3, _4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 _RED, _GREEN, _BLUE, _HALF = np.uint16(77), np.uint16(150), np.uint16(29), np.uint16(128)
 _TWICE, _FAR, _SIDE, _ALL = np.uint16(2), np.uint16(29), np.uint16(41), np.uint16(169)
-_EIGHT = np.uint16(8)
+_EIGHT, _LOW = np.uint16(8), np.uint16(255)
 
 
 @njit(cache=True, nogil=True)
@@ -79,16 +79,15 @@ def corner(near: int, far: int, beside: int, above: int) -> np.uint16:
 
 
 @njit(cache=True, nogil=True)
-def fill_codes(padded: Bytes, step: int, codes: Bytes) -> None:
-    """Write the codes of every `step`-th line; bit k is the point at 45k degrees, from the right.
+def fill_codes(padded: Bytes, codes: Bytes) -> None:
+    """Write the code of each pixel; bit k is the point at 45k degrees, from the right.
 
     Each line of `codes` reads five lines of the padded picture, a to e; c is the line itself.
     """
     width = np.uint64(codes.shape[1])
-    for i in range(codes.shape[0]):
-        y = i * step
+    for y in range(codes.shape[0]):
         a, b, c, d, e = padded[y], padded[y + 1], padded[y + 2], padded[y + 3], padded[y + 4]
-        out = codes[i]
+        out = codes[y]
         for x in range(width):
             own = c[x + _2]
             limit = np.uint16(np.uint16(own) * _ALL)
@@ -104,5 +103,39 @@ def fill_codes(padded: Bytes, step: int, codes: Bytes) -> None:
                 | (c[x] >= own) * 16
                 | (left_down >= limit) * 32
                 | (e[x + _2] >= own) * 64
+                | (right_down >= limit) * 128
+            )
+
+
+@njit(cache=True, nogil=True)
+def fill_even_codes(pairs: NDArray[np.uint16], codes: Bytes) -> None:
+    """Write the codes of every second pixel of every second line, as `fill_codes` would.
+
+    `pairs` is the padded picture with two pixels seen as one number, the first in its lower half:
+    so one load gives even and odd columns, each pixel 16 bits wide as it is needed.
+    """
+    width = np.uint64(codes.shape[1])
+    for i in range(codes.shape[0]):
+        y = 2 * i
+        a, b, c, d, e = pairs[y], pairs[y + 1], pairs[y + 2], pairs[y + 3], pairs[y + 4]
+        out = codes[i]
+        for x in range(width):
+            own = c[x + _1] & _LOW
+            limit = np.uint16(own * _ALL)
+            a4, b4 = a[x + _2] & _LOW, b[x + _2] & _LOW
+            d4, e4 = d[x + _2] & _LOW, e[x + _2] & _LOW
+            a0, b0, d0, e0 = a[x] & _LOW, b[x] & _LOW, d[x] & _LOW, e[x] & _LOW
+            right_up = corner(b[x + _1] >> _EIGHT, a4, b4, a[x + _1] >> _EIGHT)
+            left_up = corner(b[x] >> _EIGHT, a0, b0, a[x] >> _EIGHT)
+            left_down = corner(d[x] >> _EIGHT, e0, d0, e[x] >> _EIGHT)
+            right_down = corner(d[x + _1] >> _EIGHT, e4, d4, e[x + _1] >> _EIGHT)
+            out[x] = (
+                ((c[x + _2] & _LOW) >= own) * 1
+                | (right_up >= limit) * 2
+                | ((a[x + _1] & _LOW) >= own) * 4
+                | (left_up >= limit) * 8
+                | ((c[x] & _LOW) >= own) * 16
+                | (left_down >= limit) * 32
+                | ((e[x + _1] & _LOW) >= own) * 64
                 | (right_down >= limit) * 128
             )

@@ -9,7 +9,8 @@ the point that is worst off.
 The centres start as points drawn evenly over all coarse cells, a point the likelier the farther it
 lies from its coarse centre: wide cells need more centres than narrow ones, and few passes of
 k-means cannot move a centre far. Of 40,000 block descriptors, 10,000 centres so chosen and moved
-once leave 2 % less error on new points than plain k-means after five passes.
+once leave 0.3 % more error on blocks of new pictures than plain k-means after five passes, in a
+fiftieth of its time.
 
 Assigning points later is exact: the nearest of all centres. The same points and seed give the same
 bytes, whatever the number of threads: scores come from matrix products, but close decisions are
@@ -171,8 +172,8 @@ def _start(
     """Draw different points, evenly over the coarse cells, by their distance to its centre."""
     order = different[np.argsort(cells[different], kind="stable")]
     distances = np.sqrt(_residuals(points, coarse, cells)[order])
-    # No point is left out for good: some may all lie on their coarse centres.
-    ends = np.cumsum(distances + distances.mean() / 10 + np.finfo(np.float32).tiny)
+    # Half the mean for being there: the middle of a cell has many points, which need centres too.
+    ends = np.cumsum(distances + distances.mean() / 2 + np.finfo(np.float32).tiny)
     steps = (np.arange(n_centers) + rng.random(n_centers)) / n_centers
     chosen = np.unique(np.searchsorted(ends, steps * ends[-1]))
     others = np.setdiff1d(np.arange(len(order)), chosen, assume_unique=True)

@@ -80,7 +80,7 @@ def pattern_codes(padded: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
     height, width = padded.shape
     codes = np.empty((height - 2 * RADIUS, width - 2 * RADIUS), np.uint8)
-    fill_codes(padded, 1, codes)
+    fill_codes(padded, codes)
     return codes
 
 

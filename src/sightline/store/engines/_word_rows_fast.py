@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 Int = NDArray[np.int64]
 Rows = NDArray[np.int32]
 Float = NDArray[np.float32]
+Marks = NDArray[np.uint8]
 
-BLOCK = 1024
+# Large blocks, since words with few carriers cost something in each; small pieces to look through.
+BLOCK, PIECE = 4096, 256
 FINE, NO_ROW = -1, -2
 
 
@@ -90,7 +92,7 @@ def add_up(
 @njit(cache=True, nogil=True)
 def put_known(
     out: Float, rows: Float, at: Int, weights: Float, known: Float, term_row: Rows, here: Int,
-    end: Int, marks: Int, start: int, stop: int, least: np.float32,
+    end: Int, marks: Marks, start: int, stop: int, least: np.float32,
 ) -> int:  # fmt: skip
     """Add up again for the pictures that carry a word; return how many are not below `least`.
 
@@ -107,11 +109,13 @@ def put_known(
             p += 1
             if j < 0:
                 continue
-            marks[j] |= 1 << i
+            mark = marks[j] | np.uint8(1 << i)
+            marks[j] = mark
             total = np.float32(0.0)
             for word in range(len(at)):
-                carried = (marks[j] >> word) & 1
-                part = weights[word] * (known[word] if carried else rows[at[word], start + j])
+                # Looked up even if it is not needed, which is cheaper than a branch.
+                score = rows[at[word], start + j]
+                part = weights[word] * (known[word] if (mark >> word) & 1 else score)
                 total = part if word == 0 else total + part
             out[j] = total
             near += not (total < least)
@@ -165,10 +169,19 @@ def least_of(scores: Float, count: Int) -> np.float32:
 
 
 @njit(cache=True, nogil=True)
+def not_below(x: Float, least: np.float32) -> int:
+    """Return how many numbers are not below `least`."""
+    near = 0
+    for j in range(len(x)):
+        near += not (x[j] < least)
+    return near
+
+
+@njit(cache=True, nogil=True)
 def offer_rows(
     out: Float, start: int, only: Int, ids: Int, best_scores: Float, best_ids: Int, count: Int
 ) -> int:
-    """Offer the scores of some rows; return one that is not a number, or that all is fine."""
+    """Offer the scores of some rows; return one that is not a number, or FINE."""
     least = least_of(best_scores, count)
     for row in only:
         x = out[row - start]
@@ -185,16 +198,21 @@ def offer_rows(
 def offer_block(
     out: Float, start: int, ids: Int, best_scores: Float, best_ids: Int, count: Int
 ) -> int:
-    """Offer the scores of a whole block."""
-    least = least_of(best_scores, count)
-    for j in range(len(out)):
-        x = out[j]
-        if x < least or x == -np.inf:
-            continue
-        if x != x:
-            return int(start + j)
-        offer(x, ids[start + j], best_scores, best_ids, count)
+    """Offer the scores of a whole block; only in pieces that have any is each looked at."""
+    for begin in range(0, len(out), PIECE):
+        piece = out[begin : begin + PIECE]
         least = least_of(best_scores, count)
+        if not_below(piece, least) == 0:
+            continue
+        for j in range(len(piece)):
+            x = piece[j]
+            if x < least or x == -np.inf:
+                continue
+            row = start + begin + j
+            if x != x:
+                return int(row)
+            offer(x, ids[row], best_scores, best_ids, count)
+            least = least_of(best_scores, count)
     return FINE
 
 
@@ -231,7 +249,7 @@ def scan(
     if not find_words(terms, scored, carried, term_start, len(term_row), at, here, end):
         return NO_ROW
     n = min(rows.shape[1], len(ids))
-    buffer, marks = np.empty(BLOCK, np.float32), np.zeros(BLOCK, np.int64)
+    buffer, marks = np.empty(BLOCK, np.float32), np.zeros(BLOCK, np.uint8)
     first = next_out = 0
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)

@@ -26,8 +26,8 @@ More = Callable[[OpenSegment, Int], "Float | None"]
 
 # So many rows are offered first; after them hardly any other reaches the best.
 _FIRST = 1024
-# The compiled loop has a bit of one number for each word.
-_MOST_COMPILED = 62
+# The compiled loop has a bit of one byte for each word.
+_MOST_COMPILED = 8
 # Arrays that may be written to are of another type to the compiler, and mapped ones may not be.
 _NO_ROWS: Int = np.zeros(0, np.int64)
 _NONE_OUT: Int = np.zeros(0, np.int64)
@@ -76,9 +76,10 @@ def word_top(
 
 def _left_out(s: OpenSegment, without: Int) -> Int:
     """Return the rows that are dead or not wanted, ascending."""
-    out = np.union1d(s.dead, s.rows_of(without))
+    rows = s.rows_of(without)
+    out = np.union1d(s.dead, rows) if len(s.dead) and len(rows) else rows
     out.flags.writeable = False
-    return out
+    return out if len(rows) else s.dead
 
 
 class _Plain:
@@ -86,9 +87,12 @@ class _Plain:
 
     def __init__(self, query: WordQuery, k: int) -> None:
         self.query, self.best = query, Best(k)
-        self.weights = np.asarray(query.weights, np.float32)
-        self.known = self.weights * np.asarray(query.known, np.float32)
+        weights = np.asarray(query.weights, np.float32)
+        self.weights = list(weights)
+        self.known = list(weights * np.asarray(query.known, np.float32))
         self.total, self.part = np.zeros(0, np.float32), np.zeros(0, np.float32)
+        self.waiting: list[tuple[Int, Float]] = []
+        self.n_waiting = 0
 
     def look(
         self, s: OpenSegment, scores: Scores, only: Int | None, out: Int, more: More | None
@@ -115,15 +119,16 @@ class _Plain:
         total, part = self.total[:n], self.part[:n]
         start, term_row = s.base["term_start"], s.base["term_row"]
         for i, at in enumerate(_places(s.base["terms"], self.query.terms)):
+            weight, known = self.weights[i], self.known[i]
             carriers = term_row[start[at] : start[at + 1]] if at >= 0 else _NO_ROWS
-            if i and self.weights[i] == 1:
-                known = total[carriers] + self.known[i]
+            if i and weight == 1:
+                kept = total[carriers] + known
                 np.add(total, rows[i], total)
-                total[carriers] = known
+                total[carriers] = kept
                 continue
             out = part if i else total
-            np.multiply(rows[i], self.weights[i], out)
-            out[carriers] = self.known[i]
+            np.multiply(rows[i], weight, out)
+            out[carriers] = known
             if i:
                 np.add(total, part, total)
         return total
@@ -134,10 +139,21 @@ class _Plain:
         highest = np.maximum.reduce(sums) if least > -np.inf and len(sums) else np.nan
         if highest < least:
             return
-        found = np.flatnonzero(sums >= least) if highest >= least else above(sums, least)
-        self.best.offer(ids[found], sums[found])
+        found = (sums >= least).nonzero()[0] if highest >= least else above(sums, least)
+        self.waiting.append((ids[found], sums[found]))
+        self.n_waiting += len(found)
+        # A threshold a little too low costs less than raising it for every single picture.
+        if self.n_waiting >= self.best.k:
+            self._settle()
+
+    def _settle(self) -> None:
+        if self.waiting:
+            ids, sums = zip(*self.waiting, strict=True)
+            self.best.offer(np.concatenate(ids), np.concatenate(sums))
+            self.waiting, self.n_waiting = [], 0
 
     def top(self) -> Top:
+        self._settle()
         return self.best.top()
 
 
@@ -147,8 +163,9 @@ def _places(have: Int, wanted: Int) -> list[int]:
     >>> _places(np.array([3, 5, 9]), np.array([5, 7, 9, 11]))
     [1, -1, 2, -1]
     """
+    n = len(have)
     found = zip(have.searchsorted(wanted).tolist(), wanted.tolist(), strict=True)
-    return [at if at < len(have) and have.item(at) == term else -1 for at, term in found]
+    return [at if at < n and have.item(at) == term else -1 for at, term in found]
 
 
 def _rows(s: OpenSegment, scores: Scores, terms: Int, more: More | None) -> list[Float] | None:
@@ -172,41 +189,45 @@ class _Compiled:
 
         self._fast = _word_rows_fast
         # Copies, so that the compiler sees the same types whatever the query was made of.
-        self.terms = np.array(query.terms, np.int64)
-        self.weights = np.array(query.weights, np.float32)
-        self.known = np.array(query.known, np.float32)
+        self.query = (
+            np.array(query.terms, np.int64),
+            np.array(query.weights, np.float32),
+            np.array(query.known, np.float32),
+        )
         size = min(k, sum(len(s.base["ids"]) for s in segments))
-        self.scores, self.ids = np.empty(size, np.float32), np.empty(size, np.int64)
-        self.count = np.zeros(1, np.int64)
+        self.best = np.empty(size, np.float32), np.empty(size, np.int64), np.zeros(1, np.int64)
 
     def look(
         self, s: OpenSegment, scores: Scores, only: Int | None, out: Int, more: More | None
     ) -> None:
         """Offer the pictures of a segment: all but those in rows `out`, or `only` some."""
-        code = self._scan(s, scores.terms, scores.rows, only, out)
+        base = s.base
+        code = self._fast.scan(
+            *self.query, scores.terms, scores.rows, base["terms"], base["term_start"],
+            base["term_row"], base["ids"], out if len(out) else _NONE_OUT,
+            _NO_ROWS if only is None else only, only is not None, *self.best,
+        )  # fmt: skip
         if code == self._fast.NO_ROW:
-            rows = _rows(s, scores, self.terms, more)
-            if rows is None:
-                return
-            terms, first = np.unique(self.terms, return_index=True)
-            made = np.stack([rows[i] for i in first])
-            terms.flags.writeable = made.flags.writeable = False
-            code = self._scan(s, terms, made, only, out)
-        if code != self._fast.FINE:
+            complete = _complete(s, scores, self.query[0], more)
+            if complete is not None:
+                self.look(s, complete, only, out, None)
+        elif code != self._fast.FINE:
             # Refused in the words of the plain way.
             Best(1).offer(s.ids[code : code + 1], np.full(1, np.nan, np.float32))
 
-    def _scan(self, s: OpenSegment, terms: Int, rows: Float, only: Int | None, out: Int) -> int:
-        base = s.base
-        code: int = self._fast.scan(
-            self.terms, self.weights, self.known, terms, rows, base["terms"], base["term_start"],
-            base["term_row"], base["ids"], out if len(out) else _NONE_OUT,
-            _NO_ROWS if only is None else only, only is not None,
-            self.scores, self.ids, self.count,
-        )  # fmt: skip
-        return code
-
     def top(self) -> Top:
-        n = int(self.count[0])
-        order = np.lexsort((self.ids[:n], -self.scores[:n]))
-        return Top(self.ids[order], self.scores[order])
+        scores, ids, count = self.best
+        n = int(count[0])
+        order = np.lexsort((ids[:n], -scores[:n]))
+        return Top(ids[order], scores[order])
+
+
+def _complete(s: OpenSegment, scores: Scores, terms: Int, more: More | None) -> Scores | None:
+    """Return scores that have a row for each of some words; None if they are not to be had."""
+    rows = _rows(s, scores, terms, more)
+    if rows is None:
+        return None
+    known, first = np.unique(terms, return_index=True)
+    made = np.stack([rows[i] for i in first])
+    known.flags.writeable = made.flags.writeable = False
+    return Scores(scores.model, known, made)

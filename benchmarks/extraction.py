@@ -1,0 +1,72 @@
+"""extraction: the descriptors of 77 blocks from a JPEG file, beside decoding the file alone.
+
+By default every second pixel in both directions is counted; the second row counts all, as the
+paper does. Ours includes the decoding. CPU time, because all of it is one thread's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.bench import Bench
+from benchmarks.paper_size import RGB, decode, files
+from benchmarks.rows import BenchmarkError, Goal, Row, compared
+from benchmarks.timing import Cost, clocked, cpus, interleaved
+from sightline.features.local.blocks import block_descriptors
+from sightline.features.local.color import choose_colors, color_table, sample_pixels
+
+NAME = "extraction"
+ROWS = ("extraction/blocks", "extraction/every-pixel")
+_GOAL = Goal("ratio", 1.3)
+_PICTURES = 200
+_ROUNDS = 3  # a repetition goes through all pictures so often
+_BLOCKS, _PATTERNS = 77, 59
+
+
+def measure(bench: Bench) -> list[Row]:
+    """Decode, decode and describe, and decode and describe every pixel, in turn."""
+    jpegs = files(bench, _PICTURES)
+    decoded = [decode(f) for f in jpegs.data]
+    colors = choose_colors(sample_pixels(decoded))
+    table = color_table(colors)
+
+    def described(rgb: RGB, every: int) -> NDArray[np.float32]:
+        return block_descriptors(rgb, table, len(colors), every=every)[0][1]
+
+    _check([described(rgb, every) for rgb in decoded for every in (1, 2)])
+    sides: list[Callable[[], Cost]] = [
+        lambda: _clocked(jpegs.data, decode),
+        lambda: _clocked(jpegs.data, lambda f: described(decode(f), 2)),
+        lambda: _clocked(jpegs.data, lambda f: described(decode(f), 1)),
+    ]
+    taken = interleaved(bench.sizes.repetitions, sides)
+    n = _ROUNDS * len(jpegs.data)
+    alone, half, whole = ([1e3 * s / n for s in cpus(c)] for c in taken)
+    beside = "CPU ms/picture decoded only"
+    return [
+        compared(ROWS[0], "CPU ms/picture", half, beside, alone, _GOAL, jpegs.what),
+        compared(ROWS[1], "CPU ms/picture", whole, beside, alone),
+    ]
+
+
+def _clocked(data: Sequence[bytes], work: Callable[[bytes], object]) -> Cost:
+    def run() -> None:
+        # Nothing is kept: a decoder that had to be given new memory each time would look slow.
+        for _ in range(_ROUNDS):
+            for f in data:
+                work(f)
+
+    return clocked(run)
+
+
+def _check(found: Sequence[NDArray[np.float32]]) -> None:
+    """Every picture has 77 blocks, and both halves of each sum to 1."""
+    rows = np.stack(found)
+    sums = np.stack([rows[..., :_PATTERNS].sum(axis=-1), rows[..., _PATTERNS:].sum(axis=-1)])
+    if rows.shape[1] != _BLOCKS or not np.allclose(sums, 1, atol=1e-4):
+        raise BenchmarkError(
+            f"Blocks are wrong: {rows.shape[1]} of them, halves sum to {sums.min():.4f}."
+        )

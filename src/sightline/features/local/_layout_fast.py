@@ -1,0 +1,35 @@
+"""The loops that count kinds of pixels and patterns in the cells of a picture."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+Cells = NDArray[np.int64]
+
+_3, _5, _10 = np.uint32(3), np.uint32(5), np.uint32(10)
+
+
+@njit(cache=True, nogil=True)
+def count_kinds(rgb: Bytes, down: Cells, right: Cells, counts: NDArray[np.int32]) -> None:
+    """Count pixels by the upper five bits of red, green and blue, in the cell of each."""
+    n_cells = right[-1] + 1
+    for y in range(rgb.shape[0]):
+        for x in range(rgb.shape[1]):
+            red = np.uint32(rgb[y, x, 0]) >> _3 << _10
+            green = np.uint32(rgb[y, x, 1]) >> _3 << _5
+            kind = red | green | np.uint32(rgb[y, x, 2]) >> _3
+            counts[down[y] * n_cells + right[x], kind] += 1
+
+
+@njit(cache=True, nogil=True)
+def count_patterns(
+    codes: Bytes, bins: Bytes, down: Cells, right: Cells, counts: NDArray[np.int32]
+) -> None:
+    """Count the bins of the codes, in the cell of each."""
+    n_cells = right[-1] + 1
+    for y in range(codes.shape[0]):
+        for x in range(codes.shape[1]):
+            counts[down[y] * n_cells + right[x], bins[codes[y, x]]] += 1

@@ -1,1 +1,0 @@
-"""Features of the whole picture that need neither fitting nor a network."""
