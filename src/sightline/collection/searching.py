@@ -157,20 +157,20 @@ class _Search:
         first = self._top(k, full) if len(full) else _NOTHING
         left = k - len(first.ids)
         rest = _NOTHING
-        if left:
+        if left and self.learnt is not None:
+            rest = self._found(self.learnt, left, allowed, full)
+        elif left:
             others = np.setdiff1d(self.snapshot.ids() if allowed is None else allowed, full)
-            where = others if len(full) or allowed is not None else None
-            rest = self._top(left, where) if self.learnt is None else self._found(left, where)
+            rest = self._top(left, others if len(full) or allowed is not None else None)
         hits, lost = self._looked_up([(first, True), (rest, False)])
         return len(first.ids) + len(rest.ids), hits, lost
 
-    def _found(self, k: int, where: Int | None) -> Top:
+    def _found(self, learnt: Learnt, k: int, allowed: Int | None, without: Int) -> Top:
         """Return the pictures the model finds, with how likely they fit."""
-        learnt = self.learnt
-        if learnt is None or (where is not None and not len(where)):
+        if allowed is not None and not len(allowed):
             return _NOTHING
         query = learnt.query(self.terms, self.weights)
-        top = self.snapshot.top(query, k, where, learnt.more)
+        top = self.snapshot.top(query, k, allowed, learnt.more, without)
         likely = learnt.combination.probability(top.scores, query.weights)
         keep = likely >= learnt.cutoff if self.options.cut else np.ones(len(likely), bool)
         return Top(top.ids[keep], likely[keep].astype(np.float32))

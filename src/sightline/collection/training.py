@@ -27,9 +27,11 @@ from sightline.collection.learning.serving import (
     KIND,
     Learnt,
     SegmentScorer,
+    bytes_per_row,
     from_saved,
     load_learnt,
     to_saved,
+    within_budget,
 )
 from sightline.contracts import Json, Progress
 from sightline.errors import NotBetter, StoreBusy, UsageError
@@ -300,7 +302,11 @@ def make_model(
     progress.finish()
     counts = np.asarray((sample.labels != 0).sum(axis=0)).reshape(-1).astype(np.int64)
     idf = idf_in(sample.labels)
-    return to_saved(sample.terms, counts, idf, choice.combination, choice.cutoff, served, proof_fit)
+    room = bytes_per_row([sample.views[f] for f in choice.recipe.features])
+    return to_saved(
+        sample.terms, counts, idf, within_budget(counts, room), choice.combination, choice.cutoff,
+        served, proof_fit,
+    )  # fmt: skip
 
 
 def publish(

@@ -244,7 +244,7 @@ def _fit_ridge(
     }
     for i, rows in enumerate(ridge.landmarks_):
         arrays |= _rows_to_arrays(f"landmarks.{i}", rows)
-    return arrays, {}, ridge.leave_one_out_
+    return arrays, {"alpha": float(ridge.alpha_)}, ridge.leave_one_out_
 
 
 def _ridge_scores(
@@ -257,7 +257,7 @@ def _ridge_scores(
         names, tuple(arrays["bandwidths"].tolist()), tuple(arrays["weights"].tolist())
     )
     marks = tuple(_rows_from_arrays(f"landmarks.{i}", arrays) for i in range(len(views)))
-    dual = arrays["dual"] if words is None else arrays["dual"][:, words]
+    dual = (arrays["dual"] if words is None else arrays["dual"][:, words]).astype(np.float64)
     out = np.empty((views[0].shape[0], dual.shape[1]), np.float32)
     for start in range(0, len(out), _BLOCK):
         rows = slice(start, start + _BLOCK)

@@ -21,7 +21,6 @@ from sightline.contracts import Json
 from sightline.errors import StoreDamaged
 from sightline.records import WordQuery
 from sightline.store.home import Home
-from sightline.store.matrices import SparseMatrix
 from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Version
@@ -45,6 +44,7 @@ class Learnt:
     terms : ids of the words it knows, ascending.
     counts : how many training pictures carry each.
     idf : how much each word counts in a query.
+    published : positions of the words whose scores are published.
     served, proof : fitted to everything, and without the held-out pictures.
     """
 
@@ -53,6 +53,7 @@ class Learnt:
     terms: Int
     counts: Int
     idf: NDArray[np.float64]
+    published: Int
     combination: Combination
     cutoff: float
     served: Fitted
@@ -94,6 +95,7 @@ def to_saved(
     terms: Int,
     counts: Int,
     idf: NDArray[np.float64],
+    published: Int,
     combination: Combination,
     cutoff: float,
     served: Fitted,
@@ -107,7 +109,7 @@ def to_saved(
         "served": _recipe_json(served.recipe),
         "proof": _recipe_json(proof.recipe),
     }
-    arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf}
+    arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf, "published": published}
     arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
 
@@ -130,6 +132,7 @@ def from_saved(saved: SavedModel) -> Learnt:
             np.asarray(arrays["terms"]),
             np.asarray(arrays["counts"]),
             np.asarray(arrays["idf"]),
+            np.asarray(arrays["published"]),
             Combination.from_arrays(_how(about["how"]), numbers),
             float(str(about["cutoff"])),
             Fitted.from_arrays(_recipe(about["served"]), arrays, "served."),
@@ -170,12 +173,12 @@ class SegmentScorer:
         self.model = learnt.name
 
     def rows(self, segment: OpenSegment) -> tuple[Int, Float] | None:
-        """Return the words within the budget and a row of scores for each."""
+        """Return the words that are published and a row of scores for each."""
         learnt = self.learnt
         views = _views(segment, learnt.features)
         if views is None:
             return None
-        at = within_budget(learnt.counts, _bytes_per_row(segment, learnt.features))
+        at = learnt.published
         scores = learnt.served.scores(views, at)
         rows = learnt.combination.some(at).rows(scores)
         return learnt.terms[at], np.ascontiguousarray(rows.T, np.float32)
@@ -191,15 +194,13 @@ def within_budget(counts: Int, bytes_per_row: float) -> Int:
     return np.sort(np.argsort(-counts, kind="stable")[:room])
 
 
-def _bytes_per_row(segment: OpenSegment, features: Sequence[str]) -> float:
+def bytes_per_row(views: Sequence[View]) -> float:
+    """Return how many bytes of features a picture has in the store."""
     total = 0.0
-    for f in features:
-        m = segment.features[f]
-        if isinstance(m, SparseMatrix):
-            index, value = m.entries()
-            total += (index.nbytes + value.nbytes) / max(len(m), 1)
-        else:
-            total += 4.0 * m.shape[1]
+    for v in views:
+        sparse = hasattr(v, "tocsr")
+        # Sparse rows take two bytes for a position and four for a value.
+        total += 6.0 * v.nnz / max(v.shape[0], 1) if sparse else 4.0 * v.shape[1]
     return total
 
 

@@ -19,7 +19,7 @@ from sightline.features.local._lbp_fast import (
 )
 
 Bytes = NDArray[np.uint8]
-Pixels = NDArray[np.uint8] | NDArray[np.uint16]
+Pixels = NDArray[np.uint8] | NDArray[np.uint32]
 Counts = NDArray[np.int32]
 Starts = NDArray[np.uint64]
 Floats = NDArray[np.float32]
@@ -36,48 +36,56 @@ def describe(
     table: Bytes,
     uniform: Bytes,
     step: int,
-    lines: Starts,
-    starts: Starts,
+    rows: Starts,
+    columns: Starts,
+    color_rows: Starts,
+    color_columns: Starts,
     blocks: Floats,
 ) -> None:
     """Write one descriptor for each block.
 
-    Every `step`-th line and column is sampled, 1 or 2; of these samples cell row i has lines[i] to
-    lines[i + 1], cell column i has starts[i] to starts[i + 1].
+    The patterns of every pixel and the colours of every pixel are counted (step 1), or the
+    patterns of every second and the colours of every fourth in each direction (step 2). Of these
+    samples cell row i has lines rows[i] to rows[i + 1], or color_rows; columns likewise.
     """
     height, width, _ = rgb.shape
-    n_lines, n_columns = (height + step - 1) // step, (width + step - 1) // step
+    apart = step * step
     # An even width, so that two pixels can be seen as one number.
     padded = np.empty((height + 4, width + 4 + width % 2), np.uint8)
-    codes = np.empty((n_lines, n_columns), np.uint8)
-    colors = np.empty((n_lines, n_columns), np.uint8)
-    cells = np.empty((lines.size - 1, starts.size - 1, blocks.shape[1]), np.float32)
-    fill_grey_and_colors(rgb, table, step, padded, colors)
+    codes = np.empty((-(-height // step), -(-width // step)), np.uint8)
+    colors = np.empty((-(-height // apart), -(-width // apart)), np.uint8)
+    cells = np.empty((rows.size - 1, columns.size - 1, blocks.shape[1]), np.float32)
+    fill_grey_and_colors(rgb, table, apart, padded, colors)
     if step == 2:
         fill_even_codes(padded.view(np.uint16), codes)
     else:
         fill_codes(padded, codes)
-    count_cells(codes, colors, uniform, lines, starts, cells)
-    join_cells(cells, lines, starts, blocks)
+    half = uniform.size + 1
+    count_codes(codes, uniform, rows, columns, cells[:, :, :half])
+    count_colors(colors, color_rows, color_columns, cells[:, :, half:])
+    join_cells(cells[:, :, :half], rows, columns, blocks[:, :half])
+    join_cells(cells[:, :, half:], color_rows, color_columns, blocks[:, half:])
 
 
 @njit(cache=True, nogil=True)
-def fill_grey_and_colors(rgb: Bytes, table: Bytes, step: int, padded: Bytes, colors: Bytes) -> None:
-    """Write the grey picture (see `fill_grey`) and the colours of the sampled pixels."""
+def fill_grey_and_colors(
+    rgb: Bytes, table: Bytes, apart: int, padded: Bytes, colors: Bytes
+) -> None:
+    """Write the grey picture (see `fill_grey`), and the colours of every pixel or every fourth."""
     height, width, _ = rgb.shape
-    red, green, blue = channels(width + width % 2)
-    # Two pixels seen as one number of 16 bits: the bits that count are those of the first.
-    red2, green2, blue2 = red.view(np.uint16), green.view(np.uint16), blue.view(np.uint16)
+    red, green, blue = channels(width + -width % 4)
+    # Four pixels seen as one number: the bits that count are those of the first.
+    red4, green4, blue4 = red.view(np.uint32), green.view(np.uint32), blue.view(np.uint32)
     kinds = np.empty(colors.shape[1], np.uint32)
     for y in range(height):
         split(rgb[y].reshape(-1), red, green, blue)
         mix(red, green, blue, padded[y + 2, : width + 4])
-        if y % step == 0:
-            if step == 2:
-                fill_kinds(red2, green2, blue2, kinds)
+        if y % apart == 0:
+            if apart == 4:
+                fill_kinds(red4, green4, blue4, kinds)
             else:
                 fill_kinds(red, green, blue, kinds)
-            look_up(kinds, table, colors[y // step])
+            look_up(kinds, table, colors[y // apart])
     repeat_lines(padded)
 
 
@@ -102,84 +110,76 @@ def look_up(kinds: NDArray[np.uint32], table: Bytes, colors: Bytes) -> None:
 
 
 @njit(cache=True, nogil=True)
-def count_codes(codes: Bytes, starts: Starts, counts: Counts) -> None:
+def count_codes(codes: Bytes, uniform: Bytes, rows: Starts, columns: Starts, cells: Floats) -> None:
+    """Write for each cell how many samples have each uniform pattern, and how many another."""
+    counts = np.empty(256 * (columns.size - 1), np.int32)
+    for row in range(rows.size - 1):
+        counts[:] = 0
+        for y in range(rows[row], rows[row + 1]):
+            count_codes_of_line(codes[y], columns, counts)
+        for column in range(columns.size - 1):
+            here, out = counts[256 * column :], cells[row, column]
+            width = columns[column + 1] - columns[column]
+            others = np.int32((rows[row + 1] - rows[row]) * width)
+            for i in range(uniform.size):
+                found = here[uniform[i]]
+                out[i] = np.float32(found)
+                others = np.int32(others - found)
+            out[uniform.size] = np.float32(others)
+
+
+@njit(cache=True, nogil=True)
+def count_codes_of_line(codes: Bytes, columns: Starts, counts: Counts) -> None:
     """Count the codes of one line in the cells it runs through."""
     place = np.uint64(0)
-    for cell in range(starts.size - 1):
-        for x in range(starts[cell], starts[cell + 1]):
+    for cell in range(columns.size - 1):
+        for x in range(columns[cell], columns[cell + 1]):
             counts[place + np.uint64(codes[x])] += _ONE
         place += np.uint64(256)
 
 
 @njit(cache=True, nogil=True)
-def count_colors(colors: Bytes, starts: Starts, n_colors: int, counts: Counts) -> None:
+def count_colors(colors: Bytes, rows: Starts, columns: Starts, cells: Floats) -> None:
+    """Write for each cell how many samples have each colour."""
+    n_colors = cells.shape[2]
+    size = _COPIES * n_colors
+    counts = np.empty(size * (columns.size - 1), np.int32)
+    for row in range(rows.size - 1):
+        counts[:] = 0
+        for y in range(rows[row], rows[row + 1]):
+            count_colors_of_line(colors[y], columns, n_colors, counts)
+        for column in range(columns.size - 1):
+            a, out = counts[size * column :], cells[row, column]
+            b, c, d = a[n_colors:], a[2 * n_colors :], a[3 * n_colors :]
+            for i in range(n_colors):
+                out[i] = np.float32(np.int32(a[i] + b[i] + c[i] + d[i]))
+
+
+@njit(cache=True, nogil=True)
+def count_colors_of_line(colors: Bytes, columns: Starts, n_colors: int, counts: Counts) -> None:
     """Count the colours of one line, neighbouring samples in four different copies.
 
     A colour is mostly followed by the same one, and adding to a number that is just being written
     takes long.
     """
     size, place = np.uint64(n_colors), np.uint64(0)
-    for cell in range(starts.size - 1):
-        for x in range(starts[cell], starts[cell + 1]):
+    for cell in range(columns.size - 1):
+        for x in range(columns[cell], columns[cell + 1]):
             copy = x % np.uint64(_COPIES)
             counts[place + copy * size + np.uint64(colors[x])] += _ONE
         place += np.uint64(_COPIES) * size
 
 
 @njit(cache=True, nogil=True)
-def count_cells(
-    codes: Bytes,
-    colors: Bytes,
-    uniform: Bytes,
-    lines: Starts,
-    starts: Starts,
-    cells: Floats,
-) -> None:
-    """Write how many samples of each cell have each pattern and each colour."""
-    rows, columns, length = cells.shape
-    n_colors = length - uniform.size - 1
-    by_code = np.empty(columns * 256, np.int32)
-    by_color = np.empty(columns * _COPIES * n_colors, np.int32)
-    for row in range(rows):
-        by_code[:] = 0
-        by_color[:] = 0
-        for y in range(lines[row], lines[row + 1]):
-            count_codes(codes[y], starts, by_code)
-            count_colors(colors[y], starts, n_colors, by_color)
-        for column in range(columns):
-            width = starts[column + 1] - starts[column]
-            samples = (lines[row + 1] - lines[row]) * width
-            codes_here = by_code[column * 256 : (column + 1) * 256]
-            colors_here = by_color[column * _COPIES * n_colors : (column + 1) * _COPIES * n_colors]
-            fold(codes_here, colors_here, uniform, samples, cells[row, column])
-
-
-@njit(cache=True, nogil=True)
-def fold(codes: Counts, colors: Counts, uniform: Bytes, samples: int, out: Floats) -> None:
-    """Write what was counted in one cell: uniform patterns, all other patterns, colours."""
-    n_uniform, n_colors = uniform.size, colors.size // _COPIES
-    others = np.int32(samples)
-    for i in range(n_uniform):
-        found = codes[uniform[i]]
-        out[i] = np.float32(found)
-        others = np.int32(others - found)
-    out[n_uniform] = np.float32(others)
-    a, b, c, d = colors, colors[n_colors:], colors[2 * n_colors :], colors[3 * n_colors :]
-    rest = out[n_uniform + 1 :]
-    for i in range(n_colors):
-        rest[i] = np.float32(np.int32(a[i] + b[i] + c[i] + d[i]))
-
-
-@njit(cache=True, nogil=True)
-def join_cells(cells: Floats, lines: Starts, starts: Starts, blocks: Floats) -> None:
+def join_cells(cells: Floats, rows: Starts, columns: Starts, blocks: Floats) -> None:
     """Write the blocks of four cells each, row by row, as shares of their samples."""
-    rows, columns, _ = cells.shape
-    for row in range(rows - 1):
-        for column in range(columns - 1):
+    n_columns = columns.size - 2
+    for row in range(rows.size - 2):
+        for column in range(n_columns):
             a, b = cells[row, column], cells[row, column + 1]
             c, d = cells[row + 1, column], cells[row + 1, column + 1]
-            samples = (lines[row + 2] - lines[row]) * (starts[column + 2] - starts[column])
+            samples = (rows[row + 2] - rows[row]) * (columns[column + 2] - columns[column])
             scale = np.float32(1.0) / np.float32(samples)
-            out = blocks[row * (columns - 1) + column]
+            out = blocks[row * n_columns + column]
             for i in range(out.size):
                 out[i] = (a[i] + b[i] + c[i] + d[i]) * scale

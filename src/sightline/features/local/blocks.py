@@ -106,8 +106,9 @@ def block_descriptors(
     (77, (77, 60))
     """
     rgb = frozen(_wide_enough(checked(rgb)))
-    grids = [grid(rgb.shape[0], rgb.shape[1], block, relative) for block in blocks]
-    return [(where, _described(rgb, where, table, n_colors, every)) for where in grids]
+    if every not in (1, 2):
+        raise ParameterError.of("every", "block_descriptors", "1 or 2", every)
+    return [_described(rgb, table, n_colors, block, relative, every) for block in blocks]
 
 
 def _wide_enough(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -118,19 +119,30 @@ def _wide_enough(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _described(
-    rgb: NDArray[np.uint8], where: Grid, table: NDArray[np.uint8], n_colors: int, every: int
-) -> NDArray[np.float32]:
+    rgb: NDArray[np.uint8],
+    table: NDArray[np.uint8],
+    n_colors: int,
+    block: int,
+    relative: bool,
+    every: int,
+) -> tuple[Grid, NDArray[np.float32]]:
     from sightline.features.local._blocks_fast import describe
 
+    where = grid(rgb.shape[0], rgb.shape[1], block, relative)
     step = every if where.cell >= _COARSE_CELL else 1
-    lines, starts = _starts(where.rows, where.cell, step), _starts(where.columns, where.cell, step)
     rows = np.empty((len(where), N_BINS + n_colors), np.float32)
-    describe(rgb, table, UNIFORM, step, lines, starts, rows)
-    return rows
+    describe(rgb, table, UNIFORM, step, *_starts(where, step), rows)
+    return where, rows
 
 
 @lru_cache(256)
-def _starts(n_blocks: int, cell: int, step: int) -> NDArray[np.uint64]:
-    """Return the number of samples before each cell, and before the end of the last."""
-    edges = np.arange(n_blocks + 2) * cell
-    return (-(-edges // step)).astype(np.uint64)
+def _starts(where: Grid, step: int) -> tuple[NDArray[np.uint64], ...]:
+    """Return the number of samples before each row of cells, and each column, and after the last.
+
+    First of those samples whose patterns are counted, then of those whose colours are.
+    """
+    return tuple(
+        (-(-np.arange(n + 2) * where.cell // apart)).astype(np.uint64)
+        for apart in (step, step * step)
+        for n in (where.rows, where.columns)
+    )

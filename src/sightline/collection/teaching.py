@@ -1,0 +1,94 @@
+"""The verbs that learn: train and evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sightline.errors import Interrupted
+from sightline.progress import NoProgress
+
+if TYPE_CHECKING:
+    from sightline.collection.evaluating import Evaluation
+    from sightline.collection.training import TrainReport
+    from sightline.contracts import Progress
+    from sightline.settings import Settings
+    from sightline.store.home import Home
+
+
+class Teaching:
+    """`train` and `evaluate`, as methods of a collection."""
+
+    home: Home
+    settings: Settings
+    index: Callable[..., Any]
+
+    def train(
+        self,
+        *,
+        rankers: Sequence[str] = (),
+        features: Sequence[str] = (),
+        force: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> TrainReport:
+        """Learn from the words pictures carry, so that pictures without them are found too.
+
+        Ranker, features and settings are chosen on validation pictures, proven on held-out ones,
+        and published only if they do no harm. Pictures without features get the default ones
+        first.
+
+        Parameters
+        ----------
+        rankers
+            Names of rankers to choose from; all by default.
+        features
+            Names of features to choose from, by default all that pictures have.
+        force
+            Publish even a model that is worse than what is there.
+        dry_run
+            Measure, and publish nothing.
+        """
+        from sightline.collection.training import RANKERS, TrainOptions, train
+
+        bar = progress or NoProgress()
+        self._describe_first(features, bar)
+        options = TrainOptions(tuple(rankers) or RANKERS, tuple(features), force, dry_run)
+        try:
+            return train(self.home, options, self.settings.wait, bar)
+        except KeyboardInterrupt:
+            raise Interrupted("Stopped. Nothing was published; what was there serves on.") from None
+
+    def is_trained(self) -> bool:
+        """Say whether all that is known now has been learnt from."""
+        from sightline.collection.training import is_trained
+
+        return is_trained(self.home)
+
+    def evaluate(self, *, curve: bool = True, progress: Progress | None = None) -> Evaluation:
+        """Measure what was learnt on held-out pictures: gain, p-value, harmed queries.
+
+        Parameters
+        ----------
+        curve
+            Also fit the recipe to growing shares of the pictures, for a learning curve.
+        """
+        from sightline.collection.evaluating import evaluate
+
+        return evaluate(self.home, progress or NoProgress(), curve=curve)
+
+    def _describe_first(self, features: Sequence[str], progress: Progress) -> None:
+        """Index again if the features to learn from are missing."""
+        from sightline.collection.importing import remembered_vectors
+        from sightline.collection.options import default_features, split_names
+        from sightline.plugins import expanded
+
+        with self.home.reader() as reader:
+            have = {f.rpartition("-")[0] for f in reader.snapshot.features()}
+            imported = {v.name for v in remembered_vectors(reader.catalogue)}
+            enough = len(reader.snapshot.ids()) > 1 and len(reader.snapshot.vocabulary()[0])
+        asked = set(expanded(features))
+        if not enough or (asked <= have | imported if asked else have | imported):
+            return
+        wanted = [*split_names(self.settings.features), *(features or default_features())]
+        self.index(features=[w for w in wanted if w not in imported], progress=progress)
