@@ -17,10 +17,12 @@ from benchmarks.pictures import collection
 from benchmarks.rows import BenchmarkError, Goal, Row, compared
 from benchmarks.timing import Cost, clocked, cpus, interleaved
 from sightline.collection import Collection
+from sightline.collection.training import TrainOptions, train
 from sightline.compute.local import LocalCompute
+from sightline.progress import NoProgress
 
 NAME = "growth"
-ROWS = ("growth/index", "growth/search", "growth/words")
+ROWS = ("growth/index", "growth/search", "growth/words", "growth/train")
 _GOAL = Goal("ratio", 1.1)
 _SEARCHES = 20
 
@@ -34,10 +36,13 @@ def measure(bench: Bench) -> list[Row]:
     searched = interleaved(repetitions, [_searching(_indexed(bench, f)) for f in folders])
     larger = bench.sizes.queries
     by_words = interleaved(repetitions, [_searching_words(bench, n) for n in larger])
+    taught = tuple(3 * n for n in sizes)
+    trained = interleaved(repetitions, [_training(bench, n) for n in taught])
     return [
         _curve(ROWS[0], sizes, indexed, 1),
         _curve(ROWS[1], sizes, searched, _SEARCHES),
         _curve(ROWS[2], larger, by_words, _SEARCHES),
+        _curve(ROWS[3], taught, trained, 1),
     ]
 
 
@@ -74,6 +79,17 @@ def _searching_words(bench: Bench, n: int) -> Callable[[], Cost]:
     w = stores.vocabulary(bench.sizes.vocabulary)
     queries = (w[0], w[10], w[100], f"{w[0]} {w[5]}", f"{w[3]} {w[30]} {w[300]}")
     return _searching(Collection.open(root, home.folder), queries)
+
+
+def _training(bench: Bench, n: int) -> Callable[[], Cost]:
+    home = stores.planted(bench, n)
+
+    def run() -> None:
+        report = train(home, TrainOptions(("pamir",), force=True), 0.0, NoProgress())
+        if report.proof.candidate < 2 * report.proof.untrained:
+            raise BenchmarkError(f"Training learnt nothing: {report.proof}.")
+
+    return lambda: clocked(run)
 
 
 def _curve(name: str, sizes: Sequence[int], taken: list[list[Cost]], times: int) -> Row:

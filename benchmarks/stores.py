@@ -127,3 +127,23 @@ def _said(position: int, labels: list[str]) -> NewEvent:
 @functools.cache
 def _terms(label: str) -> tuple[int, ...]:
     return tuple(term_id(t) for t in caption_terms(Tags("txt", tags=(label,))))
+
+
+def planted(bench: Bench, n: int) -> Home:
+    """Return a store of n pictures in 40 clusters, two words each, with rows of 64 numbers."""
+    return bench.once(f"planted-{n}", lambda folder: _planted(folder, n))
+
+
+def _planted(folder: Path, n: int) -> Home:
+    home, rng = Home(folder), np.random.default_rng(SEED)
+    centres = rng.standard_normal((40, 64), dtype=np.float32)
+    terms = [term_id(f"cluster{k}") for k in range(40)] + [term_id(f"ten{k}") for k in range(4)]
+    with Writer(home, "bench") as writer:
+        for first in range(0, n, MERGED_ROWS):
+            which = rng.integers(0, 40, min(MERGED_ROWS, n - first))
+            rows = centres[which] + rng.standard_normal((len(which), 64), dtype=np.float32)
+            ids = np.arange(first + 1, first + 1 + len(which), dtype=np.int64)
+            words = tuple(tuple(sorted((terms[k], terms[40 + k // 10]))) for k in which.tolist())
+            batch = Batch(ids, words, (b"",) * len(ids), (FeatureRows(FEATURE, rows),))
+            writer.publish(Change(batches=[batch]), finished=True)
+    return home

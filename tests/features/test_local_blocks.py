@@ -61,13 +61,15 @@ def test_relative_blocks_shrink_with_the_picture(size: tuple[int, int], side: in
     assert grid(*size).side == side
 
 
-def test_an_odd_block_is_refused() -> None:
+def test_an_odd_block_or_step_is_refused() -> None:
     with pytest.raises(ParameterError, match="must be even"):
         grid(100, 100, 33)
+    with pytest.raises(ParameterError, match="must be 1 or 2"):
+        block_descriptors(picture(9, 9), np.zeros(64**3, np.uint8), 1, every=3)
 
 
 @pytest.mark.parametrize("height, width, block, every", [
-    (48, 64, 16, 1), (41, 67, 10, 2), (80, 111, 50, 2), (72, 97, 48, 2), (9, 30, 64, 1),
+    (48, 64, 16, 1), (41, 67, 10, 2), (80, 111, 50, 2), (72, 97, 48, 2), (79, 50, 50, 2), (9, 30, 64, 1),
     (2, 2, 2, 1),
 ])  # fmt: skip
 def test_descriptors_equal_their_twin(
@@ -113,11 +115,11 @@ def test_a_turn_by_90_degrees_turns_blocks_and_patterns(colors: NDArray[np.float
     np.testing.assert_allclose(turned[:, 58:], here[:, 58:], atol=1e-6)
 
 
-def test_every_second_pixel_tells_nearly_the_same_as_all(colors: NDArray[np.float32]) -> None:
+def test_some_pixels_tell_nearly_the_same_as_all(colors: NDArray[np.float32]) -> None:
     rgb, table = picture(256, 384), color_table(colors)
     ((_, half),) = block_descriptors(rgb, table, len(colors))
     ((_, whole),) = block_descriptors(rgb, table, len(colors), every=1)
-    assert 0 < np.abs(half - whole).sum(axis=1).mean() < 0.2, "of at most 4"
+    assert 0 < np.abs(half - whole).sum(axis=1).mean() < 0.35, "of at most 4"
 
 
 def test_pictures_may_be_views_and_are_left_as_they_were(colors: NDArray[np.float32]) -> None:

@@ -85,10 +85,10 @@ def block_rows(
                     if y % step == 0 and x % step == 0:
                         c = int(found[y, x])
                         patterns[uniform.index(c) if c in uniform else 58] += 1
+                    if y % step**2 == 0 and x % step**2 == 0:
                         tints[int(colors[y, x])] += 1
-            n = patterns.total()
-            row = [patterns[i] / n for i in range(59)] + [tints[i] / n for i in range(n_colors)]
-            rows.append(row)
+            row = [patterns[i] / patterns.total() for i in range(59)]
+            rows.append(row + [tints[i] / tints.total() for i in range(n_colors)])
     return np.array(rows, np.float32)
 
 

@@ -174,7 +174,10 @@ def test_words_that_are_never_asked_for_keep_zeros() -> None:
     assert not ranker.query([6]).any()
 
 
-def test_early_stopping_returns_the_best_and_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("averaged", [False, True])
+def test_early_stopping_returns_the_best_and_not_the_last(
+    averaged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     X, y = collection()
     truth = iter([0.2, 0.5, 0.4, 0.3, 0.45, 0.9])
     seen: list[bytes] = []
@@ -184,7 +187,7 @@ def test_early_stopping_returns_the_best_and_not_the_last(monkeypatch: pytest.Mo
         return next(truth)
 
     monkeypatch.setattr(training.HeldOut, "mean_avgp", look)
-    ranker = PAMIR(eval_every=100, patience=3).fit(X, y, validation=(X, y))
+    ranker = PAMIR(eval_every=100, patience=3, averaged=averaged).fit(X, y, validation=(X, y))
     assert ranker.history_ == [(100, 0.2), (200, 0.5), (300, 0.4), (400, 0.3), (500, 0.45)]
     assert (ranker.best_score_, ranker.best_iter_, ranker.n_iter_) == (0.5, 200, 500)
     assert ranker.W_.tobytes() == seen[1] != seen[-1]
@@ -214,8 +217,10 @@ def test_without_validation_steps_follow_the_relevant_pictures() -> None:
     assert math.isnan(ranker.best_score_)
 
 
-def test_going_on_is_as_if_it_had_not_stopped() -> None:
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_going_on_is_as_if_it_had_not_stopped(kind: Any) -> None:
     X, y = collection()
+    X = kind(X)
     for averaged in (False, True):
         how: dict[str, Any] = {"pairs_per_query": 1, "averaged": averaged}
         whole = PAMIR(**how).fit(X, y, n_iter=900)

@@ -7,7 +7,6 @@ was trained on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,29 +53,15 @@ class Weighting:
         """Learn the weights from training rows."""
         if not hasattr(view, "tocsr"):
             return cls(np.zeros(0, np.float32))
-        n = view.shape[0]
-        held = np.bincount(view.indices[view.data != 0], minlength=view.shape[1])
-        # A visual word that no training picture holds says nothing; one that all hold neither.
-        return cls(np.where(held > 0, np.log(n / np.maximum(held, 1)), 0).astype(np.float32))
+        from sightline.features.local.visterms import idf_of
+
+        return cls(np.asarray(idf_of(view), np.float32))
 
     def __call__(self, view: View) -> View:
         """Return rows weighted and of length one; a row of zeros stays so."""
         if not hasattr(view, "tocsr"):
             norm = np.sqrt(np.einsum("ij,ij->i", view, view))
             return view / np.where(norm > 0, norm, 1)[:, None]
-        weighted = view.copy()
-        weighted.data = view.data * self.idf[view.indices]
-        squares = np.bincount(
-            np.repeat(np.arange(view.shape[0]), np.diff(view.indptr)),
-            weighted.data.astype(np.float64) ** 2,
-            view.shape[0],
-        )
-        norm = np.sqrt(squares)
-        scale = 1 / np.where(norm > 0, norm, 1)
-        weighted.data *= np.repeat(scale, np.diff(view.indptr)).astype(np.float32)
-        return weighted
+        from sightline.features.local.visterms import weighted
 
-
-def to_arrays(weightings: Mapping[str, Weighting]) -> dict[str, Float]:
-    """Return weightings, in the order of their features, as arrays to keep."""
-    return {f"idf.{i}": w.idf for i, w in enumerate(weightings.values())}
+        return weighted(view, self.idf)

@@ -14,7 +14,6 @@ from sightline.features.local._lbp_fast import (
     fill_codes,
     fill_even_codes,
     mix,
-    repeat_lines,
     split,
 )
 
@@ -35,6 +34,7 @@ def describe(
     rgb: Bytes,
     table: Bytes,
     uniform: Bytes,
+    cell: int,
     step: int,
     rows: Starts,
     columns: Starts,
@@ -50,43 +50,66 @@ def describe(
     """
     height, width, _ = rgb.shape
     apart = step * step
+    n_colors = blocks.shape[1] - uniform.size - 1
     # An even width, so that two pixels can be seen as one number.
-    padded = np.empty((height + 4, width + 4 + width % 2), np.uint8)
-    codes = np.empty((-(-height // step), -(-width // step)), np.uint8)
+    strip = np.empty((cell + 4, width + 4 + width % 2), np.uint8)
+    pairs = strip.view(np.uint16)
+    codes = np.empty((cell, -(-width // step)), np.uint8)
     colors = np.empty((-(-height // apart), -(-width // apart)), np.uint8)
-    cells = np.empty((rows.size - 1, columns.size - 1, blocks.shape[1]), np.float32)
-    fill_grey_and_colors(rgb, table, apart, padded, colors)
-    if step == 2:
-        fill_even_codes(padded.view(np.uint16), codes)
-    else:
-        fill_codes(padded, codes)
-    half = uniform.size + 1
-    count_codes(codes, uniform, rows, columns, cells[:, :, :half])
-    count_colors(colors, color_rows, color_columns, cells[:, :, half:])
-    join_cells(cells[:, :, :half], rows, columns, blocks[:, :half])
-    join_cells(cells[:, :, half:], color_rows, color_columns, blocks[:, half:])
+    patterns = np.empty((rows.size - 1, columns.size - 1, uniform.size + 1), np.float32)
+    tints = np.empty((rows.size - 1, columns.size - 1, n_colors), np.float32)
+    for row in range(rows.size - 1):
+        top = row * cell
+        advance(rgb, table, apart, top, strip, colors)
+        here = codes[: rows[row + 1] - rows[row]]
+        if step == 2:
+            fill_even_codes(pairs, top % 2, here)
+        else:
+            fill_codes(strip, here)
+        count_codes(here, uniform, columns, patterns[row])
+    count_colors(colors, color_rows, color_columns, tints)
+    join_cells(patterns, rows, columns, 0, blocks)
+    join_cells(tints, color_rows, color_columns, uniform.size + 1, blocks)
 
 
 @njit(cache=True, nogil=True)
-def fill_grey_and_colors(
-    rgb: Bytes, table: Bytes, apart: int, padded: Bytes, colors: Bytes
-) -> None:
-    """Write the grey picture (see `fill_grey`), and the colours of every pixel or every fourth."""
+def advance(rgb: Bytes, table: Bytes, apart: int, top: int, strip: Bytes, colors: Bytes) -> None:
+    """Move the strip of padded grey lines one cell down, so that line `top` is its third.
+
+    The four lines that the next strip shares with this one are not made again. Of lines that are
+    made, the colours of every pixel or every fourth are written too.
+    """
     height, width, _ = rgb.shape
     red, green, blue = channels(width + -width % 4)
     # Four pixels seen as one number: the bits that count are those of the first.
     red4, green4, blue4 = red.view(np.uint32), green.view(np.uint32), blue.view(np.uint32)
     kinds = np.empty(colors.shape[1], np.uint32)
-    for y in range(height):
+    made = 4 if top else 2
+    for i in range(made if top else 0):
+        copy(strip[strip.shape[0] - 4 + i], strip[i])
+    for i in range(made, strip.shape[0]):
+        y = top - 2 + i
+        if y >= height:
+            copy(strip[i - 1], strip[i])
+            continue
         split(rgb[y].reshape(-1), red, green, blue)
-        mix(red, green, blue, padded[y + 2, : width + 4])
+        mix(red, green, blue, strip[i, : width + 4])
         if y % apart == 0:
             if apart == 4:
                 fill_kinds(red4, green4, blue4, kinds)
             else:
                 fill_kinds(red, green, blue, kinds)
             look_up(kinds, table, colors[y // apart])
-    repeat_lines(padded)
+    if not top:
+        copy(strip[2], strip[0])
+        copy(strip[2], strip[1])
+
+
+@njit(cache=True, nogil=True)
+def copy(line: Bytes, to: Bytes) -> None:
+    """Write a line again."""
+    for x in range(line.size):
+        to[x] = line[x]
 
 
 @njit(cache=True, nogil=True)
@@ -110,22 +133,19 @@ def look_up(kinds: NDArray[np.uint32], table: Bytes, colors: Bytes) -> None:
 
 
 @njit(cache=True, nogil=True)
-def count_codes(codes: Bytes, uniform: Bytes, rows: Starts, columns: Starts, cells: Floats) -> None:
-    """Write for each cell how many samples have each uniform pattern, and how many another."""
-    counts = np.empty(256 * (columns.size - 1), np.int32)
-    for row in range(rows.size - 1):
-        counts[:] = 0
-        for y in range(rows[row], rows[row + 1]):
-            count_codes_of_line(codes[y], columns, counts)
-        for column in range(columns.size - 1):
-            here, out = counts[256 * column :], cells[row, column]
-            width = columns[column + 1] - columns[column]
-            others = np.int32((rows[row + 1] - rows[row]) * width)
-            for i in range(uniform.size):
-                found = here[uniform[i]]
-                out[i] = np.float32(found)
-                others = np.int32(others - found)
-            out[uniform.size] = np.float32(others)
+def count_codes(codes: Bytes, uniform: Bytes, columns: Starts, cells: Floats) -> None:
+    """Write for each cell of a row how many samples have each uniform pattern, and another."""
+    counts = np.zeros(256 * (columns.size - 1), np.int32)
+    for y in range(codes.shape[0]):
+        count_codes_of_line(codes[y], columns, counts)
+    for column in range(columns.size - 1):
+        here, out = counts[256 * column :], cells[column]
+        others = np.int32(codes.shape[0] * (columns[column + 1] - columns[column]))
+        for i in range(uniform.size):
+            found = here[uniform[i]]
+            out[i] = np.float32(found)
+            others = np.int32(others - found)
+        out[uniform.size] = np.float32(others)
 
 
 @njit(cache=True, nogil=True)
@@ -171,15 +191,15 @@ def count_colors_of_line(colors: Bytes, columns: Starts, n_colors: int, counts: 
 
 
 @njit(cache=True, nogil=True)
-def join_cells(cells: Floats, rows: Starts, columns: Starts, blocks: Floats) -> None:
-    """Write the blocks of four cells each, row by row, as shares of their samples."""
-    n_columns = columns.size - 2
+def join_cells(cells: Floats, rows: Starts, columns: Starts, start: int, blocks: Floats) -> None:
+    """Write, from `start` on, the blocks of four cells each as shares of their samples."""
+    n_columns, length = columns.size - 2, cells.shape[2]
     for row in range(rows.size - 2):
         for column in range(n_columns):
             a, b = cells[row, column], cells[row, column + 1]
             c, d = cells[row + 1, column], cells[row + 1, column + 1]
             samples = (rows[row + 2] - rows[row]) * (columns[column + 2] - columns[column])
             scale = np.float32(1.0) / np.float32(samples)
-            out = blocks[row * n_columns + column]
-            for i in range(out.size):
+            out = blocks[row * n_columns + column, start : start + length]
+            for i in range(length):
                 out[i] = (a[i] + b[i] + c[i] + d[i]) * scale

@@ -108,15 +108,15 @@ def fill_codes(padded: Bytes, codes: Bytes) -> None:
 
 
 @njit(cache=True, nogil=True)
-def fill_even_codes(pairs: NDArray[np.uint16], codes: Bytes) -> None:
-    """Write the codes of every second pixel of every second line, as `fill_codes` would.
+def fill_even_codes(pairs: NDArray[np.uint16], first: int, codes: Bytes) -> None:
+    """Write the codes of every second pixel of every second line from `first` on.
 
     `pairs` is the padded picture with two pixels seen as one number, the first in its lower half:
     so one load gives even and odd columns, each pixel 16 bits wide as it is needed.
     """
     width = np.uint64(codes.shape[1])
     for i in range(codes.shape[0]):
-        y = 2 * i
+        y = first + 2 * i
         a, b, c, d, e = pairs[y], pairs[y + 1], pairs[y + 2], pairs[y + 3], pairs[y + 4]
         out = codes[i]
         for x in range(width):

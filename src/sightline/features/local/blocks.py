@@ -131,7 +131,7 @@ def _described(
     where = grid(rgb.shape[0], rgb.shape[1], block, relative)
     step = every if where.cell >= _COARSE_CELL else 1
     rows = np.empty((len(where), N_BINS + n_colors), np.float32)
-    describe(rgb, table, UNIFORM, step, *_starts(where, step), rows)
+    describe(rgb, table, UNIFORM, where.cell, step, *_starts(where, step), rows)
     return where, rows
 
 
