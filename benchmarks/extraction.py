@@ -1,7 +1,8 @@
 """extraction: the descriptors of 77 blocks from a JPEG file, beside decoding the file alone.
 
-By default every second pixel in both directions is counted; the second row counts all, as the
-paper does. Ours includes the decoding. CPU time, because all of it is one thread's work.
+By default the patterns of every second and the colours of every fourth pixel in both directions are
+counted; the second row counts all, as the paper does. Ours includes the decoding. CPU time, because
+all of it is one thread's work.
 """
 
 from __future__ import annotations

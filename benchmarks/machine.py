@@ -11,7 +11,10 @@ from pathlib import Path
 from sightline.contracts import Json
 from sightline.store.locks import file_system
 
-_LIBRARIES = ("sightline", "numpy", "pillow", "simplejpeg", "click", "faiss-cpu")
+_LIBRARIES = (
+    "sightline", "numpy", "scipy", "numba", "pillow", "simplejpeg", "click", "faiss-cpu",
+    "scikit-image", "vowpalwabbit", "onnxruntime",
+)  # fmt: skip
 
 
 def facts(folder: Path) -> dict[str, Json]:

@@ -188,7 +188,7 @@ def test_the_collection_is_found_from_where_we_stand(
     monkeypatch.chdir(shell.photos / "sub")
     assert "000.jpg" in shell("search", "tree", place=False).out
     state = shell(place=False).out
-    assert "8 pictures, 7 of them with words" in state and 'next: sightline search "WORDS"' in state
+    assert "8 pictures, 7 of them with words" in state and "next: sightline train" in state
     other = make_photos(shell.photos.parent / "other", 2)
     assert shell("index", str(other), "--workers", "1", place=False).code == 0
     monkeypatch.chdir("/")

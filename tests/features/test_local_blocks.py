@@ -69,8 +69,8 @@ def test_an_odd_block_or_step_is_refused() -> None:
 
 
 @pytest.mark.parametrize("height, width, block, every", [
-    (48, 64, 16, 1), (41, 67, 10, 2), (80, 111, 50, 2), (72, 97, 48, 2), (79, 50, 50, 2), (9, 30, 64, 1),
-    (2, 2, 2, 1),
+    (48, 64, 16, 1), (41, 67, 10, 2), (80, 111, 50, 2), (72, 97, 48, 2), (79, 50, 50, 2),
+    (9, 30, 64, 1), (2, 2, 2, 1),
 ])  # fmt: skip
 def test_descriptors_equal_their_twin(
     colors: NDArray[np.float32], height: int, width: int, block: int, every: int

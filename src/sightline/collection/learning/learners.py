@@ -165,15 +165,13 @@ def _fit_pamir(
     frame = _frame(X)
     X = _in_frame(X, frame)
     given: dict[str, Any] = {"n_iter": _MOST_STEPS, **settings}
-    if validation is not None or steps is None:
-        judged = None
-        if validation is not None:
-            judged = (_in_frame(_side_by_side(validation[0]), frame), validation[1])
-        ranker = PAMIR(**given).fit(X, labels, validation=judged)
-    else:
-        # As many steps as were best when there was somebody to say so.
-        first = PAMIR(**{**given, "n_iter": 1}).fit(X, labels)
-        ranker = first.partial_fit(X, labels, n_iter=max(int(str(steps)) - 1, 1))
+    judged = None
+    if validation is not None:
+        judged = (_in_frame(_side_by_side(validation[0]), frame), validation[1])
+        steps = None
+    # Without validation, as many steps as were best when there was some.
+    exactly = None if steps is None else int(str(steps))
+    ranker = PAMIR(**given).fit(X, labels, validation=judged, n_iter=exactly)
     return {"W": ranker.W_, **frame}, {"n_iter": int(ranker.best_iter_)}, None
 
 

@@ -1,6 +1,8 @@
 """The loops that count patterns and colours in cells and join cells to blocks.
 
-Blocks overlap by half, so cells of half their side are counted once and four of them summed.
+Blocks overlap by half, so cells of half their side are counted once and four of them summed. A
+picture is worked through in strips of one row of cells, so that grey lines and codes stay in the
+nearest cache and the decoder's memory is not pushed out of it.
 """
 
 from __future__ import annotations
@@ -44,9 +46,9 @@ def describe(
 ) -> None:
     """Write one descriptor for each block.
 
-    The patterns of every pixel and the colours of every pixel are counted (step 1), or the
-    patterns of every second and the colours of every fourth in each direction (step 2). Of these
-    samples cell row i has lines rows[i] to rows[i + 1], or color_rows; columns likewise.
+    The patterns and colours of every pixel are counted (step 1), or the patterns of every second
+    and the colours of every fourth in each direction (step 2). Of these samples row i of the cells
+    has the lines rows[i] to rows[i + 1], or color_rows; columns likewise.
     """
     height, width, _ = rgb.shape
     apart = step * step
@@ -84,10 +86,10 @@ def advance(rgb: Bytes, table: Bytes, apart: int, top: int, strip: Bytes, colors
     # Four pixels seen as one number: the bits that count are those of the first.
     red4, green4, blue4 = red.view(np.uint32), green.view(np.uint32), blue.view(np.uint32)
     kinds = np.empty(colors.shape[1], np.uint32)
-    made = 4 if top else 2
-    for i in range(made if top else 0):
-        copy(strip[strip.shape[0] - 4 + i], strip[i])
-    for i in range(made, strip.shape[0]):
+    if top:
+        for i in range(4):
+            copy(strip[strip.shape[0] - 4 + i], strip[i])
+    for i in range(4 if top else 2, strip.shape[0]):
         y = top - 2 + i
         if y >= height:
             copy(strip[i - 1], strip[i])
@@ -140,7 +142,7 @@ def count_codes(codes: Bytes, uniform: Bytes, columns: Starts, cells: Floats) ->
         count_codes_of_line(codes[y], columns, counts)
     for column in range(columns.size - 1):
         here, out = counts[256 * column :], cells[column]
-        others = np.int32(codes.shape[0] * (columns[column + 1] - columns[column]))
+        others = np.int32(codes.shape[0]) * np.int32(columns[column + 1] - columns[column])
         for i in range(uniform.size):
             found = here[uniform[i]]
             out[i] = np.float32(found)
@@ -185,8 +187,8 @@ def count_colors_of_line(colors: Bytes, columns: Starts, n_colors: int, counts: 
     size, place = np.uint64(n_colors), np.uint64(0)
     for cell in range(columns.size - 1):
         for x in range(columns[cell], columns[cell + 1]):
-            copy = x % np.uint64(_COPIES)
-            counts[place + copy * size + np.uint64(colors[x])] += _ONE
+            lane = x % np.uint64(_COPIES)
+            counts[place + lane * size + np.uint64(colors[x])] += _ONE
         place += np.uint64(_COPIES) * size
 
 

@@ -44,7 +44,7 @@ class Visterms:
     n_centers : terms of each block size, at most.
     n_colors : colours that are told apart, at most.
     spatial : 1 counts the whole picture, 2 each of its 2×2 parts, and so on, one after the other.
-    every : 2 samples every second pixel in both directions, 1 all.
+    every : 2 samples the pixels of large blocks, 1 counts all; see `block_descriptors`.
 
     Examples
     --------
