@@ -7,6 +7,7 @@ all of it is one thread's work.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from benchmarks.bench import Bench
 from benchmarks.paper_size import RGB, decode, files
 from benchmarks.rows import BenchmarkError, Goal, Row, compared
-from benchmarks.timing import Cost, clocked, cpus, interleaved
 from sightline.features.local.blocks import block_descriptors
 from sightline.features.local.color import choose_colors, color_table, sample_pixels
 
@@ -38,14 +38,13 @@ def measure(bench: Bench) -> list[Row]:
         return block_descriptors(rgb, table, len(colors), every=every)[0][1]
 
     _check([described(rgb, every) for rgb in decoded for every in (1, 2)])
-    sides: list[Callable[[], Cost]] = [
-        lambda: _clocked(jpegs.data, decode),
-        lambda: _clocked(jpegs.data, lambda f: described(decode(f), 2)),
-        lambda: _clocked(jpegs.data, lambda f: described(decode(f), 1)),
+    works: list[Callable[[bytes], object]] = [
+        decode,
+        lambda f: described(decode(f), 2),
+        lambda f: described(decode(f), 1),
     ]
-    taken = interleaved(bench.sizes.repetitions, sides)
-    n = _ROUNDS * len(jpegs.data)
-    alone, half, whole = ([1e3 * s / n for s in cpus(c)] for c in taken)
+    taken = [_in_turn(jpegs.data, works) for _ in range(bench.sizes.repetitions + 1)][1:]
+    alone, half, whole = zip(*taken, strict=True)
     beside = "CPU ms/picture decoded only"
     return [
         compared(ROWS[0], "CPU ms/picture", half, beside, alone, _GOAL, jpegs.what),
@@ -53,14 +52,21 @@ def measure(bench: Bench) -> list[Row]:
     ]
 
 
-def _clocked(data: Sequence[bytes], work: Callable[[bytes], object]) -> Cost:
-    def run() -> None:
-        # Nothing is kept: a decoder that had to be given new memory each time would look slow.
-        for _ in range(_ROUNDS):
-            for f in data:
-                work(f)
+def _in_turn(data: Sequence[bytes], works: Sequence[Callable[[bytes], object]]) -> list[float]:
+    """Return the CPU milliseconds a picture of each work, which take turns picture by picture.
 
-    return clocked(run)
+    Turns of half a millisecond share whatever else the machine does. Each work is at another
+    picture than the one before it, whose branches the processor would remember.
+    """
+    spent = [0.0] * len(works)
+    n = len(data)
+    for i in range(_ROUNDS * n):
+        for j, work in enumerate(works):
+            file = data[(i + j * n // len(works)) % n]
+            begun = time.process_time()
+            work(file)
+            spent[j] += time.process_time() - begun
+    return [1e3 * s / (_ROUNDS * n) for s in spent]
 
 
 def _check(found: Sequence[NDArray[np.float32]]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.contracts import Json
 from sightline.records import Batch, FeatureRows
 from sightline.store.events import NewEvent
 from sightline.store.home import Home
@@ -22,13 +23,7 @@ def plant(folder: Path, words: Sequence[Sequence[str]], features: Mapping[str, F
     home = Home(folder)
     spelled = sorted({(term_id(w), w) for ws in words for w in ws})
     with Writer(home, "test") as writer:
-        seen = [
-            NewEvent("picture-seen", body={"path": f"{i:04d}.jpg", "sha": f"{i:064x}", "size": 1,
-                                           "mtime": 1, "width": 1, "height": 1, "format": "JPEG",
-                                           "taken": None})
-            for i in range(len(words))
-        ]  # fmt: skip
-        events = writer.append(seen)
+        events = writer.append([seen_event(i) for i in range(len(words))])
         ids = np.array([e.picture for e in events], np.int64)
         batch = Batch(
             ids=ids,
@@ -38,6 +33,15 @@ def plant(folder: Path, words: Sequence[Sequence[str]], features: Mapping[str, F
         )
         writer.publish(Change(events=events, batches=[batch], terms=spelled), finished=True)
     return home
+
+
+def seen_event(i: int) -> NewEvent:
+    """Return the fact that a picture was seen."""
+    body: dict[str, Json] = {
+        "path": f"{i:04d}.jpg", "sha": f"{i:064x}", "size": 1, "mtime": 1, "width": 1, "height": 1,
+        "format": "JPEG", "taken": None,
+    }  # fmt: skip
+    return NewEvent("picture-seen", body=body)
 
 
 def clusters(

@@ -12,6 +12,7 @@ from PIL import Image
 
 from sightline import plugins
 from sightline.collection import Collection
+from sightline.compute.describing import load_feature
 from sightline.errors import CollectionError, Interrupted, UsageError
 from sightline.store.models import arrays_file
 from tests.worker_tasks import let_workers_import
@@ -215,3 +216,40 @@ def test_a_dry_run_publishes_nothing(c: Collection) -> None:
 def test_missing_features_are_named(c: Collection) -> None:
     with pytest.raises(UsageError, match="no 'magic' among the features"):
         c.train(features=["magic"])
+
+
+def test_training_never_makes_pictures_with_words_vanish(c: Collection) -> None:
+    queries = ("red zzzzz", "red cold", "green warm", "blue zzzzz cold")
+    before = {q: {h.picture for h in c.search(q, 500)} for q in queries}
+    for ranker in ("ridge", "pamir"):
+        c.train(rankers=[ranker], force=True)
+        for q in queries:
+            hits = c.search(q, 500).hits
+            assert before[q] <= {h.picture for h in hits}
+            scores = [h.score for h in hits]
+            assert scores == sorted(scores, reverse=True)
+
+
+def test_a_model_whose_features_are_gone_leaves_search_as_it_was(
+    c: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = [h.picture for h in c.search("red cold", 500)]
+    c.train()
+    monkeypatch.setattr("plugin_features.MeanColour.version", 2)
+    load_feature.cache_clear()
+    report = c.index()
+    load_feature.cache_clear()
+    assert any("lack the features the model was trained on" in p for p in report.problems)
+    hits = c.search("red cold", 500).hits
+    assert sorted(h.picture for h in hits) == sorted(before) and not any(h.learnt for h in hits)
+
+
+def test_a_dry_run_computes_no_features(tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    paint(photos, 30, True, 0)
+    c = Collection.open(photos, store=tmp_path / "store", workers=1)
+    c.index()
+    with pytest.raises(UsageError, match="a dry run computes none"):
+        c.train(dry_run=True)
+    assert not (tmp_path / "store" / "config.toml").exists()

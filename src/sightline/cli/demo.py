@@ -124,7 +124,7 @@ def _measure(
     click.echo("\nRanking the withheld pictures for words, mean of 5 choices of 400:")
     for line in lines(figures):
         click.echo(line)
-    click.echo("(deep: by a network trained on ImageNet; a random order stands for no model)")
+    click.echo("(deep: all features, those of a network trained on ImageNet among them)")
     if json_file is not None:
         figures.write(Path(json_file))
         click.echo(f"Figures written to {json_file}")

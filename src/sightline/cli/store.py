@@ -159,6 +159,9 @@ def purge(
     if not yes and not click.confirm(f"Remove all that is known of {what}, for good?", err=True):
         click.echo("Nothing was removed.")
         return 0
+    taught = bool(c.state().learnt)
     click.echo(f"Removed {c.purge(pictures, sessions)} facts about {what}.")
+    if taught:
+        click.echo("The model that learnt from them went too. To learn anew: sightline train")
     click.echo("Files still in the folder will be added again by the next index.", err=True)
     return 0

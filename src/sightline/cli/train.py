@@ -80,10 +80,12 @@ def show_report(r: TrainReport) -> None:
             f"The model before: {p.current:.3f}, this one {p.against_current:.3f}, on the "
             f"{p.n_both} queries both know"
         )
+    if p.not_compared:
+        click.echo("Not compared with the model before: the features it needs are gone.")
     if r.unproven:
         click.echo(f"Unproven: {p.n} held-out queries are too few to tell. Add words.")
     if r.forced:
-        click.echo("Published by --force, though it is worse.")
+        click.echo("It is worse, and goes ahead because of --force.")
     what = f"version {r.version}" if r.version else "not published (--dry-run)"
     click.echo(f"Learnt {r.words} words from {r.pictures} pictures in {r.seconds:.1f} s: {what}")
 

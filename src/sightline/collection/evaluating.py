@@ -33,6 +33,7 @@ from sightline.store.home import Home
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 _ENOUGH = 5
 _SHOWN = 8
+_DEPTH = 1_000  # of the lists for other tools
 
 Words = tuple[tuple[str, float, int], ...]
 
@@ -127,6 +128,11 @@ def _loaded(home: Home) -> tuple[Learnt, Sample, dict[int, str]]:
         learnt = load_learnt(home, reader.snapshot.model)
         if learnt is None:
             raise CollectionError("Nothing was learnt yet. Run: sightline train")
+        if learnt.about.get("proof_seen"):
+            raise CollectionError(
+                "When the model was trained, too few pictures had words to hold any out. "
+                "Train again: sightline train"
+            )
         sample = load_sample(reader.snapshot, log.judgements())
         spelled = dict(reader.catalogue.terms())
     missing = set(learnt.features) - set(sample.views)
@@ -161,11 +167,12 @@ def _examples(held: HeldOut, found: ManyMeasured, spelled: dict[int, str]) -> tu
     # A word on one held-out picture is a matter of luck.
     many = [i for i in order.tolist() if len(held.queries.fitting(i)) >= _ENOUGH] or order.tolist()
     words = [
-        (spelled[t], float(found.avgp[i]), len(held.queries.fitting(i)))
+        (spelled.get(t, f"word {t}"), float(found.avgp[i]), len(held.queries.fitting(i)))
         for i in many
         for t in held.sample.terms[held.queries.terms_of(i)].tolist()
     ]
-    return tuple(words[:_SHOWN]), tuple(words[:-_SHOWN:-1])
+    half = min(_SHOWN, len(words) // 2)
+    return tuple(words[:half]), tuple(words[len(words) - half :][::-1])
 
 
 def _curve(
@@ -200,8 +207,12 @@ def trec(home: Home) -> tuple[list[Judged], list[RankedList]]:
     judged, ranked = [], []
     for first, block in query_scores(rows, queries):
         for i, scores in enumerate(block, first):
-            words = " ".join(spelled[t] for t in sample.terms[queries.terms_of(i)].tolist())
+            words = " ".join(
+                spelled.get(t, str(t)) for t in sample.terms[queries.terms_of(i)].tolist()
+            )
             fit = tuple(names[p] for p in queries.fitting(i).tolist())
             judged.append(Judged(words, fit, (1.0,) * len(fit)))
-            ranked.append(RankedList(words, tuple(names), tuple(scores.tolist())))
+            best = np.argsort(-scores, kind="stable")[:_DEPTH].tolist()
+            found = tuple(names[p] for p in best)
+            ranked.append(RankedList(words, found, tuple(scores[best].tolist())))
     return judged, ranked

@@ -228,6 +228,12 @@ class IndexRun:
             meta.append(("words_stamp", self._stamp_now))
         w.note(Change(meta=meta))
         w.score_missing()
+        without = sum(s.live for s in w.version.segments if s.scored_by != w.version.model)
+        if w.version.model and without:
+            self.problems.append(
+                f"{without} pictures lack the features the model was trained on and are found by "
+                "their words alone. To learn anew: sightline train"
+            )
         if not w.compact() and (w.version.number != before or not w.version.finished):
             w.publish(Change(), finished=True)
 

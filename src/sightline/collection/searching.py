@@ -2,8 +2,8 @@
 
 Pictures that carry every word asked for come first and are marked so. If a model has learnt the
 words, the pictures it finds follow: their score is how likely they fit, and pictures below the
-cut-off, chosen on validation pictures, are left out. Without a model, or for words it does not
-know, pictures that carry some of the words follow.
+cut-off, chosen on validation pictures, are left out, unless they carry some of the words: those
+come last, and are all that follows without a model or for words it does not know.
 
 Among pictures that carry words the order is the cosine between the query and the picture's words,
 weighted by how rare each word is in this collection. Pictures with every word have one added to
@@ -157,13 +157,22 @@ class _Search:
         first = self._top(k, full) if len(full) else _NOTHING
         left = k - len(first.ids)
         rest = _NOTHING
+        found = _NOTHING
         if left and self.learnt is not None:
-            rest = self._found(self.learnt, left, allowed, full)
-        elif left:
-            others = np.setdiff1d(self.snapshot.ids() if allowed is None else allowed, full)
-            rest = self._top(left, others if len(full) or allowed is not None else None)
-        hits, lost = self._looked_up([(first, True), (rest, False)])
-        return len(first.ids) + len(rest.ids), hits, lost
+            found = self._found(self.learnt, left, allowed, full)
+            left -= len(found.ids)
+        if left:
+            rest = self._with_some(left, allowed, np.union1d(full, found.ids))
+        hits, lost = self._looked_up([(first, "carried"), (found, "learnt"), (rest, "some")])
+        return len(first.ids) + len(found.ids) + len(rest.ids), hits, lost
+
+    def _with_some(self, k: int, allowed: Int | None, without: Int) -> Top:
+        """Return pictures that carry some of the words; below learnt ones, if there are any."""
+        some = self.snapshot.carrying(self.terms.tolist(), every=False)
+        others = np.setdiff1d(some if allowed is None else np.intersect1d(some, allowed), without)
+        top = self._top(k, others)
+        scale = 1.0 if self.learnt is None else min(self.learnt.cutoff, 1.0)
+        return Top(top.ids, top.scores * np.float32(scale))
 
     def _found(self, learnt: Learnt, k: int, allowed: Int | None, without: Int) -> Top:
         """Return the pictures the model finds, with how likely they fit."""
@@ -189,17 +198,18 @@ class _Search:
         query = SparseQuery(self.terms[at], values)
         return self.snapshot.top(query, k, where)
 
-    def _looked_up(self, tops: list[tuple[Top, bool]]) -> tuple[list[Hit], int]:
+    def _looked_up(self, tops: list[tuple[Top, str]]) -> tuple[list[Hit], int]:
         """Turn ids into paths; a picture whose file is gone is left out and counted."""
         facts = self.reader.catalogue.facts(i for top, _ in tops for i in top.ids.tolist())
         hits, lost = [], 0
-        for top, tagged in tops:
+        for top, why in tops:
+            tagged = why == "carried"
             for picture, score in zip(top.ids.tolist(), top.scores.tolist(), strict=True):
                 f = facts.get(picture)
                 if f is None or not self._is_there(f):
                     lost += 1
                     continue
-                learnt = not tagged and self.learnt is not None
+                learnt = why == "learnt"
                 hits.append(Hit(picture, f.path, round(score + tagged, 6), tagged, learnt))
         return hits, lost
 

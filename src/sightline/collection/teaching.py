@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sightline.errors import Interrupted
+from sightline.errors import Interrupted, UsageError
 from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
@@ -49,10 +49,13 @@ class Teaching:
         dry_run
             Measure, and publish nothing.
         """
+        from sightline.collection.learning.learners import kind_of
         from sightline.collection.training import RANKERS, TrainOptions, train
 
         bar = progress or NoProgress()
-        self._describe_first(features, bar)
+        for name in rankers:
+            kind_of(name)
+        self._describe_first(features, bar, dry_run)
         options = TrainOptions(tuple(rankers) or RANKERS, tuple(features), force, dry_run)
         try:
             return train(self.home, options, self.settings.wait, bar)
@@ -77,18 +80,25 @@ class Teaching:
 
         return evaluate(self.home, progress or NoProgress(), curve=curve)
 
-    def _describe_first(self, features: Sequence[str], progress: Progress) -> None:
+    def _describe_first(self, features: Sequence[str], progress: Progress, dry_run: bool) -> None:
         """Index again if the features to learn from are missing."""
         from sightline.collection.importing import remembered_vectors
+        from sightline.collection.learning.samples import common_features
         from sightline.collection.options import default_features, split_names
         from sightline.plugins import expanded
 
         with self.home.reader() as reader:
-            have = {f.rpartition("-")[0] for f in reader.snapshot.features()}
+            ids = reader.snapshot.ids()
+            have = {f.rpartition("-")[0] for f in common_features(reader.snapshot, ids)}
             imported = {v.name for v in remembered_vectors(reader.catalogue)}
-            enough = len(reader.snapshot.ids()) > 1 and len(reader.snapshot.vocabulary()[0])
+            enough = len(ids) > 1 and len(reader.snapshot.vocabulary()[0])
         asked = set(expanded(features))
-        if not enough or (asked <= have | imported if asked else have | imported):
+        if not enough or (asked <= have | imported if asked else have):
             return
+        if dry_run:
+            raise UsageError(
+                "The pictures lack features to learn from, and a dry run computes none. Run: "
+                f"sightline index --features {','.join(features or default_features())}"
+            )
         wanted = [*split_names(self.settings.features), *(features or default_features())]
         self.index(features=[w for w in wanted if w not in imported], progress=progress)

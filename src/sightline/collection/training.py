@@ -42,6 +42,7 @@ from sightline.records import QuerySet
 from sightline.store.events import EventLog
 from sightline.store.home import Home
 from sightline.store.models import load_model, save_model
+from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Writer
 from sightline.words.combining import Combination
 
@@ -59,7 +60,9 @@ class Proof:
     """What the held-out pictures say of a candidate; values are mean AvgP.
 
     `current` is that of the model served before, on the `n_both` queries both know, where the
-    candidate has `against_current`; None if there was none.
+    candidate has `against_current`; None if there was none. `not_compared` is true if there was one
+    that cannot be asked any more, since its features are gone. Fewer than 30 common queries, or a
+    model whose proof had seen the pictures, cannot hold up a candidate.
     """
 
     n: int
@@ -73,14 +76,19 @@ class Proof:
     current: float | None = None
     against_current: float | None = None
     n_both: int = 0
+    not_compared: bool = False
 
     @property
     def passes(self) -> bool:
         """Whether the gate opens."""
-        worse = False
-        if self.current is not None and self.against_current is not None:
-            worse = self.against_current < self.current - SLACK
-        return not worse and not self.candidate < self.untrained
+        return not self.below_current and not self.candidate < self.untrained
+
+    @property
+    def below_current(self) -> bool:
+        """Whether it is worse than the model served before, by enough queries to tell."""
+        if self.current is None or self.against_current is None or self.n_both < FEWEST_QUERIES:
+            return False
+        return self.against_current < self.current - SLACK
 
     @property
     def proven(self) -> bool:
@@ -124,24 +132,28 @@ def train(home: Home, options: TrainOptions, wait: float, progress: Progress) ->
     """
     begun = time.monotonic()
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
-        sample = load_sample(reader.snapshot, log.judgements())
         before = reader.snapshot.model
+        current = load_learnt(home, before)
+        sample = load_sample(reader.snapshot, log.judgements(), _needed(options, current))
     choice = prepare(sample, options.rankers, _prints(sample, options.features), progress)
     held = HeldOut.of(sample)
-    candidate, proof = _proven(sample, choice, held, load_learnt(home, before))
-    if not options.force:
+    candidate, proof, seen = _proven(sample, choice, held, current)
+    if not options.force and not options.dry_run:
         refuse_harm(proof)
+    forced = options.force and proof.proven and not proof.passes
     name, version = before, 0
     if not options.dry_run:
         about, arrays = make_model(sample, choice, candidate, progress)
         about["basis"] = sample.basis()
-        about["figures"] = proof_json(proof, choice.table, not proof.proven, not proof.passes)
+        about["proof_seen"] = seen
+        about["figures"] = proof_json(proof, choice.table, not proof.proven, forced)
         with Writer(home, "train", wait) as writer:
             note = f"train: {choice.recipe}"
+            refuse_removed(writer, sample)
             name, version = publish(writer, about, arrays, before, note, progress)
     return TrainReport(
         str(choice.recipe), choice.combination.how, proof, choice.table, len(sample.terms),
-        len(sample), sample.left_out, name, version, not proof.proven, not proof.passes,
+        len(sample), sample.left_out, name, version, not proof.proven, forced,
         time.monotonic() - begun,
     )  # fmt: skip
 
@@ -157,14 +169,24 @@ def is_trained(home: Home) -> bool:
 
 def _proven(
     sample: Sample, choice: Choice, held: HeldOut, current: Learnt | None
-) -> tuple[Fitted, Proof]:
-    """Fit the choice without the held-out pictures, and measure it on them."""
+) -> tuple[Fitted, Proof, bool]:
+    """Fit the choice without the held-out pictures, and measure it on them.
+
+    Also say whether it had to see them, for want of others: then it proves nothing, now or later.
+    """
     rest = sample.only(~split(sample)[0])
     learnable = len(rest) and bool(_carried(rest).any())
     candidate = fit(choice.recipe, rest if learnable else sample)
     if not learnable:
-        return candidate, Proof(0, float("nan"), float("nan"), 1.0, 0, 0)
-    return candidate, prove(held, candidate, choice.combination, current)
+        return candidate, Proof(0, float("nan"), float("nan"), 1.0, 0, 0), True
+    return candidate, prove(held, candidate, choice.combination, current), False
+
+
+def _needed(options: TrainOptions, current: Learnt | None) -> list[str]:
+    """Return the features to load: those asked for, and those the model in use is judged by."""
+    if not options.features or current is None:
+        return list(options.features)
+    return [*options.features, *(f.rpartition("-")[0] for f in current.features)]
 
 
 def _prints(sample: Sample, names: Sequence[str]) -> list[str] | None:
@@ -202,7 +224,8 @@ def prepare(
     idf = idf_in(training.labels) if len(training) else np.zeros(len(sample.terms))
     asked = questions(validation.labels, idf, known) if known.any() else None
     if asked is None or not len(asked):
-        return _without_validation(recipes[-1], sample)
+        rest = sample.only(~held)
+        return _without_validation(recipes[-1], rest if _carried(rest).any() else sample)
     return choosing.choose(recipes, training, validation, asked, idf, progress)
 
 
@@ -236,10 +259,10 @@ class HeldOut:
     @classmethod
     def of(cls, sample: Sample) -> HeldOut:
         held, _ = split(sample)
-        training = sample.only(~held)
-        idf = idf_in(training.labels) if len(training) else np.ones(len(sample.terms))
-        out = sample.only(held)
-        return cls(out, questions(out.labels, idf, _carried(training)), idf)
+        labels, out = sample.labels[~held], sample.only(held)
+        idf = idf_in(labels) if labels.shape[0] else np.ones(len(sample.terms))
+        known = np.asarray((labels != 0).sum(axis=0)).reshape(-1) > 0
+        return cls(out, questions(out.labels, idf, known), idf)
 
     def untrained(self) -> NDArray[np.float64]:
         """Return the AvgP of each query in an order that knows nothing."""
@@ -256,8 +279,10 @@ def prove(held: HeldOut, fitted: Fitted, combination: Combination, current: Lear
     test = wilcoxon(found.avgp, before)
     figures = (len(before), found.mean_avgp, float(before.mean()), test.p, test.helped, test.harmed)
     more = (float(np.nanmean(found.p10)), float(np.nanmean(found.bep)))
-    if current is None or not set(current.features) <= set(held.sample.views):
+    if current is None or current.about.get("proof_seen"):
         return Proof(*figures, *more)
+    if not set(current.features) <= set(held.sample.views):
+        return Proof(*figures, *more, not_compared=True)
     known, both = _current(held, current)
     if not both.any():
         return Proof(*figures, *more)
@@ -279,11 +304,10 @@ def refuse_harm(proof: Proof) -> None:
     """Stop a candidate that the gate does not let through."""
     if proof.passes or not proof.proven:
         return
-    against, current = proof.against_current, proof.current
-    if against is not None and current is not None and against < current - SLACK:
+    if proof.below_current:
         raise NotBetter(
             f"The new model is worse than the one in use on held-out pictures: mean AvgP "
-            f"{against:.3f} against {current:.3f} over {proof.n_both} queries. "
+            f"{proof.against_current:.3f} against {proof.current:.3f} over {proof.n_both} queries. "
             "It was not published; the old one stays. To publish it all the same: --force."
         )
     raise NotBetter(
@@ -291,6 +315,13 @@ def refuse_harm(proof: Proof) -> None:
         f"{proof.candidate:.3f} against {proof.untrained:.3f} over {proof.n} queries. It was "
         "not published. Add words or features, or publish it all the same with --force."
     )
+
+
+def refuse_removed(writer: Writer, sample: Sample) -> None:
+    """Stop a model that was taught by pictures which were removed while it learnt."""
+    live = Snapshot(writer.home.shards, writer.version).ids()
+    if not np.isin(sample.ids, live).all():
+        raise StoreBusy("Pictures were removed while this training ran. Run it again without them.")
 
 
 def make_model(

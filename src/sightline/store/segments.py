@@ -29,6 +29,7 @@ from sightline.store.versions import FeatureFile, FileEntry, Segment
 MERGED_ROWS = 32_768
 _FEW = 4
 _DEAD_SHARE = 0.25
+_MANY_RUNS = 256
 
 Int = NDArray[np.int64]
 
@@ -274,6 +275,8 @@ def _merge_feature(folder: Path, runs: list[Run], feature: str) -> FeatureFile:
 
 def _merge_scores(folder: Path, runs: list[Run], merged: Segment) -> Segment:
     """Put scores together where one model gave them all, for the same words."""
+    if len(runs) > _MANY_RUNS:
+        return merged  # Scoring again is faster than picking so many pieces together.
     found = [p.scores for p, _, _ in runs]
     one = found[0]
     if one is None or not all(

@@ -177,6 +177,15 @@ class Writer:
         new = replace(self.version, number=number, segments=tuple(segments), model=scorer.model)
         return self._swap(replace(new, finished=True, note=note), Change())
 
+    def drop_model(self) -> None:
+        """Serve no model any more."""
+        if self.version.model:
+            segments = tuple(replace(s, scores=None, scored_by="") for s in self.version.segments)
+            number = self.version.number + 1
+            new = replace(self.version, number=number, segments=segments, model="", finished=False)
+            self.scorer = None
+            self._swap(new, Change())
+
     def publish_codebook(self, codebook: str) -> Version:
         """Have the version list a codebook, in place of an older one of the same kind."""
         kind = codebook.rpartition("-")[0]

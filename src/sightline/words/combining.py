@@ -175,6 +175,16 @@ class Combination:
             setattr(made, f"{name}_", np.asarray(arrays[name], dtype=np.float64))
         return made
 
+    def fill_flat(self) -> Self:
+        """Give words whose scores were all alike the usual slope.
+
+        A model fitted to more pictures may tell them apart, and would be multiplied by 0.
+        """
+        flat = self.slope_ == 0
+        if flat.any() and not flat.all():
+            self.slope_ = np.where(flat, np.median(self.slope_[~flat]), self.slope_)
+        return self
+
     def some(self, words: NDArray[np.int64]) -> Combination:
         """Return the combination for the words at some positions alone."""
         made = Combination(self.how)

@@ -127,6 +127,7 @@ def settle(
         combination = Combination(how).fit(fitted.unseen, training.labels)
     else:
         combination = Combination(how).fit(scores, validation.labels)
+    combination.fill_flat()
     return combination, _cutoff(combination, combination.rows(scores), queries, idf)
 
 

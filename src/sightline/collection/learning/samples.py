@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline import plugins
 from sightline.collection.learning.views import View, as_view
 from sightline.errors import CollectionError
 from sightline.records import Judgement
@@ -79,12 +80,21 @@ def aligned(sample: Sample, terms: Int) -> Sample:
     return replace(sample, terms=terms, labels=labels)
 
 
-def load_sample(snapshot: Snapshot, judgements: Iterable[Judgement] = ()) -> Sample:
-    """Gather all pictures that carry a word or were judged, and have features."""
+def load_sample(
+    snapshot: Snapshot, judgements: Iterable[Judgement] = (), wanted: Sequence[str] = ()
+) -> Sample:
+    """Gather all pictures that carry a word or were judged, and have features.
+
+    `wanted` names the features to learn from; all that nearly every picture has by default.
+    """
     picture, term = _carried(snapshot)
     picture, term = _judged(picture, term, judgements)
+    there = np.isin(picture, snapshot.ids())
+    picture, term = picture[there], term[there]
     _refuse_too_few(snapshot, picture, term)
-    features = _common_features(snapshot, np.unique(picture))
+    features = common_features(snapshot, np.unique(picture))
+    named = [f for f in features if f.rpartition("-")[0] in plugins.expanded(wanted)]
+    features = tuple(named) or features
     ids, views = _rows(snapshot, features, np.unique(picture))
     there = np.isin(picture, ids)
     terms, labels = _labels(ids, picture[there], term[there])
@@ -137,7 +147,7 @@ def _refuse_too_few(snapshot: Snapshot, picture: Int, term: Int) -> None:
         )
 
 
-def _common_features(snapshot: Snapshot, ids: Int) -> tuple[str, ...]:
+def common_features(snapshot: Snapshot, ids: Int) -> tuple[str, ...]:
     """Return the features that (nearly) all of some pictures have."""
     count: dict[str, int] = {}
     for features, group in snapshot.by_features(ids):
@@ -149,8 +159,8 @@ def _common_features(snapshot: Snapshot, ids: Int) -> tuple[str, ...]:
 def _rows(snapshot: Snapshot, features: Sequence[str], ids: Int) -> tuple[Int, dict[str, View]]:
     if not features:
         raise CollectionError(
-            "The pictures have no features to learn from. Run: sightline train, or "
-            "sightline index --features visterms"
+            f"No feature is on at least nine tenths of the {len(ids)} pictures with words. "
+            "See: sightline doctor --features. To compute one: sightline index --features classic"
         )
     groups = snapshot.by_features(ids)
     whole = [group for have, group in groups if set(features) <= set(have)]

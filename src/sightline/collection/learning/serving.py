@@ -30,6 +30,8 @@ KIND = "words"
 FORMAT = 1
 # Published scores may take so many times the bytes of the features they come from.
 BUDGET = 2.0
+# However short the features: words without a published row take long to ask for.
+LEAST_PUBLISHED = 1_000
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float32]
@@ -187,10 +189,10 @@ class SegmentScorer:
 def within_budget(counts: Int, bytes_per_row: float) -> Int:
     """Return the positions of the most frequent words whose scores the budget has room for.
 
-    >>> within_budget(np.array([5, 9, 7]), 4.0).tolist()
-    [1, 2]
+    >>> len(within_budget(np.arange(5_000), 4096.0))
+    2048
     """
-    room = max(1, int(BUDGET * bytes_per_row / 4))
+    room = max(LEAST_PUBLISHED, int(BUDGET * bytes_per_row / 4))
     return np.sort(np.argsort(-counts, kind="stable")[:room])
 
 
@@ -226,5 +228,5 @@ def describe_model(home: Home, name: str) -> str:
     if not isinstance(figures, dict) or figures.get("candidate") is None:
         return f"{said}, unproven"
     found = f"mean AvgP {figures['candidate']:.3f} on held-out pictures"
-    proven = ", unproven" if figures.get("unproven") else ""
-    return f"{said}, {found} (untrained {figures['untrained']:.3f}){proven}"
+    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
+    return f"{said}, {found} (untrained {figures['untrained']:.3f}){marks}"
