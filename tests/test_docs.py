@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -82,6 +83,18 @@ def test_every_name_of_the_papers_page_exists() -> None:
     for name in names:
         module, _, attribute = name.rpartition(".")
         assert callable(getattr(importlib.import_module(module), attribute)), name
+
+
+def test_the_readme_quotes_the_demo_figures_truly() -> None:
+    said = json.loads((ROOT / "docs" / "results" / "demo.json").read_bytes())
+    assert said["settings"]["commit"] and said["experiment"] == "demo"
+    found = {(r["method"], r["features"]): r for r in said["rows"] if r["measure"] == "AvgP"}
+    quoted = re.search(r"mean AvgP over (\d+) words.*?a random order (\.\d+)\.", README, re.DOTALL)
+    assert quoted is not None
+    text = quoted.group(0)
+    for key, row in found.items():
+        assert f"{row['value']:.3f}".removeprefix("0") in text, key
+    assert {str(row["n"]) for row in found.values()} == {quoted.group(1)}
 
 
 def test_the_map_names_every_room() -> None:

@@ -64,7 +64,8 @@ def draw(found: Evaluation, target: Path) -> None:
     """Draw the learning curve of an evaluation."""
     from sightline.measures.plots import draw_learning_curve
 
-    title = f"{found.recipe}: {found.groups[0].n} queries over {found.held_out} held-out pictures"
+    asked = f"{found.groups[0].n} queries over {found.held_out} held-out pictures"
+    title = f"{found.recipe}\n{asked}"
     draw_learning_curve(target, found.curve, found.groups[0].untrained, title)
 
 

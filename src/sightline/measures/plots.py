@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from sightline.errors import MissingExtra, UsageError
 
 _INK, _GREY = "#20639b", "#8a8a8a"
+_TITLE = 85  # letters of a line
 
 
 def check_plot_file(file: str | Path) -> Path:
@@ -66,7 +68,8 @@ def _figure() -> tuple[Any, Any]:
 
 
 def _finish(figure: Any, axes: Any, file: Path, title: str) -> None:
-    axes.set_title(title, fontsize=10)
+    wrapped = [part for line in title.split("\n") for part in textwrap.wrap(line, _TITLE)]
+    axes.set_title("\n".join(wrapped), fontsize=9)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
     for side in ("top", "right"):

@@ -49,7 +49,7 @@ class Recipe:
 
 
 def _short(value: Json) -> str:
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
