@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from sightline.cli.common import common_options, open_collection, print_json
-from sightline.cli.train import p_text
 from sightline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,6 +83,8 @@ def _write_trec(home: Home, run_file: str | None, qrels_file: str | None) -> Non
 
 def show(e: Evaluation) -> None:
     """Print an evaluation for people."""
+    from sightline.measures.significance import p_text
+
     click.echo(
         f"{e.recipe}, words combined by {e.how}; {e.words} words, "
         f"{e.held_out} of {e.pictures} pictures held out"

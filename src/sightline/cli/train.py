@@ -62,6 +62,8 @@ def train(
 
 def show_report(r: TrainReport) -> None:
     """Print what was tried, what was chosen, and what the held-out pictures say of it."""
+    from sightline.measures.significance import p_text
+
     if r.table:
         click.echo("On validation pictures:")
         for line in table_lines(r.table):
@@ -88,15 +90,6 @@ def show_report(r: TrainReport) -> None:
         click.echo("It is worse, and goes ahead because of --force.")
     what = f"version {r.version}" if r.version else "not published (--dry-run)"
     click.echo(f"Learnt {r.words} words from {r.pictures} pictures in {r.seconds:.1f} s: {what}")
-
-
-def p_text(p: float) -> str:
-    """Return a p-value for people.
-
-    >>> p_text(0.0), p_text(0.04123)
-    ('< .0001', '.0412')
-    """
-    return "< .0001" if p < 1e-4 else f"{p:.4f}".removeprefix("0")
 
 
 def table_lines(table: Sequence[Tried], limit: int = 12) -> list[str]:

@@ -47,6 +47,15 @@ class PairedTest:
         return self.p < 0.05
 
 
+def p_text(p: float) -> str:
+    """Return a p-value for people.
+
+    >>> p_text(0.0), p_text(0.04123)
+    ('< .0001', '.0412')
+    """
+    return "< .0001" if p < 1e-4 else f"{p:.4f}".removeprefix("0")
+
+
 def wilcoxon(new: ArrayLike, old: ArrayLike) -> PairedTest:
     """Run the Wilcoxon signed-rank test on per-query values.
 

@@ -25,7 +25,7 @@ from sightline.collection.words import WordFiles, terms_of
 from sightline.contracts import Json, Progress
 from sightline.datasets.demo import WITHHELD, withheld_rows
 from sightline.measures.many import ManyMeasured, measure_queries, untrained_average_precision
-from sightline.measures.significance import wilcoxon
+from sightline.measures.significance import p_text, wilcoxon
 from sightline.records import QuerySet
 from sightline.reproduce.figures import Compared, Figure, Figures
 from sightline.solvers.targets import query_set
@@ -203,10 +203,6 @@ def lines(figures: Figures) -> list[str]:
         out.append(
             f"{row.method:<13} {row.features:<9} {row.value:.3f} ± {row.spread or 0:.3f}   "
             f"{p10:.3f}   {bep:.3f}   "
-            + (f"{harmed[0].value:6.1%}   {_p(tests[0])}" if harmed and tests else "     -   -")
+            + (f"{harmed[0].value:6.1%}   {p_text(tests[0])}" if harmed and tests else "     -   -")
         )
     return out
-
-
-def _p(p: float) -> str:
-    return "< .0001" if p < 1e-4 else f"{p:.4f}"
