@@ -226,6 +226,7 @@ def test_training_never_makes_pictures_with_words_vanish(c: Collection) -> None:
         for q in queries:
             hits = c.search(q, 500).hits
             assert before[q] <= {h.picture for h in hits}
+            assert len({h.picture for h in hits}) == len(hits)
             scores = [h.score for h in hits]
             assert scores == sorted(scores, reverse=True)
 
