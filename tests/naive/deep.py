@@ -1,15 +1,32 @@
-"""A slow, plain twin of EfficientNet-lite0: one picture, float64, batch norm not folded."""
+"""A slow, plain twin of EfficientNet-lite: one picture, float64, batch norm not folded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
 Real = NDArray[np.float64]
-# (blocks, stride of the first) of each stage, from the table in the EfficientNet paper.
-STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
+# (blocks, stride of the first, channels) of each group, from the table in the EfficientNet paper.
+GROUPS = ((1, 1, 16), (2, 2, 24), (2, 2, 40), (3, 2, 80), (3, 1, 112), (4, 2, 192), (1, 1, 320))
+
+
+def repeats(depth: float) -> tuple[int, ...]:
+    """Return the blocks of each group; the lite variants leave the first and the last as it is."""
+    first, *middle, last = (blocks for blocks, _, _ in GROUPS)
+    return (first, *(ceil(depth * blocks) for blocks in middle), last)
+
+
+def widths(width: float) -> tuple[int, ...]:
+    """Return the channels of each group: the nearest multiple of 8 that loses at most a tenth."""
+    found = []
+    for _, _, channels in GROUPS:
+        wanted = channels * width
+        near = max(8, int(wanted + 4) // 8 * 8)
+        found.append(near if near >= 0.9 * wanted else near + 8)
+    return tuple(found)
 
 
 def padded(x: Real, kernel: int, stride: int) -> Real:
@@ -54,9 +71,9 @@ def relu6(x: Real) -> Real:
 
 
 def forward(
-    pixels: NDArray[np.uint8], weights: Mapping[str, NDArray[np.float32]]
+    pixels: NDArray[np.uint8], weights: Mapping[str, NDArray[np.float32]], depth: float = 1.0
 ) -> dict[str, Real]:
-    """Return what `sightline.features.deep.network` gives for one picture."""
+    """Return what `sightline.features.deep.graph` gives for one picture."""
 
     def layer(x: Real, conv_name: str, norm: str, stride: int = 1) -> Real:
         kernel = weights[f"{conv_name}.weight"].astype(np.float64)
@@ -66,17 +83,19 @@ def forward(
     x = relu6(layer(x, "_conv_stem", "_bn0", 2))
     shown, i = [], 0
     outputs: dict[str, Real] = {}
-    for blocks, first_stride in STAGES:
+    for group, blocks in enumerate(repeats(depth)):
         for j in range(blocks):
             name, inner = f"_blocks.{i}", x
             if i > 0:
                 inner = relu6(layer(inner, f"{name}._expand_conv", f"{name}._bn0"))
-            if i == 11:
+            if (group, j) == (5, 0):
                 outputs["fine_map"] = inner
-            wide, stride = inner, first_stride if j == 0 else 1
+            wide, stride = inner, GROUPS[group][1] if j == 0 else 1
             inner = relu6(layer(inner, f"{name}._depthwise_conv", f"{name}._bn1", stride))
-            if i in (3, 5, 8, 10, 11, 15):
-                shown.append(inner if i == 10 else wide)
+            if group >= 2 and j == 0:
+                shown.append(wide)
+            elif group == 4 and j == blocks - 1:
+                shown.append(inner)
             inner = layer(inner, f"{name}._project_conv", f"{name}._bn2")
             x = inner + x if j > 0 else inner
             i += 1

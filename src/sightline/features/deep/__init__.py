@@ -1,4 +1,5 @@
-"""Deep features: EfficientNet-lite0, trained on ImageNet, run by onnxruntime on one CPU thread.
+"""Deep features: networks trained on ImageNet, run by onnxruntime on one CPU thread.
 
-Needs the extra `deep`. The weights come inside an installed package; nothing is downloaded.
+EfficientNet-lite0, and the larger lite2. Needs the extra `deep`. The weights come inside installed
+packages; nothing is downloaded.
 """

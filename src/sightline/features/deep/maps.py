@@ -5,13 +5,16 @@ The network was trained on ImageNet.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Json
 from sightline.errors import ParameterError
-from sightline.features.deep import network, session
+from sightline.features.deep import session
 from sightline.features.deep.framing import check_picture, framed
+from sightline.features.deep.network import LITE0, Network
 from sightline.features.deep.views import check_sizes, identity, unit, views
 
 
@@ -37,10 +40,10 @@ def deep_map(
     -------
     array of float32, (rows, columns, 1280 or 672)
     """
-    session.require()
+    session.require(LITE0)
     check_sizes("deep_map", (size,), framing)
     check_picture(rgb)
-    (found,) = session.run(framed(rgb, size, framing)[None], "fine_map" if fine else "map")
+    (found,) = session.run(LITE0, framed(rgb, size, framing)[None], "fine_map" if fine else "map")
     return np.ascontiguousarray(found[0].transpose(1, 2, 0))
 
 
@@ -64,21 +67,22 @@ class DeepGrid:
 
     name = "deep-grid"
     version = 1
+    network: ClassVar[Network] = LITE0
 
     def __init__(
         self, cells: int = 2, size: int = 224, flips: bool = True, framing: str = "area"
     ) -> None:
-        session.require()
+        session.require(self.network)
         check_sizes(type(self).__name__, (size,), framing)
         if type(cells) is not int or not 1 <= cells <= 8:
             raise ParameterError.of("cells", type(self).__name__, "from 1 to 8", cells)
         self.cells, self.size, self.flips, self.framing = cells, size, flips, framing
-        self.length = cells * cells * network.OUTPUTS["map"]
+        self.length = cells * cells * self.network.outputs["map"]
 
     @property
     def parameters(self) -> dict[str, Json]:
         return {
-            **identity(),
+            **identity(self.network),
             "cells": self.cells,
             "size": self.size,
             "flips": self.flips,
@@ -87,7 +91,7 @@ class DeepGrid:
 
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the means of all cells, of length one together."""
-        seen = [v.map for v in views(rgb, self.size, self.framing, self.flips)]
+        seen = [v.map for v in views(self.network, rgb, self.size, self.framing, self.flips)]
         grids = [in_cells(m, self.cells) for m in seen]
         if self.flips:
             grids[1] = grids[1][:, ::-1]

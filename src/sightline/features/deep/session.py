@@ -1,4 +1,4 @@
-"""The network ready to run: converted once, kept in the user's cache folder, loaded by onnxruntime.
+"""Networks ready to run: converted once, kept in the user's cache folder, run by onnxruntime.
 
 The file's name says which weights and which graph it was made from, and the checksum of its own
 content, so that one file is all there is to write, and a damaged one is noticed and made again.
@@ -20,58 +20,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import MissingExtra, ParameterError, SightlineError
-from sightline.features.deep import network, weights
+from sightline.features.deep import graph, weights
+from sightline.features.deep.network import LITE0, Network
 
-_PACKAGES = ("onnxruntime", "onnx", weights.PACKAGE)
-_STEM = f"efficientnet-lite0-{weights.SHA256[:16]}-graph{network.GRAPH_VERSION}"
 _QUIET = 3  # Errors alone; onnxruntime's warnings are for those who write graphs.
 
 
-def is_available() -> bool:
-    """Say whether the extra `deep` is installed; imports nothing."""
-    return all(util.find_spec(package) is not None for package in _PACKAGES)
+def is_available(network: Network = LITE0) -> bool:
+    """Say whether what a network needs is installed; imports nothing."""
+    needed = ("onnxruntime", "onnx", network.module)
+    return all(util.find_spec(package) is not None for package in needed)
 
 
-def require() -> None:
-    """Raise `MissingExtra` unless the extra `deep` is installed."""
-    if not is_available():
-        raise MissingExtra.of("The feature 'deep'", "deep")
+def require(network: Network) -> None:
+    """Raise `MissingExtra` unless what a network needs is installed."""
+    if not is_available(network):
+        raise _missing(network)
 
 
-def run(pixels: NDArray[np.uint8], *outputs: str) -> list[NDArray[np.float32]]:
-    """Return the named outputs (see `network`) for pictures of one size.
+def run(network: Network, pixels: NDArray[np.uint8], *outputs: str) -> list[NDArray[np.float32]]:
+    """Return the named outputs (see `graph`) for pictures of one size.
 
     Parameters
     ----------
+    network : Network
     pixels : array of uint8, (pictures, height, width, 3)
     outputs : str
-        Names from `network.OUTPUTS`.
+        Names from `network.outputs`.
     """
     for name in outputs:
-        if name not in network.OUTPUTS:
-            known = f"one of {', '.join(network.OUTPUTS)}"
+        if name not in network.outputs:
+            known = f"one of {', '.join(network.outputs)}"
             raise ParameterError.of("outputs", "the deep network", known, name)
-    found: list[NDArray[np.float32]] = session().run(list(outputs), {"pixels": pixels})
+    found: list[NDArray[np.float32]] = session(network).run(list(outputs), {"pixels": pixels})
     return found
 
 
 @cache
-def session() -> Any:
-    """Return the onnxruntime session of this process."""
-    require()
+def session(network: Network) -> Any:
+    """Return the onnxruntime session of this process for a network."""
+    require(network)
     folder = cache_folder()
     try:
-        return _open(load_model(folder))
+        return _open(load_model(network, folder))
     except ImportError as e:
-        raise MissingExtra.of("The feature 'deep'", "deep") from e
+        raise _missing(network) from e
     except (MemoryError, SightlineError):
         raise
     except Exception:
         # The file is what its maker wrote, yet onnxruntime cannot use it: make it afresh.
         with contextlib.suppress(OSError):
-            for path in _kept(folder):
+            for path in _kept(network, folder):
                 path.unlink()
-        return _open(load_model(folder))
+        return _open(load_model(network, folder))
+
+
+def _missing(network: Network) -> MissingExtra:
+    return MissingExtra.of(f"The network {network.name}", "deep")
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
@@ -81,32 +86,36 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
     return Path(base).expanduser() / "sightline"
 
 
-def load_model(folder: Path) -> bytes:
+def load_model(network: Network, folder: Path) -> bytes:
     """Return the converted network, from the folder if a sound copy lies there."""
     with contextlib.suppress(OSError):
-        for path in _kept(folder):
+        for path in _kept(network, folder):
             model = path.read_bytes()
-            if path.name == _name(model):
+            if path.name == _name(network, model):
                 return model
             path.unlink()
-    return _build(folder)
+    return _build(network, folder)
 
 
-def _kept(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"{_STEM}-*.onnx"))
+def _kept(network: Network, folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"{_stem(network)}-*.onnx"))
 
 
-def _build(folder: Path) -> bytes:
+def _build(network: Network, folder: Path) -> bytes:
     """Convert the weights, and keep the result if the folder can be written."""
-    model = network.build_model(weights.read_weights())
+    model = graph.build_model(network, weights.read_weights(network))
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _write(folder / _name(model), model)
+        _write(folder / _name(network, model), model)
     return model
 
 
-def _name(model: bytes) -> str:
-    return f"{_STEM}-{hashlib.sha256(model).hexdigest()[:16]}.onnx"
+def _stem(network: Network) -> str:
+    return f"{network.name}-{network.sha256[:16]}-graph{graph.GRAPH_VERSION}"
+
+
+def _name(network: Network, model: bytes) -> str:
+    return f"{_stem(network)}-{hashlib.sha256(model).hexdigest()[:16]}.onnx"
 
 
 def _write(path: Path, content: bytes) -> None:

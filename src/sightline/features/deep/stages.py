@@ -8,13 +8,15 @@ network is EfficientNet-lite0, trained on ImageNet.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Json
 from sightline.errors import ParameterError
-from sightline.features.deep import network, session
+from sightline.features.deep import session
+from sightline.features.deep.network import LITE0, Network
 from sightline.features.deep.views import check_sizes, identity, unit, views
 
 
@@ -38,6 +40,7 @@ class DeepStages:
 
     name = "deep-stages"
     version = 1
+    network: ClassVar[Network] = LITE0
 
     def __init__(
         self,
@@ -46,19 +49,19 @@ class DeepStages:
         flips: bool = True,
         framing: str = "area",
     ) -> None:
-        session.require()
+        session.require(self.network)
         check_sizes(type(self).__name__, (size,), framing)
-        known = list(network.STAGE_PARTS)
+        known = list(self.network.parts)
         if not blocks or not set(blocks) <= set(known):
             raise ParameterError.of("blocks", type(self).__name__, f"some of {known}", blocks)
         self.blocks, self.size, self.flips, self.framing = tuple(blocks), size, flips, framing
-        parts = [network.STAGE_PARTS[b] for b in self.blocks]
+        parts = [self.network.parts[b] for b in self.blocks]
         self.length = sum(part.stop - part.start for part in parts)
 
     @property
     def parameters(self) -> dict[str, Json]:
         return {
-            **identity(),
+            **identity(self.network),
             "blocks": list(self.blocks),
             "size": self.size,
             "flips": self.flips,
@@ -68,10 +71,10 @@ class DeepStages:
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the activations of all blocks, of length one together."""
         values = self._values(rgb)
-        return unit(np.concatenate([unit(values[network.STAGE_PARTS[b]]) for b in self.blocks]))
+        return unit(np.concatenate([unit(values[self.network.parts[b]]) for b in self.blocks]))
 
     def _values(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        seen = views(rgb, self.size, self.framing, self.flips)
+        seen = views(self.network, rgb, self.size, self.framing, self.flips)
         # Rounding may leave a mean a hair below zero.
         roots: NDArray[np.float32] = np.sqrt(np.maximum(np.mean([v.stages for v in seen], 0), 0))
         return roots
@@ -96,6 +99,6 @@ class DeepPeaks(DeepStages):
         super().__init__(blocks, size, flips, framing)
 
     def _values(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        seen = views(rgb, self.size, self.framing, self.flips)
+        seen = views(self.network, rgb, self.size, self.framing, self.flips)
         mean: NDArray[np.float32] = np.mean([v.peaks for v in seen], axis=0)
         return mean

@@ -8,13 +8,15 @@ ImageNet, figures got with it are not those of features that never saw a labelle
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Json
 from sightline.errors import ParameterError
-from sightline.features.deep import network, session
+from sightline.features.deep import session
+from sightline.features.deep.network import LITE0, Network
 from sightline.features.deep.views import check_sizes, identity, unit, views
 
 JOINS = ("mean", "concat")
@@ -44,6 +46,7 @@ class DeepVector:
 
     name = "deep"
     version = 1
+    network: ClassVar[Network] = LITE0
 
     def __init__(
         self,
@@ -52,17 +55,17 @@ class DeepVector:
         join: str = "mean",
         framing: str = "area",
     ) -> None:
-        session.require()
+        session.require(self.network)
         check_sizes(type(self).__name__, tuple(sizes), framing)
         if join not in JOINS:
             raise ParameterError.of("join", type(self).__name__, "'mean' or 'concat'", join)
         self.sizes, self.flips, self.join, self.framing = tuple(sizes), flips, join, framing
-        self.length = network.OUTPUTS["vector"] * (len(self.sizes) if join == "concat" else 1)
+        self.length = self.network.outputs["vector"] * (len(self.sizes) if join == "concat" else 1)
 
     @property
     def parameters(self) -> dict[str, Json]:
         return {
-            **identity(),
+            **identity(self.network),
             "sizes": list(self.sizes),
             "flips": self.flips,
             "join": self.join,
@@ -76,7 +79,7 @@ class DeepVector:
         return unit(joined)
 
     def _at(self, rgb: NDArray[np.uint8], size: int) -> NDArray[np.float32]:
-        seen = views(rgb, size, self.framing, self.flips)
+        seen = views(self.network, rgb, size, self.framing, self.flips)
         mean: NDArray[np.float32] = np.mean([v.vector for v in seen], axis=0)
         return mean
 

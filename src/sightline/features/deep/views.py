@@ -1,4 +1,4 @@
-"""What the network sees in one picture: the means and maps from which all deep features are made.
+"""What a network sees in one picture: the means and maps from which all deep features are made.
 
 Several features of one picture, or one feature at several sizes, look at the same views, so the
 last few are remembered. A view depends on nothing but its arguments, so nobody can tell, except by
@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from sightline.contracts import Json
 from sightline.errors import ParameterError
-from sightline.features.deep import network, session, weights
+from sightline.features.deep import session
 from sightline.features.deep.framing import FRAMINGS, check_picture, framed
+from sightline.features.deep.graph import GRAPH_VERSION
+from sightline.features.deep.network import Network
 
 SMALLEST, LARGEST = 32, 1024
-_REMEMBERED = 8  # Four sizes and their mirror images; a few megabytes.
+_REMEMBERED = 8  # Four sizes or networks, with mirror images; a few megabytes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class View:
     Attributes
     ----------
     vector : (1280,)
-    stages, peaks : (3360,)
+    stages, peaks : (3360,) or what else `Network.outputs` says
     map : (rows, columns, 1280)
     """
 
@@ -39,17 +41,19 @@ class View:
     map: NDArray[np.float32]
 
 
-def views(rgb: NDArray[np.uint8], size: int, framing: str, flips: bool) -> list[View]:
+def views(
+    network: Network, rgb: NDArray[np.uint8], size: int, framing: str, flips: bool
+) -> list[View]:
     """Return the view of a picture, and the one of its mirror image if `flips`."""
     check_picture(rgb)
     pictures = [rgb, rgb[:, ::-1]] if flips else [rgb]
-    return [_view(p.tobytes(), p.shape, size, framing) for p in pictures]
+    return [_view(network, p.tobytes(), p.shape, size, framing) for p in pictures]
 
 
 @lru_cache(_REMEMBERED)
-def _view(pixels: bytes, shape: tuple[int, ...], size: int, framing: str) -> View:
-    rgb = np.frombuffer(pixels, np.uint8).reshape(shape)
-    outputs = session.run(framed(rgb, size, framing)[None], "vector", "stages", "peaks", "map")
+def _view(network: Network, pixels: bytes, shape: tuple[int, ...], size: int, framing: str) -> View:
+    picture = framed(np.frombuffer(pixels, np.uint8).reshape(shape), size, framing)
+    outputs = session.run(network, picture[None], "vector", "stages", "peaks", "map")
     vector, stages, peaks, last = (output[0] for output in outputs)
     view = View(vector, stages, peaks, last.transpose(1, 2, 0))
     for array in (view.vector, view.stages, view.peaks, view.map):
@@ -66,9 +70,9 @@ def check_sizes(owner: str, sizes: tuple[int, ...], framing: str) -> None:
         raise ParameterError.of("framing", owner, f"one of {', '.join(FRAMINGS)}", framing)
 
 
-def identity() -> dict[str, Json]:
+def identity(network: Network) -> dict[str, Json]:
     """Return what every deep feature puts into its parameters: which network it is."""
-    return {"weights": weights.SHA256, "graph": network.GRAPH_VERSION}
+    return {"weights": network.sha256, "graph": GRAPH_VERSION}
 
 
 def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:

