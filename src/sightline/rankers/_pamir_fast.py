@@ -112,6 +112,24 @@ def squared_lengths(start: Starts, values: Floats) -> Doubles:
     return out
 
 
+@njit(cache=True, nogil=True, inline="always")
+def move_sparse(
+    W: Floats, U: Doubles, late: int, tau: float,
+    terms: Int, weights: Floats, first: int, last: int, columns: Columns, values: Floats,
+    begin: np.uint64, end: np.uint64, m_begin: np.uint64, m_end: np.uint64,
+) -> None:  # fmt: skip
+    """Add tau q (p+ - p-)' to W, and `late` times as much to U where there is one."""
+    for k in range(first, last):
+        t, step = np.uint64(terms[k]), np.float32(tau * weights[k])
+        add_row(W, t, step, columns, values, begin, end)
+        add_row(W, t, -step, columns, values, m_begin, m_end)
+    if len(U):
+        for k in range(first, last):
+            t, much = np.uint64(terms[k]), late * tau * weights[k]
+            add_row(U, t, much, columns, values, begin, end)
+            add_row(U, t, -much, columns, values, m_begin, m_end)
+
+
 @njit(cache=True, nogil=True)
 def learn_sparse(
     W: Floats, U: Doubles, seen: int,
@@ -119,9 +137,26 @@ def learn_sparse(
     q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
     query: Drawn, plus: Drawn, minus: Drawn, C: float, variant: int, scratch: Floats, counts: Int,
 ) -> None:  # fmt: skip
+    """Learn from triplets in turn that the margin is 1, all of them alike."""
+    alike = np.empty(0)
+    learn_sparse_by(
+        W, U, seen, start, columns, values, norms, q_start, terms, weights, q_norms,
+        query, plus, minus, alike, alike, C, variant, scratch, counts,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def learn_sparse_by(
+    W: Floats, U: Doubles, seen: int,
+    start: Starts, columns: Columns, values: Floats, norms: Doubles,
+    q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
+    query: Drawn, plus: Drawn, minus: Drawn, rho: Doubles, share: Doubles,
+    C: float, variant: int, scratch: Floats, counts: Int,
+) -> None:  # fmt: skip
     """Learn from triplets in turn; `U` is for averaging, without rows where it is not wanted.
 
-    `scratch` has a place for each column and is all 0, before and after.
+    `rho` is the margin of each triplet and `share` what C is multiplied with; 1 where they are
+    empty. `scratch` has a place for each column and is all 0, before and after.
     """
     last_q, last_p, written, above = -1, -1, -1, 0.0
     for i in range(len(query)):
@@ -132,7 +167,7 @@ def learn_sparse(
             above = query_score(W, terms, weights, first, last, columns, values, begin, end)
             last_q, last_p = q, p
         loss = (
-            1.0
+            (rho[i] if len(rho) else 1.0)
             - above
             + query_score(W, terms, weights, first, last, columns, values, m_begin, m_end)
         )
@@ -146,20 +181,15 @@ def learn_sparse(
             written = p
         shared = overlap(scratch, columns, values, m_begin, m_end)
         norm2 = q_norms[q] * (norms[p] - 2.0 * shared + norms[m])
-        tau, outcome = step_size(loss, norm2, C, variant)
+        tau, outcome = step_size(loss, norm2, C * share[i] if len(share) else C, variant)
         counts[outcome] += 1
         if outcome != _UPDATED:
             continue
-        for k in range(first, last):
-            t, step = np.uint64(terms[k]), np.float32(tau * weights[k])
-            add_row(W, t, step, columns, values, begin, end)
-            add_row(W, t, -step, columns, values, m_begin, m_end)
+        move_sparse(
+            W, U, seen + i, tau, terms, weights, first, last,
+            columns, values, begin, end, m_begin, m_end,
+        )  # fmt: skip
         last_p = -1
-        if len(U):
-            for k in range(first, last):
-                t, late = np.uint64(terms[k]), (seen + i) * tau * weights[k]
-                add_row(U, t, late, columns, values, begin, end)
-                add_row(U, t, -late, columns, values, m_begin, m_end)
     if written >= 0:
         wipe(scratch, columns, start[written], start[written + 1])
 
@@ -179,7 +209,22 @@ def learn_dense(
     q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
     query: Drawn, plus: Drawn, minus: Drawn, C: float, variant: int, v: Floats, counts: Int,
 ) -> None:  # fmt: skip
-    """Learn from triplets in turn, as `learn_sparse` does; `v` has a place for each column.
+    """Learn from triplets in turn that the margin is 1, all of them alike."""
+    alike = np.empty(0)
+    learn_dense_by(
+        W, U, seen, X, q_start, terms, weights, q_norms,
+        query, plus, minus, alike, alike, C, variant, v, counts,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def learn_dense_by(
+    W: Floats, U: Doubles, seen: int, X: Floats,
+    q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
+    query: Drawn, plus: Drawn, minus: Drawn, rho: Doubles, share: Doubles,
+    C: float, variant: int, v: Floats, counts: Int,
+) -> None:  # fmt: skip
+    """Learn from triplets in turn, as `learn_sparse_by` does; `v` has a place for each column.
 
     Rows are long here, so the query's weights v = sum_t q_t w_t are added up once a run of equal
     queries, and each picture is then one product instead of one a word.
@@ -188,27 +233,42 @@ def learn_dense(
     for i in range(len(query)):
         q, p, m = query[i], plus[i], minus[i]
         if q != last_q:
-            v[:] = np.float32(0.0)
-            for k in range(q_start[q], q_start[q + 1]):
-                add_to(v, weights[k], W[terms[k]])
+            gather(v, W, terms, weights, q_start[q], q_start[q + 1])
             last_q, last_p = q, -1
         if p != last_p:
             above, last_p = product(v, X[p]), p
-        loss = 1.0 - above + product(v, X[m])
+        loss = (rho[i] if len(rho) else 1.0) - above + product(v, X[m])
         if loss <= 0.0:
             counts[0] += 1
             continue
-        length2 = squared_distance(X[p], X[m])
-        tau, outcome = step_size(loss, q_norms[q] * length2, C, variant)
+        norm2 = q_norms[q] * squared_distance(X[p], X[m])
+        tau, outcome = step_size(loss, norm2, C * share[i] if len(share) else C, variant)
         counts[outcome] += 1
         if outcome != _UPDATED:
             continue
-        for k in range(q_start[q], q_start[q + 1]):
-            add_difference(W[terms[k]], np.float32(tau * weights[k]), X[p], X[m])
-            if len(U):
-                add_difference(U[terms[k]], (seen + i) * tau * weights[k], X[p], X[m])
+        move_dense(W, U, seen + i, tau, terms, weights, q_start[q], q_start[q + 1], X[p], X[m])
         add_difference(v, np.float32(tau * q_norms[q]), X[p], X[m])
         above = product(v, X[p])
+
+
+@njit(cache=True, nogil=True)
+def gather(v: Floats, W: Floats, terms: Int, weights: Floats, first: int, last: int) -> None:
+    """Write a query's weights v = sum_t q_t w_t."""
+    v[:] = np.float32(0.0)
+    for k in range(first, last):
+        add_to(v, weights[k], W[terms[k]])
+
+
+@njit(cache=True, nogil=True)
+def move_dense(
+    W: Floats, U: Doubles, late: int, tau: float,
+    terms: Int, weights: Floats, first: int, last: int, plus: Floats, minus: Floats,
+) -> None:  # fmt: skip
+    """Add tau q (p+ - p-)' to W, and `late` times as much to U where there is one."""
+    for k in range(first, last):
+        add_difference(W[terms[k]], np.float32(tau * weights[k]), plus, minus)
+        if len(U):
+            add_difference(U[terms[k]], late * tau * weights[k], plus, minus)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -240,3 +300,31 @@ def score_sparse(W: Floats, start: Starts, columns: Columns, values: Floats, out
     for t in range(len(W)):
         for p in range(len(out)):
             out[p, t] = row_product(W, np.uint64(t), columns, values, start[p], start[p + 1])
+
+
+@njit(cache=True, nogil=True)
+def score_judged_sparse(
+    W: Floats, start: Starts, columns: Columns, values: Floats,
+    q_start: Int, terms: Int, weights: Floats, judged_start: Int, judged: Int, out: Floats,
+) -> None:  # fmt: skip
+    """Write F(q, p) for each query and the pictures judged for it."""
+    for q in range(len(q_start) - 1):
+        for i in range(judged_start[q], judged_start[q + 1]):
+            p = judged[i]
+            out[p] = query_score(
+                W, terms, weights, q_start[q], q_start[q + 1],
+                columns, values, start[p], start[p + 1],
+            )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def score_judged_dense(
+    W: Floats, X: Floats,
+    q_start: Int, terms: Int, weights: Floats, judged_start: Int, judged: Int, out: Floats,
+) -> None:  # fmt: skip
+    """Write F(q, p) for each query and the pictures judged for it."""
+    v = np.empty(X.shape[1], dtype=np.float32)
+    for q in range(len(q_start) - 1):
+        gather(v, W, terms, weights, q_start[q], q_start[q + 1])
+        for i in range(judged_start[q], judged_start[q + 1]):
+            out[judged[i]] = product(v, X[judged[i]])

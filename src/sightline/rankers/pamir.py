@@ -16,14 +16,15 @@ It starts from W = 0 and stops where the mean AvgP of validation queries is best
 
 Departures: triplets are learnt from in the order of their queries within a block
 (`pairs_per_query`, 1 is the paper; `solvers.triplets` says why); without validation the number of
-steps follows the number of relevant pictures.
+steps follows the number of relevant pictures. Judgements may have grades, whose difference is then
+the margin in place of 1 (`solvers.graded`), and NDCG says when to stop.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,15 +32,19 @@ from numpy.typing import ArrayLike, NDArray
 from sightline.contracts import Estimator, Progress
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.progress import NoProgress
+from sightline.rankers.ndcg import Swaps
 from sightline.rankers.training import (
+    MOST_BYTES,
     HeldOut,
     Loop,
     Rows,
     Weights,
+    check_bytes,
     train_until_best,
     word_scores,
 )
 from sightline.records import QuerySet
+from sightline.solvers.graded import Grading, check_grading
 from sightline.solvers.pa_step import Variant, check_aggressiveness, variant_number
 from sightline.solvers.rows import as_rows
 from sightline.solvers.targets import Known, Targets, from_indicator, from_judgements, from_queries
@@ -69,6 +74,13 @@ class PAMIR(Estimator):
     averaged : serve the mean of the weights after each triplet instead of the last ones.
     max_len : words that a query made from a table of pictures and words may have.
     random_state : makes the draws; the same number gives the same weights, byte for byte.
+    grades : of judgements with a qid: "binary" asks whether they are above 0; "linear" and
+        "exponential" compare all that differ, by the difference of r or of 2^r - 1, the largest of
+        which is a margin of 1.
+    weight : "ndcg" multiplies C by what changing places of the two pictures would change of NDCG,
+        the largest change in a query being 1. It needs grades; ranks are looked at once a portion
+        of some ten thousand triplets.
+    max_bytes : the most memory that weights may take while they are learnt.
 
     Attributes
     ----------
@@ -76,8 +88,8 @@ class PAMIR(Estimator):
     words_ : the words by position, where queries were given as strings; else None.
     idf_ : how much each word counts in a query.
     n_iter_, best_iter_ : triplets learnt from, and after how many `W_` was taken.
-    best_score_ : mean AvgP on the validation pictures then; NaN without any.
-    history_ : (triplets, mean AvgP) at each look.
+    best_score_ : mean AvgP, or with grades NDCG, on the validation pictures then; NaN without any.
+    history_ : (triplets, mean AvgP or NDCG) at each look.
     n_updates_, n_zero_, n_rejected_ : triplets that changed the weights, whose pictures are the
         same, and whose numbers overflowed.
     n_dropped_ : queries not learnt from, for want of a relevant or an other picture.
@@ -92,6 +104,8 @@ class PAMIR(Estimator):
     [0.5, -0.5, 0.0]
     """
 
+    _name: ClassVar[str] = "PAMIR"
+
     def __init__(
         self,
         C: float = 0.1,
@@ -104,6 +118,9 @@ class PAMIR(Estimator):
         averaged: bool = False,
         max_len: int = 1,
         random_state: int | np.random.Generator | None = 0,
+        grades: Grading = "binary",
+        weight: Literal["ndcg"] | None = None,
+        max_bytes: int = MOST_BYTES,
     ) -> None:
         self.C = C
         self.variant = variant
@@ -115,6 +132,9 @@ class PAMIR(Estimator):
         self.averaged = averaged
         self.max_len = max_len
         self.random_state = random_state
+        self.grades = grades
+        self.weight = weight
+        self.max_bytes = max_bytes
 
     def fit(
         self,
@@ -146,12 +166,12 @@ class PAMIR(Estimator):
         progress : told how many triplets are done.
         """
         self._check()
-        rows = as_rows(X, "PAMIR")
+        rows = as_rows(X, self._name)
         targets = self._targets(rows, y, qid, queries, n_words)
         held = self._held_out(validation, rows, targets.known)
-        weights = Weights.zeros(targets.n_words, rows.shape[1], self.averaged)
+        weights = self._no_weights(rows, targets, held)
         self._train(rows, targets, weights, held, n_iter, progress=progress)
-        self.idf_, self.words_ = targets.known
+        self._remember(targets)
         return self
 
     def partial_fit(
@@ -170,33 +190,50 @@ class PAMIR(Estimator):
         """
         self._check()
         known = self._known() if hasattr(self, "W_") else None
-        rows = as_rows(X, "PAMIR", None if known is None else self.W_.shape[1])
+        if known and not hasattr(self, "_weights"):
+            raise UsageError(f"This {self._name} was made to score alone. Call fit to learn anew.")
+        rows = as_rows(X, self._name, None if known is None else self.W_.shape[1])
         targets = self._targets(rows, y, qid, queries, n_words, known, refuse=True)
-        if known is None:
-            weights = Weights.zeros(targets.n_words, rows.shape[1], self.averaged)
-        else:
-            weights = self._weights.copy()
+        weights = self._weights.copy() if known else self._no_weights(rows, targets)
         self._train(rows, targets, weights, None, n_iter, drawn=self._drawn if known else None)
         if known is None:
-            self.idf_, self.words_ = targets.known
+            self._remember(targets)
         return self
 
-    def decision_function(self, X: Any) -> Floats:
-        """Return the score of each picture for each word, (pictures, words)."""
+    def decision_function(self, X: Any, words: NDArray[np.int64] | None = None) -> Floats:
+        """Return the score of each picture for each word, or for the words at some positions."""
         self._check_fitted()
-        return word_scores(as_rows(X, "PAMIR", self.W_.shape[1]), self.W_)
+        W = self.W_ if words is None else self.W_[words]
+        return word_scores(as_rows(X, self._name, self.W_.shape[1]), W)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that scoring needs; `from_arrays` makes a ranker of it that scores the same.
+
+        Names of words are not kept.
+        """
+        self._check_fitted()
+        return {"W": self.W_, "idf": self.idf_}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted ranker as far as scoring goes."""
+        made = cls()
+        made.W_, made.words_ = arrays["W"], None
+        made.idf_ = arrays.get("idf", np.ones(len(made.W_)))
+        return made
 
     def score(self, X: Any, y: Any, qid: Sequence[Any] | NDArray[Any] | None = None) -> float:
         """Return the mean AvgP of the queries that y, or y with qid, makes of these pictures.
 
-        A query of unknown words puts pictures in no order, and counts what a random one would.
+        Where judgements have grades, it is the mean NDCG. A query of unknown words puts pictures in
+        no order, and counts what a random one would.
         """
         self._check_fitted()
-        rows = as_rows(X, "PAMIR", self.W_.shape[1])
+        rows = as_rows(X, self._name, self.W_.shape[1])
         targets = self._targets(rows, y, qid, None, None, self._known())
         if not len(targets.queries.term):
-            raise DataError("PAMIR knows none of the words that are asked for here.")
-        return HeldOut(rows, targets).mean_avgp(self.W_)
+            raise DataError(f"{self._name} knows none of the words that are asked for here.")
+        return HeldOut(rows, targets).quality(self.W_)
 
     def query(self, terms: Terms, weights: ArrayLike | None = None) -> Floats:
         """Return a query as weights over features: pictures rank by their product with them.
@@ -223,11 +260,21 @@ class PAMIR(Estimator):
             known = {w: i for i, w in enumerate(self.words_ or ())}
             asked = np.array([known.get(str(w), -1) for w in asked], dtype=np.int64)
         if asked.size and not (asked.min() >= 0 and asked.max() < len(self.W_)):
-            raise DataError(f"PAMIR knows {len(self.W_)} words, not all of those in {terms!r}.")
+            known_ones = f"{self._name} knows {len(self.W_)} words"
+            raise DataError(f"{known_ones}, not all of those in {terms!r}.")
         return asked.astype(np.int64)
 
     def _known(self) -> Known:
         return Known(self.idf_, self.words_)
+
+    def _remember(self, targets: Targets) -> None:
+        self.idf_, self.words_ = targets.known
+        self._unit = None if targets.graded is None else targets.graded.unit
+
+    def _no_weights(self, rows: Rows, targets: Targets, held: HeldOut | None = None) -> Weights:
+        size = targets.n_words, rows.shape[1]
+        check_bytes(*size, self.averaged, held is not None, self.max_bytes, self._name)
+        return Weights.zeros(*size, self.averaged)
 
     def _targets(
         self,
@@ -242,18 +289,21 @@ class PAMIR(Estimator):
         """Return what to learn, or to judge by, in the vocabulary there is if one is known."""
         n = rows.shape[0]
         if n < 2:
-            raise DataError(f"PAMIR ranks pictures, and needs at least 2 of them. Got {n}.")
+            raise DataError(f"{self._name} ranks pictures, and needs at least 2 of them. Got {n}.")
         if isinstance(y, QuerySet):
             queries = y
         if queries is not None:
             return from_queries(queries, n, n_words if known is None else len(known.idf))
         if y is None:
-            raise UsageError("PAMIR learns from y, from y with qid, or from queries. Got none.")
+            raise UsageError(
+                f"{self._name} learns from y, from y with qid, or from queries. Got none."
+            )
         if qid is None:
             return from_indicator(y, n, self.max_len, known)
+        unit = None if known is None else getattr(self, "_unit", None)
         if known is None and n_words is not None:
             known = Known(np.ones(n_words))
-        return from_judgements(y, qid, n, known, refuse)
+        return from_judgements(y, qid, n, known, refuse, self.grades, unit)
 
     def _held_out(
         self, validation: tuple[Any, ...] | None, rows: Rows, known: Known
@@ -263,7 +313,7 @@ class PAMIR(Estimator):
         if not isinstance(validation, tuple) or len(validation) not in (2, 3):
             must_be = "(X, y), (X, y, qid) or (X, queries)"
             raise ParameterError.of("validation", "fit", must_be, type(validation).__name__)
-        held = as_rows(validation[0], "PAMIR", rows.shape[1])
+        held = as_rows(validation[0], self._name, rows.shape[1])
         qid = validation[2] if len(validation) == 3 else None
         targets = self._targets(held, validation[1], qid, None, None, known)
         if not len(targets.queries.fit):
@@ -281,11 +331,10 @@ class PAMIR(Estimator):
         progress: Progress = _SILENT,
     ) -> None:
         sampler = TripletSampler(targets, self.sampling, self.pairs_per_query, self.random_state)
+        loop = self._loop(rows, sampler, weights)
         if drawn is not None:
-            sampler.state = drawn.copy()
-        variant = variant_number(self.variant, "PAMIR")
-        loop = Loop(rows, sampler, weights, float(self.C), variant)
-        steps = self._n_steps(targets, sampler, held) if n is None else _whole("n_iter", n)
+            loop.state = drawn
+        steps = self._n_steps(targets, sampler, held) if n is None else self._whole("n_iter", n)
         looks: list[tuple[int, float]] = []
         progress.start("training", steps)
         if held is None:
@@ -299,7 +348,15 @@ class PAMIR(Estimator):
         self.n_iter_, self.best_iter_, self.n_dropped_ = weights.seen, best.seen, sampler.n_dropped
         self.history_, self.best_score_ = looks, max((s for _, s in looks), default=math.nan)
         _, self.n_updates_, self.n_zero_, self.n_rejected_ = best.counts.tolist()
-        self.W_, self._weights, self._drawn = best.served(), best, sampler.state
+        self.W_, self._weights, self._drawn = best.served(), best, loop.state
+
+    def _loop(self, rows: Rows, sampler: TripletSampler, weights: Weights) -> Loop:
+        graded = sampler.targets.graded
+        shares = None
+        if graded is not None and self.weight == "ndcg":
+            shares = Swaps(rows, sampler.targets).shares
+        variant = variant_number(self.variant, self._name)
+        return Loop(rows, sampler, weights, float(self.C), variant, shares)
 
     def _n_steps(self, targets: Targets, sampler: TripletSampler, held: HeldOut | None) -> int:
         if held is not None:
@@ -308,19 +365,26 @@ class PAMIR(Estimator):
         return min(self.n_iter, max(_LEAST_STEPS, _STEPS_PER_RELEVANT * relevant))
 
     def _check(self) -> None:
-        check_aggressiveness(self.C, "PAMIR")
-        variant_number(self.variant, "PAMIR")
-        for name in ("n_iter", "eval_every", "patience", "pairs_per_query", "max_len"):
-            _whole(name, getattr(self, name))
+        check_aggressiveness(self.C, self._name)
+        variant_number(self.variant, self._name)
+        for name in ("n_iter", "eval_every", "patience", "pairs_per_query", "max_len", "max_bytes"):
+            self._whole(name, getattr(self, name))
         if self.sampling not in ("query", "triplet"):
-            raise ParameterError.of("sampling", "PAMIR", "'query' or 'triplet'", self.sampling)
+            raise ParameterError.of("sampling", self._name, "'query' or 'triplet'", self.sampling)
+        check_grading(self.grades, self._name)
+        if self.weight not in (None, "ndcg") or (self.weight and self.grades == "binary"):
+            must_be = "None, or 'ndcg' where grades are not 'binary'"
+            raise ParameterError.of("weight", self._name, must_be, self.weight)
+
+    def _whole(self, name: str, value: Any) -> int:
+        return _whole(name, value, self._name)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "W_"):
-            raise UsageError("This PAMIR has learnt nothing yet. Call fit first.")
+            raise UsageError(f"This {self._name} has learnt nothing yet. Call fit first.")
 
 
-def _whole(name: str, value: Any) -> int:
+def _whole(name: str, value: Any, owner: str = "PAMIR") -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ParameterError.of(name, "PAMIR", "a whole number of at least 1", value)
+        raise ParameterError.of(name, owner, "a whole number of at least 1", value)
     return int(value)

@@ -1,4 +1,8 @@
-"""How a linear ranker is trained: triplets in blocks, looks at held-out pictures, the best kept."""
+"""How a linear ranker is trained: triplets in blocks, looks at held-out pictures, the best kept.
+
+Weights are a table of words by features, of which training holds up to three at once, so what they
+take is added up, and refused if it is too much, before any of it is taken.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Progress
+from sightline.errors import DataError
 from sightline.measures.many import Others, measure_queries, untrained_average_precision
+from sightline.measures.ranked import Ties
+from sightline.measures.ranking import ndcg_at
 from sightline.rankers import _pamir_fast
 from sightline.solvers.pa_step import N_OUTCOMES
 from sightline.solvers.rows import SparseMatrix
 from sightline.solvers.targets import Targets
-from sightline.solvers.triplets import TripletSampler
+from sightline.solvers.triplets import Triplets, TripletSampler
 
 Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 Rows = SparseMatrix | Floats
+MOST_BYTES = 2 << 30
+_NONE: Doubles = np.zeros(0)
 
 
 @dataclass(slots=True, eq=False)
@@ -51,13 +61,51 @@ class Weights:
         return (self.W - self.U / max(self.seen, 1)).astype(np.float32)
 
 
+def bytes_of_weights(n_words: int, n_features: int, averaged: bool, judged: bool) -> int:
+    """Return the most that weights take at once.
+
+    W has 4 bytes a number, and averaging 8 more. With held-out pictures there are three: the
+    present weights, the best ones and a copy that may become the best. What averaged weights serve
+    takes 20 while it is worked out.
+
+    >>> bytes_of_weights(100_000, 1000, averaged=False, judged=True)
+    1200000000
+    """
+    each, served = (12, 20) if averaged else (4, 0)
+    return n_words * n_features * (each * (3 if judged else 1) + served)
+
+
+def check_bytes(
+    n_words: int, n_features: int, averaged: bool, judged: bool, most: int, owner: str
+) -> None:
+    """Refuse weights that would take more memory than they may, before any of it is taken."""
+    needed = bytes_of_weights(n_words, n_features, averaged, judged)
+    if needed > most:
+        raise DataError(
+            f"The weights of {n_words:,} words over {n_features:,} features would take "
+            f"{needed:,} bytes, and {owner} may take {most:,}. Learn fewer words, use shorter "
+            "features, or raise 'max_bytes'."
+        )
+
+
 class Loop:
-    """Learns from triplets of one sampler, block by block."""
+    """Learns from triplets of one sampler, block by block.
+
+    Where the targets have grades, a triplet's margin is the difference of its pictures' gains.
+    `shares` is then asked, with the triplets and the weights there are, what C is multiplied with.
+    """
 
     def __init__(
-        self, rows: Rows, sampler: TripletSampler, weights: Weights, C: float, variant: int
+        self,
+        rows: Rows,
+        sampler: TripletSampler,
+        weights: Weights,
+        C: float,
+        variant: int,
+        shares: Callable[[Triplets, Floats], Doubles] | None = None,
     ) -> None:
         self.sampler, self.weights = sampler, weights
+        self._shares, self._graded = shares, sampler.targets.graded
         queries = sampler.targets.queries
         owner = np.repeat(np.arange(len(queries)), np.diff(queries.start))
         squares = queries.weight.astype(np.float64) ** 2
@@ -69,17 +117,41 @@ class Loop:
         if isinstance(rows, SparseMatrix):
             norms = _pamir_fast.squared_lengths(rows.start, rows.values)
             self._pictures = (rows.start, rows.indices, rows.values, norms)
-            self._learn = _pamir_fast.learn_sparse
         else:
-            self._pictures, self._learn = (rows,), _pamir_fast.learn_dense
+            self._pictures = (rows,)
+        self._learn = self._kernel(isinstance(rows, SparseMatrix))
+
+    @property
+    def state(self) -> NDArray[np.uint64]:
+        """The state of all random numbers, to go on from."""
+        return self.sampler.state
+
+    @state.setter
+    def state(self, state: NDArray[np.uint64]) -> None:
+        self.sampler.state = state.copy()
 
     def run(self, n: int, progress: Progress) -> None:
         """Learn from n more triplets."""
         now = self.weights
         for drawn in self.sampler.portions(n):
-            self._learn(now.W, now.U, now.seen, *self._pictures, *self._queries, *drawn, *self._how)
+            more = self._required(drawn)
+            self._learn(
+                now.W, now.U, now.seen, *self._pictures, *self._queries, *drawn, *more, *self._how
+            )
             now.seen += len(drawn[0])
             progress.advance(len(drawn[0]))
+
+    def _kernel(self, sparse: bool) -> Callable[..., None]:
+        if self._graded is None:
+            return _pamir_fast.learn_sparse if sparse else _pamir_fast.learn_dense
+        return _pamir_fast.learn_sparse_by if sparse else _pamir_fast.learn_dense_by
+
+    def _required(self, drawn: Triplets) -> tuple[object, ...]:
+        """Return what the kernel wants to know of triplets besides."""
+        if self._graded is None:
+            return ()
+        rho = self._graded.gains[drawn[1]] - self._graded.gains[drawn[2]]
+        return rho, _NONE if self._shares is None else self._shares(drawn, self.weights.W)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +177,22 @@ class HeldOut:
         known = avgp[~np.isnan(avgp)]
         return float(known.mean()) if known.size else math.nan
 
+    def quality(self, W: Floats) -> float:
+        """Return what training is judged by: the mean AvgP, or with grades the mean NDCG."""
+        return self.mean_avgp(W) if self.targets.graded is None else self._mean_ndcg(W)
+
+    def _mean_ndcg(self, W: Floats) -> float:
+        pairs, queries = self.targets.graded, self.targets.queries
+        assert pairs is not None
+        scores = judged_scores(self.rows, W, self.targets)
+        found = []
+        for i in range(len(queries)):
+            rows = np.sort(pairs.lower[pairs.lower_start[i] : pairs.lower_start[i + 1]])
+            ties: Ties = "id" if len(queries.terms_of(i)) else "mean"
+            found.append(ndcg_at(scores[rows], pairs.grades[rows], ties=ties))
+        known = np.array([value for value in found if not math.isnan(value)])
+        return float(known.mean()) if known.size else math.nan
+
 
 def train_until_best(
     loop: Loop, n: int, every: int, patience: int, held: HeldOut, progress: Progress
@@ -114,7 +202,7 @@ def train_until_best(
     looks: list[tuple[int, float]] = []
     for done in range(0, n, every):
         loop.run(min(every, n - done), progress)
-        score = held.mean_avgp(loop.weights.served())
+        score = held.quality(loop.weights.served())
         looks.append((loop.weights.seen, score))
         if score > best_score:
             best, best_score, worse = loop.weights.copy(), score, 0
@@ -133,3 +221,15 @@ def word_scores(rows: Rows, W: Floats) -> Floats:
         return scores
     product: Floats = rows @ W.T
     return product
+
+
+def judged_scores(rows: Rows, W: Floats, targets: Targets) -> Floats:
+    """Return the score of each row for the query it is judged for."""
+    assert targets.graded is not None
+    q, scores = targets.queries, np.empty(rows.shape[0], dtype=np.float32)
+    asked = (q.start, q.term, q.weight, targets.graded.lower_start, targets.graded.lower)
+    if isinstance(rows, SparseMatrix):
+        _pamir_fast.score_judged_sparse(W, rows.start, rows.indices, rows.values, *asked, scores)
+    else:
+        _pamir_fast.score_judged_dense(W, rows, *asked, scores)
+    return scores

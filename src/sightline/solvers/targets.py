@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sightline.errors import DataError, ParameterError
 from sightline.records import QuerySet
+from sightline.solvers.graded import Graded, Grading, graded
 from sightline.words.queries import caption_queries
 from sightline.words.tfidf import idf, query_vector
 
@@ -46,6 +47,8 @@ class Targets:
     other_start, other : the pictures judged not relevant to query i are
         `other[other_start[i] : other_start[i + 1]]`. Both are empty where every picture that is
         not relevant counts as such.
+    graded : the pairs of rows with different grades, where grades count; `other` are then still the
+        rows without relevance.
     """
 
     queries: QuerySet
@@ -53,6 +56,7 @@ class Targets:
     known: Known
     other_start: Int = field(default_factory=lambda: _NONE)
     other: Int = field(default_factory=lambda: _NONE)
+    graded: Graded | None = None
 
     @property
     def n_words(self) -> int:
@@ -65,6 +69,13 @@ class Targets:
         if len(self.other_start):
             return np.diff(self.other_start)
         return self.n_pictures - np.diff(self.queries.fit_start)
+
+    @property
+    def n_triplets(self) -> Int:
+        """How many triplets can be drawn, by query."""
+        if self.graded is not None:
+            return self.graded.n_pairs
+        return np.diff(self.queries.fit_start) * self.n_other
 
 
 def from_queries(queries: QuerySet, n_pictures: int, n_words: int | None = None) -> Targets:
@@ -118,6 +129,8 @@ def from_judgements(
     n_pictures: int,
     known: Known | None = None,
     refuse: bool = False,
+    grades: Grading = "binary",
+    unit: float | None = None,
 ) -> Targets:
     """Return targets of rows that are judged for one query each; above 0 is relevant.
 
@@ -128,6 +141,9 @@ def from_judgements(
     n_pictures : how many rows there should be.
     known : the words there are; all that are asked for, alike, by default.
     refuse : whether a query with other words is an error; else they count for nothing.
+    grades : "binary" asks whether a row is relevant; "linear" and "exponential" also compare
+        relevant rows of different grades (`solvers.graded`).
+    unit : what differences of grades are measured in; the largest one by default.
 
     Examples
     --------
@@ -135,20 +151,21 @@ def from_judgements(
     >>> t.known.words, t.queries.term.tolist(), t.queries.fit.tolist(), t.other.tolist()
     (('red', 'sea'), [0, 1, 1], [2, 0], [3, 1])
     """
-    grades, names = _grades(y), _names(qid)
-    if grades.shape != (n_pictures,) or names.shape != (n_pictures,):
-        lengths = f"{n_pictures}, {grades.shape} and {names.shape}"
+    judged, names = _grades(y), _names(qid)
+    if judged.shape != (n_pictures,) or names.shape != (n_pictures,):
+        lengths = f"{n_pictures}, {judged.shape} and {names.shape}"
         raise DataError(f"X, y and qid must be of one length. Got {lengths}.")
     unique, which = np.unique(names, return_inverse=True)
     if names.dtype.kind == "U":
         terms, known = _worded(unique, known, refuse)
     else:
         terms, known = _numbered(unique, known, refuse)
-    fits = grades > 0
+    fits = judged > 0
     relevant = _grouped(which[fits], np.flatnonzero(fits), len(unique))
     start, other = _flat(_grouped(which[~fits], np.flatnonzero(~fits), len(unique)))
     queries = query_set(zip(terms, relevant, strict=True), known.idf)
-    return Targets(queries, n_pictures, known, start, other)
+    pairs = None if grades == "binary" else graded(judged, which, len(unique), grades, unit)
+    return Targets(queries, n_pictures, known, start, other, pairs)
 
 
 def query_set(asked: Iterable[tuple[Iterable[int], Iterable[int]]], idf: Doubles) -> QuerySet:

@@ -2,7 +2,9 @@
 
 The paper does not say by which law (Grangier and Bengio, 2008, section III-C). Here a query is
 drawn, then one of its relevant pictures, then an other picture, all alike and with replacement;
-or, for sampling="triplet", every triplet alike, which is a query drawn by n+ n-.
+or, for sampling="triplet", every triplet alike, which is a query drawn by n+ n-. Where there are
+grades (`solvers.graded`), a picture above the query's lowest grade is drawn, then one of a lower
+grade than that.
 
 Departure: triplets are drawn in blocks, by the same law, and come in the order of their queries
 within a block. A learner then finds a query's weights, and those of queries that share its first
@@ -19,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import DataError, ParameterError
-from sightline.solvers import _triplets_fast
+from sightline.solvers import _graded_fast, _triplets_fast
+from sightline.solvers.graded import Graded
 from sightline.solvers.targets import Targets
 
 Sampling = Literal["query", "triplet"]
@@ -64,7 +67,7 @@ class TripletSampler:
                 "pairs_per_query", "TripletSampler", "at least 1", pairs_per_query
             )
         queries = targets.queries
-        n_triplets = np.diff(queries.fit_start) * targets.n_other
+        n_triplets = targets.n_triplets
         usable = (n_triplets > 0) & (np.diff(queries.start) > 0)
         if not usable.any():
             raise DataError(
@@ -74,9 +77,12 @@ class TripletSampler:
         self.targets, self.pairs_per_query = targets, int(pairs_per_query)
         self.n_dropped = int(np.count_nonzero(~usable))
         self.kept = np.flatnonzero(usable)
-        self.chances = np.zeros(0)
+        self.chances, self._pair_ends = np.zeros(0), np.zeros(0, dtype=np.int64)
         if sampling == "triplet":
             self.chances = np.cumsum(n_triplets[self.kept], dtype=np.float64)
+            self._pair_ends = (
+                self._pair_ends if targets.graded is None else targets.graded.pair_ends
+            )
         # A state of 0 would stay 0 for ever.
         self.state = np.random.default_rng(seed).integers(1, 2**64, size=1, dtype=np.uint64)
 
@@ -89,6 +95,9 @@ class TripletSampler:
         """Return n triplets as three arrays: query, relevant picture, other picture."""
         drawn = tuple(np.empty(n, dtype=np.int32) for _ in range(3))
         t, q = self.targets, self.targets.queries
+        if t.graded is not None:
+            self._draw_graded(t.graded, drawn)
+            return drawn
         source = (
             self.state, self.kept, self.chances, q.fit_start, q.fit, t.other_start, t.other,
             t.n_pictures,
@@ -104,3 +113,13 @@ class TripletSampler:
         size = -(-_PORTION // self.block) * self.block
         for done in range(0, n, size):
             yield self.draw(min(size, n - done))
+
+    def _draw_graded(self, pairs: Graded, drawn: Triplets) -> None:
+        source = (
+            self.state, self.kept, self.chances, pairs.upper_start, pairs.upper,
+            self._pair_ends, pairs.lower_start, pairs.lower, pairs.n_lower,
+        )  # fmt: skip
+        if self.pairs_per_query == 1:
+            _graded_fast.draw_as_they_come(*source, *drawn)
+        else:
+            _graded_fast.draw_in_order(*source, self.block, *drawn)

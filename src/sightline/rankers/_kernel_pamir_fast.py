@@ -1,0 +1,78 @@
+"""Compiled: kernel PAMIR's loop over triplets.
+
+The scores G = alpha K of all words and training pictures are kept up to date, so that a triplet is
+looked up in a few places, and only an update walks along rows: that of each of the query's words in
+G, and those of the two pictures in K, which is symmetric.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sightline.solvers._pa_step_fast import step_size
+
+Int = NDArray[np.int64]
+Drawn = NDArray[np.int32]
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+_UPDATED = 1
+# What float32 leaves of a difference of kernels: four roundings of numbers as large as k(p, p).
+_BLUR = 4.0 * 1.1920929e-07
+
+
+@njit(cache=True, nogil=True)
+def squared_gap(K: Floats, p: int, m: int) -> float:
+    """Return ||phi(p) - phi(m)||^2 = k(p, p) - 2 k(p, m) + k(m, m), 0 where rounding hides it."""
+    own, other = np.float64(K[p, p]), np.float64(K[m, m])
+    gap = own - 2.0 * np.float64(K[p, m]) + other
+    if abs(gap) <= _BLUR * (abs(own) + abs(other)):
+        return 0.0
+    return gap
+
+
+@njit(cache=True, nogil=True)
+def add_gap(row: Floats, factor: np.float32, a: Floats, b: Floats) -> None:
+    """Add a multiple of a - b."""
+    for i in range(len(row)):
+        row[i] += factor * (a[i] - b[i])
+
+
+@njit(cache=True, nogil=True)
+def learn(
+    alpha: Floats, U: Doubles, seen: int, K: Floats, G: Floats, negative: Int,
+    q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
+    query: Drawn, plus: Drawn, minus: Drawn, C: float, variant: int, scratch: Floats, counts: Int,
+) -> None:  # fmt: skip
+    """Learn from triplets in turn; `U` is for averaging, without rows where it is not wanted.
+
+    `negative` counts squared distances below 0, `counts` what became of all triplets; `scratch` is
+    not needed.
+    """
+    for i in range(len(query)):
+        q, p, m = query[i], plus[i], minus[i]
+        first, last = q_start[q], q_start[q + 1]
+        loss = 1.0
+        for k in range(first, last):
+            t = terms[k]
+            loss -= weights[k] * (np.float64(G[t, p]) - np.float64(G[t, m]))
+        if loss <= 0.0:
+            counts[0] += 1
+            continue
+        gap = squared_gap(K, p, m)
+        if gap < 0.0:
+            negative[0] += 1
+        tau, outcome = step_size(loss, q_norms[q] * gap, C, variant)
+        counts[outcome] += 1
+        if outcome != _UPDATED:
+            continue
+        for k in range(first, last):
+            t, step = terms[k], np.float32(tau * weights[k])
+            alpha[t, p] += step
+            alpha[t, m] -= step
+            add_gap(G[t], step, K[p], K[m])
+            if len(U):
+                late = (seen + i) * tau * weights[k]
+                U[t, p] += late
+                U[t, m] -= late

@@ -1,0 +1,283 @@
+"""A ranking loss in the log-product form, learnt on top of any annotator's word scores.
+
+An annotator scores words one by one, and a query of several words is answered by the product of
+their probabilities. What makes a good probability of a word is not what makes a good ranking by
+such products: words lean on each other, and only the order counts. So with x_t(p) the calibrated
+logit of word t for picture p and z(p) the leading directions of all words' scores,
+
+    f_t(p) = a_t x_t(p) + b_t + m_t . z(p)          F(q, p) = sum_{t in q} log sigmoid(f_t(p))
+
+are learnt so that the pictures R(q) that fit a query come first among all training pictures,
+
+    min  mean_q  -1/|R(q)| sum_{p in R(q)} log softmax_p F(q, p)  +  s/2 |M|^2 + r/2 |a - 1, b|^2
+
+over the queries that captions make. The softmax of a log-product is the probability that a picture
+is meant by a query, if every picture is as likely beforehand: the list-wise loss of Cao and others,
+"Learning to rank: from pairwise approach to listwise approach", 2007, on products of words, which
+Grangier and Bengio (2008, section VI) leave to later work.
+
+It must see scores of pictures that the annotator has *not* learnt from, such as the leave-one-out
+scores of kernel ridge: on the others all pictures seem well ranked, and there is nothing to learn.
+m_t is what corrects word t by the other words, with strong regularisation: with s = 0 it learns the
+training pictures by heart.
+
+Solved by Adam (Kingma and Ba, 2015) on batches of queries, with a step that falls to 0; only the
+words of a batch are touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sightline.contracts import Estimator, Progress
+from sightline.errors import DataError, ParameterError, UsageError
+from sightline.measures.many import measure_queries
+from sightline.progress import NoProgress
+from sightline.rankers._list_loss import Adam, loss_and_slopes
+from sightline.solvers.targets import from_indicator
+from sightline.words.calibration import calibrate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sightline.records import QuerySet
+
+_MOST_PICTURES = 6_000
+_SILENT = NoProgress()
+
+
+class LogProduct(Estimator):
+    """Ranks pictures by the log of a product of word probabilities.
+
+    Parameters
+    ----------
+    n_directions : length of z, the leading directions of all words' scores; 0 corrects no word by
+        others.
+    strength : s, how strongly M is held at 0.
+    own_strength : r, how strongly a is held at 1 and b at 0.
+    rate : length of the first steps.
+    n_steps : steps, each by the slopes of some queries.
+    batch : queries in a step; all of them where they are fewer.
+    max_len : words that a query made from captions may have.
+    most_queries : so many are learnt from at most, a seeded choice.
+    random_state : seed of that choice and of the order.
+
+    Attributes
+    ----------
+    a_, b_ : one for each word.
+    M_ : (directions, words).
+    history_ : mean loss of each step's queries, without the regularisers.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> carried = rng.random((60, 4)) < 0.4
+    >>> scores = carried + 0.4 * rng.normal(size=carried.shape)
+    >>> ranker = LogProduct().fit(scores, carried)
+    >>> ranker.history_[-1] < ranker.history_[0]
+    True
+    >>> ranker.decision_function(scores[:5]).shape
+    (5, 4)
+    """
+
+    def __init__(
+        self,
+        n_directions: int = 128,
+        strength: float = 0.03,
+        own_strength: float = 0.01,
+        rate: float = 0.02,
+        n_steps: int = 100,
+        batch: int = 512,
+        max_len: int = 5,
+        most_queries: int = 8_000,
+        random_state: int = 0,
+    ) -> None:
+        self.n_directions = n_directions
+        self.strength = strength
+        self.own_strength = own_strength
+        self.rate = rate
+        self.n_steps = n_steps
+        self.batch = batch
+        self.max_len = max_len
+        self.most_queries = most_queries
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        queries: QuerySet | None = None,
+        progress: Progress = _SILENT,
+    ) -> Self:
+        """Learn from word scores X of unseen pictures and the words Y they carry, 0 or 1.
+
+        `queries` over the rows of X replace those that captions make.
+        """
+        self._check()
+        scores = _table(X)
+        Y = _carried(Y, scores.shape)
+        scores, Y, queries = self._few(scores, Y, queries)
+        if queries is None:
+            queries = from_indicator(Y, len(Y), self.max_len).queries
+        self.slope_, self.offset_ = calibrate(scores, Y)
+        self.mean_, self.directions_ = _directions(scores, self.n_directions)
+        self._train(scores, queries, progress)
+        return self
+
+    def decision_function(
+        self, X: Any, words: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Return f_t(p) from the scores X of all words, for all words or those at some positions.
+
+        The log of its sigmoid, summed over the words of a query, ranks pictures.
+        """
+        self._check_fitted()
+        scores = _table(X)
+        if scores.shape[1] != len(self.a_):
+            raise DataError(f"Scores must be of {len(self.a_)} words. Got {scores.shape[1]}.")
+        at = slice(None) if words is None else words
+        x = scores[:, at] * self.slope_[at] + self.offset_[at]
+        z = (scores - self.mean_) @ self.directions_
+        return np.asarray(x * self.a_[at] + self.b_[at] + z @ self.M_[:, at], np.float32)
+
+    def score(self, X: Any, Y: Any) -> float:
+        """Return the mean AvgP of the queries that the words of some pictures make."""
+        f = self.decision_function(X)
+        queries = from_indicator(_carried(Y, f.shape), len(f), self.max_len).queries
+        alike = query_set_of_ones(queries)
+        return measure_queries(-np.logaddexp(0.0, -f.astype(np.float64)), alike).mean_avgp
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that scoring needs; `from_arrays` makes the same ranker of it."""
+        self._check_fitted()
+        return {name: getattr(self, f"{name}_") for name in _KEPT}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted ranker as far as scoring goes."""
+        made = cls()
+        for name in _KEPT:
+            setattr(made, f"{name}_", arrays[name])
+        return made
+
+    def _few(
+        self, scores: NDArray[np.float32], Y: NDArray[np.bool_], queries: QuerySet | None
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], QuerySet | None]:
+        """Return a seeded sample of many pictures; queries made elsewhere name rows, so all."""
+        if queries is not None or len(scores) <= _MOST_PICTURES:
+            return scores, Y, queries
+        rng = np.random.default_rng(self.random_state)
+        rows = np.sort(rng.choice(len(scores), _MOST_PICTURES, replace=False))
+        return scores[rows], Y[rows], None
+
+    def _train(self, scores: NDArray[np.float32], queries: QuerySet, progress: Progress) -> None:
+        n_words = scores.shape[1]
+        x = (scores * self.slope_ + self.offset_).astype(np.float32)
+        z = np.asarray((scores - self.mean_) @ self.directions_, np.float32)
+        Q, R = _matrices(queries, n_words, len(scores))
+        rng = np.random.default_rng(self.random_state)
+        usable = np.flatnonzero((np.diff(queries.start) > 0) & (np.diff(queries.fit_start) > 0))
+        if not len(usable):
+            raise DataError("No query has both a word and a picture that fits it.")
+        if len(usable) > self.most_queries:
+            usable = np.sort(rng.choice(usable, self.most_queries, replace=False))
+        adam = Adam(n_words, z.shape[1], self.rate, self.n_steps)
+        holds = (self.own_strength, self.own_strength, self.strength)
+        self.history_: list[float] = []
+        progress.start("training", self.n_steps)
+        order = np.zeros(0, np.int64)
+        for _ in range(self.n_steps):
+            if len(order) < min(self.batch, len(usable)):
+                order = np.concatenate([order, rng.permutation(usable)])
+            asked, order = order[: self.batch], order[self.batch :]
+            words = np.unique(Q[asked].indices)
+            loss, slopes = loss_and_slopes(
+                x[:, words], z, Q[asked][:, words], R[asked], *adam.at(words)
+            )
+            adam.step(words, slopes, holds)
+            self.history_.append(loss)
+            progress.advance()
+        progress.finish()
+        self.a_, self.b_, self.M_ = adam.a, adam.b, adam.M
+
+    def _check(self) -> None:
+        name = type(self).__name__
+        for whole in ("n_steps", "batch", "max_len", "most_queries"):
+            if not isinstance(getattr(self, whole), int) or getattr(self, whole) < 1:
+                raise ParameterError.of(whole, name, "at least 1", getattr(self, whole))
+        if not isinstance(self.n_directions, int) or self.n_directions < 0:
+            raise ParameterError.of("n_directions", name, "at least 0", self.n_directions)
+        for number in ("strength", "own_strength"):
+            if not 0 <= getattr(self, number) < np.inf:
+                raise ParameterError.of(number, name, "at least 0", getattr(self, number))
+        if not 0 < self.rate < np.inf:
+            raise ParameterError.of("rate", name, "greater than 0", self.rate)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "M_"):
+            raise UsageError("This LogProduct has learnt nothing yet. Call fit first.")
+
+
+_KEPT = ("a", "b", "M", "slope", "offset", "mean", "directions")
+
+
+def _directions(
+    scores: NDArray[np.float32], n: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the mean of scores and their leading directions, of variance 1 on average."""
+    from scipy.linalg import eigh
+
+    mean = scores.mean(axis=0)
+    spread = scores.std(axis=0)
+    flat = spread <= 1e-6 * max(float(spread.max()), 1e-30)
+    inverse = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, spread))
+    n = min(n, *scores.shape)
+    if not n or flat.all():
+        return mean, np.zeros((scores.shape[1], 0), np.float32)
+    z = (scores - mean) * inverse.astype(np.float32)
+    if z.shape[1] <= z.shape[0]:
+        table = (z.T @ z).astype(np.float64)
+        values, vectors = eigh(table, subset_by_index=[len(table) - n, len(table) - 1])
+    else:
+        table = (z @ z.T).astype(np.float64)
+        values, left = eigh(table, subset_by_index=[len(table) - n, len(table) - 1])
+        vectors = z.T @ (left / np.sqrt(np.maximum(values, 1e-12)))
+    scale = np.sqrt(max(float(values.mean()), 1e-12) / len(z))
+    return mean, np.asarray(inverse[:, None] * vectors / scale, np.float32)
+
+
+def _matrices(queries: QuerySet, n_words: int, n_pictures: int) -> tuple[Any, Any]:
+    from scipy.sparse import csr_matrix
+
+    ones = np.ones(len(queries.term), np.float32)
+    Q = csr_matrix((ones, queries.term, queries.start), shape=(len(queries), n_words))
+    ones = np.ones(len(queries.fit), np.float32)
+    R = csr_matrix((ones, queries.fit, queries.fit_start), shape=(len(queries), n_pictures))
+    return Q, R
+
+
+def query_set_of_ones(queries: QuerySet) -> QuerySet:
+    """Return the queries with every word counting alike, as in a product."""
+    from dataclasses import replace
+
+    return replace(queries, weight=np.ones(len(queries.term), np.float32))
+
+
+def _table(X: Any) -> NDArray[np.float32]:
+    scores = np.asarray(X, dtype=np.float32)
+    if scores.ndim != 2 or not scores.size:
+        raise DataError(f"Word scores must be pictures by words. Got shape {scores.shape}.")
+    if not np.isfinite(scores).all():
+        raise DataError(f"Word scores must be finite. Got {scores[~np.isfinite(scores)][0]}.")
+    return scores
+
+
+def _carried(Y: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    table = np.asarray(Y.toarray() if hasattr(Y, "toarray") else Y)
+    if table.shape != shape:
+        raise DataError(f"Words must be a table of shape {shape}. Got {table.shape}.")
+    return table > 0

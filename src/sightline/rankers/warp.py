@@ -1,0 +1,170 @@
+"""WARP: a linear ranker that cares for the top of the list, learnt by passive-aggressive steps.
+
+Weston, Bengio and Usunier, "Large scale image annotation: learning to rank with joint word-image
+embeddings", Machine Learning 81, 2010. For a query q and a picture p+ that fits it, other pictures
+are drawn until one, p-, violates the margin, 1 + F(q, p-) > F(q, p+). If that took N of them, about
+floor(n- / N) of the n- other pictures stand above p+ or too near below, and a mistake at that rank
+weighs
+
+    L(k) = 1 + 1/2 + … + 1/k        or L(k) = k, which counts every wrong pair alike ("auc")
+
+In the terms of `solvers.pa_step`, with F and the features of `pamir`:
+
+    W <- W + min(C L(floor(n- / N)) / L(n-), l / ||x||^2) x
+    x = q (p+ - p-)'        l = 1 - F(q, p+) + F(q, p-)
+
+Departures: the paper takes gradient steps of a length that L multiplies, in a space of few
+dimensions; here the step is passive-aggressive, L multiplies the limit C, and W is whole. L is
+divided by L(n-), so that C means what it means to PAMIR: no step is longer, and a violation at the
+first trial, when p+ may stand anywhere, takes all of it. The search ends after `max_trials`, not
+only after n-. With one trial this is PAMIR, byte for byte.
+
+On photographs, learning from sets of up to three words, it ranked held-out pictures a point of AvgP
+better than PAMIR and took four times as long; learning from single words, it did not. More than 50
+trials gained nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import ParameterError
+from sightline.rankers import _warp_fast
+from sightline.rankers.pamir import PAMIR
+from sightline.rankers.training import MOST_BYTES, Loop, Rows, Weights
+from sightline.solvers.graded import Grading
+from sightline.solvers.pa_step import variant_number
+from sightline.solvers.triplets import Sampling, Triplets, TripletSampler
+
+RankLoss = Literal["harmonic", "auc"]
+Doubles = NDArray[np.float64]
+
+
+class WARP(PAMIR):
+    """A linear ranker of pictures for queries of words, for the top of the list.
+
+    Parameters
+    ----------
+    C : aggressiveness, greater than 0: no step is longer than this.
+    variant : "PA-I" or "PA-II"; PA has no C that a rank could weigh.
+    rank_loss : "harmonic" cares for the top, "auc" for every pair alike.
+    max_trials : other pictures to look at, at most, before a pair counts as learnt; never more than
+        there are.
+    n_iter : the most pairs of query and relevant picture to learn from.
+    eval_every, patience, pairs_per_query, sampling, averaged, max_len, random_state, max_bytes : as
+        for `sightline.rankers.pamir.PAMIR`.
+    grades : as for `PAMIR`; n- are then the pictures of lower grades.
+
+    Attributes
+    ----------
+    W_, words_, idf_, n_iter_, best_iter_, best_score_, history_, n_updates_, n_zero_, n_rejected_,
+    n_dropped_ : as for `PAMIR`.
+
+    Examples
+    --------
+    >>> X, y = [[1, 0, 0], [0, 1, 0], [1, 0, 1]], [[1, 0], [0, 1], [1, 0]]
+    >>> ranker = WARP(C=1.0).fit(X, y)
+    >>> ranker.score(X, y)
+    1.0
+    >>> ranker.query([0]).round(1).tolist()
+    [0.5, -0.5, 0.0]
+    """
+
+    _name: ClassVar[str] = "WARP"
+
+    def __init__(
+        self,
+        C: float = 0.05,
+        variant: Literal["PA-I", "PA-II"] = "PA-I",
+        rank_loss: RankLoss = "harmonic",
+        max_trials: int = 50,
+        n_iter: int = 3_000_000,
+        eval_every: int = 100_000,
+        patience: int = 3,
+        pairs_per_query: int = 8,
+        sampling: Sampling = "query",
+        averaged: bool = False,
+        max_len: int = 1,
+        random_state: int | np.random.Generator | None = 0,
+        grades: Grading = "binary",
+        max_bytes: int = MOST_BYTES,
+    ) -> None:
+        super().__init__(
+            C, variant, n_iter, eval_every, patience, pairs_per_query, sampling, averaged, max_len,
+            random_state, grades, None, max_bytes,
+        )  # fmt: skip
+        self.rank_loss = rank_loss
+        self.max_trials = max_trials
+
+    def _loop(self, rows: Rows, sampler: TripletSampler, weights: Weights) -> Loop:
+        L = rank_weights(rows.shape[0], self.rank_loss)
+        variant = variant_number(self.variant, self._name)
+        return WarpLoop(rows, sampler, weights, float(self.C), variant, L, self.max_trials)
+
+    def _check(self) -> None:
+        super()._check()
+        self._whole("max_trials", self.max_trials)
+        if self.variant == "PA":
+            raise ParameterError.of("variant", self._name, "'PA-I' or 'PA-II'", self.variant)
+        if self.rank_loss not in ("harmonic", "auc"):
+            must_be = "'harmonic' or 'auc'"
+            raise ParameterError.of("rank_loss", self._name, must_be, self.rank_loss)
+
+
+def rank_weights(n: int, rank_loss: RankLoss = "harmonic") -> Doubles:
+    """Return L(0) to L(n).
+
+    >>> rank_weights(3).round(2).tolist(), rank_weights(3, "auc").tolist()
+    ([0.0, 1.0, 1.5, 1.83], [0.0, 1.0, 2.0, 3.0])
+    """
+    ranks = np.arange(n + 1, dtype=np.float64)
+    if rank_loss == "auc":
+        return ranks
+    ranks[1:] = np.cumsum(1.0 / ranks[1:])
+    return ranks
+
+
+class WarpLoop(Loop):
+    """Learns from the triplets of one sampler, looking on where the drawn one violates nothing."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        sampler: TripletSampler,
+        weights: Weights,
+        C: float,
+        variant: int,
+        L: Doubles,
+        max_trials: int,
+    ) -> None:
+        super().__init__(rows, sampler, weights, C, variant)
+        # A stream of its own: how many trials there were must not change which triplets come next.
+        seed = int(sampler.state[0])
+        self._trials = np.random.default_rng(seed).integers(1, 2**64, size=1, dtype=np.uint64)
+        t, none = sampler.targets, np.zeros(0, dtype=np.int64)
+        relevant = (t.queries.fit_start, t.queries.fit)
+        if t.graded is None:
+            others = (t.other_start, t.other, t.n_pictures, none, np.zeros(0))
+        else:
+            g = t.graded
+            others = (g.lower_start, g.lower, t.n_pictures, g.n_lower, g.gains)
+        self._source = (*relevant, *others, L, max_trials)
+
+    @property
+    def state(self) -> NDArray[np.uint64]:
+        """The state of all random numbers, to go on from."""
+        return np.concatenate((self.sampler.state, self._trials))
+
+    @state.setter
+    def state(self, state: NDArray[np.uint64]) -> None:
+        self.sampler.state, self._trials = state[:1].copy(), state[1:].copy()
+
+    def _kernel(self, sparse: bool) -> Callable[..., None]:
+        return _warp_fast.learn_sparse if sparse else _warp_fast.learn_dense
+
+    def _required(self, drawn: Triplets) -> tuple[object, ...]:
+        return (self._trials, *self._source)

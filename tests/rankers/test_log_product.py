@@ -1,0 +1,148 @@
+"""The ranking loss in the log-product form: its slopes, what it learns, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.sparse import csr_matrix
+
+from sightline.errors import DataError, ParameterError, UsageError
+from sightline.measures.ranking import average_precision
+from sightline.rankers._list_loss import loss_and_slopes
+from sightline.rankers.log_product import LogProduct
+from sightline.solvers.targets import from_indicator
+
+
+def problem(n: int = 300, n_words: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return word scores in which word 0 is blind, but is on nearly all pictures with word 1."""
+    rng = np.random.default_rng(seed)
+    carried = rng.random((n, n_words)) < 0.3
+    carried[:, 0] = carried[:, 1] & (rng.random(n) < 0.9)
+    scores = carried + 0.5 * rng.normal(size=carried.shape)
+    scores[:, 0] = rng.normal(size=n)
+    return scores.astype(np.float32), carried
+
+
+def test_the_loss_is_the_mean_list_wise_loss_and_its_slopes_are_right() -> None:
+    rng = np.random.default_rng(1)
+    x, z = rng.normal(size=(7, 3)), rng.normal(size=(7, 2))
+    Q = csr_matrix([[1, 0, 1], [0, 1, 0.0]])
+    R = csr_matrix([[1, 0, 0, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0.0]])
+    start = np.concatenate([rng.normal(size=3), rng.normal(size=3), rng.normal(size=6)])
+
+    def parts(v: np.ndarray) -> tuple[np.ndarray, ...]:
+        return v[:3], v[3:6], v[6:].reshape(2, 3)
+
+    def plainly(v: np.ndarray) -> float:
+        a, b, M = parts(v)
+        total = 0.0
+        for q, r in zip(Q.toarray(), R.toarray(), strict=True):
+            F = []
+            for p in range(7):
+                f = [a[t] * x[p, t] + b[t] + sum(M[:, t] * z[p]) for t in range(3)]
+                F.append(sum(np.log(1 / (1 + np.exp(-f[t]))) for t in range(3) if q[t]))
+            log_shares = np.array(F) - np.log(np.exp(F).sum())
+            total -= log_shares[r > 0].mean()
+        return total / 2
+
+    loss, slopes = loss_and_slopes(x, z, Q, R, *parts(start))  # type: ignore[arg-type]
+    assert loss == pytest.approx(plainly(start), rel=1e-6)
+    found = np.concatenate([s.ravel() for s in slopes])
+    assert np.allclose(found, approx_fprime(start, plainly, 1e-6), atol=1e-4)
+
+
+def test_a_word_is_corrected_by_others() -> None:
+    scores, carried = problem()
+    unseen, truth = problem(seed=5)
+    alone = LogProduct(n_directions=0).fit(scores, carried).decision_function(unseen)[:, 0]
+    together = LogProduct().fit(scores, carried).decision_function(unseen)[:, 0]
+    before = average_precision(alone.astype(np.float64), truth[:, 0])
+    assert average_precision(together.astype(np.float64), truth[:, 0]) > before + 0.2
+
+
+def test_the_loss_falls_and_the_ranking_is_better_than_products_of_what_it_was_given() -> None:
+    scores, carried = problem(n=500)
+    unseen, truth = problem(n=500, seed=7)
+    ranker = LogProduct().fit(scores, carried)
+    assert np.diff(ranker.history_).max() < 1e-3
+    plain = LogProduct(n_steps=1, rate=1e-9).fit(scores, carried)
+    assert ranker.score(unseen, truth) > plain.score(unseen, truth) + 0.01
+
+
+def test_it_begins_at_the_calibrated_product() -> None:
+    scores, carried = problem()
+    ranker = LogProduct(n_steps=1, rate=1e-12).fit(scores, carried)
+    logits = scores * ranker.slope_ + ranker.offset_
+    assert np.allclose(ranker.decision_function(scores), logits, atol=1e-4)
+
+
+def test_strength_holds_the_corrections() -> None:
+    scores, carried = problem()
+    loose, firm = (LogProduct(strength=s).fit(scores, carried) for s in (0.0, 10.0))
+    assert np.abs(firm.M_).mean() < 0.5 * np.abs(loose.M_).mean()
+
+
+def test_the_same_seed_gives_the_same_bytes_and_some_words_are_scored_alone() -> None:
+    scores, carried = problem()
+    one, two = LogProduct().fit(scores, carried), LogProduct().fit(scores, carried)
+    for name, array in one.to_arrays().items():
+        assert np.array_equal(array, two.to_arrays()[name])
+    some = np.array([3, 0])
+    whole = one.decision_function(scores)
+    assert np.allclose(one.decision_function(scores, some), whole[:, some], atol=1e-6)
+    again = LogProduct.from_arrays(one.to_arrays())
+    assert np.array_equal(again.decision_function(scores), whole)
+
+
+def test_queries_made_elsewhere_are_the_same_as_those_of_captions() -> None:
+    scores, carried = problem(120, 5)
+    asked = from_indicator(carried, len(carried), 5).queries
+    a = LogProduct().fit(scores, carried)
+    b = LogProduct().fit(scores, carried, queries=asked)
+    assert np.array_equal(a.M_, b.M_)
+
+
+def test_odd_collections_give_numbers() -> None:
+    scores, carried = problem(40, 4)
+    carried[:, 2], carried[:, 3], scores[:, 1] = False, True, 0.5
+    ranker = LogProduct().fit(scores, csr_matrix(carried))
+    assert np.isfinite(ranker.decision_function(scores)).all()
+    assert (ranker.M_[:, 2] == 0).all() and ranker.a_[2] == 1
+    flat = LogProduct().fit(np.zeros((10, 3)), np.eye(10, 3) > 0)
+    assert np.isfinite(flat.decision_function(np.zeros((2, 3)))).all()
+    wide = LogProduct(n_directions=200).fit(*(t[:6] for t in problem(40, 30)))
+    assert wide.M_.shape == (6, 30)
+
+
+def test_many_queries_and_pictures_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sightline.rankers.log_product._MOST_PICTURES", 50)
+    scores, carried = problem(120, 6)
+    ranker = LogProduct(most_queries=5, batch=2).fit(scores, carried)
+    assert np.isfinite(ranker.history_).all()
+    assert int((np.abs(ranker.M_).sum(axis=0) > 0).sum()) <= 6
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("strength", -1.0), ("own_strength", float("nan")), ("rate", 0.0), ("n_steps", 0),
+     ("n_directions", -1), ("batch", 0), ("max_len", 0), ("most_queries", 0)],
+)  # fmt: skip
+def test_settings_that_mean_nothing_are_refused(setting: str, value: float) -> None:
+    with pytest.raises(ParameterError, match=setting):
+        LogProduct(**{setting: value}).fit(*problem(20, 3))  # type: ignore[arg-type]
+
+
+def test_bad_input_is_named() -> None:
+    scores, carried = problem(20, 3)
+    with pytest.raises(UsageError, match="learnt nothing yet"):
+        LogProduct().decision_function(scores)
+    with pytest.raises(DataError, match="shape"):
+        LogProduct().fit(scores, carried[:, :2])
+    scores[0, 0] = np.nan
+    with pytest.raises(DataError, match="finite"):
+        LogProduct().fit(scores, carried)
+    with pytest.raises(DataError, match="No picture has a word"):
+        LogProduct().fit(problem(20, 3)[0], np.zeros((20, 3)))
+    with pytest.raises(DataError, match="of 3 words"):
+        LogProduct().fit(*problem(20, 3)).decision_function(np.zeros((2, 5)))
