@@ -19,7 +19,7 @@ one changed no ranking.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -33,6 +33,12 @@ from sightline.annotators.targets import as_targets, mean_average_precision
 from sightline.contracts import Estimator
 from sightline.errors import ParameterError
 from sightline.similarity.kernels import MeanKernel, as_views, gram
+from sightline.similarity.saved import (
+    kernel_from_arrays,
+    kernel_to_arrays,
+    rows_from_arrays,
+    rows_to_arrays,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -142,13 +148,15 @@ class KernelRidge(Estimator):
         self._fit(views, targets)
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Return scores of shape (pictures, words)."""
+    def decision_function(
+        self, X: Any, words: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Return scores of shape (pictures, words), of all words or of those at some positions."""
         if not hasattr(self, "dual_"):
             raise ParameterError("This KernelRidge is not fitted yet. Call fit first.")
         views = as_views(X if isinstance(X, tuple) else (X,), self.kernel_.names)
-        out = np.empty((views[0].shape[0], self.dual_.shape[1]), dtype=np.float32)
-        dual = self.dual_.astype(np.float64)
+        dual = (self.dual_ if words is None else self.dual_[:, words]).astype(np.float64)
+        out = np.empty((views[0].shape[0], dual.shape[1]), dtype=np.float32)
         for rows in _slices(len(out)):
             part = tuple(v[rows] for v in views)
             out[rows] = self.kernel_(part, self.landmarks_) @ dual
@@ -158,6 +166,23 @@ class KernelRidge(Estimator):
         """Return the mean AvgP over the words that some picture of X carries."""
         scores = self.decision_function(X)
         return mean_average_precision(scores, as_targets(Y, len(scores)))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that scoring needs; `from_arrays` makes a ridge of it that scores the same."""
+        arrays = {"dual": self.dual_, **kernel_to_arrays(self.kernel_)}
+        for i, rows in enumerate(self.landmarks_):
+            arrays |= rows_to_arrays(f"landmarks.{i}", rows)
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted ridge as far as scoring goes."""
+        made = cls()
+        made.dual_, made.kernel_ = arrays["dual"], kernel_from_arrays(arrays)
+        made.bandwidths_ = made.kernel_.bandwidths
+        n = len(made.bandwidths_)
+        made.landmarks_ = tuple(rows_from_arrays(f"landmarks.{i}", arrays) for i in range(n))
+        return made
 
     def _check(self) -> None:
         name = type(self).__name__

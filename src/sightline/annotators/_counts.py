@@ -1,0 +1,135 @@
+"""What annotators of counted visual terms share: checked counts, scores that are probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sightline.annotators.targets import as_targets, mean_average_precision
+from sightline.contracts import Estimator
+from sightline.errors import DataError, ParameterError, UsageError
+from sightline.solvers.rows import SparseMatrix, as_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Counts = Any
+"""A scipy CSR array of float64, not negative, with no zero among its cells."""
+
+_BLOCK = 512
+
+
+class CountAnnotator(Estimator):
+    """A learner of P(t|p), the share of each word in what a picture of visual terms is said to be.
+
+    A subclass sets `n_visterms_` and `n_words_` when it is fitted, and answers `_probabilities`.
+    """
+
+    n_visterms_: int
+    n_words_: int
+
+    def decision_function(
+        self, X: Any, words: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Return P(t|p), (pictures, words); a row of all words sums to 1.
+
+        Parameters
+        ----------
+        X : counts of visual terms, (pictures, visterms), dense or sparse.
+        words : positions of the words to score alone; all by default.
+        """
+        self._check_fitted()
+        name = type(self).__name__
+        counts = as_counts(X, name, self.n_visterms_)
+        chosen = _positions(words, self.n_words_, name)
+        out = np.empty((counts.shape[0], len(chosen)), dtype=np.float32)
+        for rows in blocks(len(out)):
+            out[rows] = self._probabilities(counts[rows], chosen)
+        return out
+
+    def score(self, X: Any, Y: Any) -> float:
+        """Return the mean AvgP over the words that some picture of X carries."""
+        scores = self.decision_function(X)
+        return mean_average_precision(scores, as_targets(Y, len(scores)))
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "n_words_"):
+            raise UsageError(f"This {type(self).__name__} has learnt nothing yet. Call fit first.")
+
+    def _probabilities(self, counts: Counts, words: NDArray[np.int64]) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+
+def as_counts(X: Any, owner: str, n_visterms: int | None = None) -> Counts:
+    """Return counts of visual terms, a row for each picture, checked.
+
+    >>> as_counts([[2, 0], [0, 1]], "CMRM").data
+    array([2., 1.])
+    >>> as_counts([[2, -1]], "CMRM")
+    Traceback (most recent call last):
+    sightline.errors.DataError: CMRM learns from counts, which are not negative. Got -1.0 in X.
+    """
+    from scipy.sparse import csr_array
+
+    rows = as_rows(X, owner, n_visterms)
+    if isinstance(rows, SparseMatrix):
+        parts = (rows.values, rows.indices.astype(np.int32), rows.start.astype(np.int64))
+        counts = csr_array(parts, shape=rows.shape, dtype=np.float64)
+    else:
+        counts = csr_array(rows, dtype=np.float64)
+    least = counts.data.min(initial=0.0)
+    if least < 0:
+        raise DataError(f"{owner} learns from counts, which are not negative. Got {least} in X.")
+    counts.eliminate_zeros()
+    return counts
+
+
+def as_pairs(X: Any, Y: Any, owner: str) -> tuple[Counts, Counts, NDArray[np.bool_]]:
+    """Return counts of all pictures, the words of those that carry some, and which these are."""
+    from scipy.sparse import csr_array
+
+    counts = as_counts(X, owner)
+    table = as_targets(Y, counts.shape[0])
+    kept = np.asarray(table.any(axis=1))
+    if not kept.any():
+        raise DataError(f"No picture carries a word, so {owner} has nothing to learn from.")
+    return counts, csr_array(table[kept], dtype=np.float64), kept
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Yield the rows of a block at a time, so that tables of a block fit in memory."""
+    for start in range(0, n, _BLOCK):
+        yield slice(start, min(start + _BLOCK, n))
+
+
+def row_of(counts: Counts) -> NDArray[np.int64]:
+    """Return the row of each cell."""
+    return np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+
+
+def check_share(name: str, owner: str, value: Any, least: float | None = None) -> None:
+    """Refuse what is not from 0 to 1, or where a least is given, not above it and up to 1."""
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    if not is_number or isinstance(value, bool) or not 0 <= value <= 1 or value == least:
+        above = "from 0 to 1" if least is None else f"greater than {least} and at most 1"
+        raise ParameterError.of(name, owner, above, value)
+
+
+def check_whole(name: str, owner: str, value: Any, least: int = 1) -> None:
+    """Refuse what is not a whole number of at least so much."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError.of(name, owner, f"a whole number of at least {least}", value)
+
+
+def _positions(words: Any, n_words: int, owner: str) -> NDArray[np.int64]:
+    if words is None:
+        return np.arange(n_words)
+    asked = np.asarray(words).reshape(-1)
+    if asked.size and (asked.dtype.kind not in "iu" or asked.min() < 0 or asked.max() >= n_words):
+        raise DataError(
+            f"Words to score must be positions from 0 to {n_words - 1}, as {owner} was fitted "
+            f"with. Got {words!r}."
+        )
+    return asked.astype(np.int64)

@@ -1,0 +1,317 @@
+"""Concept SVMs: for each word a support vector machine that tells its pictures from the others.
+
+Machine t gives picture p the score g_t(p) = f_t(p) + b_t (`_svm_solving` has the objective), its C
+chosen for each word by the AvgP of validation pictures. A query is answered by the normalised
+average over its words that have a machine,
+
+    s(q, p) = mean_t z_t(p)        z_t = (g_t - mean_t) / std_t    over the pictures being ranked
+
+as in the rival of Grangier and Bengio, "A discriminative kernel-based model to rank images from
+text queries", 2008, sections II-A and V-C. Words on no training picture, or on all, have no
+machine.
+
+Departures: slack counts squared by default, which ranks rare words far better; `loss="hinge"` is
+the usual machine. A word that no validation picture carries takes the C that is best for the
+others on average. Without validation pictures a fifth of the training ones take their place, and
+the machines are then fitted again to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sightline.annotators._kept_rows import rows_from_arrays, rows_to_arrays
+from sightline.annotators._svm_choice import Trials
+from sightline.annotators._svm_solving import (
+    ClassWeight,
+    InGram,
+    InRows,
+    Loss,
+    Pictures,
+    fit_words,
+    sklearn_part,
+    tellable,
+)
+from sightline.annotators.targets import as_targets, mean_average_precision
+from sightline.contracts import Estimator
+from sightline.errors import DataError, ParameterError, UsageError
+from sightline.similarity.kernels import MeanKernel, as_views
+from sightline.words.combining import Combination
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sightline.similarity.formulas import Rows
+    from sightline.similarity.kernels import Statistic
+
+# A Gram matrix of more pictures than this is not made.
+_LIMIT = 6000
+_BLOCK = 1024
+_HELD_OUT = 0.2
+
+
+class ConceptSVM(Estimator):
+    """A support vector machine for each word.
+
+    Parameters
+    ----------
+    kernel : "linear", or another name in `sightline.similarity.formulas.KERNELS`, or one for each
+        view. All but a single linear one take at most 6,000 pictures.
+    factor : of the median distance, which is the bandwidth; or one for each view.
+    weights : how much each view counts; alike by default.
+    statistic : "median" or "mean" distance.
+    C : how much slack costs; of several values each word takes the best on validation pictures.
+    loss : "squared_hinge" or "hinge".
+    class_weight : "balanced" lets the pictures with a word count as much as those without; None
+        lets all pictures count alike.
+    random_state : seed of the pairs that give the bandwidth, of the pictures that are held out
+        where no others are given, and of the linear solver.
+
+    Attributes
+    ----------
+    trained_ : whether a word has a machine, (words,). Without one its score is 0.
+    C_ : the C of each word; NaN without a machine.
+    trials_ : AvgP on validation pictures, (values of C, words); NaN where it cannot be told.
+    W_ : weights over the features, (words, features), float32, of one view with a linear kernel.
+    landmarks_, dual_ : otherwise the views' rows that carry the machines, and their coefficients,
+        (landmarks, words), float32.
+    intercept_ : (words,), float32.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.2], [0.3], [1.0], [1.1], [0.9]], dtype=np.float32)
+    >>> Y = np.array([[1, 0, 0], [1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0]])
+    >>> svm = ConceptSVM("rbf", C=10.0).fit(X, Y)
+    >>> svm.trained_
+    array([ True,  True, False])
+    >>> scores = svm.decision_function(X)
+    >>> int(np.argmax(svm.fuse(scores, [1, 2])))
+    4
+    """
+
+    def __init__(
+        self,
+        kernel: str | tuple[str, ...] = "linear",
+        factor: float | tuple[float, ...] = 0.7,
+        weights: tuple[float, ...] | None = None,
+        statistic: Statistic = "median",
+        C: float | tuple[float, ...] = (0.3, 1.0, 3.0, 10.0),
+        loss: Loss = "squared_hinge",
+        class_weight: ClassWeight = None,
+        random_state: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.factor = factor
+        self.weights = weights
+        self.statistic = statistic
+        self.C = C
+        self.loss = loss
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def fit(self, X: Any, Y: Any, validation: tuple[Any, Any] | None = None) -> Self:
+        """Learn from pictures X, a matrix or a tuple of views, and the words Y they carry, 0 or 1.
+
+        `validation` are further pictures and their words, by which each word's C is chosen; they
+        are not learnt from.
+        """
+        self._check()
+        sklearn_part("svm")
+        given = X if isinstance(X, tuple) else (X,)
+        names = self.kernel if isinstance(self.kernel, tuple) else (self.kernel,) * len(given)
+        views = as_views(given, names)
+        carried = as_targets(Y, views[0].shape[0]) > 0
+        judged = None if validation is None else _judged(validation, names, carried.shape[1])
+        factors = self.factor if isinstance(self.factor, tuple) else (self.factor,) * len(views)
+        self.kernel_ = MeanKernel.of(
+            views,
+            names,
+            factors=factors,
+            weights=self.weights,
+            statistic=self.statistic,
+            random_state=self.random_state,
+        )
+        self.trained_ = tellable(carried)
+        pictures = self._pictures(views)
+        coefficients, offsets = self._settled(pictures, carried, judged)
+        self.intercept_ = offsets.astype(np.float32)
+        if names == ("linear",):
+            self.W_ = pictures.weights(coefficients)
+        else:
+            used = np.flatnonzero(coefficients.any(axis=1))
+            self.landmarks_ = tuple(v[used] for v in views)
+            self.dual_ = coefficients[used].astype(np.float32)
+        return self
+
+    def decision_function(
+        self, X: Any, words: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Return scores, (pictures, words), of all words or of those at some positions."""
+        self._check_fitted()
+        linear = self.kernel_.names == ("linear",)
+        views = as_views(X if isinstance(X, tuple) else (X,), self.kernel_.names)
+        if linear and views[0].shape[1] != self.W_.shape[1]:
+            raise DataError(
+                f"X must have {self.W_.shape[1]} columns, as in fit. Got {views[0].shape[1]}."
+            )
+        at = _positions(range(len(self.trained_)) if words is None else words, self.trained_)
+        coefficients = (self.W_[at].T if linear else self.dual_[:, at]).astype(np.float64)
+        out = np.empty((views[0].shape[0], len(at)), dtype=np.float32)
+        for start in range(0, len(out), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            part = tuple(v[rows] for v in views)
+            table = part[0] if linear else self.kernel_(part, self.landmarks_)
+            out[rows] = table @ coefficients + self.intercept_[at]
+        return out
+
+    def fuse(self, scores: Any, words: Any) -> NDArray[np.float64]:
+        """Return the score of a query for each of the pictures being ranked.
+
+        Parameters
+        ----------
+        scores : of these pictures, and no others, for all words, as `decision_function` gives.
+        words : positions of the query's words; those without a machine are passed over, repeated
+            ones count once.
+        """
+        self._check_fitted()
+        table = np.asarray(scores, dtype=np.float32)
+        if table.ndim != 2 or table.shape[1] != len(self.trained_):
+            raise DataError(
+                f"Scores must be of {len(self.trained_)} words. Got shape {table.shape}."
+            )
+        at = np.unique(_positions(words, self.trained_))
+        at = at[self.trained_[at]]
+        if not at.size:
+            raise DataError("ConceptSVM knows none of the words that are asked for here.")
+        normal = Combination("average").fit(table[:, at])
+        # In float64, lest near scores of a single word become equal.
+        return np.asarray((table[:, at] * normal.slope_ + normal.offset_).mean(axis=1))
+
+    def score(self, X: Any, Y: Any) -> float:
+        """Return the mean AvgP over the words that some picture of X carries."""
+        scores = self.decision_function(X)
+        return mean_average_precision(scores, as_targets(Y, len(scores)))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that scoring needs; `from_arrays` makes the same scorer of it."""
+        self._check_fitted()
+        kernel = self.kernel_
+        arrays: dict[str, NDArray[Any]] = {
+            "kernels": np.frombuffer(" ".join(kernel.names).encode(), dtype=np.uint8),
+            "bandwidths": np.array(kernel.bandwidths),
+            "weights": np.array(kernel.weights),
+            "trained": self.trained_.astype(np.uint8),
+            "C": self.C_,
+            "intercept": self.intercept_,
+        }
+        if kernel.names == ("linear",):
+            return {**arrays, "W": self.W_}
+        for at, rows in enumerate(self.landmarks_):
+            arrays |= rows_to_arrays(f"landmarks.{at}", rows)
+        return {**arrays, "dual": self.dual_}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a scorer as it was when `to_arrays` was called."""
+        names = tuple(arrays["kernels"].tobytes().decode().split())
+        made = cls(kernel=names)
+        made.kernel_ = MeanKernel(
+            names, tuple(arrays["bandwidths"].tolist()), tuple(arrays["weights"].tolist())
+        )
+        made.trained_, made.C_ = arrays["trained"] > 0, arrays["C"]
+        made.intercept_ = arrays["intercept"]
+        if names == ("linear",):
+            made.W_ = arrays["W"]
+        else:
+            marks = (rows_from_arrays(f"landmarks.{at}", arrays) for at in range(len(names)))
+            made.landmarks_, made.dual_ = tuple(marks), arrays["dual"]
+        return made
+
+    def _check(self) -> None:
+        name = type(self).__name__
+        tried = self.C if isinstance(self.C, tuple) else (self.C,)
+        if not tried or not all(_is_number(C) and 0 < C < np.inf for C in tried):
+            raise ParameterError.of("C", name, "greater than 0, or several such values", self.C)
+        if self.loss not in ("hinge", "squared_hinge"):
+            raise ParameterError.of("loss", name, "'hinge' or 'squared_hinge'", self.loss)
+        if self.class_weight not in (None, "balanced"):
+            raise ParameterError.of("class_weight", name, "None or 'balanced'", self.class_weight)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "intercept_"):
+            raise UsageError("This ConceptSVM has learnt nothing yet. Call fit first.")
+
+    def _pictures(self, views: tuple[Rows, ...]) -> Pictures:
+        n = int(views[0].shape[0])
+        if n <= _LIMIT:
+            return InGram(self.kernel_, views, self.loss, self.class_weight)
+        if self.kernel_.names == ("linear",):
+            return InRows(views[0], self.loss, self.class_weight, self.random_state)
+        # Once in float32 and once in float64, which the solver takes.
+        raise DataError(
+            f"A {self.kernel_.names[0]} SVM of {n:,} pictures needs {12 * n * n / 1e9:.1f} GB for "
+            f"their kernel, and takes at most {_LIMIT:,}. Use kernel='linear', or KernelRidge, "
+            "which takes any number, or fewer pictures."
+        )
+
+    def _settled(
+        self,
+        pictures: Pictures,
+        Y: NDArray[np.bool_],
+        judged: tuple[tuple[Rows, ...], NDArray[np.bool_]] | None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Choose each word's C, and return coefficients and offsets."""
+        tried = np.unique(np.atleast_1d(np.asarray(self.C, dtype=np.float64)))
+        everything = np.arange(len(Y))
+        self.trials_ = np.full((len(tried), Y.shape[1]), np.nan)
+        if len(tried) == 1 or (judged is None and len(Y) < 2):
+            C = np.full(Y.shape[1], tried[(len(tried) - 1) // 2])
+        elif judged is None:
+            learnt, held = _split(len(Y), self.random_state)
+            solver, table = pictures.solver(learnt), pictures.table(held, learnt)
+            trials = Trials(solver, Y[learnt], table, Y[held], tried)
+            self.trials_, C = trials.avgp, trials.best()
+        else:
+            table = pictures.table_of(judged[0])
+            trials = Trials(pictures.solver(everything), Y, table, judged[1], tried)
+            self.trials_, C = trials.avgp, trials.best()
+        self.C_ = np.where(self.trained_, C, np.nan)
+        if judged is not None and len(tried) > 1:
+            return trials.chosen(C)
+        return fit_words(pictures.solver(everything), Y, C)
+
+
+def _judged(
+    validation: tuple[Any, Any], names: tuple[str, ...], n_words: int
+) -> tuple[tuple[Rows, ...], NDArray[np.bool_]]:
+    if not isinstance(validation, tuple) or len(validation) != 2:
+        raise ParameterError.of("validation", "fit", "(X, Y)", type(validation).__name__)
+    X, Y = validation
+    views = as_views(X if isinstance(X, tuple) else (X,), names)
+    words = as_targets(Y, views[0].shape[0]) > 0
+    if words.shape[1] != n_words:
+        raise DataError(
+            f"Validation pictures must have {n_words} words, as in Y. Got {words.shape[1]}."
+        )
+    return views, words
+
+
+def _split(n: int, random_state: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    order = np.random.default_rng(random_state).permutation(n)
+    n_held = max(1, round(_HELD_OUT * n))
+    return np.sort(order[n_held:]), np.sort(order[:n_held])
+
+
+def _positions(words: Any, trained: NDArray[np.bool_]) -> NDArray[np.int64]:
+    at = np.asarray(words, dtype=np.int64).reshape(-1)
+    wrong = at[(at < 0) | (at >= len(trained))]
+    if wrong.size:
+        raise DataError(f"Words are positions from 0 to {len(trained) - 1}. Got {wrong[0]}.")
+    return at
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

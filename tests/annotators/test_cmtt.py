@@ -1,0 +1,238 @@
+"""CMTT: against cosines of the low-rank matrix itself, full rank, and terms that say nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, csr_matrix
+
+from sightline.annotators import cmtt
+from sightline.annotators.cmtt import CMTT, _directions, _unit
+from sightline.contracts import WordScorer
+from sightline.errors import DataError, ParameterError, UsageError
+from tests.naive import media as naive
+from tests.naive.media import problem
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 5), st.booleans(), st.sampled_from([9, 40]))
+def test_it_equals_the_naive_one(seed: int, rank: int, idf: bool, n: int) -> None:
+    X, Y = problem(n, 7, 4, seed)
+    new = problem(5, 7, 4, seed + 1)[0]
+    values = naive.singular_values(X, Y, idf)
+    # Where two directions are equally strong, either may be kept.
+    assume(values[rank - 1] - values[rank] > 1e-3 * values[0])
+    model = CMTT(rank, weighting="tf-idf" if idf else "tf").fit(X, Y)
+    scores = model.decision_function(new)
+    assert scores.dtype == np.float32
+    assert scores == pytest.approx(naive.cmtt(X, Y, new, rank, idf), abs=1e-5)
+    assert scores.sum(axis=1) == pytest.approx(1, abs=1e-5)
+    assert (scores >= 0).all()
+
+
+@pytest.mark.parametrize("shape", [(8, 20), (50, 12)])
+def test_full_rank_compares_the_columns_as_they_are(shape: tuple[int, int]) -> None:
+    X, Y = problem(*shape)
+    M = np.hstack([Y, X])
+    M *= np.log(len(M) / np.maximum((M > 0).sum(axis=0), 1))
+    lengths = np.linalg.norm(M, axis=0)
+    unit = M / np.where(lengths > 0, lengths, 1)
+    cosines = unit[:, 5:].T @ unit[:, :5]
+    model = CMTT(rank=1000).fit(X, Y)
+    assert model.rank_ <= min(M.shape)
+    held = cosines.sum(axis=1) > 0
+    expected = cosines[held] / cosines[held].sum(axis=1, keepdims=True)
+    assert held.sum() > 5
+    assert model.translation_[held] == pytest.approx(expected, abs=1e-6)
+
+
+def test_few_directions_are_found_alike_by_iterating(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = problem(90, 60, 12)
+    for pictures in (slice(0, 50), slice(0, 90)):
+        exact = CMTT(rank=6).fit(X[pictures], Y[pictures])
+        with monkeypatch.context() as patch:
+            patch.setattr(cmtt, "_SMALL_SIDE", 10)
+            patch.setattr(cmtt, "_FEW", 0.9)
+            iterated = [CMTT(rank=6).fit(X[pictures], Y[pictures]) for _ in range(2)]
+            other = CMTT(rank=6, random_state=7).fit(X[pictures], Y[pictures])
+        assert iterated[0].translation_.tobytes() == iterated[1].translation_.tobytes()
+        assert iterated[0].translation_ == pytest.approx(exact.translation_, abs=1e-6)
+        assert other.translation_ == pytest.approx(exact.translation_, abs=1e-6)
+
+
+def test_directions_are_orthogonal_in_falling_order_and_of_one_sign() -> None:
+    M = csr_array(problem(30, 12)[0])
+    U = _directions(M, 4, 0)
+    products = U.T @ U
+    assert products == pytest.approx(np.eye(4), abs=1e-9)
+    assert np.linalg.norm(M.T @ U, axis=0) == pytest.approx(np.linalg.svd(M.toarray())[1][:4])
+    assert (U.max(axis=0) == np.abs(U).max(axis=0)).all()
+
+
+def test_the_basis_of_the_directions_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = problem()
+    expected = CMTT(rank=4).fit(X, Y).translation_
+    turn = np.linalg.qr(np.random.default_rng(5).normal(size=(4, 4)))[0]
+
+    def turned(*args: Any) -> Any:
+        return -_directions(*args) @ turn
+
+    monkeypatch.setattr(cmtt, "_directions", turned)
+    assert CMTT(rank=4).fit(X, Y).translation_ == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_column_of_which_only_rounding_is_left_has_no_direction() -> None:
+    found = _unit(np.array([[3.0, 4.0], [1e-16, 0.0], [0.0, 0.0]]), np.array([5.0, 1.0, 0.0]))
+    assert found.tolist() == [[0.6, 0.8], [0.0, 0.0], [0.0, 0.0]]
+
+
+def test_cosines_below_0_count_only_if_asked_for() -> None:
+    X, Y = problem(60, 40, 12)
+    clipped, plain = CMTT(rank=6).fit(X, Y), CMTT(rank=6, clip=False).fit(X, Y)
+    assert (clipped.translation_ >= 0).all()
+    assert (plain.translation_ < 0).any()
+    for model in (clipped, plain):
+        assert model.translation_.sum(axis=1) == pytest.approx(1, abs=1e-4)
+    v = int(plain.translation_.min(axis=1).argmin())
+    kept = np.maximum(plain.translation_[v], 0)
+    assert clipped.translation_[v] == pytest.approx(kept / kept.sum(), abs=1e-5)
+
+
+def test_a_visual_term_that_goes_with_no_word_has_all_words_alike() -> None:
+    X = np.array([[1, 2, 0, 0], [1, 0, 3, 0], [1, 0, 0, 0]])
+    table = CMTT(rank=10).fit(X, np.eye(3)[:, :2].tolist() + np.zeros((3, 2))).translation_
+    assert table == pytest.approx(np.array([[0.5, 0.5], [1, 0], [0, 1], [0, 0]]), abs=1e-6)
+
+
+def test_opposed_cosines_have_all_words_alike() -> None:
+    model = CMTT()
+    model.n_visterms_, model.n_words_ = 1, 2
+    factors = np.array([[-1.0, 0.0], [-0.6, 0.8], [1.0, 0.0]])
+    assert model._translated(factors).tolist() == [[0.5, 0.5]]
+    model.clip = False
+    assert model._translated(factors).tolist() == [[0.5, 0.5]]
+
+
+def test_visual_terms_no_training_picture_has_are_dropped() -> None:
+    X, Y = problem()
+    X[:, 3] = 0
+    model = CMTT(rank=5).fit(X, Y)
+    strange = X[:2].copy()
+    strange[:, 3] = 7
+    assert model.decision_function(strange) == pytest.approx(model.decision_function(X[:2]))
+    only = np.zeros((2, 12))
+    only[1, 3] = 7
+    assert model.decision_function(only) == pytest.approx(np.full((2, 5), 0.2))
+
+
+def test_training_pictures_without_words_are_left_out() -> None:
+    X, Y = problem()
+    Y[5:15] = 0
+    kept = Y.any(axis=1)
+    expected = CMTT(rank=5).fit(X[kept], Y[kept]).decision_function(X)
+    assert CMTT(rank=5).fit(X, Y).decision_function(X).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("weighting", ["tf-idf", "tf"])
+def test_all_words_on_one_picture_one_word_and_no_visual_term(weighting: Any) -> None:
+    X = problem(4)[0]
+    Y = np.zeros((4, 3))
+    Y[2] = 1
+    for counts in (X, X * 0):
+        scores = CMTT(weighting=weighting).fit(counts, Y).decision_function(X)
+        assert scores == pytest.approx(np.full((4, 3), 1 / 3))
+    every = CMTT(weighting=weighting).fit(X, np.ones((4, 1)))
+    assert every.decision_function(X) == pytest.approx(np.ones((4, 1)))
+
+
+def test_words_on_every_picture_and_on_none_are_likely_nowhere() -> None:
+    X, Y = problem()
+    Y = np.hstack([Y, np.ones((40, 1)), np.zeros((40, 1))])
+    scores = CMTT(rank=5).fit(X, Y).decision_function(X)
+    assert (scores[:, 5:] == 0).all()
+    assert scores.sum(axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_sparse_and_dense_counts_are_the_same() -> None:
+    X, Y = problem()
+    expected = CMTT(rank=5).fit(X, Y).decision_function(X)
+    model = CMTT(rank=5).fit(csr_matrix(X), csr_matrix(Y))
+    assert model.decision_function(csr_matrix(X)).tobytes() == expected.tobytes()
+
+
+def test_permuting_pictures_and_visual_terms_changes_nothing() -> None:
+    X, Y = problem()
+    rng = np.random.default_rng(3)
+    pictures, visterms = rng.permutation(len(X)), rng.permutation(X.shape[1])
+    expected = CMTT(rank=5).fit(X, Y).decision_function(X)
+    shuffled = CMTT(rank=5).fit(X[pictures][:, visterms], Y[pictures])
+    assert shuffled.decision_function(X[:, visterms]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_some_words_alone_have_the_same_scores() -> None:
+    X, Y = problem()
+    model = CMTT(rank=5).fit(X, Y)
+    some = model.decision_function(X, words=np.array([3, 0]))
+    assert some == pytest.approx(model.decision_function(X)[:, [3, 0]], abs=1e-7)
+
+
+def test_arrays_make_the_same_model() -> None:
+    X, Y = problem()
+    model = CMTT(rank=5).fit(X, Y)
+    arrays = model.to_arrays()
+    assert all(a.dtype.kind in "fiu" for a in arrays.values())
+    again = CMTT.from_arrays(arrays)
+    assert again.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+
+
+def test_it_learns_what_can_be_learnt() -> None:
+    X, Y = problem(300)
+    model = CMTT(rank=6).fit(X[:200], Y[:200])
+    assert isinstance(model, WordScorer)
+    assert model.score(X[200:], Y[200:]) > 0.8
+    assert model.score(X[200:], np.random.default_rng(0).permutation(Y[200:])) < 0.5
+
+
+def test_scikit_learn_can_search_its_parameters() -> None:
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV
+
+    X, Y = problem(60)
+    search = GridSearchCV(CMTT(), {"rank": [1, 6]}, cv=3).fit(X, Y)
+    assert search.best_params_ == {"rank": 6}
+    assert repr(clone(CMTT(rank=3))) == "CMTT(rank=3)"
+
+
+def test_every_setting_of_the_grid_can_be_fitted() -> None:
+    X, Y = problem(10)
+    assert {"rank": 50} in CMTT.GRID
+    for chosen in CMTT.GRID:
+        CMTT(**chosen).fit(X, Y)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rank", 0), ("rank", 2.5), ("rank", True), ("clip", 1), ("weighting", "idf"),
+     ("random_state", -1), ("random_state", None)],
+)  # fmt: skip
+def test_impossible_parameters_are_refused(name: str, value: Any) -> None:
+    with pytest.raises(ParameterError, match=f"The '{name}' parameter of CMTT must be"):
+        CMTT(**{name: value}).fit(*problem(5))
+
+
+def test_impossible_data_is_refused() -> None:
+    X, Y = problem(5)
+    with pytest.raises(UsageError, match="learnt nothing yet"):
+        CMTT().decision_function(X)
+    with pytest.raises(DataError, match="not negative"):
+        CMTT().fit(-X, Y)
+    with pytest.raises(DataError, match="finite"):
+        CMTT().fit(X * np.nan, Y)
+    with pytest.raises(DataError, match="No picture carries a word"):
+        CMTT().fit(X, Y * 0)
+    with pytest.raises(DataError, match=r"12 columns, as CMTT was fitted with. Got 3"):
+        CMTT().fit(X, Y).decision_function(X[:, :3])
