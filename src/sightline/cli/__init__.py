@@ -25,6 +25,7 @@ VERBS = {
     "store": "Check, mend, roll back, copy or purge what is stored.",
     "doctor": "Show settings, their origins, and what this machine offers.",
     "demo": "Build, train, search and measure the demo collection.",
+    "reproduce": "Measure the papers' methods on their data.",
 }
 
 

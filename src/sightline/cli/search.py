@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from sightline.records import Hit, shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
+    from sightline.collection.explaining import Why
     from sightline.collection.searching import Results
 
 
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
 @click.option("--queries", type=click.Path(), help="A file with a query a line, for --trec.")
 @click.option("--trec", is_flag=True, help="Print a TREC run.")
 @click.option("--sheet", type=click.Path(), help="Also draw the hits as a contact sheet (PNG).")
+@click.option("--why", is_flag=True, help="Say which words and parts of pictures made the scores.")
+@click.option("--why-png", type=click.Path(), help="Where to draw the parts; implies --why.")
 @output_options
 @common_options
 def search(
@@ -65,6 +70,8 @@ def search(
     queries: str | None,
     trec: bool,
     sheet: str | None,
+    why: bool,
+    why_png: str | None,
     as_json: bool,
     as_csv: bool,
     collection: str | None,
@@ -90,6 +97,10 @@ def search(
         "min_bytes": None if min_mb is None else int(min_mb * 1e6),
         "max_bytes": None if max_mb is None else int(max_mb * 1e6),
     }  # fmt: skip
+    why, draws = why or why_png is not None, why_png is not None or not as_json
+    if why and (as_csv or trec or filepath_only or null):
+        raise UsageError("--why explains hits in plain form or as --json; leave the other out.")
+    target = _why_file(c, why_png) if why and draws else None
     if bool(queries) == bool(query):
         raise UsageError("Name a query, such as: sightline search tree; or a file with --queries.")
     if queries is not None:
@@ -103,16 +114,23 @@ def search(
     _explain(c, results)
     if sheet:
         draw_sheet(c, results, Path(sheet))
+    begun = time.monotonic()
+    whys = _whys(c, text, results, not no_learnt) if why else []
+    seconds = time.monotonic() - begun
     if as_json:
-        print_json(_as_json(text, c, results))
+        print_json(_as_json(text, c, results, whys))
     elif as_csv:
         rows = [
             (h.score, text_of(_full(c, h.path)), int(h.tagged), int(h.learnt)) for h in results.hits
         ]
         print_csv(["score", "path", "tagged", "learnt"], rows)
     else:
-        for h in results.hits:
+        for i, h in enumerate(results.hits):
             _print_hit(c, h, filepath_only or null, null)
+            for line in whys[i].lines() if whys else ():
+                click.echo(f"\t{line}")
+    if why and draws:
+        _draw_whys(text, whys, target, seconds)
     return 0
 
 
@@ -183,7 +201,10 @@ def _explain(c: Collection, results: Results) -> None:
         click.echo("No picture of this collection carries any word yet.", err=True)
 
 
-def _as_json(query: str, c: Collection, results: Results) -> dict[str, object]:
+def _as_json(
+    query: str, c: Collection, results: Results, whys: Sequence[Why] = ()
+) -> dict[str, object]:
+    said = [{"why": w.as_json()} for w in whys] or [{}] * len(results)
     return {
         "query": query,
         "version": results.version,
@@ -194,8 +215,9 @@ def _as_json(query: str, c: Collection, results: Results) -> dict[str, object]:
                 "score": h.score,
                 "tagged": h.tagged,
                 "learnt": h.learnt,
+                **why,
             }
-            for h in results.hits
+            for h, why in zip(results.hits, said, strict=True)
         ],
         "unknown": [{"word": u.word, "near": list(u.near)} for u in results.unknown],
     }
@@ -203,15 +225,81 @@ def _as_json(query: str, c: Collection, results: Results) -> dict[str, object]:
 
 def draw_sheet(c: Collection, results: Results, target: Path) -> None:
     """Draw hits with their scores; never inside the collection."""
-    if target.suffix.lower() != ".png":
-        raise UsageError(f"A contact sheet is a PNG file. Name it so, not {target.name!r}.")
     from sightline.pictures.thumbnails import contact_sheet
 
-    if c.contains(target):
-        raise UsageError(f"{target} lies inside the collection, where nothing is ever written.")
+    _check_png(c, target, "A contact sheet")
     if not results.hits:
         return
     thumbnails = c.thumbnails([h.picture for h in results.hits])
     titles = [f"{h.score:.2f} {mark_of(h)} {shown(os.path.basename(h.path))}" for h in results.hits]
     contact_sheet(thumbnails, titles).save(target, "PNG")
     click.echo(f"drew {target}", err=True)
+
+
+def _check_png(c: Collection, target: Path, what: str) -> None:
+    if target.suffix.lower() != ".png":
+        raise UsageError(f"{what} is a PNG file. Name it so, not {target.name!r}.")
+    if c.contains(target):
+        raise UsageError(f"{target} lies inside the collection, where nothing is ever written.")
+
+
+def _why_file(c: Collection, named: str | None) -> Path | None:
+    """Return where to draw the parts of pictures; None for a temporary file.
+
+    By default that is `why.png` where the user stands, unless that is inside the collection. What
+    lies there is overwritten only if it is such a drawing, or was named.
+    """
+    if named is not None:
+        _check_png(c, Path(named), "A heat map")
+        if not Path(named).absolute().parent.is_dir():
+            raise UsageError(f"There is no folder {Path(named).absolute().parent} to draw to.")
+        return Path(named)
+    import tempfile
+
+    from sightline.collection.explaining.drawing import is_drawing
+
+    target = Path("why.png")
+    if not c.contains(target):
+        if target.exists() and not is_drawing(target):
+            raise UsageError("why.png is here and no heat map. Name another file with --why-png.")
+        return target
+    if c.contains(tempfile.gettempdir()):
+        raise UsageError("Name a PNG file outside the collection to draw to, with --why-png.")
+    return None
+
+
+def _whys(c: Collection, text: str, results: Results, learnt: bool) -> list[Why]:
+    """Find out what made the scores; say once why there are no parts, or of which pictures."""
+    from sightline.progress import ProgressBar
+
+    whys = c.why(text, hits=results.hits, learnt=learnt, progress=ProgressBar())
+    problems = {w.problem for w in whys}
+    if len(problems) == 1 and whys[0].problem:
+        click.echo(f"No heat map: {whys[0].problem}.", err=True)
+    else:
+        for w in whys:
+            if w.problem:
+                click.echo(f"No heat map of {shown(w.hit.path)}: {w.problem}.", err=True)
+    held = sorted({name for w in whys if w.parts for name in w.parts.held})
+    if held:
+        said = f"{', '.join(held)} cannot be computed from pixels here"
+        click.echo(f"{said}; what they see is left out of the heat maps.", err=True)
+    return whys
+
+
+def _draw_whys(text: str, whys: Sequence[Why], target: Path | None, seconds: float) -> None:
+    import tempfile
+
+    from sightline.collection.explaining.drawing import save_sheet
+
+    drawn = [w for w in whys if w.parts is not None]
+    if not drawn:
+        return
+    if target is None:
+        fd, name = tempfile.mkstemp(prefix="sightline-why-", suffix=".png")
+        os.close(fd)
+        target = Path(name)
+    save_sheet(drawn, text, target)
+    of = f"{len(drawn)} of {len(whys)} hits"
+    each = f"{seconds / len(drawn):.1f} s each"
+    click.echo(f"drew {target}: {of} in {seconds:.1f} s, {each}", err=True)

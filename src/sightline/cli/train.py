@@ -14,8 +14,14 @@ if TYPE_CHECKING:
     from sightline.collection.training import TrainReport
 
 
+_RANKERS = (
+    "A ranker to choose from, or several: pamir, kernel-pamir, warp, ridge, neighbours, svm, cmrm, "
+    "cmtt, plsa. All that can learn from the features there are, by default."
+)
+
+
 @click.command()
-@click.option("--ranker", "rankers", multiple=True, help="A ranker to choose from; all by default.")
+@click.option("--ranker", "rankers", multiple=True, help=_RANKERS)
 @click.option("--features", multiple=True, help="A feature to learn from; all by default.")
 @click.option("--force", is_flag=True, help="Publish even a model that is worse.")
 @click.option("--dry-run", is_flag=True, help="Measure, and publish nothing.")
@@ -68,6 +74,8 @@ def show_report(r: TrainReport) -> None:
         click.echo("On validation pictures:")
         for line in table_lines(r.table):
             click.echo(f"  {line}")
+    for line in r.not_tried:
+        click.echo(f"Not tried: {line}")
     click.echo(f"Chosen: {r.recipe}, words combined by {r.how}")
     p = r.proof
     if r.left_out:
@@ -94,9 +102,9 @@ def show_report(r: TrainReport) -> None:
 
 def table_lines(table: Sequence[Tried], limit: int = 12) -> list[str]:
     """Return the table of what was tried, best first, as lines of text."""
-    head = ("ranker", "words by", "AvgP", "P10", "BEP", "train s", "ms/1000", "MB")
+    head = ("ranker", "words by", "pictures", "AvgP", "P10", "BEP", "train s", "ms/1000", "MB")
     rows = [
-        (str(t.recipe), t.how, f"{t.avgp:.3f}", f"{t.p10:.3f}", f"{t.bep:.3f}",
+        (str(t.recipe), t.how, str(t.pictures), f"{t.avgp:.3f}", f"{t.p10:.3f}", f"{t.bep:.3f}",
          f"{t.train_seconds:.1f}", f"{t.query_ms:.1f}", f"{t.memory / 1e6:.1f}")
         for t in table[:limit]
     ]  # fmt: skip
@@ -117,7 +125,7 @@ def as_plain(r: TrainReport) -> dict[str, object]:
     return {
         "chosen": r.recipe, "words_combined_by": r.how, "words": r.words, "pictures": r.pictures,
         "left_out": r.left_out, "model": r.model, "version": r.version, "unproven": r.unproven,
-        "forced": r.forced, "seconds": round(r.seconds, 3),
+        "forced": r.forced, "seconds": round(r.seconds, 3), "not_tried": list(r.not_tried),
         "proof": {
             "queries": p.n, "AvgP": p.candidate if p.n else None,
             "untrained": p.untrained if p.n else None, "p": p.p, "helped": p.helped,
@@ -128,7 +136,7 @@ def as_plain(r: TrainReport) -> dict[str, object]:
                 "ranker": t.recipe.ranker, "features": list(t.recipe.features),
                 "settings": dict(t.recipe.settings), "words_combined_by": t.how, "AvgP": t.avgp,
                 "P10": t.p10, "BEP": t.bep, "train_seconds": round(t.train_seconds, 3),
-                "ms_per_1000": round(t.query_ms, 3), "bytes": t.memory,
+                "ms_per_1000": round(t.query_ms, 3), "bytes": t.memory, "pictures": t.pictures,
             }
             for t in r.table
         ],

@@ -20,7 +20,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sightline import settings as settings_of
 from sightline.collection.finding import below_root, inside, root_of_store, seconds_of
@@ -33,11 +33,12 @@ from sightline.settings import Origin, Settings
 
 if TYPE_CHECKING:
     from sightline.collection.describing import FeatureState
+    from sightline.collection.explaining import Why
     from sightline.collection.indexing import IndexReport
     from sightline.collection.previewing import Preview
     from sightline.collection.searching import Results
     from sightline.contracts import Compute, Progress
-    from sightline.records import Skipped, Tags
+    from sightline.records import Hit, Skipped, Tags
     from sightline.store.home import Home, Reader
 
 Paths = Sequence[str | os.PathLike[str]]
@@ -264,6 +265,41 @@ class Collection(Upkeep, Teaching):
         top = self.settings.top if k is None else k
         with self.home.reader() as reader:
             return search(reader, self.root, query, top, where, options)
+
+    def why(
+        self,
+        query: str,
+        k: int | None = None,
+        *,
+        hits: Sequence[Hit] | None = None,
+        blocks: int = 6,
+        pictures: int = 12,
+        exact: bool = True,
+        progress: Progress | None = None,
+        compute: Compute | None = None,
+        **filters: Any,
+    ) -> list[Why]:
+        """Say of each hit which words and which parts of the picture made its score.
+
+        Parameters
+        ----------
+        query, k, **filters
+            As of `search`.
+        hits
+            Those to explain, if the search was made before.
+        blocks
+            How finely pictures are looked at: blocks along the longer side.
+        pictures
+            How many hits, the first ones, are looked at part by part.
+        exact
+            Give exact shares in place of losses where a score is a sum over blocks.
+        """
+        from sightline.collection.explaining import ExplainOptions, explain
+
+        found = self.search(query, k, **filters).hits if hits is None else hits
+        options = ExplainOptions(blocks, pictures, exact, bool(filters.get("learnt", True)))
+        bar = progress or NoProgress()
+        return explain(self.home, self.root, self.settings, query, found, options, bar, compute)
 
     def words(self, picture: str | bytes | int) -> list[Tags]:
         """Return the words of a picture (an id, or a path in the collection), by source."""

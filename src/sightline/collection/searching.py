@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import CollectionError, QueryError
-from sightline.records import Hit, SparseQuery, Top, shown
+from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Facts, Where
 from sightline.store.home import Reader
 from sightline.words.grammar import Query, parse
@@ -109,6 +109,8 @@ class _Search:
         required = [(t, term_id(t.text)) for t in query.wanted if t.required]
         self.required = [i for _, i in required]
         self.learnt = self._learnt() if options.learnt else None
+        # How likely the last learnt hit is: pictures with some of the words come after it.
+        self.least = 1.0
 
     def _learnt(self) -> Learnt | None:
         """Return the model, if there is one that has learnt every word that any picture carries."""
@@ -171,8 +173,7 @@ class _Search:
         some = self.snapshot.carrying(self.terms.tolist(), every=False)
         others = np.setdiff1d(some if allowed is None else np.intersect1d(some, allowed), without)
         top = self._top(k, others)
-        scale = 1.0 if self.learnt is None else min(self.learnt.cutoff, 1.0)
-        return Top(top.ids, top.scores * np.float32(scale))
+        return Top(top.ids, top.scores * np.float32(self.least))
 
     def _found(self, learnt: Learnt, k: int, allowed: Int | None, without: Int) -> Top:
         """Return the pictures the model finds, with how likely they fit."""
@@ -180,9 +181,23 @@ class _Search:
             return _NOTHING
         query = learnt.query(self.terms, self.weights)
         top = self.snapshot.top(query, k, allowed, learnt.more, without)
-        likely = learnt.combination.probability(top.scores, query.weights)
-        keep = likely >= learnt.cutoff if self.options.cut else np.ones(len(likely), bool)
-        return Top(top.ids[keep], likely[keep].astype(np.float32))
+        if not len(top.ids):
+            return _NOTHING
+        least = self._least(learnt, query)
+        likely = learnt.combination.probability(top.scores, query.weights).astype(np.float32)
+        keep = top.scores >= least if self.options.cut else np.ones(len(likely), bool)
+        likely = likely[keep]
+        self.least = float(likely[-1]) if len(likely) else 1.0
+        return Top(top.ids[keep], likely)
+
+    def _least(self, learnt: Learnt, query: WordQuery) -> float:
+        """Return the least score worth showing.
+
+        It may follow the best picture that carries none of the words, whatever filters leave.
+        """
+        carrying = self.snapshot.carrying(self.terms.tolist(), every=False)
+        best = self.snapshot.top(query, 1, None, learnt.more, carrying).scores
+        return learnt.least(query, float(best[0])) if len(best) else -np.inf
 
     def _carrying_all(self, allowed: Int | None) -> Int:
         if self.unknown:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from sightline import plugins
 from sightline.collection.learning import choosing
 from sightline.collection.learning.choosing import Choice, Tried
-from sightline.collection.learning.learners import Fitted, Recipe, fit
+from sightline.collection.learning.kinds import KINDS
+from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
 from sightline.collection.learning.questions import combined, idf_in, questions
 from sightline.collection.learning.samples import Sample, load_sample
 from sightline.collection.learning.serving import (
@@ -38,6 +39,7 @@ from sightline.errors import NotBetter, StoreBusy, UsageError
 from sightline.measures.many import measure_queries, untrained_average_precision
 from sightline.measures.significance import wilcoxon
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
+from sightline.rankers.cutoff import CutOff
 from sightline.records import QuerySet
 from sightline.store.events import EventLog
 from sightline.store.home import Home
@@ -50,7 +52,7 @@ SLACK = 0.001
 FEWEST_QUERIES = 30
 # Choosing looks at so many pictures at most; the chosen recipe then sees all of them.
 CHOOSE_AMONG = 6_000
-RANKERS = ("pamir", "ridge")
+RANKERS = tuple(KINDS)
 
 Bool = NDArray[np.bool_]
 
@@ -122,6 +124,7 @@ class TrainReport:
     unproven: bool
     forced: bool
     seconds: float
+    not_tried: tuple[str, ...] = ()
 
 
 def train(home: Home, options: TrainOptions, wait: float, progress: Progress) -> TrainReport:
@@ -154,7 +157,7 @@ def train(home: Home, options: TrainOptions, wait: float, progress: Progress) ->
     return TrainReport(
         str(choice.recipe), choice.combination.how, proof, choice.table, len(sample.terms),
         len(sample), sample.left_out, name, version, not proof.proven, forced,
-        time.monotonic() - begun,
+        time.monotonic() - begun, choice.not_tried,
     )  # fmt: skip
 
 
@@ -217,24 +220,40 @@ def prepare(
     held, validating = split(sample)
     inner = _few(np.flatnonzero(~held & ~validating))
     training, validation = sample.only(inner), sample.only(_few(np.flatnonzero(validating)))
-    recipes = choosing.candidates(sample, rankers, features)
-    if not recipes:
-        raise UsageError(f"None of the rankers {', '.join(rankers)} can use these features.")
+    rankers, not_tried = choosing.able(sample, rankers, features)
+    if not rankers:
+        raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
     known = _carried(training)
     idf = idf_in(training.labels) if len(training) else np.zeros(len(sample.terms))
     asked = questions(validation.labels, idf, known) if known.any() else None
     if asked is None or not len(asked):
         rest = sample.only(~held)
-        return _without_validation(recipes[-1], rest if _carried(rest).any() else sample)
-    return choosing.choose(recipes, training, validation, asked, idf, progress)
+        recipe = choosing.candidates(sample, [_safest(rankers)], features)[-1]
+        return _without_validation(recipe, rest if _carried(rest).any() else sample)
+    given = (training, validation, asked, idf, progress)
+    rankers, first = choosing.screened(rankers, features, *given)
+    choice = choosing.choose(choosing.candidates(sample, rankers, features), *given)
+    table = choosing.in_order([*choice.table, *first])
+    return replace(choice, table=table, not_tried=tuple(not_tried))
+
+
+def _safest(rankers: Sequence[str]) -> str:
+    """Return the most regularised of some rankers, for pictures too few to choose by."""
+    return "ridge" if "ridge" in rankers else rankers[-1]
 
 
 def _without_validation(recipe: Recipe, sample: Sample) -> Choice:
     """Return the choice where pictures are too few to choose by: the most regularised one."""
     fitted = fit(recipe, sample)
     scores = fitted.unseen if fitted.unseen is not None else fitted.scores(sample.views)
-    combination = Combination("product").fit(scores, sample.labels)
-    return Choice(fitted.recipe, combination, 0.5, ())
+    if kind_of(recipe.ranker).top:
+        combination = Combination.of_logits(len(sample.terms))
+    else:
+        combination = Combination("product").fit(scores, sample.labels)
+    # Where each word is as likely as not.
+    even = {"h": np.full(len(sample.terms), np.log(0.5)), "offsets": np.zeros(3), "follow": [0.0]}
+    cutoff = CutOff.from_arrays({name: np.asarray(a) for name, a in even.items()})
+    return Choice(fitted.recipe, combination, cutoff, ())
 
 
 def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -97,6 +97,18 @@ class Combination:
             self.shown_ = np.array(logistic(self.rows(g), carried))
         return self
 
+    @classmethod
+    def of_logits(cls, n_words: int) -> Combination:
+        """Return the product for a model whose scores are logits already, to be left as they are.
+
+        >>> Combination.of_logits(1).rows([[0.0]]).round(2).tolist()
+        [[-0.69]]
+        """
+        made = cls("product")
+        made.slope_, made.offset_ = np.ones(n_words), np.zeros(n_words)
+        made.known_, made.shown_ = np.zeros(n_words), np.array([1.0, 0.0])
+        return made
+
     def rows(self, scores: ArrayLike) -> NDArray[np.float32]:
         """Return the published numbers of pictures, (pictures, words)."""
         g = _table(scores)

@@ -4,12 +4,16 @@ Every candidate is fitted to the training pictures and judged by queries over th
 pictures, which it has not seen; so are the ways to combine the scores of several words. The best
 mean AvgP is chosen; what it cost is shown beside it, and never decides, so that the same pictures
 always give the same choice.
+
+Of more than two rankers, each is first fitted to a sample of the training pictures, with its usual
+settings and all features it can use; the best two go on to all training pictures, sets of features
+and settings.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,19 +21,26 @@ from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
+from sightline.collection.learning.memory import bytes_free, bytes_needed, gigabytes
 from sightline.collection.learning.questions import combined
 from sightline.collection.learning.samples import Sample
 from sightline.contracts import Progress
 from sightline.measures.many import ManyMeasured, measure_queries, query_scores
+from sightline.rankers.cutoff import CutOff
 from sightline.records import QuerySet
-from sightline.words.combining import WAYS, Combination, How, best_cutoff
+from sightline.words.combining import WAYS, Combination, How
 
 Float = NDArray[np.float32]
+
+# A first look takes so many training pictures, and so many rankers pass it.
+SCREENED_ON, PASSING = 1_500, 2
+# Memory that is left to everything else on the machine.
+_SPARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A candidate and what became of it on the validation pictures."""
+    """A candidate, fitted to some pictures, and what became of it on the validation pictures."""
 
     recipe: Recipe
     how: str
@@ -39,16 +50,52 @@ class Tried:
     train_seconds: float
     query_ms: float
     memory: int
+    pictures: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """The candidate chosen, with its way to combine words and the table of all that was tried."""
+    """The candidate chosen, with its way to combine words and the table of all that was tried.
+
+    `not_tried` says of every ranker that was asked for and left out why it was.
+    """
 
     recipe: Recipe
     combination: Combination
-    cutoff: float
+    cutoff: CutOff
     table: tuple[Tried, ...]
+    not_tried: tuple[str, ...] = ()
+
+
+def able(
+    sample: Sample, rankers: Sequence[str], features: Sequence[str] | None = None
+) -> tuple[list[str], list[str]]:
+    """Return the rankers that can be fitted here, and of each other one why it cannot.
+
+    >>> able(Sample(np.zeros(0, np.int64), np.zeros(0, np.int64), None, {}), ["plsa"])
+    ([], ['plsa: it learns from counts of visual words (sightline index --features visterms)'])
+    """
+    views = {f: v for f, v in sample.views.items() if features is None or f in features}
+    can, cannot = [], []
+    free = bytes_free() * _SPARE
+    for ranker in rankers:
+        kind = kind_of(ranker)
+        usable = [views[f] for f in kind.usable(views)]
+        needed = bytes_needed(kind.sees, usable, len(sample.terms)) if usable else 0
+        if not usable:
+            reason = "it learns from counts of visual words (sightline index --features visterms)"
+        elif not kind.available:
+            reason = f"it needs {kind.needs} (pip install 'sightline[rivals]')"
+        elif needed > free:
+            reason = (
+                f"{len(sample)} pictures and {len(sample.terms)} words would take about "
+                f"{gigabytes(needed)} of memory, and {gigabytes(int(free))} are free"
+            )
+        else:
+            can.append(ranker)
+            continue
+        cannot.append(f"{ranker}: {reason}")
+    return can, cannot
 
 
 def candidates(
@@ -68,9 +115,36 @@ def candidates(
     for ranker in rankers:
         for chosen in sets:
             usable = kind_of(ranker).usable({f: sample.views[f] for f in chosen})
-            for g in kind_of(ranker).grid:
+            for g in kind_of(ranker).grid if usable else ():
                 found[Recipe(ranker, usable, tuple(sorted(g.items())))] = None
     return list(found)
+
+
+def screened(
+    rankers: Sequence[str],
+    features: Sequence[str] | None,
+    training: Sample,
+    validation: Sample,
+    queries: QuerySet,
+    idf: NDArray[np.float64],
+    progress: Progress,
+) -> tuple[list[str], tuple[Tried, ...]]:
+    """Return the rankers that are worth a longer look, in their order, and what was seen of all."""
+    if len(rankers) <= PASSING:
+        return list(rankers), ()
+    some = training
+    if len(training) > SCREENED_ON:
+        rng = np.random.default_rng(0)
+        some = training.only(np.sort(rng.choice(len(training), SCREENED_ON, replace=False)))
+    views = {f: v for f, v in training.views.items() if features is None or f in features}
+    recipes = [
+        Recipe(r, kind_of(r).usable(views), tuple(sorted(kind_of(r).grid[0].items())))
+        for r in rankers
+    ]
+    table, _ = _tried(recipes, some, validation, queries, idf, progress, "screen")
+    best = {r: max(t.avgp for t in table if t.recipe.ranker == r) for r in rankers}
+    passing = sorted(rankers, key=lambda r: -best[r])[:PASSING]
+    return [r for r in rankers if r in passing], tuple(table)
 
 
 def _kind_of_feature(fingerprint: str) -> str:
@@ -89,9 +163,32 @@ def choose(
     progress: Progress,
 ) -> Choice:
     """Fit every recipe, measure it, and return the best."""
-    progress.start("choose", len(recipes))
+    table, best = _tried(recipes, training, validation, queries, idf, progress, "choose")
+    if best is None:
+        raise ValueError("There is nothing to choose from.")
+    fitted, how = best
+    combination, cutoff = settle(fitted, how, training, validation, queries, idf)
+    return Choice(fitted.recipe, combination, cutoff, in_order(table))
+
+
+def in_order(table: Iterable[Tried]) -> tuple[Tried, ...]:
+    """Return what was tried: on more pictures first, and then by quality."""
+    return tuple(sorted(table, key=lambda t: (-t.pictures, -t.avgp)))
+
+
+def _tried(
+    recipes: Sequence[Recipe],
+    training: Sample,
+    validation: Sample,
+    queries: QuerySet,
+    idf: NDArray[np.float64],
+    progress: Progress,
+    what: str,
+) -> tuple[list[Tried], tuple[Fitted, How] | None]:
+    """Fit and measure recipes; return the figures of all, and the best."""
+    progress.start(what, len(recipes))
     table: list[Tried] = []
-    best: tuple[float, Fitted, How] | None = None
+    highest, best = -1.0, None
     for recipe in recipes:
         begun = time.perf_counter()
         fitted = fit(recipe, training, (validation, queries))
@@ -100,17 +197,12 @@ def choose(
         cost = _cost(fitted, validation)
         for how, m in found.items():
             figures = (m.mean_avgp, float(np.nanmean(m.p10)), float(np.nanmean(m.bep)))
-            table.append(Tried(fitted.recipe, how, *figures, seconds, *cost))
-            if best is None or m.mean_avgp > best[0]:
-                best = m.mean_avgp, fitted, how
+            table.append(Tried(fitted.recipe, how, *figures, seconds, *cost, len(training)))
+            if m.mean_avgp > highest:
+                highest, best = m.mean_avgp, (fitted, how)
         progress.advance()
     progress.finish()
-    if best is None:
-        raise ValueError("There is nothing to choose from.")
-    _, fitted, how = best
-    combination, cutoff = settle(fitted, how, training, validation, queries, idf)
-    order = sorted(table, key=lambda t: -t.avgp)
-    return Choice(fitted.recipe, combination, cutoff, tuple(order))
+    return table, best
 
 
 def settle(
@@ -120,10 +212,12 @@ def settle(
     validation: Sample,
     queries: QuerySet,
     idf: NDArray[np.float64],
-) -> tuple[Combination, float]:
+) -> tuple[Combination, CutOff]:
     """Fit a combination on scores of unseen pictures, and the cut-off that serves queries best."""
     scores = fitted.scores(validation.views)
-    if fitted.unseen is not None:
+    if kind_of(fitted.recipe.ranker).top:
+        combination = Combination.of_logits(scores.shape[1])
+    elif fitted.unseen is not None:
         combination = Combination(how).fit(fitted.unseen, training.labels)
     else:
         combination = Combination(how).fit(scores, validation.labels)
@@ -133,16 +227,14 @@ def settle(
 
 def _cutoff(
     combination: Combination, rows: Float, queries: QuerySet, idf: NDArray[np.float64]
-) -> float:
-    """Return the cut-off that gives the queries the best mean F1."""
+) -> CutOff:
+    """Return the cut-off that gives the queries the best mean F1, and fit what is shown."""
     asked = combined(queries, combination, idf)
     table = np.concatenate([part.copy() for _, part in query_scores(rows, asked)])
     fits = np.zeros(table.shape, bool)
     fits[np.repeat(np.arange(len(queries)), np.diff(queries.fit_start)), queries.fit] = True
     combination.fit_shown(table, fits)
-    weights = (asked.weight[asked.start[i] : asked.start[i + 1]] for i in range(len(asked)))
-    likely = (combination.probability(s, w) for s, w in zip(table, weights, strict=True))
-    return best_cutoff(likely, fits).probability
+    return CutOff().fit(rows, asked)
 
 
 def _by_combination(
@@ -153,6 +245,10 @@ def _by_combination(
     idf: NDArray[np.float64],
 ) -> dict[How, ManyMeasured]:
     scores = fitted.scores(validation.views)
+    if kind_of(fitted.recipe.ranker).top:
+        product = Combination.of_logits(scores.shape[1])
+        asked = combined(queries, product, idf)
+        return {"product": measure_queries(product.rows(scores), asked)}
     out: dict[How, ManyMeasured] = {}
     for how in WAYS:
         if fitted.unseen is not None:

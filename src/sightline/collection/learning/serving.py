@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from sightline.collection.learning.learners import Arrays, Fitted, Recipe
 from sightline.collection.learning.views import View, as_view
 from sightline.contracts import Json
-from sightline.errors import StoreDamaged
+from sightline.errors import DataError, StoreDamaged
+from sightline.rankers.cutoff import CutOff
 from sightline.records import WordQuery
 from sightline.store.home import Home
 from sightline.store.models import SavedModel, load_model, open_model
@@ -27,7 +28,7 @@ from sightline.store.versions import Version
 from sightline.words.combining import WAYS, Combination, How
 
 KIND = "words"
-FORMAT = 1
+FORMAT = 2
 # Published scores may take so many times the bytes of the features they come from.
 BUDGET = 2.0
 # However short the features: words without a published row take long to ask for.
@@ -47,6 +48,7 @@ class Learnt:
     counts : how many training pictures carry each.
     idf : how much each word counts in a query.
     published : positions of the words whose scores are published.
+    cutoff : where lists of hits end.
     served, proof : fitted to everything, and without the held-out pictures.
     """
 
@@ -57,7 +59,7 @@ class Learnt:
     idf: NDArray[np.float64]
     published: Int
     combination: Combination
-    cutoff: float
+    cutoff: CutOff
     served: Fitted
     proof: Fitted
 
@@ -83,6 +85,11 @@ class Learnt:
             np.asarray(self.combination.known_[at], np.float32),
         )
 
+    def least(self, query: WordQuery, best: float) -> float:
+        """Return the least score worth showing, where `best` is the highest there is."""
+        at = np.searchsorted(self.terms, query.terms)
+        return self.cutoff.threshold(at, query.weights, best)
+
     def more(self, segment: OpenSegment, terms: Int) -> Float | None:
         """Return rows of scores for words that have none published."""
         views = _views(segment, self.features)
@@ -99,7 +106,7 @@ def to_saved(
     idf: NDArray[np.float64],
     published: Int,
     combination: Combination,
-    cutoff: float,
+    cutoff: CutOff,
     served: Fitted,
     proof: Fitted,
 ) -> tuple[dict[str, Json], Arrays]:
@@ -107,12 +114,12 @@ def to_saved(
     about: dict[str, Json] = {
         "format": FORMAT,
         "how": combination.how,
-        "cutoff": cutoff,
         "served": _recipe_json(served.recipe),
         "proof": _recipe_json(proof.recipe),
     }
     arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf, "published": published}
     arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
+    arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
 
 
@@ -126,8 +133,7 @@ def from_saved(saved: SavedModel) -> Learnt:
     try:
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']}")
-        prefix = "combination."
-        numbers = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        combination = Combination.from_arrays(_how(about["how"]), _under("combination.", arrays))
         return Learnt(
             saved.name,
             about,
@@ -135,16 +141,20 @@ def from_saved(saved: SavedModel) -> Learnt:
             np.asarray(arrays["counts"]),
             np.asarray(arrays["idf"]),
             np.asarray(arrays["published"]),
-            Combination.from_arrays(_how(about["how"]), numbers),
-            float(str(about["cutoff"])),
+            combination,
+            CutOff.from_arrays(_under("cutoff.", arrays)),
             Fitted.from_arrays(_recipe(about["served"]), arrays, "served."),
             Fitted.from_arrays(_recipe(about["proof"]), arrays, "proof."),
         )
-    except (KeyError, ValueError, TypeError) as e:
+    except (KeyError, ValueError, TypeError, DataError) as e:
         raise StoreDamaged(
             f"The model {saved.name} is not one this release understands ({e}). "
             "Run: sightline train"
         ) from e
+
+
+def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
 def _how(said: Json) -> How:

@@ -43,22 +43,26 @@ def _csr(value: Any, index: Any, start: NDArray[np.int64], length: int) -> View:
 class Weighting:
     """How the rows of one feature are weighted before they are compared.
 
-    `idf` is empty where only their length is made one.
+    `idf` is empty where only their length is made one; `plain` leaves rows, such as counts, as they
+    are.
     """
 
     idf: Float
+    plain: bool = False
 
     @classmethod
-    def of(cls, view: View) -> Weighting:
+    def of(cls, view: View, *, plain: bool = False) -> Weighting:
         """Learn the weights from training rows."""
-        if not hasattr(view, "tocsr"):
-            return cls(np.zeros(0, np.float32))
+        if plain or not hasattr(view, "tocsr"):
+            return cls(np.zeros(0, np.float32), plain)
         from sightline.features.local.visterms import idf_of
 
         return cls(np.asarray(idf_of(view), np.float32))
 
     def __call__(self, view: View) -> View:
         """Return rows weighted and of length one; a row of zeros stays so."""
+        if self.plain:
+            return view
         if not hasattr(view, "tocsr"):
             norm = np.sqrt(np.einsum("ij,ij->i", view, view))
             return view / np.where(norm > 0, norm, 1)[:, None]

@@ -1,0 +1,210 @@
+"""The kinds of learners a collection can choose from, and what each sees of a picture.
+
+All keep one contract: `fit`, `decision_function(X, words)`, `to_arrays`, `from_arrays`. They differ
+in what X is: the features side by side (linear rankers, which see long rows in a damped frame), one
+matrix for each feature (kernels, neighbours), or the counts of visual words as they are.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.learning.frames import frame_of, in_frame, side_by_side
+from sightline.collection.learning.views import View
+from sightline.contracts import Json
+from sightline.records import QuerySet
+
+Float = NDArray[np.float32]
+Arrays = dict[str, NDArray[Any]]
+Judged = tuple[Sequence[View], QuerySet] | None
+Settings = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of learner.
+
+    Attributes
+    ----------
+    place : where its class is, "module:class".
+    grid : the settings worth trying, the usual ones first.
+    sees : features side by side, one matrix each, or a single feature's counts.
+    steps : whether it learns in steps, and validation says when to stop.
+    found : settings that fitting finds, to be used when it is fitted again; each with the attribute
+        that holds it.
+    top : where the class is of a ranker that learns from this one's scores of left-out pictures,
+        in the log-product form; what it gives are logits to be multiplied as they are.
+    needs : a package it cannot do without; it is not chosen where that is not installed.
+    about : in a few words, what it is.
+    """
+
+    place: str
+    about: str
+    grid: tuple[Settings, ...] = ({},)
+    sees: Literal["joined", "views", "counts"] = "joined"
+    steps: bool = False
+    found: tuple[tuple[str, str], ...] = ()
+    top: str = ""
+    needs: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether rows stay as they are, neither weighted nor scaled."""
+        return self.sees == "counts"
+
+    @property
+    def available(self) -> bool:
+        """Whether what it needs is installed."""
+        return not self.needs or importlib.util.find_spec(self.needs) is not None
+
+    def usable(self, views: Mapping[str, View]) -> tuple[str, ...]:
+        """Return which of some features it can use at once; none if it can use none of them."""
+        sparse = tuple(f for f, view in views.items() if hasattr(view, "tocsr"))
+        if self.sees == "counts":
+            return sparse[:1]
+        if self.sees == "views":
+            return tuple(views)
+        # Dense and sparse rows do not go side by side.
+        return tuple(f for f in views if f not in sparse) or sparse[:1]
+
+    def fit(
+        self, views: Sequence[View], labels: Any, settings: Settings, validation: Judged
+    ) -> tuple[Arrays, Settings, Float | None]:
+        """Fit it; return arrays to keep, settings found, and scores as if unseen, if it has any."""
+        frame = frame_of(side_by_side(views)) if self.sees == "joined" else {}
+        X = self._seen(views, frame)
+        if self.steps:
+            estimator = self._in_steps(X, labels, settings, frame, validation)
+        else:
+            estimator = _class(self.place)(**settings).fit(X, labels)
+        found: Settings = {s: _plain(getattr(estimator, a)) for s, a in self.found}
+        unseen = getattr(estimator, "leave_one_out_", None)
+        arrays = {**estimator.to_arrays(), **frame}
+        if self.top:
+            top = _class(self.top)().fit(unseen, labels)
+            arrays |= {f"{_TOP}{name}": a for name, a in top.to_arrays().items()}
+            unseen = top.decision_function(unseen)
+        return arrays, found, unseen
+
+    def scores(
+        self,
+        arrays: Mapping[str, NDArray[Any]],
+        views: Sequence[View],
+        words: NDArray[np.int64] | None,
+    ) -> Float:
+        """Return the scores of pictures by what was kept, (pictures, words)."""
+        estimator, seen = _class(self.place).from_arrays(arrays), self._seen(views, arrays)
+        if not self.top:
+            out: Float = estimator.decision_function(seen, words)
+            return out
+        mine = {n.removeprefix(_TOP): a for n, a in arrays.items() if n.startswith(_TOP)}
+        of_all = estimator.decision_function(seen)
+        corrected: Float = _class(self.top).from_arrays(mine).decision_function(of_all, words)
+        return corrected
+
+    def _in_steps(
+        self, X: Any, labels: Any, settings: Settings, frame: Arrays, validation: Judged
+    ) -> Any:
+        steps = settings.pop("n_iter", None)
+        given: dict[str, Any] = {"n_iter": _MOST_STEPS, **settings}
+        judged = None
+        if validation is not None:
+            judged, steps = (self._seen(validation[0], frame), validation[1]), None
+        # Without validation, as many steps as were best when there was some.
+        exactly = None if steps is None else int(str(steps))
+        return _class(self.place)(**given).fit(X, labels, validation=judged, n_iter=exactly)
+
+    def _seen(self, views: Sequence[View], frame: Mapping[str, NDArray[Any]]) -> Any:
+        if self.sees == "views":
+            return tuple(views)
+        return in_frame(side_by_side(views), frame) if self.sees == "joined" else views[0]
+
+
+def _class(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _plain(value: Any) -> Json:
+    plain: Json = value.item() if isinstance(value, np.generic) else value
+    return plain
+
+
+_MOST_STEPS = 1_500_000
+_TOP = "top."
+_STEPS = (("n_iter", "best_iter_"),)
+
+KINDS: dict[str, Kind] = {
+    "pamir": Kind(
+        "sightline.rankers.pamir:PAMIR",
+        "passive-aggressive ranking, linear",
+        grid=({"C": 0.1}, {"C": 0.4}),
+        steps=True,
+        found=_STEPS,
+    ),
+    "kernel-pamir": Kind(
+        "sightline.rankers.kernel_pamir:KernelPAMIR",
+        "passive-aggressive ranking with a kernel",
+        grid=({"C": 0.1, "kernel": "rbf"},),
+        sees="views",
+        steps=True,
+        found=_STEPS,
+    ),
+    "warp": Kind(
+        "sightline.rankers.warp:WARP",
+        "passive-aggressive ranking of the top of the list",
+        grid=({"C": 0.1},),
+        steps=True,
+        found=_STEPS,
+    ),
+    "ridge": Kind(
+        "sightline.annotators.ridge:KernelRidge",
+        "kernel ridge, a regression for each word",
+        grid=({"kernel": "rbf"},),
+        sees="views",
+        found=(("alpha", "alpha_"),),
+    ),
+    "log-product": Kind(
+        "sightline.annotators.ridge:KernelRidge",
+        "kernel ridge, then a ranking loss on products of words",
+        grid=({"kernel": "rbf"},),
+        sees="views",
+        found=(("alpha", "alpha_"),),
+        top="sightline.rankers.log_product:LogProduct",
+    ),
+    "neighbours": Kind(
+        "sightline.annotators.neighbours:Neighbours",
+        "words of the most similar pictures, weighted",
+        sees="views",
+    ),
+    "svm": Kind(
+        "sightline.annotators.concept_svm:ConceptSVM",
+        "a support vector machine for each word",
+        needs="sklearn",
+    ),
+    "cmrm": Kind(
+        "sightline.annotators.cmrm:CMRM",
+        "cross-media relevance model",
+        grid=({"alpha": 0.5, "beta": 0.1}, {"alpha": 0.2, "beta": 0.1}),
+        sees="counts",
+    ),
+    "cmtt": Kind(
+        "sightline.annotators.cmtt:CMTT",
+        "cross-media translation table",
+        grid=({"rank": 50}, {"rank": 200}),
+        sees="counts",
+    ),
+    "plsa": Kind(
+        "sightline.annotators.plsa:PLSA",
+        "aspects shared by words and visual words, in two steps",
+        sees="counts",
+    ),
+}
+"""The kinds by name; a further one needs a line here, a test and a line in the guide."""
