@@ -11,6 +11,7 @@ from sightline.errors import MissingExtra, UsageError
 
 _INK, _GREY = "#20639b", "#8a8a8a"
 _TITLE = 85  # letters of a line
+_FEW_LINES = 3  # more of them leave no room for their names between them
 
 
 def check_plot_file(file: str | Path) -> Path:
@@ -43,17 +44,23 @@ def draw_learning_curve(
 
 
 def draw_precision_recall(
-    file: Path, curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], title: str
+    file: Path,
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    title: str,
+    top: float = 1.0,
 ) -> None:
-    """Draw precision against recall, a line for each method: name to (recall, precision)."""
+    """Draw precision against recall, a line for each method: name to (recall, precision).
+
+    Where no precision is above `top`, the axis ends soon after it.
+    """
     figure, axes = _figure()
     for name, (recall, precision) in curves.items():
         axes.plot(recall, precision, label=name)
     axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
+    axes.set_ylim(0, min(1.0, 1.1 * top))
     axes.set_xlabel("recall")
     axes.set_ylabel("precision")
-    _finish(figure, axes, file, title)
+    _finish(figure, axes, file, title, beside=len(curves) > _FEW_LINES)
 
 
 def _figure() -> tuple[Any, Any]:
@@ -67,11 +74,14 @@ def _figure() -> tuple[Any, Any]:
     return figure, figure.add_subplot()
 
 
-def _finish(figure: Any, axes: Any, file: Path, title: str) -> None:
+def _finish(figure: Any, axes: Any, file: Path, title: str, beside: bool = False) -> None:
     wrapped = [part for line in title.split("\n") for part in textwrap.wrap(line, _TITLE)]
     axes.set_title("\n".join(wrapped), fontsize=9)
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
+    if beside:
+        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    else:
+        axes.legend(frameon=False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.savefig(file)

@@ -1,0 +1,143 @@
+"""What a run does: features, grids and sizes. Everything that may be tuned stands here.
+
+Three sets of features. `classic-strict` is the paper's: counts of visual terms of one block size,
+size and codebook chosen by each method. `classic` allows several block sizes, parts of the picture,
+colours, textures and edges of the whole (`features.local.layout`), and Fisher vectors of gradients
+and colours (`features.local.fisher`). `deep` adds two networks that were trained on ImageNet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sightline.contracts import Json
+from sightline.reproduce.pamir.kernels import KernelPlan
+from sightline.reproduce.pamir.selection import Search, Stage
+
+SEEDS = (0, 1, 2, 3, 4)
+FEATURES = ("classic-strict", "classic", "deep")
+CURVE = (500, 1000, 2000, 4000)
+# The paper writes "building car"; with these words it has the 3 relevant pictures of the paper.
+SHEETS = ("buildings cars", "petals")
+
+BLOCKS = (32, 48, 64, 96, 128, 256)
+SIZES = (2000, 10_000)
+QUICK_BLOCKS = (64, 128, 256)
+
+_PAMIR: dict[str, Json] = {"C": 0.1, "n_iter": 4_000_000, "eval_every": 200_000, "patience": 4}
+_KERNELS = KernelPlan(
+    (("match", 0.5), ("expected likelihood", 1.0)), learning=tuple(_PAMIR.items())
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run: splits, and for each set of features the methods with their searches."""
+
+    seeds: tuple[int, ...]
+    searches: Mapping[str, Mapping[str, Search]]
+    curve: tuple[int, ...] = ()
+    kernels: KernelPlan | None = None
+
+    def with_splits(self, n: int) -> Plan:
+        """Return the plan with n splits."""
+        return replace(self, seeds=tuple(range(n)))
+
+    def views(self, features: str) -> list[str]:
+        """Return every view that methods on a set of features may look at, in a fixed order."""
+        return sorted({v for search in self.searches[features].values() for v in search.views()})
+
+
+def _tried(name: str, *values: Json, once: bool = False) -> Stage:
+    """Return a stage that tries some values of one setting."""
+    return Stage(tuple({name: v} for v in values), once)
+
+
+_C = _tried("C", 0.03, 0.3)
+_ROOTS = _tried("weighting", "hellinger", once=True)
+
+
+def _strict() -> dict[str, Search]:
+    """Return searches over one block size and codebook for each method, begun near the paper's."""
+    seen = (_tried("block", *BLOCKS, once=True), _tried("terms", *SIZES, once=True))
+    return {
+        "PAMIR": Search({"block": 64, "terms": 10_000, **_PAMIR}, (*seen, _ROOTS, _C)),
+        "SVM": Search({"block": 48, "terms": 10_000}, (*seen, _ROOTS)),
+        "PLSA": Search(
+            {"block": 32, "terms": 2000, "n_aspects": 200},
+            (*seen, _tried("n_aspects", 100, 400)),
+        ),
+        "CMTT": Search(
+            {"block": 256, "terms": 2000, "rank": 50}, (*seen, _tried("rank", 100, 200, 400))
+        ),
+        "CMRM": Search(
+            {"block": 128, "terms": 2000, "alpha": 0.5, "beta": 0.1},
+            (*seen, _tried("joint_counts", True), _tried("beta", 0.02, 0.2, 0.5)),
+        ),
+    }
+
+
+_MIXED = "b32+64+128_k2000_s1+2"
+_DEEP = "deep & deep-stages & deep-peaks & deep-large & deep-large-stages & deep-large-peaks"
+
+
+def _classic() -> dict[str, Search]:
+    """Return searches over several block sizes, spatial parts, and the whole picture's vector."""
+    terms = ("b32+64+128_k2000", _MIXED)
+    counted = _tried("view", *terms, once=True)
+    seen = _tried("view", f"{_MIXED} & classic", once=True)
+    kernel = Stage(({"view": "fisher", "kernel": "rbf"},), once=True)
+    return {
+        "PAMIR": Search({"view": "fisher", **_PAMIR}, (seen, kernel, _C)),
+        "SVM": Search({"view": "fisher"}, (seen, kernel)),
+        "PLSA": Search({"view": terms[0], "n_aspects": 400}, (counted,)),
+        "CMTT": Search({"view": terms[0], "rank": 200}, (counted, _tried("rank", 400))),
+        "CMRM": Search(
+            {"view": terms[0], "alpha": 0.5, "beta": 0.1},
+            (counted, _tried("joint_counts", True), _tried("beta", 0.2, 0.5)),
+        ),
+        "WARP": Search({"view": "fisher", **_PAMIR}),
+        "kernel ridge": Search({"view": "fisher & classic"}),
+        "log-product": Search({"view": "fisher & classic"}),
+    }
+
+
+def _deep() -> dict[str, Search]:
+    everything = f"{_DEEP} & fisher"
+    return {
+        "PAMIR": Search(
+            {"view": _DEEP, "weighting": "whitened", **_PAMIR}, (_tried("weighting", "unit"), _C)
+        ),
+        "SVM": Search({"view": _DEEP, "kernel": "rbf"}),
+        "neighbours": Search({"view": everything}),
+        "kernel PAMIR": Search({"view": everything, **_PAMIR}),
+        "kernel ridge": Search({"view": everything}),
+        "log-product": Search({"view": everything}),
+        "sightline train": Search({"view": everything}),
+    }
+
+
+def full_plan(features: Iterable[str] = FEATURES) -> Plan:
+    """Return the run whose figures may be quoted."""
+    made = {"classic-strict": _strict, "classic": _classic, "deep": _deep}
+    searches = {f: made[f]() for f in features}
+    return Plan(SEEDS, searches, CURVE, _KERNELS if "classic-strict" in searches else None)
+
+
+def quick_plan(features: Iterable[str] = ("classic-strict",)) -> Plan:
+    """Return a run that shows how it goes: one split, one setting each, few block sizes."""
+    chosen: dict[str, dict[str, Search]] = {
+        "classic-strict": {
+            "PAMIR": Search(
+                {"block": 64, "terms": 3000, **_PAMIR}, (_tried("block", *QUICK_BLOCKS),)
+            ),
+            "SVM": Search({"block": 64, "terms": 3000}),
+            "PLSA": Search({"block": 64, "terms": 3000, "n_aspects": 100}),
+            "CMTT": Search({"block": 256, "terms": 3000, "rank": 50}),
+            "CMRM": Search({"block": 128, "terms": 3000, "alpha": 0.5, "beta": 0.1}),
+        },
+        "classic": {name: Search(s.start) for name, s in _classic().items()},
+        "deep": {name: Search(s.start) for name, s in _deep().items()},
+    }
+    return Plan(SEEDS[:1], {f: chosen[f] for f in features}, CURVE[1::2])
