@@ -21,6 +21,7 @@ SUBJECTS = (
     "lbp",
     "codebook",
     "pamir",
+    "pamir-growth",
     "text-query",
     "start-up",
     "restart-after-kill",
