@@ -23,3 +23,13 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "SIGHTLINE_STORE",
                  "SIGHTLINE_COLLECTION"):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def two_rankers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let trainings that name no ranker choose between two, unless a test is marked `all_rankers`.
+
+    Ten take five times as long, and most tests of training are about something else.
+    """
+    if request.node.get_closest_marker("all_rankers") is None:
+        monkeypatch.setattr("sightline.collection.training.RANKERS", ("pamir", "ridge"))

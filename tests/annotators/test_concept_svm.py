@@ -163,17 +163,26 @@ def test_without_validation_some_pictures_are_held_out_and_all_learnt_from() -> 
     for t in range(5):
         expected = fixed[int(svm.C_[t] == 10.0)][:, t]
         assert svm.decision_function(X)[:, t] == pytest.approx(expected, abs=1e-5)
+    learnt, held = module._split(100, 0)
+    assert len(held) == 20
+    assert sorted([*learnt, *held]) == list(range(100))
+    linear = ConceptSVM(C=(0.1, 10.0)).fit(X, Y)
+    judged = ConceptSVM(C=(0.1, 10.0)).fit(X[learnt], Y[learnt], validation=(X[held], Y[held]))
+    assert linear.trials_ == pytest.approx(judged.trials_, abs=1e-6)
     seeds = [ConceptSVM("rbf", C=(0.1, 10.0), random_state=s).fit(X, Y).trials_ for s in (0, 1)]
     assert not np.array_equal(seeds[0], seeds[1])
 
 
 def test_a_word_without_a_validation_picture_takes_what_is_best_for_the_others() -> None:
     (X, Y), (X_val, Y_val) = needy()
-    Y_val[:, 0] = 0
-    svm = ConceptSVM(C=(0.001, 1.0, 1000.0)).fit(X, Y, validation=(X_val, Y_val))
-    assert np.isnan(svm.trials_[:, 0]).all()
-    assert svm.C_[0] == svm.C_[1]
-    Y_val[:, 1] = 0
+    both = ConceptSVM(C=(0.001, 1.0, 1000.0)).fit(X, Y, validation=(X_val, Y_val))
+    for t in range(2):
+        only = Y_val.copy()
+        only[:, t] = 0
+        svm = ConceptSVM(C=(0.001, 1.0, 1000.0)).fit(X, Y, validation=(X_val, only))
+        assert np.isnan(svm.trials_[:, t]).all()
+        assert svm.C_[t] == svm.C_[1 - t] == both.C_[1 - t]
+    Y_val[:] = 0
     nobody = ConceptSVM(C=(1000.0, 0.001, 1.0)).fit(X, Y, validation=(X_val, Y_val))
     assert nobody.C_.tolist() == [1.0, 1.0]
 

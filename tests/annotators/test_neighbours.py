@@ -161,6 +161,28 @@ def test_of_equally_near_pictures_the_first_is_taken() -> None:
     assert by_both.predict_proba(([[3.0]], [[3.0]])).round(2).tolist() == [[1.0, 0.0]]
 
 
+def test_of_equal_means_the_first_stands_first() -> None:
+    a, b = np.array([[1.0], [0.0], [9.0], [5.0]]), np.array([[0.0], [1.0], [9.0], [5.0]])
+    Y = np.array([[1, 0], [0, 1], [0, 0], [0, 0]])
+    arrays = Neighbours("rank", K=2, neighbours="union").fit((a, b), Y).to_arrays()
+    first = Neighbours.from_arrays({**arrays, "gamma": np.array([0.9, 0.1])})
+    # By the first view the second picture is nearer, by both together they are equally near.
+    found = first.predict_proba(([[0.0]], [[0.0]]))
+    assert found.tolist()[0] == pytest.approx([0.9, 0.1], abs=1e-3)
+
+
+def test_the_unit_of_a_feature_does_not_matter() -> None:
+    X, Y = problem(40)
+    small = Neighbours(K=8).fit((X[:, :3].copy(), X[:, 3:].copy()), Y)
+    large = Neighbours(K=8).fit((X[:, :3] * 64, X[:, 3:].copy()), Y)
+    assert large.theta_[0] == pytest.approx(small.theta_[0] / 64, rel=1e-2)
+    assert large.leave_one_out_ == pytest.approx(small.leave_one_out_, abs=1e-2)
+    new = large.decision_function((X[:, :3] * 64, X[:, 3:].copy()))
+    assert new == pytest.approx(
+        small.decision_function((X[:, :3].copy(), X[:, 3:].copy())), abs=1e-2
+    )
+
+
 @pytest.mark.parametrize("budget", [1, 2000])
 def test_memory_for_distances_changes_nothing(monkeypatch: pytest.MonkeyPatch, budget: int) -> None:
     X, Y = problem(60)

@@ -55,6 +55,7 @@ def trained(shell: Shell) -> Shell:
     return shell
 
 
+@pytest.mark.all_rankers
 def test_train_shows_what_it_tried_chose_and_proved(shell: Shell) -> None:
     ran = shell("train")
     assert ran.code == 0

@@ -40,6 +40,7 @@ def sha(home: Home) -> str:
         ).hexdigest()
 
 
+@pytest.mark.all_rankers
 def test_the_words_of_pictures_are_learnt_and_the_gain_is_proven(tmp_path: Path) -> None:
     words, rows = clusters(300, 10)
     home = plant(tmp_path / "store", words, {"signal": rows})
@@ -173,6 +174,7 @@ def test_training_is_the_same_to_the_byte_ten_times_out_of_ten(tmp_path: Path) -
     assert len(found) == 1
 
 
+@pytest.mark.all_rankers
 def test_training_is_the_same_to_the_byte_in_another_process(tmp_path: Path) -> None:
     words, rows = clusters(120, 6, noise=0.8)
     home = plant(tmp_path / "here", words, {"signal": rows})

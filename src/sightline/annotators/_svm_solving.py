@@ -7,7 +7,7 @@ With m_i = y_i (f(p_i) + b), y_i = 1 on pictures that carry the word and -1 on t
 
 The second is, in the dual, a machine without slack for the kernel K + diag(1 / (2 C w_i)) (Cortes
 and Vapnik, "Support-vector networks", 1995), so that one solver and one Gram matrix serve both. Up
-to some thousands of pictures that is also twenty to a hundred times faster than a linear solver on
+to some thousands of pictures that is also many times faster than a linear solver on
 the rows, where these are dense.
 """
 

@@ -10,7 +10,7 @@ as in the rival of Grangier and Bengio, "A discriminative kernel-based model to 
 text queries", 2008, sections II-A and V-C. Words on no training picture, or on all, have no
 machine.
 
-Departures: slack counts squared by default, which ranks rare words far better; `loss="hinge"` is
+Departures: slack counts squared by default, which ranks rare words better; `loss="hinge"` is
 the usual machine. A word that no validation picture carries takes the C that is best for the
 others on average. Without validation pictures a fifth of the training ones take their place, and
 the machines are then fitted again to all.

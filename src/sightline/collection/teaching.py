@@ -50,13 +50,13 @@ class Teaching:
             Measure, and publish nothing.
         """
         from sightline.collection.learning.learners import kind_of
-        from sightline.collection.training import RANKERS, TrainOptions, train
+        from sightline.collection.training import TrainOptions, train
 
         bar = progress or NoProgress()
         for name in rankers:
             kind_of(name)
         self._describe_first(features, bar, dry_run)
-        options = TrainOptions(tuple(rankers) or RANKERS, tuple(features), force, dry_run)
+        options = TrainOptions(tuple(rankers), tuple(features), force, dry_run)
         try:
             return train(self.home, options, self.settings.wait, bar)
         except KeyboardInterrupt:

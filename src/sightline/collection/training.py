@@ -100,9 +100,9 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:
-    """What to choose from; `features` are names, all there are by default."""
+    """What to choose from: names of rankers and features, all there are by default."""
 
-    rankers: tuple[str, ...] = RANKERS
+    rankers: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     force: bool = False
     dry_run: bool = False
@@ -138,7 +138,8 @@ def train(home: Home, options: TrainOptions, wait: float, progress: Progress) ->
         before = reader.snapshot.model
         current = load_learnt(home, before)
         sample = load_sample(reader.snapshot, log.judgements(), _needed(options, current))
-    choice = prepare(sample, options.rankers, _prints(sample, options.features), progress)
+    rankers = options.rankers or RANKERS
+    choice = prepare(sample, rankers, _prints(sample, options.features), progress)
     held = HeldOut.of(sample)
     candidate, proof, seen = _proven(sample, choice, held, current)
     if not options.force and not options.dry_run:

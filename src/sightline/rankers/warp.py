@@ -19,9 +19,9 @@ divided by L(n-), so that C means what it means to PAMIR: no step is longer, and
 first trial, when p+ may stand anywhere, takes all of it. The search ends after `max_trials`, not
 only after n-. With one trial this is PAMIR, byte for byte.
 
-On photographs, learning from sets of up to three words, it ranked held-out pictures a point of AvgP
-better than PAMIR and took four times as long; learning from single words, it did not. More than 50
-trials gained nothing.
+On photographs, learning from sets of up to three words, it ranked held-out pictures about a point
+of AvgP better than PAMIR (three splits) and took several times as long; learning from single words,
+it did not. More than 50 trials gained nothing.
 """
 
 from __future__ import annotations

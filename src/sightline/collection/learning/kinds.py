@@ -160,7 +160,7 @@ KINDS: dict[str, Kind] = {
     "warp": Kind(
         "sightline.rankers.warp:WARP",
         "passive-aggressive ranking of the top of the list",
-        grid=({"C": 0.1},),
+        grid=({"C": 0.05},),
         steps=True,
         found=_STEPS,
     ),
