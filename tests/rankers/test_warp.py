@@ -95,7 +95,7 @@ def test_judgements_are_the_slow_twins_too(kind: Any, grades: Any) -> None:
 def test_one_trial_is_pamir(kind: Any) -> None:
     X, y = collection()
     for averaged in (False, True):
-        how: dict[str, Any] = {"max_len": 3, "averaged": averaged, "random_state": 6}
+        how: dict[str, Any] = {"C": 0.1, "max_len": 3, "averaged": averaged, "random_state": 6}
         one = WARP(max_trials=1, **how).fit(kind(X), y, n_iter=4000)
         assert one.W_.tobytes() == PAMIR(**how).fit(kind(X), y, n_iter=4000).W_.tobytes()
         assert WARP(**how).fit(kind(X), y, n_iter=4000).W_.tobytes() != one.W_.tobytes()

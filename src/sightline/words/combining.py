@@ -101,8 +101,8 @@ class Combination:
     def of_logits(cls, n_words: int) -> Combination:
         """Return the product for a model whose scores are logits already, to be left as they are.
 
-        >>> Combination.of_logits(1).rows([[0.0]]).round(2).tolist()
-        [[-0.69]]
+        >>> Combination.of_logits(1).rows([[0.0]]).round(2)
+        array([[-0.69]], dtype=float32)
         """
         made = cls("product")
         made.slope_, made.offset_ = np.ones(n_words), np.zeros(n_words)
