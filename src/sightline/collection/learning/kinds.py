@@ -88,7 +88,7 @@ class Kind:
         unseen = getattr(estimator, "leave_one_out_", None)
         arrays = {**estimator.to_arrays(), **frame}
         if self.top:
-            top = _class(self.top)().fit(unseen, labels)
+            top = _class(self.top)(max_len=2, most_queries=3_000).fit(unseen, labels)
             arrays |= {f"{_TOP}{name}": a for name, a in top.to_arrays().items()}
             unseen = top.decision_function(unseen)
         return arrays, found, unseen
