@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ Counts = Any
 _BLOCK = 512
 
 
-class CountAnnotator(Estimator):
+class CountAnnotator(Estimator, ABC):
     """A learner of P(t|p), the share of each word in what a picture of visual terms is said to be.
 
     A subclass sets `n_visterms_` and `n_words_` when it is fitted, and answers `_probabilities`.
@@ -58,8 +59,9 @@ class CountAnnotator(Estimator):
         if not hasattr(self, "n_words_"):
             raise UsageError(f"This {type(self).__name__} has learnt nothing yet. Call fit first.")
 
+    @abstractmethod
     def _probabilities(self, counts: Counts, words: NDArray[np.int64]) -> NDArray[np.float64]:
-        raise NotImplementedError
+        """Return P(t|p) of pictures for the words at some positions."""
 
 
 def as_counts(X: Any, owner: str, n_visterms: int | None = None) -> Counts:
