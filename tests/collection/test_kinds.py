@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from sightline.collection.learning import choosing, kinds, memory
 from sightline.collection.learning.kinds import KINDS, Kind
-from sightline.collection.learning.learners import Fitted, Recipe, fit
+from sightline.collection.learning.learners import Fitted, Recipe, builds_on, fit, kind_of
 from sightline.collection.learning.questions import idf_in, questions
 from sightline.collection.learning.samples import Sample
 from sightline.collection.training import TrainOptions, train
+from sightline.contracts import Progress
 from sightline.errors import UsageError
 from sightline.progress import NoProgress
+from sightline.records import QuerySet
 from tests.planted import clusters, plant
 
+Patch = pytest.MonkeyPatch
 DENSE, COUNTS = "signal-0123456789ab", "visterms-0123456789ab"
 
 
@@ -117,20 +122,70 @@ def test_memory_grows_with_words_and_is_not_less_than_the_weights(sees: str) -> 
     assert memory.bytes_free() > 0
 
 
-def test_all_but_the_best_are_dropped_after_a_first_look() -> None:
-    sample = planted(200)
-    training, rest = sample.only(np.arange(150)), sample.only(np.arange(150, 200))
+def parted(n: int, n_train: int) -> tuple[Sample, Sample, QuerySet, NDArray[np.float64], Progress]:
+    """Return training pictures, validation pictures, and what a choice between rankers takes."""
+    sample = planted(n)
+    training, rest = sample.only(np.arange(n_train)), sample.only(np.arange(n_train, n))
     idf = idf_in(training.labels)
     asked = questions(rest.labels, idf, np.ones(len(sample.terms), bool))
+    return training, rest, asked, idf, NoProgress()
+
+
+def test_all_but_the_best_are_dropped_after_a_first_look() -> None:
+    given = parted(200, 150)
     rankers = ["pamir", "ridge", "cmtt", "neighbours"]
-    passing, table = choosing.screened(rankers, None, training, rest, asked, idf, NoProgress())
+    passing, look = choosing.screened(rankers, None, *given)
+    table = look.table
     best = {r: max(t.avgp for t in table if t.recipe.ranker == r) for r in rankers}
     assert set(best) == set(rankers)
     assert set(passing) == set(sorted(rankers, key=lambda r: -best[r])[: choosing.PASSING])
     assert passing == [r for r in rankers if r in passing]
     assert {t.pictures for t in table} == {150}
-    few, none = choosing.screened(["ridge"], None, training, rest, asked, idf, NoProgress())
-    assert few == ["ridge"] and none == ()
+    few, none = choosing.screened(["ridge"], None, *given)
+    assert few == ["ridge"] and none.table == []
+
+
+def test_what_was_seen_on_all_pictures_is_not_fitted_again(monkeypatch: Patch) -> None:
+    given = parted(200, 150)
+    fits: list[Recipe] = []
+    true_fit = fit
+
+    def counted(recipe: Recipe, *rest: Any) -> Any:
+        fits.append(recipe)
+        return true_fit(recipe, *rest)
+
+    monkeypatch.setattr(choosing, "fit", counted)
+    rankers, look = choosing.screened(["pamir", "ridge", "neighbours"], None, *given)
+    recipes = choosing.candidates(given[0], rankers)
+    choice = choosing.choose(recipes, *given, look)
+    assert len(fits) == len(set(fits)) > 3
+    assert len(choice.table) == len(set(choice.table))
+    fresh = choosing.choose(recipes, *given)
+    assert (choice.recipe, choice.combination.how) == (fresh.recipe, fresh.combination.how)
+    assert choice.table[0].avgp == fresh.table[0].avgp
+    # On a sample of them it says little of all, and is done again.
+    monkeypatch.setattr(choosing, "SCREENED_ON", 100)
+    fits.clear()
+    rankers, look = choosing.screened(["pamir", "ridge", "neighbours"], None, *given)
+    choice = choosing.choose(choosing.candidates(given[0], rankers), *given, look)
+    assert len(fits) > len(set(fits))
+    assert {t.pictures for t in choice.table} == {100, 150}
+
+
+def test_a_ranker_on_top_takes_what_was_fitted_below() -> None:
+    training, *_ = parted(200, 150)
+    features = tuple(f for f in training.views if f in kind_of("ridge").usable(training.views))
+    settings = (("kernel", "rbf"),)
+    base = fit(Recipe("ridge", features, settings), training)
+    top = Recipe("log-product", features, settings)
+    alone, shared = fit(top, training), fit(top, training, None, base)
+    assert alone.recipe == shared.recipe and alone.arrays.keys() == shared.arrays.keys()
+    assert all((alone.arrays[k] == shared.arrays[k]).all() for k in alone.arrays)
+    assert all(shared.arrays[k] is a for k, a in base.arrays.items())
+    # Fitted to other features or with other settings, it is no base.
+    assert not builds_on(top, fit(Recipe("ridge", features[:1], settings), training))
+    assert not builds_on(top.with_settings(alpha=1e-9), base)
+    assert not builds_on(Recipe("ridge", features, settings), base)
 
 
 def test_a_ranker_without_its_feature_is_refused(tmp_path: Path) -> None:

@@ -233,9 +233,8 @@ def prepare(
         return _without_validation(recipe, rest if _carried(rest).any() else sample)
     given = (training, validation, asked, idf, progress)
     rankers, first = choosing.screened(rankers, features, *given)
-    choice = choosing.choose(choosing.candidates(sample, rankers, features), *given)
-    table = choosing.in_order([*choice.table, *first])
-    return replace(choice, table=table, not_tried=tuple(not_tried))
+    recipes = choosing.candidates(sample, rankers, features)
+    return replace(choosing.choose(recipes, *given, first), not_tried=tuple(not_tried))
 
 
 def _safest(rankers: Sequence[str]) -> str:

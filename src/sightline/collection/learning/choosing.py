@@ -13,14 +13,14 @@ and settings.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
-from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
+from sightline.collection.learning.learners import Fitted, Recipe, builds_on, fit, kind_of
 from sightline.collection.learning.memory import bytes_free, bytes_needed, gigabytes
 from sightline.collection.learning.questions import combined
 from sightline.collection.learning.samples import Sample
@@ -51,6 +51,20 @@ class Tried:
     query_ms: float
     memory: int
     pictures: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """What was tried on some training pictures, by recipe, and the best of it."""
+
+    training: Sample
+    tried: Mapping[Recipe, Sequence[Tried]]
+    best: tuple[Fitted, How] | None = None
+
+    @property
+    def table(self) -> list[Tried]:
+        """All figures, in the order in which they were found."""
+        return [t for found in self.tried.values() for t in found]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,8 +126,9 @@ def candidates(
     sets = [tuple(fs) for fs in kinds.values()]
     sets += [tuple(names)] if len(sets) > 1 else []
     found: dict[Recipe, None] = {}
-    for ranker in rankers:
-        for chosen in sets:
+    # Those that see the same are neighbours, since one may build on the other.
+    for chosen in sets:
+        for ranker in rankers:
             usable = kind_of(ranker).usable({f: sample.views[f] for f in chosen})
             for g in kind_of(ranker).grid if usable else ():
                 found[Recipe(ranker, usable, tuple(sorted(g.items())))] = None
@@ -128,10 +143,10 @@ def screened(
     queries: QuerySet,
     idf: NDArray[np.float64],
     progress: Progress,
-) -> tuple[list[str], tuple[Tried, ...]]:
+) -> tuple[list[str], Look]:
     """Return the rankers that are worth a longer look, in their order, and what was seen of all."""
     if len(rankers) <= PASSING:
-        return list(rankers), ()
+        return list(rankers), Look(training, {})
     some = training
     if len(training) > SCREENED_ON:
         rng = np.random.default_rng(0)
@@ -141,10 +156,10 @@ def screened(
         Recipe(r, kind_of(r).usable(views), tuple(sorted(kind_of(r).grid[0].items())))
         for r in rankers
     ]
-    table, _ = _tried(recipes, some, validation, queries, idf, progress, "screen")
-    best = {r: max(t.avgp for t in table if t.recipe.ranker == r) for r in rankers}
+    look = _tried(recipes, Look(some, {}), validation, queries, idf, progress, "screen")
+    best = {r.ranker: max(t.avgp for t in found) for r, found in look.tried.items()}
     passing = sorted(rankers, key=lambda r: -best[r])[:PASSING]
-    return [r for r in rankers if r in passing], tuple(table)
+    return [r for r in rankers if r in passing], look
 
 
 def _kind_of_feature(fingerprint: str) -> str:
@@ -161,13 +176,20 @@ def choose(
     queries: QuerySet,
     idf: NDArray[np.float64],
     progress: Progress,
+    first: Look | None = None,
 ) -> Choice:
-    """Fit every recipe, measure it, and return the best."""
-    table, best = _tried(recipes, training, validation, queries, idf, progress, "choose")
-    if best is None:
+    """Fit every recipe, measure it, and return the best.
+
+    `first` is what was seen before; where that was on the same pictures, nothing is done twice.
+    """
+    again = first is not None and first.training is training
+    begun = first if first is not None and again else Look(training, {})
+    look = _tried(recipes, begun, validation, queries, idf, progress, "choose")
+    if look.best is None:
         raise ValueError("There is nothing to choose from.")
-    fitted, how = best
+    fitted, how = look.best
     combination, cutoff = settle(fitted, how, training, validation, queries, idf)
+    table = look.table if first is None or again else look.table + first.table
     return Choice(fitted.recipe, combination, cutoff, in_order(table))
 
 
@@ -178,31 +200,36 @@ def in_order(table: Iterable[Tried]) -> tuple[Tried, ...]:
 
 def _tried(
     recipes: Sequence[Recipe],
-    training: Sample,
+    before: Look,
     validation: Sample,
     queries: QuerySet,
     idf: NDArray[np.float64],
     progress: Progress,
     what: str,
-) -> tuple[list[Tried], tuple[Fitted, How] | None]:
-    """Fit and measure recipes; return the figures of all, and the best."""
-    progress.start(what, len(recipes))
-    table: list[Tried] = []
-    highest, best = -1.0, None
-    for recipe in recipes:
+) -> Look:
+    """Fit and measure the recipes that were not tried before."""
+    training, tried, best = before.training, dict(before.tried), before.best
+    highest = max((t.avgp for t in before.table), default=-1.0)
+    todo = [r for r in recipes if r not in tried]
+    progress.start(what, len(todo))
+    last, seconds = None, 0.0
+    for recipe in todo:
+        # What a recipe builds on is part of its cost.
+        seconds = seconds if builds_on(recipe, last) else 0.0
         begun = time.perf_counter()
-        fitted = fit(recipe, training, (validation, queries))
-        seconds = time.perf_counter() - begun
+        last = fitted = fit(recipe, training, (validation, queries), last)
+        seconds += time.perf_counter() - begun
         found = _by_combination(fitted, training, validation, queries, idf)
         cost = _cost(fitted, validation)
+        rows = tried[recipe] = []
         for how, m in found.items():
             figures = (m.mean_avgp, float(np.nanmean(m.p10)), float(np.nanmean(m.bep)))
-            table.append(Tried(fitted.recipe, how, *figures, seconds, *cost, len(training)))
+            rows.append(Tried(fitted.recipe, how, *figures, seconds, *cost, len(training)))
             if m.mean_avgp > highest:
                 highest, best = m.mean_avgp, (fitted, how)
         progress.advance()
     progress.finish()
-    return table, best
+    return Look(training, tried, best)
 
 
 def settle(
