@@ -20,15 +20,3 @@ def calibration_loss(
         x = a * g + b if yes else -(a * g + b)
         loss += log1p(exp(-x)) if x > -30 else -x
     return loss
-
-
-def mean_f1(
-    probabilities: Sequence[Sequence[float]], relevance: Sequence[Sequence[bool]], cutoff: float
-) -> float:
-    """Return the mean F1 over queries with a relevant picture, counted one by one."""
-    found = []
-    for row, fits in zip(probabilities, relevance, strict=True):
-        if any(fits):
-            right = sum(p >= cutoff and yes for p, yes in zip(row, fits, strict=True))
-            found.append(2 * right / (sum(p >= cutoff for p in row) + sum(fits)))
-    return sum(found) / len(found)

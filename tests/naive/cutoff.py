@@ -51,6 +51,19 @@ def best_f1(
     )
 
 
+def best_for_all(scored: NDArray[np.float64], fits: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the one threshold for all queries with the largest mean F1, and that F1.
+
+    F1 only falls as irrelevant pictures come in, so that the score of a relevant one is best.
+    """
+    best = (0.0, 0.0)
+    for theta in np.unique(scored[fits]):
+        shown = scored >= theta
+        f1s = 2 * (shown & fits).sum(axis=1) / (shown.sum(axis=1) + fits.sum(axis=1))
+        best = max(best, (float(f1s.mean()), float(theta)))
+    return best[1], best[0]
+
+
 def learn_words(
     state: int,
     relevant: Sequence[Sequence[float]],

@@ -18,7 +18,6 @@ from sightline.rankers._shown_sets import Learnt, ShownSets
 from sightline.rankers.cutoff import By, CutOff
 from sightline.records import QuerySet
 from sightline.solvers.targets import query_set
-from sightline.words.combining import best_cutoff
 from tests.naive import cutoff as naive
 
 Matrix = NDArray[np.float64]
@@ -43,17 +42,18 @@ def mean_f1(cut: CutOff, table: Matrix, queries: QuerySet) -> float:
     return float(np.mean(found))
 
 
+def by_query(table: Matrix, queries: QuerySet) -> tuple[Matrix, NDArray[np.bool_]]:
+    """Return scores for a weight of 1, and which pictures are relevant, (queries, pictures)."""
+    asked = lists(queries)
+    scored = [naive.scores(table, q) / sum(q[1]) for q in asked]
+    return np.array(scored), np.array([np.isin(np.arange(len(table)), q[2]) for q in asked])
+
+
 def global_f1(fitted: tuple[Matrix, QuerySet], judged: tuple[Matrix, QuerySet]) -> float:
     """Return the mean F1 that the one best threshold for all queries gives on other pictures."""
 
-    def rows(table: Matrix, queries: QuerySet) -> tuple[list[Any], list[Any]]:
-        asked = lists(queries)
-        relevance = [np.isin(np.arange(len(table)), q[2]) for q in asked]
-        return [naive.scores(table, q) / sum(q[1]) for q in asked], relevance
-
-    cut = best_cutoff(*rows(*fitted)).probability
-    scored, relevance = rows(*judged)
-    pairs = zip(scored, relevance, strict=True)
+    cut, _ = naive.best_for_all(*by_query(*fitted))
+    pairs = zip(*by_query(*judged), strict=True)
     return float(np.mean([naive.f1(s, np.flatnonzero(r).tolist(), cut) for s, r in pairs]))
 
 
@@ -183,9 +183,8 @@ def test_offsets_are_the_best_there_are(seed: int, follow: float) -> None:
 def test_without_more_to_go_by_it_is_the_global_threshold(seed: int) -> None:
     table, queries = simple(seed)
     cut = CutOff("none").fit(table, queries)
-    rows = [naive.scores(table, q) / np.sum(q[1]) for q in lists(queries)]
-    fits = [np.isin(np.arange(12), q[2]) for q in lists(queries)]
-    assert cut.f1_ == pytest.approx(best_cutoff(rows, fits).f1, abs=1e-6)
+    _, wanted = naive.best_for_all(*by_query(table, queries))
+    assert cut.f1_ == pytest.approx(wanted, abs=1e-6)
     assert cut.follow_ == 0.0 and not cut.h_.any()
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from sightline.contracts import Json
+from sightline.errors import DataError
 from sightline.measures.many import average_precisions, untrained_average_precision
 from sightline.progress import NoProgress
 from sightline.reproduce.pamir.methods import (
@@ -186,3 +189,12 @@ def test_a_trial_is_measured_on_validation_queries(split: Split) -> None:
 def test_a_search_names_every_view_it_may_look_at() -> None:
     search = Search({"view": "a"}, (Stage(({"view": "b & c"}, {"C": 1})),))
     assert search.views() == {"a", "b & c"}
+
+
+def test_nothing_is_chosen_by_pictures_without_words(split: Split) -> None:
+    held = split.validation
+    silent = part_of(np.arange(len(held)), csr_matrix(held.labels.shape), held.views)
+    with pytest.raises(DataError, match="ask for no word"):
+        METHODS["sightline train"].fit(
+            replace(split, validation=silent), SETTINGS["sightline train"]
+        )

@@ -1,4 +1,4 @@
-"""Combining word scores: the laws of each way, calibration, cut-offs."""
+"""Combining word scores: the laws of each way, calibration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from sightline.errors import DataError, ParameterError
-from sightline.words.combining import WAYS, Combination, How, best_cutoff
+from sightline.words.combining import WAYS, Combination, How
 from sightline.words.tfidf import query_vector
 from tests.naive import combining as naive
 
@@ -235,32 +235,6 @@ def test_shown_probabilities_rise_with_the_score(how: How) -> None:
         assert p.mean() == pytest.approx((carried[:, 0] & carried[:, 1]).mean(), abs=0.02)
 
 
-@settings(max_examples=60)
-@given(
-    arrays(np.float64, (3, 6), elements=st.integers(0, 4).map(lambda i: i / 4)),
-    arrays(np.bool_, (3, 6)),
-)
-def test_the_best_cutoff_is_the_best(p: NDArray[np.float64], fits: NDArray[np.bool_]) -> None:
-    assume(fits.any())
-    found = best_cutoff(p, fits)
-    tried = [naive.mean_f1(p.tolist(), fits.tolist(), c) for c in (0, 0.25, 0.5, 0.75, 1)]
-    assert found.f1 == pytest.approx(max(tried))
-    assert naive.mean_f1(p.tolist(), fits.tolist(), found.probability) == pytest.approx(found.f1)
-
-
-def test_of_equally_good_cutoffs_the_one_that_shows_less_is_taken() -> None:
-    found = best_cutoff([[0.9, 0.8, 0.7, 0.6]], [[1, 0, 0, 1]])
-    assert found.probability == 0.9
-    assert found.f1 == pytest.approx(2 / 3)
-
-
-def test_a_cutoff_of_many_pictures_is_near_the_best() -> None:
-    _, carried, p = planted(4000, 6)
-    found = best_cutoff(p.T, carried.T)
-    tried = [naive.mean_f1(p.T.tolist(), carried.T.tolist(), c) for c in (0.2, 0.3, 0.4, 0.5, 0.6)]
-    assert found.f1 >= max(tried) - 1e-3
-
-
 def test_many_scores_are_calibrated_in_bounded_memory() -> None:
     scores, carried, p = planted(20_000, 60)
     for how in ("sum", "product"):
@@ -294,8 +268,6 @@ def test_impossible_input_is_refused() -> None:
         Combination("product").weights([1.0], [-1.0])
     with pytest.raises(DataError, match="'offset' is missing"):
         Combination.from_arrays("sum", {"slope": np.ones(1)})
-    with pytest.raises(DataError, match="No query has a relevant picture"):
-        best_cutoff([[0.5]], [[0]])
     with pytest.raises(DataError, match="one relevance a score"):
         Combination("sum").fit(scores).fit_shown([1.0], [1, 0])
 

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sightline.annotators._kept_rows import rows_from_arrays, rows_to_arrays
 from sightline.annotators._svm_choice import Trials
 from sightline.annotators._svm_solving import (
     ClassWeight,
@@ -39,6 +38,12 @@ from sightline.annotators.targets import as_targets, mean_average_precision
 from sightline.contracts import Estimator
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.similarity.kernels import MeanKernel, as_views
+from sightline.similarity.saved import (
+    kernel_from_arrays,
+    kernel_to_arrays,
+    rows_from_arrays,
+    rows_to_arrays,
+)
 from sightline.words.combining import Combination
 
 if TYPE_CHECKING:
@@ -198,16 +203,13 @@ class ConceptSVM(Estimator):
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes the same scorer of it."""
         self._check_fitted()
-        kernel = self.kernel_
         arrays: dict[str, NDArray[Any]] = {
-            "kernels": np.frombuffer(" ".join(kernel.names).encode(), dtype=np.uint8),
-            "bandwidths": np.array(kernel.bandwidths),
-            "weights": np.array(kernel.weights),
+            **kernel_to_arrays(self.kernel_),
             "trained": self.trained_.astype(np.uint8),
             "C": self.C_,
             "intercept": self.intercept_,
         }
-        if kernel.names == ("linear",):
+        if self.kernel_.names == ("linear",):
             return {**arrays, "W": self.W_}
         for at, rows in enumerate(self.landmarks_):
             arrays |= rows_to_arrays(f"landmarks.{at}", rows)
@@ -216,17 +218,16 @@ class ConceptSVM(Estimator):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a scorer as it was when `to_arrays` was called."""
-        names = tuple(arrays["kernels"].tobytes().decode().split())
-        made = cls(kernel=names)
-        made.kernel_ = MeanKernel(
-            names, tuple(arrays["bandwidths"].tolist()), tuple(arrays["weights"].tolist())
-        )
+        kernel = kernel_from_arrays(arrays)
+        made = cls(kernel=kernel.names)
+        made.kernel_ = kernel
         made.trained_, made.C_ = arrays["trained"] > 0, arrays["C"]
         made.intercept_ = arrays["intercept"]
-        if names == ("linear",):
+        if kernel.names == ("linear",):
             made.W_ = arrays["W"]
         else:
-            marks = (rows_from_arrays(f"landmarks.{at}", arrays) for at in range(len(names)))
+            n = len(kernel.names)
+            marks = (rows_from_arrays(f"landmarks.{at}", arrays) for at in range(n))
             made.landmarks_, made.dual_ = tuple(marks), arrays["dual"]
         return made
 

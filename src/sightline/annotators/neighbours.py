@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sightline.annotators._alpha import sample
-from sightline.annotators._kept_rows import rows_from_arrays, rows_to_arrays
 from sightline.annotators._neighbour_search import Choice, Found, Search, scale_of, views_of
 from sightline.annotators._neighbour_sigmoid import fit_curves, shared_curve
 from sightline.annotators._neighbour_weights import (
@@ -44,6 +43,12 @@ from sightline.annotators._neighbour_weights import (
 from sightline.annotators.targets import as_targets, mean_average_precision
 from sightline.contracts import Estimator
 from sightline.errors import DataError, ParameterError, UsageError
+from sightline.similarity.saved import (
+    names_from_array,
+    names_to_array,
+    rows_from_arrays,
+    rows_to_arrays,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -165,7 +170,7 @@ class Neighbours(Estimator):
             "form": np.array(
                 [self.K_, self.curve_.logistic, search.choice == "mean"], dtype=np.int64
             ),
-            "distances": np.frombuffer(" ".join(search.names).encode(), dtype=np.uint8),
+            "distances": names_to_array(search.names),
             "scales": np.array(search.scales),
             "words.start": self.words_.start,
             "words.word": self.words_.word,
@@ -177,7 +182,7 @@ class Neighbours(Estimator):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a scorer as it was when `to_arrays` was called."""
-        names = tuple(arrays["distances"].tobytes().decode().split())
+        names = names_from_array(arrays["distances"])
         k, sigmoid, mean = arrays["form"].tolist()
         choice: Choice = "mean" if mean else "union"
         made = cls(

@@ -22,7 +22,7 @@ from sightline.collection.learning import choosing
 from sightline.collection.learning.choosing import Choice, Tried
 from sightline.collection.learning.kinds import KINDS
 from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
-from sightline.collection.learning.questions import combined, idf_in, questions
+from sightline.collection.learning.questions import carriers, combined, idf_in, questions
 from sightline.collection.learning.samples import Sample, load_sample
 from sightline.collection.learning.serving import (
     KIND,
@@ -179,7 +179,7 @@ def _proven(
     Also say whether it had to see them, for want of others: then it proves nothing, now or later.
     """
     rest = sample.only(~split(sample)[0])
-    learnable = len(rest) and bool(_carried(rest).any())
+    learnable = bool(carriers(rest.labels).any())
     candidate = fit(choice.recipe, rest if learnable else sample)
     if not learnable:
         return candidate, Proof(0, float("nan"), float("nan"), 1.0, 0, 0), True
@@ -224,17 +224,33 @@ def prepare(
     rankers, not_tried = choosing.able(sample, rankers, features)
     if not rankers:
         raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
-    known = _carried(training)
-    idf = idf_in(training.labels) if len(training) else np.zeros(len(sample.terms))
-    asked = questions(validation.labels, idf, known) if known.any() else None
-    if asked is None or not len(asked):
+    choice = choose_on(training, validation, rankers, features, progress)
+    if choice is None:
         rest = sample.only(~held)
         recipe = choosing.candidates(sample, [_safest(rankers)], features)[-1]
-        return _without_validation(recipe, rest if _carried(rest).any() else sample)
+        return _without_validation(recipe, rest if carriers(rest.labels).any() else sample)
+    return replace(choice, not_tried=tuple(not_tried))
+
+
+def choose_on(
+    training: Sample,
+    validation: Sample,
+    rankers: Sequence[str],
+    features: Sequence[str] | None,
+    progress: Progress,
+) -> Choice | None:
+    """Choose among rankers that can learn; None where validation pictures ask for nothing known."""
+    known = carriers(training.labels) > 0
+    if not known.any():
+        return None
+    idf = idf_in(training.labels)
+    asked = questions(validation.labels, idf, known)
+    if not len(asked):
+        return None
     given = (training, validation, asked, idf, progress)
     rankers, first = choosing.screened(rankers, features, *given)
-    recipes = choosing.candidates(sample, rankers, features)
-    return replace(choosing.choose(recipes, *given, first), not_tried=tuple(not_tried))
+    recipes = choosing.candidates(training, rankers, features)
+    return choosing.choose(recipes, *given, first)
 
 
 def _safest(rankers: Sequence[str]) -> str:
@@ -262,11 +278,6 @@ def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).choice(rows, CHOOSE_AMONG, replace=False))
 
 
-def _carried(sample: Sample) -> Bool:
-    out: Bool = np.asarray((sample.labels != 0).sum(axis=0)).reshape(-1) > 0
-    return out
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
     """The held-out pictures and the queries their words make."""
@@ -280,8 +291,7 @@ class HeldOut:
         held, _ = split(sample)
         labels, out = sample.labels[~held], sample.only(held)
         idf = idf_in(labels) if labels.shape[0] else np.ones(len(sample.terms))
-        known = np.asarray((labels != 0).sum(axis=0)).reshape(-1) > 0
-        return cls(out, questions(out.labels, idf, known), idf)
+        return cls(out, questions(out.labels, idf, carriers(labels) > 0), idf)
 
     def untrained(self) -> NDArray[np.float64]:
         """Return the AvgP of each query in an order that knows nothing."""
@@ -350,7 +360,7 @@ def make_model(
     progress.start("fit", None)
     served = fit(choice.recipe, sample)
     progress.finish()
-    counts = np.asarray((sample.labels != 0).sum(axis=0)).reshape(-1).astype(np.int64)
+    counts = carriers(sample.labels)
     idf = idf_in(sample.labels)
     room = bytes_per_row([sample.views[f] for f in choice.recipe.features])
     return to_saved(

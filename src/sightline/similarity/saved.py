@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,20 +27,38 @@ def kernel_to_arrays(kernel: MeanKernel) -> Arrays:
     return {
         "bandwidths": np.array(kernel.bandwidths),
         "weights": np.array(kernel.weights),
-        "kernels": np.frombuffer(" ".join(kernel.names).encode(), np.uint8),
+        "kernels": names_to_array(kernel.names),
     }
 
 
 def kernel_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> MeanKernel:
     """Return the kernel as it was."""
-    names = tuple(arrays["kernels"].tobytes().decode().split())
+    names = names_from_array(arrays["kernels"])
     return MeanKernel(
         names, tuple(arrays["bandwidths"].tolist()), tuple(arrays["weights"].tolist())
     )
 
 
+def names_to_array(names: Iterable[str]) -> NDArray[np.uint8]:
+    """Return names, none of which has a space in it, as bytes.
+
+    >>> names_from_array(names_to_array(("rbf", "chi2")))
+    ('rbf', 'chi2')
+    """
+    return np.frombuffer(" ".join(names).encode(), np.uint8)
+
+
+def names_from_array(array: NDArray[Any]) -> tuple[str, ...]:
+    """Return the names as they were."""
+    return tuple(array.tobytes().decode().split())
+
+
 def rows_to_arrays(name: str, rows: Rows) -> Arrays:
-    """Return dense or sparse rows under names that begin with `name`."""
+    """Return dense or sparse rows under names that begin with `name`.
+
+    >>> rows_from_arrays("x", rows_to_arrays("x", np.eye(2))).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     if not hasattr(rows, "tocsr"):
         return {name: rows}
     return {

@@ -18,8 +18,7 @@ Weights that a person gave multiply: of 2:red the probability counts squared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -35,15 +34,6 @@ How = Literal["sum", "average", "product"]
 WAYS: tuple[How, ...] = ("sum", "average", "product")
 # A picture known to carry a word stands as high in it as the best tenth of its carriers.
 _KNOWN_QUANTILE = 0.9
-_CANDIDATES = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Cutoff:
-    """The least probability worth showing, and the mean F1 over queries that it gave."""
-
-    probability: float
-    f1: float
 
 
 class Combination:
@@ -219,37 +209,6 @@ class Combination:
                 for r, c in zip(rows.T, carried.T, strict=True)
             ]
         )
-
-
-def best_cutoff(probabilities: Iterable[ArrayLike], relevance: Iterable[ArrayLike]) -> Cutoff:
-    """Return the cut-off with the largest mean F1 over queries, a row of each argument a query.
-
-    Pictures with a probability of at least the cut-off are shown. Queries without a relevant
-    picture are left out. F1 only falls as irrelevant pictures come in, so that the best cut-off is
-    the probability of some relevant one; if there are many, evenly spread ones are tried.
-
-    >>> best_cutoff([[0.9, 0.8, 0.3], [0.7, 0.2, 0.1]], [[1, 1, 0], [1, 0, 0]])
-    Cutoff(probability=0.7, f1=1.0)
-    """
-    rows, fits = [], []
-    for p, r in zip(probabilities, relevance, strict=True):
-        row, relevant = np.asarray(p, dtype=np.float64), np.asarray(r) > 0
-        if relevant.any():
-            rows.append(np.sort(row))
-            fits.append(np.sort(row[relevant]))
-    if not rows:
-        raise DataError("No query has a relevant picture. Give at least one that has.")
-    tried = np.unique(np.concatenate(fits))
-    if len(tried) > _CANDIDATES:
-        tried = tried[np.linspace(0, len(tried) - 1, _CANDIDATES).astype(np.int64)]
-    total = np.zeros(len(tried))
-    for row, fit in zip(rows, fits, strict=True):
-        found = len(fit) - np.searchsorted(fit, tried)
-        shown = len(row) - np.searchsorted(row, tried)
-        total += 2.0 * found / (shown + len(fit))
-    # Of equals the highest: fewer pictures, the same F1.
-    at = len(tried) - 1 - int(np.argmax(total[::-1]))
-    return Cutoff(float(tried[at]), float(total[at] / len(rows)))
 
 
 def _standard(g: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

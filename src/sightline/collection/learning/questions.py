@@ -88,7 +88,17 @@ def combined(queries: QuerySet, combination: Combination, idf: NDArray[np.float6
 
 def idf_in(labels: Any) -> NDArray[np.float64]:
     """Return how much each word counts, by the pictures that carry it."""
-    return idf_of(np.asarray((labels != 0).sum(axis=0)).reshape(-1), labels.shape[0])
+    return idf_of(carriers(labels), labels.shape[0])
+
+
+def carriers(labels: Any) -> Int:
+    """Return how many pictures carry each word.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> carriers(csr_matrix([[1, 0, 1], [1, 0, 0]])).tolist()
+    [2, 0, 1]
+    """
+    return np.asarray((labels != 0).sum(axis=0)).reshape(-1).astype(np.int64)
 
 
 def _starts(lengths: Int) -> Int:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from sightline.contracts import Json
+from sightline.errors import DataError
 from sightline.measures.many import query_scores
 from sightline.records import QuerySet
 from sightline.reproduce.pamir.protocol import Float, Scorer, Split
@@ -247,19 +248,15 @@ def fit_trained(split: Split, settings: Settings) -> Scorer:
     """
     from sightline.collection.learning import choosing
     from sightline.collection.learning.learners import fit
-    from sightline.collection.learning.questions import idf_in, questions
-    from sightline.collection.training import RANKERS
+    from sightline.collection.training import RANKERS, choose_on
     from sightline.progress import NoProgress
 
     view = view_of(settings)
     training, validation = (_sample(part, view) for part in (split.train, split.validation))
-    idf = idf_in(training.labels)
-    known = np.asarray((training.labels != 0).sum(axis=0)).reshape(-1) > 0
-    asked = questions(validation.labels, idf, known)
-    given = (training, validation, asked, idf, NoProgress())
     able, _ = choosing.able(training, RANKERS)
-    rankers, first = choosing.screened(able, None, *given)
-    choice = choosing.choose(choosing.candidates(training, rankers), *given, first)
+    choice = choose_on(training, validation, able, None, NoProgress())
+    if choice is None:
+        raise DataError("The validation pictures ask for no word of the training pictures.")
     fitted = fit(choice.recipe, _together(training, validation))
     return Scorer(
         lambda views: fitted.scores(_named(views, view)),
