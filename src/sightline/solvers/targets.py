@@ -90,6 +90,9 @@ def from_queries(queries: QuerySet, n_pictures: int, n_words: int | None = None)
     falls = np.flatnonzero(np.diff(queries.fit) <= 0) + 1
     if not np.isin(falls, queries.fit_start).all():
         raise DataError("The pictures of a query must be in ascending order, each of them once.")
+    falls = np.flatnonzero(np.diff(queries.term) <= 0) + 1
+    if not np.isin(falls, queries.start).all():
+        raise DataError("The words of a query must be in ascending order, each of them once.")
     return Targets(queries, n_pictures, Known(np.ones(n)))
 
 

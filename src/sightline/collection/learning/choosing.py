@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from sightline.collection.learning.memory import bytes_free, bytes_needed, gigab
 from sightline.collection.learning.questions import combined
 from sightline.collection.learning.samples import Sample
 from sightline.contracts import Progress
+from sightline.errors import DataError, UsageError
 from sightline.measures.many import ManyMeasured, measure_queries, query_scores
 from sightline.rankers.cutoff import CutOff
 from sightline.records import QuerySet
@@ -55,16 +56,25 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """What was tried on some training pictures, by recipe, and the best of it."""
+    """What was tried on some training pictures, by recipe, and the best of it.
+
+    `failed` says of every recipe that could not be fitted why.
+    """
 
     training: Sample
     tried: Mapping[Recipe, Sequence[Tried]]
     best: tuple[Fitted, How] | None = None
+    failed: Mapping[Recipe, str] = field(default_factory=dict)
 
     @property
     def table(self) -> list[Tried]:
         """All figures, in the order in which they were found."""
         return [t for found in self.tried.values() for t in found]
+
+    @property
+    def not_tried(self) -> tuple[str, ...]:
+        """Why each ranker that could not be fitted could not."""
+        return tuple(dict.fromkeys(f"{r.ranker}: {said}" for r, said in self.failed.items()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,7 +168,7 @@ def screened(
     ]
     look = _tried(recipes, Look(some, {}), validation, queries, idf, progress, "screen")
     best = {r.ranker: max(t.avgp for t in found) for r, found in look.tried.items()}
-    passing = sorted(rankers, key=lambda r: -best[r])[:PASSING]
+    passing = sorted(best, key=lambda r: -best[r])[:PASSING]
     return [r for r in rankers if r in passing], look
 
 
@@ -185,12 +195,14 @@ def choose(
     again = first is not None and first.training is training
     begun = first if first is not None and again else Look(training, {})
     look = _tried(recipes, begun, validation, queries, idf, progress, "choose")
+    failed = dict.fromkeys((*(first.not_tried if first is not None else ()), *look.not_tried))
     if look.best is None:
-        raise ValueError("There is nothing to choose from.")
+        why = "; ".join(failed) or "there is nothing to choose from"
+        raise UsageError(f"No ranker can learn from these {len(training)} pictures: {why}")
     fitted, how = look.best
     combination, cutoff = settle(fitted, how, training, validation, queries, idf)
     table = look.table if first is None or again else look.table + first.table
-    return Choice(fitted.recipe, combination, cutoff, in_order(table))
+    return Choice(fitted.recipe, combination, cutoff, in_order(table), tuple(failed))
 
 
 def in_order(table: Iterable[Tried]) -> tuple[Tried, ...]:
@@ -208,16 +220,23 @@ def _tried(
     what: str,
 ) -> Look:
     """Fit and measure the recipes that were not tried before."""
-    training, tried, best = before.training, dict(before.tried), before.best
+    training, best = before.training, before.best
+    tried, failed = dict(before.tried), dict(before.failed)
     highest = max((t.avgp for t in before.table), default=-1.0)
-    todo = [r for r in recipes if r not in tried]
+    todo = [r for r in recipes if r not in tried and r not in failed]
     progress.start(what, len(todo))
     last, seconds = None, 0.0
     for recipe in todo:
         # What a recipe builds on is part of its cost.
         seconds = seconds if builds_on(recipe, last) else 0.0
         begun = time.perf_counter()
-        last = fitted = fit(recipe, training, (validation, queries), last)
+        try:
+            last = fitted = fit(recipe, training, (validation, queries), last)
+        except (DataError, UsageError) as e:
+            # What one ranker cannot learn from, another may.
+            last, failed[recipe] = None, str(e)
+            progress.advance()
+            continue
         seconds += time.perf_counter() - begun
         found = _by_combination(fitted, training, validation, queries, idf)
         cost = _cost(fitted, validation)
@@ -229,7 +248,7 @@ def _tried(
                 highest, best = m.mean_avgp, (fitted, how)
         progress.advance()
     progress.finish()
-    return Look(training, tried, best)
+    return Look(training, tried, best, failed)
 
 
 def settle(

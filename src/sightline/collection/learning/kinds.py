@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.learning.frames import frame_of, in_frame, side_by_side
+from sightline.collection.learning.memory import bytes_free
 from sightline.collection.learning.views import View
 from sightline.contracts import Json
 from sightline.records import QuerySet
+from sightline.similarity import grams
 
 Float = NDArray[np.float32]
 Arrays = dict[str, NDArray[Any]]
@@ -42,6 +44,7 @@ class Kind:
     base : the kind whose scores of left-out pictures this one learns from; "" if from features.
     top : where the class is that does so, in the log-product form; what it gives are logits to be
         multiplied as they are.
+    landmarks : whether it must be told to let some pictures carry the kernel of many.
     needs : a package it cannot do without; it is not chosen where that is not installed.
     about : in a few words, what it is.
     """
@@ -54,6 +57,7 @@ class Kind:
     found: tuple[tuple[str, str], ...] = ()
     base: str = ""
     top: str = ""
+    landmarks: bool = False
     needs: str = ""
 
     @property
@@ -80,6 +84,9 @@ class Kind:
         self, views: Sequence[View], labels: Any, settings: Settings, validation: Judged
     ) -> tuple[Arrays, Settings, Float | None]:
         """Fit it; return arrays to keep, settings found, and scores as if unseen, if it has any."""
+        if self.landmarks and views[0].shape[0] > grams.MOST_PICTURES:
+            # That there is memory for it has been looked at.
+            settings = {**settings, "landmarks": grams.LANDMARKS, "budget": bytes_free()}
         frame = frame_of(side_by_side(views)) if self.sees == "joined" else {}
         X = self._seen(views, frame)
         if self.steps:
@@ -159,6 +166,7 @@ KINDS: dict[str, Kind] = {
         "passive-aggressive ranking with a kernel",
         grid=({"C": 0.1, "kernel": "rbf"},),
         sees="views",
+        landmarks=True,
         steps=True,
         found=_STEPS,
     ),

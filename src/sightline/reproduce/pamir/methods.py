@@ -168,7 +168,7 @@ def fit_svm(split: Split, settings: Settings) -> Scorer:
     return Scorer(lambda views: model.decision_function(see(views)), normalised_mean)
 
 
-@lru_cache(1)
+@lru_cache(3)
 def _ridge(split: Split, view: str, weighting: str, own: tuple[tuple[str, Any], ...]) -> Any:
     # The list-wise ranker begins where kernel ridge ends.
     from sightline.annotators.ridge import KernelRidge
