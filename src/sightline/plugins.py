@@ -33,6 +33,9 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "deep-stages": "sightline.features.deep.stages:DeepStages",
         "deep-peaks": "sightline.features.deep.stages:DeepPeaks",
         "deep-grid": "sightline.features.deep.maps:DeepGrid",
+        "deep-medium": "sightline.features.deep.large:DeepMedium",
+        "deep-medium-stages": "sightline.features.deep.large:DeepMediumStages",
+        "deep-medium-peaks": "sightline.features.deep.large:DeepMediumPeaks",
         "deep-large": "sightline.features.deep.large:DeepLarge",
         "deep-large-stages": "sightline.features.deep.large:DeepLargeStages",
         "deep-large-peaks": "sightline.features.deep.large:DeepLargePeaks",
@@ -47,7 +50,11 @@ BUILT_IN: dict[str, dict[str, str]] = {
 SETS = {
     "deep-all": ("deep", "deep-stages", "deep-peaks"),
     "classic-all": ("classic", "visterms"),
-}
+    "best": (
+        "deep", "deep-stages", "deep-peaks", "deep-medium", "deep-medium-stages",
+        "deep-medium-peaks", "deep-large", "deep-large-stages", "deep-large-peaks", "fisher",
+    ),
+}  # fmt: skip
 
 Register = Callable[[str, str], None]
 _manager: pluggy.PluginManager | None = None

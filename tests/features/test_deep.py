@@ -17,9 +17,16 @@ from sightline.compute.local import MEMORY, LocalCompute
 from sightline.contracts import Done, Feature
 from sightline.errors import DataError, MissingExtra, ParameterError
 from sightline.features.deep import framing, session, views
-from sightline.features.deep.large import DeepLarge, DeepLargePeaks, DeepLargeStages
+from sightline.features.deep.large import (
+    DeepLarge,
+    DeepLargePeaks,
+    DeepLargeStages,
+    DeepMedium,
+    DeepMediumPeaks,
+    DeepMediumStages,
+)
 from sightline.features.deep.maps import DeepGrid, deep_map, in_cells
-from sightline.features.deep.network import LITE0, LITE2
+from sightline.features.deep.network import LITE0, LITE1, LITE2
 from sightline.features.deep.stages import DeepPeaks, DeepStages
 from sightline.features.deep.vector import DeepScales, DeepVector
 from sightline.testing import check_feature
@@ -28,7 +35,9 @@ from tests.pictures_made import noise
 
 SMALL: list[type[Feature]] = [DeepVector, DeepScales, DeepGrid, DeepStages, DeepPeaks]
 LARGE: list[type[Feature]] = [DeepLarge, DeepLargeStages, DeepLargePeaks]
-FEATURES = SMALL + LARGE
+MEDIUM: list[type[Feature]] = [DeepMedium, DeepMediumStages, DeepMediumPeaks]
+FEATURES = SMALL + MEDIUM + LARGE
+NETWORKS = {LITE0: SMALL, LITE1: MEDIUM, LITE2: LARGE}
 
 
 def scene(height: int, width: int) -> NDArray[np.uint8]:
@@ -45,7 +54,8 @@ def test_each_keeps_the_contract(make: type[Feature]) -> None:
     check_feature(feature)
     row = feature.describe(scene(120, 90))
     assert np.linalg.norm(row) == pytest.approx(1, abs=1e-5)
-    assert feature.parameters["weights"] == (LITE2 if make in LARGE else LITE0).sha256
+    (network,) = (n for n, made in NETWORKS.items() if make in made)
+    assert feature.parameters["weights"] == network.sha256
 
 
 def test_a_row_depends_on_the_picture_alone() -> None:
@@ -187,20 +197,20 @@ def test_what_is_no_picture_is_refused(shape: tuple[int, ...]) -> None:
             call()
 
 
-@pytest.mark.parametrize("gone", ["onnxruntime", "onnx", LITE0.module, LITE2.module])
+@pytest.mark.parametrize("gone", ["onnxruntime", "onnx", *(n.module for n in NETWORKS)])
 def test_without_the_extra_the_remedy_is_named(gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanting = {LITE0.module: SMALL, LITE2.module: LARGE}.get(gone, FEATURES)
+    wanting = {n.module: made for n, made in NETWORKS.items()}.get(gone, FEATURES)
     picture, features = scene(9, 9), [make() for make in wanting]
     found = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda n: None if n == gone else found(n))
     views._view.cache_clear()
     session.session.cache_clear()
-    assert session.is_available() == (gone == LITE2.module)
+    assert session.is_available() == (gone in (LITE1.module, LITE2.module))
     calls: list[Callable[[], object]] = [
         *wanting,
         *(partial(f.describe, picture) for f in features),
     ]
-    if gone != LITE2.module:
+    if wanting in (SMALL, FEATURES):
         calls.append(partial(deep_map, picture, 96))
     for call in calls:
         with pytest.raises(MissingExtra, match=r"lite\d needs .*: pip install 'sightline\[deep\]'"):

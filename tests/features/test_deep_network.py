@@ -12,26 +12,33 @@ from sightline.compute.describing import fingerprint
 from sightline.contracts import Feature
 from sightline.errors import ParameterError
 from sightline.features.deep import framing, graph, session, weights
-from sightline.features.deep.large import DeepLarge, DeepLargePeaks, DeepLargeStages
+from sightline.features.deep.large import (
+    DeepLarge,
+    DeepLargePeaks,
+    DeepLargeStages,
+    DeepMedium,
+    DeepMediumPeaks,
+    DeepMediumStages,
+)
 from sightline.features.deep.maps import DeepGrid
-from sightline.features.deep.network import LITE0, LITE2, Network
+from sightline.features.deep.network import LITE0, LITE1, LITE2, Network
 from sightline.features.deep.stages import DeepPeaks, DeepStages
 from sightline.features.deep.vector import DeepScales, DeepVector
 from tests.naive import deep as naive
 from tests.pictures_made import noise, pattern
 
-DEPTHS = {LITE0: 1.0, LITE2: 1.2}
-WIDTHS = {LITE0: 1.0, LITE2: 1.1}
-both = pytest.mark.parametrize("network", [LITE0, LITE2], ids=lambda n: n.name)
+DEPTHS = {LITE0: 1.0, LITE1: 1.1, LITE2: 1.2}
+WIDTHS = {LITE0: 1.0, LITE1: 1.0, LITE2: 1.1}
+every = pytest.mark.parametrize("network", [LITE0, LITE1, LITE2], ids=lambda n: n.name)
 
 
-@both
+@every
 def test_groups_are_scaled_as_in_the_paper(network: Network) -> None:
     assert network.repeats == naive.repeats(DEPTHS[network])
     assert network.widths == naive.widths(WIDTHS[network])
 
 
-@both
+@every
 def test_what_is_said_of_a_network_fits_its_weights(network: Network) -> None:
     arrays = weights.read_weights(network)
     last = network.blocks - 1
@@ -44,22 +51,27 @@ def test_what_is_said_of_a_network_fits_its_weights(network: Network) -> None:
 
 
 def test_where_blocks_lie_is_what_stores_rely_on() -> None:
-    ends = {n: [(b, p.start, p.stop) for b, p in n.parts.items()] for n in (LITE0, LITE2)}
+    ends = {n: [(b, p.start, p.stop) for b, p in n.parts.items()] for n in (LITE0, LITE1, LITE2)}
     assert ends[LITE0] == [
         (3, 0, 144), (5, 144, 384), (8, 384, 864), (10, 864, 1536), (11, 1536, 2208),
         (15, 2208, 3360),
+    ]  # fmt: skip
+    assert ends[LITE1] == [
+        (4, 0, 144), (7, 144, 384), (11, 384, 864), (14, 864, 1536), (15, 1536, 2208),
+        (20, 2208, 3360),
     ]  # fmt: skip
     assert ends[LITE2] == [
         (4, 0, 144), (7, 144, 432), (11, 432, 960), (14, 960, 1680), (15, 1680, 2400),
         (20, 2400, 3648),
     ]  # fmt: skip
-    assert LITE0.halving == {1, 3, 5, 11} and LITE2.halving == {1, 4, 7, 15}
+    assert LITE0.halving == {1, 3, 5, 11} and LITE1.halving == LITE2.halving == {1, 4, 7, 15}
 
 
 def test_fingerprints_are_what_stores_rely_on() -> None:
     kinds: list[Feature] = [
         DeepVector(), DeepScales(), DeepGrid(), DeepStages(), DeepPeaks(),
         DeepLarge(), DeepLargeStages(), DeepLargePeaks(),
+        DeepMedium(), DeepMediumStages(), DeepMediumPeaks(),
     ]  # fmt: skip
     assert [fingerprint(k, 384) for k in kinds] == [
         "deep-75f642487f43",
@@ -70,10 +82,13 @@ def test_fingerprints_are_what_stores_rely_on() -> None:
         "deep-large-9700d2b641dd",
         "deep-large-stages-2fa8182f7a83",
         "deep-large-peaks-bf63ad395c27",
+        "deep-medium-9f992f7a4eb3",
+        "deep-medium-stages-32319e9b3e62",
+        "deep-medium-peaks-545f0b983ed4",
     ]
 
 
-@both
+@every
 @pytest.mark.parametrize("shape", [(64, 64), (64, 96), (50, 35)])
 def test_the_network_equals_its_slow_twin(network: Network, shape: tuple[int, int]) -> None:
     picture = noise(*shape[::-1], seed=3)
@@ -85,11 +100,12 @@ def test_the_network_equals_its_slow_twin(network: Network, shape: tuple[int, in
         np.testing.assert_allclose(got[0], want[name], atol=1e-4, rtol=1e-4)
 
 
-@both
+@every
 def test_logits_are_those_of_torch(network: Network) -> None:
     # The first five of torch 2.13 with efficientnet_lite_pytorch 0.1.0 (image_size=None).
     known = {
         LITE0: [-0.054699, 0.912768, 0.503605, -0.435036, 1.120788],
+        LITE1: [-0.091069, 0.892259, 0.910578, 1.169647, 2.010978],
         LITE2: [0.397297, 1.315059, 0.367933, 0.479564, 1.643014],
     }
     (logits,) = session.run(network, pattern(network.size, 200)[None], "logits")
@@ -110,7 +126,7 @@ def test_it_knows_a_palace_and_a_daisy(
     assert known in np.argsort(-logits[0])[:among]
 
 
-@both
+@every
 def test_the_graph_is_sound_and_named(network: Network) -> None:
     import onnx
 
@@ -120,7 +136,7 @@ def test_the_graph_is_sound_and_named(network: Network) -> None:
     assert loaded.graph.name == network.name
 
 
-@both
+@every
 def test_outputs_are_chosen_by_name(network: Network) -> None:
     picture = pattern(64, 64)[None]
     vector, last = session.run(network, picture, "vector", "map")
@@ -129,7 +145,7 @@ def test_outputs_are_chosen_by_name(network: Network) -> None:
         session.run(network, picture, "mop")
 
 
-@both
+@every
 def test_pictures_together_give_what_they_give_alone(network: Network) -> None:
     pictures = np.stack([noise(96, 96, seed=i) for i in range(3)])
     together = session.run(network, pictures, *network.outputs)
@@ -149,4 +165,4 @@ def test_two_networks_see_two_things() -> None:
 def test_every_deep_feature_is_in_the_guide() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text(encoding="utf-8")
     deep = [name for name in plugins.BUILT_IN["features"] if name.startswith("deep")]
-    assert len(deep) == 8 and all(f"`{name}`" in guide for name in deep)
+    assert len(deep) == 11 and all(f"`{name}`" in guide for name in deep)

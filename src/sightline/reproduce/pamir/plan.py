@@ -3,7 +3,7 @@
 Three sets of features. `classic-strict` is the paper's: counts of visual terms of one block size,
 size and codebook chosen by each method. `classic` allows several block sizes, parts of the picture,
 colours, textures and edges of the whole (`features.local.layout`), and Fisher vectors of gradients
-and colours (`features.local.fisher`). `deep` adds two networks that were trained on ImageNet.
+and colours (`features.local.fisher`). `deep` adds three networks that were trained on ImageNet.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from sightline import plugins
 from sightline.contracts import Json
 from sightline.reproduce.pamir.kernels import KernelPlan
 from sightline.reproduce.pamir.selection import Search, Stage
@@ -81,7 +82,7 @@ def _strict() -> dict[str, Search]:
 
 
 _MIXED = "b32+64+128_k2000_s1+2"
-_DEEP = "deep & deep-stages & deep-peaks & deep-large & deep-large-stages & deep-large-peaks"
+_DEEP = " & ".join(name for name in plugins.SETS["best"] if name != "fisher")
 
 
 def _classic() -> dict[str, Search]:
