@@ -10,6 +10,7 @@ import pytest
 
 from sightline.cli import main
 from sightline.datasets import corel5k
+from sightline.errors import UsageError
 from sightline.reproduce.pamir import plan as plans
 from sightline.reproduce.pamir import protocol
 from sightline.reproduce.pamir.selection import Search
@@ -129,3 +130,25 @@ def test_the_current_folder_may_not_be_the_data_folder(
 def test_unknown_features_are_named(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, _, err = sightline(capfd, "--data", str(small), "--features", "gist")
     assert code == 2 and "classic-strict, classic, deep" in err
+
+
+def test_a_folder_that_cannot_be_is_refused_before_the_work(
+    small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "taken").write_text("")
+    code, out, err = sightline(capfd, "--data", str(small), "--quick", "--out", "taken")
+    assert code == 2 and "taken cannot be a folder for curves and sheets" in err
+    assert "Table" not in out and "describe" not in err
+
+
+def test_figures_are_written_before_anything_is_drawn(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*given: object) -> None:
+        raise UsageError("No picture today.")
+
+    monkeypatch.setattr("sightline.reproduce.pamir.sheets.draw_sheets", fails)
+    told = ("--data", str(small), "--quick", "--json", "f.json", "--workers", "1")
+    code, _, err = sightline(capfd, *told)
+    assert code == 2 and "No picture today." in err
+    assert json.loads((tmp_path / "f.json").read_bytes())["rows"]

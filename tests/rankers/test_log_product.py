@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -10,7 +12,7 @@ from scipy.sparse import csr_matrix
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.measures.ranking import average_precision
 from sightline.rankers._list_loss import loss_and_slopes
-from sightline.rankers.log_product import LogProduct
+from sightline.rankers.log_product import LogProduct, _directions
 from sightline.solvers.targets import from_indicator
 
 
@@ -112,15 +114,35 @@ def test_odd_collections_give_numbers() -> None:
     flat = LogProduct().fit(np.zeros((10, 3)), np.eye(10, 3) > 0)
     assert np.isfinite(flat.decision_function(np.zeros((2, 3)))).all()
     wide = LogProduct(n_directions=200).fit(*(t[:6] for t in problem(40, 30)))
-    assert wide.M_.shape == (6, 30)
+    # Six centred pictures differ in five directions.
+    assert wide.M_.shape == (5, 30)
+
+
+@pytest.mark.parametrize(("n", "n_words"), [(60, 160), (95, 139), (100, 40)])
+def test_directions_are_as_wide_for_new_pictures_as_for_those_learnt_from(
+    n: int, n_words: int
+) -> None:
+    scores, _ = problem(n + 300, n_words)
+    mean, directions = _directions(scores[:n], 128)
+    learnt, new = ((part - mean) @ directions for part in (scores[:n], scores[n:]))
+    assert np.square(learnt).mean() == pytest.approx(1, abs=0.05)
+    assert np.square(new).mean(axis=0).max() < 10
 
 
 def test_many_queries_and_pictures_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.rankers.log_product._MOST_PICTURES", 50)
     scores, carried = problem(120, 6)
-    ranker = LogProduct(most_queries=5, batch=2).fit(scores, carried)
-    assert np.isfinite(ranker.history_).all()
-    assert int((np.abs(ranker.M_).sum(axis=0) > 0).sum()) <= 6
+    lengths: list[tuple[int, int]] = []
+
+    def seen(x: Any, z: Any, Q: Any, R: Any, *more: Any) -> Any:
+        lengths.append((len(x), Q.shape[0]))
+        return loss_and_slopes(x, z, Q, R, *more)
+
+    monkeypatch.setattr("sightline.rankers.log_product.loss_and_slopes", seen)
+    # Of six words, three are asked for; the others stay as they were.
+    ranker = LogProduct(most_queries=3, max_len=1, batch=3).fit(scores, carried)
+    assert set(lengths) == {(50, 3)}
+    assert int((np.abs(ranker.M_).sum(axis=0) > 0).sum()) == 3
 
 
 @pytest.mark.parametrize(

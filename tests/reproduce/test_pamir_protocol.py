@@ -165,9 +165,10 @@ def test_the_test_pictures_are_measured_once(c: Corel5K, splits: list[Split]) ->
         sealed.measure("a", oracle(c), splits[0])
 
 
-def test_nothing_but_measure_and_counts_comes_out_of_the_seal() -> None:
-    public = {n for n in dir(Sealed) if not n.startswith("_")}
-    assert public == {"measure", "sizes"}
+def test_nothing_but_measure_and_counts_comes_out_of_the_seal(c: Corel5K) -> None:
+    sealed = Sealed(c, numbered(N_TEST))
+    public = {n for n in dir(sealed) if not n.startswith("_")}
+    assert public == {"measure", "sizes", "statistics", "ceiling"}
 
 
 def test_the_picture_listed_twice_counts_as_asked(c: Corel5K, splits: list[Split]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,9 @@ def test_queries_from_elsewhere_are_checked() -> None:
         with pytest.raises(DataError, match="ascending order, each of them once"):
             from_queries(query_set([([0], fit), ([1], [0, 1])], np.ones(3)), 3)
     assert len(from_queries(query_set([], np.ones(2)), 3).queries) == 0
+    twice = replace(queries, term=np.zeros_like(queries.term))
+    with pytest.raises(DataError, match="The words of a query must be in ascending order"):
+        from_queries(twice, 3)
 
 
 def test_rows_are_checked_and_narrow() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sightline.errors import ParameterError
-from sightline.words.tfidf import idf, query_vector
+from sightline.words.tfidf import idf, query_values, query_vector
 from tests.naive import words as naive
 
 IDF = np.array([0.0, 1.0, 2.0, 0.5, 0.0])
@@ -124,3 +124,22 @@ def test_ids_outside_the_vocabulary_are_refused(term: int) -> None:
 def test_impossible_idf_is_refused(value: float) -> None:
     with pytest.raises(ParameterError, match=f"'idf' .* Got {value}"):
         query_vector([1], np.array([1.0, value]))
+
+
+@given(st.lists(st.lists(st.integers(0, 4), unique=True)))
+def test_many_queries_at_once_equal_one_by_one(queries: list[list[int]]) -> None:
+    start = np.concatenate([[0], np.cumsum([len(q) for q in queries])]).astype(np.int64)
+    terms = np.array([t for q in queries for t in sorted(q)], np.int64)
+    values = query_values(start, IDF[terms])
+    for i, q in enumerate(queries):
+        mine = slice(start[i], start[i + 1])
+        found = {
+            t: v for t, v in zip(terms[mine].tolist(), values[mine].tolist(), strict=True) if v
+        }
+        assert found == pytest.approx(dense(*query_vector(q, IDF)))
+
+
+@pytest.mark.parametrize("wrong", [-1.0, np.nan, np.inf])
+def test_many_queries_refuse_what_one_refuses(wrong: float) -> None:
+    with pytest.raises(ParameterError, match="finite and not negative"):
+        query_values(np.array([0, 2]), np.array([1.0, wrong]))

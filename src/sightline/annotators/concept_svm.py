@@ -206,7 +206,8 @@ class ConceptSVM(Estimator):
         arrays: dict[str, NDArray[Any]] = {
             **kernel_to_arrays(self.kernel_),
             "trained": self.trained_.astype(np.uint8),
-            "C": self.C_,
+            # A word without a machine has no C, and only finite numbers are kept.
+            "C": np.where(self.trained_, self.C_, 0.0),
             "intercept": self.intercept_,
         }
         if self.kernel_.names == ("linear",):
@@ -221,7 +222,8 @@ class ConceptSVM(Estimator):
         kernel = kernel_from_arrays(arrays)
         made = cls(kernel=kernel.names)
         made.kernel_ = kernel
-        made.trained_, made.C_ = arrays["trained"] > 0, arrays["C"]
+        made.trained_ = arrays["trained"] > 0
+        made.C_ = np.where(made.trained_, arrays["C"], np.nan)
         made.intercept_ = arrays["intercept"]
         if kernel.names == ("linear",):
             made.W_ = arrays["W"]

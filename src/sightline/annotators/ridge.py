@@ -32,6 +32,7 @@ from sightline.annotators._weights import best_weights
 from sightline.annotators.targets import as_targets, mean_average_precision
 from sightline.contracts import Estimator
 from sightline.errors import ParameterError
+from sightline.similarity.grams import LANDMARKS, MOST_PICTURES
 from sightline.similarity.kernels import MeanKernel, as_views, gram
 from sightline.similarity.saved import (
     kernel_from_arrays,
@@ -47,9 +48,6 @@ if TYPE_CHECKING:
     from sightline.similarity.formulas import Rows
     from sightline.similarity.kernels import Statistic
 
-# More pictures than this are carried by landmarks; an n by n matrix of 6,000 is 0.3 GB.
-_LIMIT = 6000
-_LANDMARKS = 4000
 _LONGEST_PRIMAL = 4096
 _BLOCK = 1024
 # What the weights of views are found on, at most, and with what alpha if that is not known yet.
@@ -274,7 +272,7 @@ class KernelRidge(Estimator):
         return smoother.coefficients(self.alpha_ * scale)
 
     def _chosen(self, n: int) -> NDArray[np.int64]:
-        wanted = self.landmarks or (n if n <= _LIMIT else _LANDMARKS)
+        wanted = self.landmarks or (n if n <= MOST_PICTURES else LANDMARKS)
         return sample(np.arange(n), wanted, self.random_state)
 
     def _is_linear(self) -> bool:

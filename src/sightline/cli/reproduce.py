@@ -73,6 +73,7 @@ def pamir(
     c = load_corel5k(folder)
     if c is None:
         return _unavailable(folder, json_file)
+    _make_folder(target)
     return _run(c, plan, target, json_file, workers, not once, no_cache)
 
 
@@ -97,15 +98,26 @@ def _run(
         found = run(c, plan, compute, cache, progress, twice)
         for line in tables.lines(found):
             click.echo(line)
-        out.mkdir(parents=True, exist_ok=True)
+        # First of all what took longest to find out.
+        if json_file is not None:
+            figures_of(found).write(Path(json_file))
+            click.echo(f"Figures written to {json_file}")
         files = draw_sheets(c, found, compute, out)
     click.echo("")
     for file in [*files, *draw_curves(found, out)]:
         click.echo(f"Look at {file}")
-    if json_file is not None:
-        figures_of(found).write(Path(json_file))
-        click.echo(f"Figures written to {json_file}")
     return 0
+
+
+def _make_folder(out: Path) -> None:
+    """Make the folder for pictures, and see before the work that they can be drawn."""
+    from sightline.measures.plots import check_plot_file
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise UsageError(f"{out} cannot be a folder for curves and sheets: {e.strerror}.") from e
+    check_plot_file(out / "curve.png")
 
 
 @contextlib.contextmanager

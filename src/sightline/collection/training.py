@@ -35,7 +35,7 @@ from sightline.collection.learning.serving import (
     within_budget,
 )
 from sightline.contracts import Json, Progress
-from sightline.errors import NotBetter, StoreBusy, UsageError
+from sightline.errors import DataError, NotBetter, StoreBusy, UsageError
 from sightline.measures.many import measure_queries, untrained_average_precision
 from sightline.measures.significance import wilcoxon
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
@@ -228,8 +228,9 @@ def prepare(
     if choice is None:
         rest = sample.only(~held)
         recipe = choosing.candidates(sample, [_safest(rankers)], features)[-1]
-        return _without_validation(recipe, rest if carriers(rest.labels).any() else sample)
-    return replace(choice, not_tried=tuple(not_tried))
+        alone = _without_validation(recipe, rest if carriers(rest.labels).any() else sample)
+        return replace(alone, not_tried=tuple(not_tried))
+    return replace(choice, not_tried=(*not_tried, *choice.not_tried))
 
 
 def choose_on(
@@ -249,8 +250,8 @@ def choose_on(
         return None
     given = (training, validation, asked, idf, progress)
     rankers, first = choosing.screened(rankers, features, *given)
-    choice = choosing.choose(choosing.candidates(training, rankers, features), *given)
-    return replace(choice, table=choosing.in_order([*choice.table, *first]))
+    recipes = choosing.candidates(training, rankers, features)
+    return choosing.choose(recipes, *given, first)
 
 
 def _safest(rankers: Sequence[str]) -> str:
@@ -260,7 +261,13 @@ def _safest(rankers: Sequence[str]) -> str:
 
 def _without_validation(recipe: Recipe, sample: Sample) -> Choice:
     """Return the choice where pictures are too few to choose by: the most regularised one."""
-    fitted = fit(recipe, sample)
+    try:
+        fitted = fit(recipe, sample)
+    except DataError as e:
+        raise UsageError(
+            f"{recipe.ranker} cannot learn from the {len(sample)} pictures with words that are not "
+            f"held out to prove what was learnt. Add words to more pictures. ({e})"
+        ) from e
     scores = fitted.unseen if fitted.unseen is not None else fitted.scores(sample.views)
     if kind_of(recipe.ranker).top:
         combination = Combination.of_logits(len(sample.terms))
@@ -325,7 +332,8 @@ def _current(held: HeldOut, current: Learnt) -> tuple[NDArray[np.float64], Bool]
     both = np.logical_and.reduceat(knows[held.queries.term], held.queries.start[:-1])
     at = np.minimum(np.searchsorted(current.terms, held.sample.terms), len(current.terms) - 1)
     rows = current.combination.rows(current.proof.scores(held.sample.views))[:, at]
-    queries = combined(held.queries, current.combination, current.idf[at])
+    # Words count as for the candidate: what is served knows how many held-out pictures carry them.
+    queries = combined(held.queries, current.combination, held.idf)
     return measure_queries(rows, queries).avgp, both
 
 

@@ -222,6 +222,8 @@ class LogProduct(Estimator):
             raise UsageError("This LogProduct has learnt nothing yet. Call fit first.")
 
 
+# A direction with so little of the strongest one's variance is none.
+_LEAST = 1e-6
 _KEPT = ("a", "b", "M", "slope", "offset", "mean", "directions")
 
 
@@ -245,8 +247,11 @@ def _directions(
     else:
         table = (z @ z.T).astype(np.float64)
         values, left = eigh(table, subset_by_index=[len(table) - n, len(table) - 1])
-        vectors = z.T @ (left / np.sqrt(np.maximum(values, 1e-12)))
-    scale = np.sqrt(max(float(values.mean()), 1e-12) / len(z))
+        vectors = z.T @ (left / np.sqrt(np.maximum(values, _LEAST * values[-1])))
+    # Centred scores leave at least one direction of nothing but rounding where pictures are few.
+    kept = values > _LEAST * values[-1]
+    values, vectors = values[kept], vectors[:, kept]
+    scale = np.sqrt(float(values.mean()) / len(z))
     return mean, np.asarray(inverse[:, None] * vectors / scale, np.float32)
 
 

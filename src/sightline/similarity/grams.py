@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUDGET",
+    "LANDMARKS",
+    "MOST_PICTURES",
     "GramCache",
     "Spectrum",
     "check_budget",
@@ -46,6 +48,8 @@ __all__ = [
     "spectrum",
 ]
 BUDGET = 2 << 30
+# Kernels of more pictures than the first are better carried by as many landmarks as the second.
+MOST_PICTURES, LANDMARKS = 6_000, 4_000
 _SIDE = 1024
 _CHUNK = 1 << 20
 _DIGEST = 32

@@ -17,7 +17,7 @@ from sightline.errors import DataError, ParameterError
 from sightline.records import QuerySet
 from sightline.solvers.graded import Graded, Grading, graded
 from sightline.words.queries import caption_queries
-from sightline.words.tfidf import idf, query_vector
+from sightline.words.tfidf import idf, query_values
 
 Int = NDArray[np.int64]
 Doubles = NDArray[np.float64]
@@ -90,6 +90,9 @@ def from_queries(queries: QuerySet, n_pictures: int, n_words: int | None = None)
     falls = np.flatnonzero(np.diff(queries.fit) <= 0) + 1
     if not np.isin(falls, queries.fit_start).all():
         raise DataError("The pictures of a query must be in ascending order, each of them once.")
+    falls = np.flatnonzero(np.diff(queries.term) <= 0) + 1
+    if not np.isin(falls, queries.start).all():
+        raise DataError("The words of a query must be in ascending order, each of them once.")
     return Targets(queries, n_pictures, Known(np.ones(n)))
 
 
@@ -170,16 +173,27 @@ def from_judgements(
 
 def query_set(asked: Iterable[tuple[Iterable[int], Iterable[int]]], idf: Doubles) -> QuerySet:
     """Return queries, each given as its words and its relevant pictures, as unit vectors."""
-    terms, values, fits = [], [], []
+    terms, fits = [], []
     for words, pictures in asked:
-        ids, q = query_vector(np.fromiter(words, dtype=np.int64), idf)
-        terms.append(ids)
-        values.append(q)
+        terms.append(sorted(set(words)))
         fits.append(np.fromiter(pictures, dtype=np.int64))
-    start, term = _flat(terms)
+    start = np.zeros(len(terms) + 1, dtype=np.int64)
+    np.cumsum([len(words) for words in terms], out=start[1:])
+    term = np.fromiter((t for words in terms for t in words), np.int64, int(start[-1]))
+    if len(term) and not (term.min() >= 0 and term.max() < len(idf)):
+        wrong = int(term.min() if term.min() < 0 else term.max())
+        raise ParameterError.of("words", "query_set", f"below {len(idf)}, not negative", wrong)
+    weight = query_values(start, np.asarray(idf)[term])
+    # Words that count nothing are left out.
+    kept = weight > 0
+    start = _counted(kept)[start]
     fit_start, fit = _flat(fits)
-    weight = np.concatenate(values) if values else np.zeros(0, dtype=np.float32)
-    return QuerySet(start, term, weight.astype(np.float32), fit_start, fit)
+    return QuerySet(start, term[kept], weight[kept], fit_start, fit)
+
+
+def _counted(kept: NDArray[np.bool_]) -> Int:
+    """Return how many are kept before each place, and after the last."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])
 
 
 def _cells(y: Any) -> tuple[Int, Int, tuple[int, int]]:

@@ -93,6 +93,28 @@ def query_vector(
     return ids[kept], values[kept]
 
 
+def query_values(start: NDArray[np.int64], idf: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the values of many queries at once: the idf of their words, scaled to length 1.
+
+    Words lie one query after the other, each of them once; those of query i from `start[i]` on.
+    Each query is what `query_vector` makes of it, but words that count 0 keep their place.
+
+    >>> query_values(np.array([0, 2, 2, 3]), np.array([4.0, 3.0, 0.5]))
+    array([0.8, 0.6, 1. ], dtype=float32)
+    """
+    lengths = np.diff(start)
+    asked = lengths > 0
+    at, lengths = start[:-1][asked], lengths[asked]
+    values = _sound(np.asarray(idf, dtype=np.float64))
+    if not len(at):
+        return np.zeros(0, dtype=np.float32)
+    largest = np.repeat(np.maximum.reduceat(values, at), lengths)
+    products = np.where(largest > 0, values / np.where(largest > 0, largest, 1.0), 1.0)
+    length = np.sqrt(np.add.reduceat(products**2, at))
+    scaled: NDArray[np.float32] = (products / np.repeat(length, lengths)).astype(np.float32)
+    return scaled
+
+
 def _checked(weights: Sequence[float] | NDArray[np.float64], n_terms: int) -> NDArray[np.float64]:
     factors = np.asarray(weights, dtype=np.float64).reshape(-1)
     if len(factors) != n_terms:
@@ -106,11 +128,7 @@ def _checked(weights: Sequence[float] | NDArray[np.float64], n_terms: int) -> ND
 
 
 def _unit(factors: NDArray[np.float64], idf: NDArray[np.float64]) -> NDArray[np.float32]:
-    wrong = ~(np.isfinite(idf) & (idf >= 0))
-    if wrong.any():
-        raise ParameterError.of(
-            "idf", "query_vector", "finite and not negative", idf[wrong][0].item()
-        )
+    _sound(idf)
     # Scaled to a largest value of 1 before and after the product, so that no weight can overflow
     # and a single word gets exactly 1.
     factors = _scaled(factors)
@@ -124,3 +142,12 @@ def _unit(factors: NDArray[np.float64], idf: NDArray[np.float64]) -> NDArray[np.
 def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     largest = values.max(initial=0.0)
     return values / largest if largest > 0 else values
+
+
+def _sound(idf: NDArray[np.float64]) -> NDArray[np.float64]:
+    wrong = ~(np.isfinite(idf) & (idf >= 0))
+    if wrong.any():
+        raise ParameterError.of(
+            "idf", "query_vector", "finite and not negative", idf[wrong][0].item()
+        )
+    return idf

@@ -13,18 +13,19 @@ and settings.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
-from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
+from sightline.collection.learning.learners import Fitted, Recipe, builds_on, fit, kind_of
 from sightline.collection.learning.memory import bytes_free, bytes_needed, gigabytes
 from sightline.collection.learning.questions import combined
 from sightline.collection.learning.samples import Sample
 from sightline.contracts import Progress
+from sightline.errors import DataError, UsageError
 from sightline.measures.many import ManyMeasured, measure_queries, query_scores
 from sightline.rankers.cutoff import CutOff
 from sightline.records import QuerySet
@@ -51,6 +52,29 @@ class Tried:
     query_ms: float
     memory: int
     pictures: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """What was tried on some training pictures, by recipe, and the best of it.
+
+    `failed` says of every recipe that could not be fitted why.
+    """
+
+    training: Sample
+    tried: Mapping[Recipe, Sequence[Tried]]
+    best: tuple[Fitted, How] | None = None
+    failed: Mapping[Recipe, str] = field(default_factory=dict)
+
+    @property
+    def table(self) -> list[Tried]:
+        """All figures, in the order in which they were found."""
+        return [t for found in self.tried.values() for t in found]
+
+    @property
+    def not_tried(self) -> tuple[str, ...]:
+        """Why each ranker that could not be fitted could not."""
+        return tuple(dict.fromkeys(f"{r.ranker}: {said}" for r, said in self.failed.items()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,8 +136,9 @@ def candidates(
     sets = [tuple(fs) for fs in kinds.values()]
     sets += [tuple(names)] if len(sets) > 1 else []
     found: dict[Recipe, None] = {}
-    for ranker in rankers:
-        for chosen in sets:
+    # Those that see the same are neighbours, since one may build on the other.
+    for chosen in sets:
+        for ranker in rankers:
             usable = kind_of(ranker).usable({f: sample.views[f] for f in chosen})
             for g in kind_of(ranker).grid if usable else ():
                 found[Recipe(ranker, usable, tuple(sorted(g.items())))] = None
@@ -128,10 +153,10 @@ def screened(
     queries: QuerySet,
     idf: NDArray[np.float64],
     progress: Progress,
-) -> tuple[list[str], tuple[Tried, ...]]:
+) -> tuple[list[str], Look]:
     """Return the rankers that are worth a longer look, in their order, and what was seen of all."""
     if len(rankers) <= PASSING:
-        return list(rankers), ()
+        return list(rankers), Look(training, {})
     some = training
     if len(training) > SCREENED_ON:
         rng = np.random.default_rng(0)
@@ -141,10 +166,10 @@ def screened(
         Recipe(r, kind_of(r).usable(views), tuple(sorted(kind_of(r).grid[0].items())))
         for r in rankers
     ]
-    table, _ = _tried(recipes, some, validation, queries, idf, progress, "screen")
-    best = {r: max(t.avgp for t in table if t.recipe.ranker == r) for r in rankers}
-    passing = sorted(rankers, key=lambda r: -best[r])[:PASSING]
-    return [r for r in rankers if r in passing], tuple(table)
+    look = _tried(recipes, Look(some, {}), validation, queries, idf, progress, "screen")
+    best = {r.ranker: max(t.avgp for t in found) for r, found in look.tried.items()}
+    passing = sorted(best, key=lambda r: -best[r])[:PASSING]
+    return [r for r in rankers if r in passing], look
 
 
 def _kind_of_feature(fingerprint: str) -> str:
@@ -161,14 +186,23 @@ def choose(
     queries: QuerySet,
     idf: NDArray[np.float64],
     progress: Progress,
+    first: Look | None = None,
 ) -> Choice:
-    """Fit every recipe, measure it, and return the best."""
-    table, best = _tried(recipes, training, validation, queries, idf, progress, "choose")
-    if best is None:
-        raise ValueError("There is nothing to choose from.")
-    fitted, how = best
+    """Fit every recipe, measure it, and return the best.
+
+    `first` is what was seen before; where that was on the same pictures, nothing is done twice.
+    """
+    again = first is not None and first.training is training
+    begun = first if first is not None and again else Look(training, {})
+    look = _tried(recipes, begun, validation, queries, idf, progress, "choose")
+    failed = dict.fromkeys((*(first.not_tried if first is not None else ()), *look.not_tried))
+    if look.best is None:
+        why = "; ".join(failed) or "there is nothing to choose from"
+        raise UsageError(f"No ranker can learn from these {len(training)} pictures: {why}")
+    fitted, how = look.best
     combination, cutoff = settle(fitted, how, training, validation, queries, idf)
-    return Choice(fitted.recipe, combination, cutoff, in_order(table))
+    table = look.table if first is None or again else look.table + first.table
+    return Choice(fitted.recipe, combination, cutoff, in_order(table), tuple(failed))
 
 
 def in_order(table: Iterable[Tried]) -> tuple[Tried, ...]:
@@ -178,31 +212,43 @@ def in_order(table: Iterable[Tried]) -> tuple[Tried, ...]:
 
 def _tried(
     recipes: Sequence[Recipe],
-    training: Sample,
+    before: Look,
     validation: Sample,
     queries: QuerySet,
     idf: NDArray[np.float64],
     progress: Progress,
     what: str,
-) -> tuple[list[Tried], tuple[Fitted, How] | None]:
-    """Fit and measure recipes; return the figures of all, and the best."""
-    progress.start(what, len(recipes))
-    table: list[Tried] = []
-    highest, best = -1.0, None
-    for recipe in recipes:
+) -> Look:
+    """Fit and measure the recipes that were not tried before."""
+    training, best = before.training, before.best
+    tried, failed = dict(before.tried), dict(before.failed)
+    highest = max((t.avgp for t in before.table), default=-1.0)
+    todo = [r for r in recipes if r not in tried and r not in failed]
+    progress.start(what, len(todo))
+    last, seconds = None, 0.0
+    for recipe in todo:
+        # What a recipe builds on is part of its cost.
+        seconds = seconds if builds_on(recipe, last) else 0.0
         begun = time.perf_counter()
-        fitted = fit(recipe, training, (validation, queries))
-        seconds = time.perf_counter() - begun
+        try:
+            last = fitted = fit(recipe, training, (validation, queries), last)
+        except (DataError, UsageError) as e:
+            # What one ranker cannot learn from, another may.
+            last, failed[recipe] = None, str(e)
+            progress.advance()
+            continue
+        seconds += time.perf_counter() - begun
         found = _by_combination(fitted, training, validation, queries, idf)
         cost = _cost(fitted, validation)
+        rows = tried[recipe] = []
         for how, m in found.items():
             figures = (m.mean_avgp, float(np.nanmean(m.p10)), float(np.nanmean(m.bep)))
-            table.append(Tried(fitted.recipe, how, *figures, seconds, *cost, len(training)))
+            rows.append(Tried(fitted.recipe, how, *figures, seconds, *cost, len(training)))
             if m.mean_avgp > highest:
                 highest, best = m.mean_avgp, (fitted, how)
         progress.advance()
     progress.finish()
-    return table, best
+    return Look(training, tried, best, failed)
 
 
 def settle(

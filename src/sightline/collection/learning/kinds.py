@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.learning.frames import frame_of, in_frame, side_by_side
+from sightline.collection.learning.memory import bytes_free
 from sightline.collection.learning.views import View
 from sightline.contracts import Json
 from sightline.records import QuerySet
+from sightline.similarity import grams
 
 Float = NDArray[np.float32]
 Arrays = dict[str, NDArray[Any]]
@@ -39,8 +41,10 @@ class Kind:
     steps : whether it learns in steps, and validation says when to stop.
     found : settings that fitting finds, to be used when it is fitted again; each with the attribute
         that holds it.
-    top : where the class is of a ranker that learns from this one's scores of left-out pictures,
-        in the log-product form; what it gives are logits to be multiplied as they are.
+    base : the kind whose scores of left-out pictures this one learns from; "" if from features.
+    top : where the class is that does so, in the log-product form; what it gives are logits to be
+        multiplied as they are.
+    landmarks : whether it must be told to let some pictures carry the kernel of many.
     needs : a package it cannot do without; it is not chosen where that is not installed.
     about : in a few words, what it is.
     """
@@ -51,7 +55,9 @@ class Kind:
     sees: Literal["joined", "views", "counts"] = "joined"
     steps: bool = False
     found: tuple[tuple[str, str], ...] = ()
+    base: str = ""
     top: str = ""
+    landmarks: bool = False
     needs: str = ""
 
     @property
@@ -78,6 +84,9 @@ class Kind:
         self, views: Sequence[View], labels: Any, settings: Settings, validation: Judged
     ) -> tuple[Arrays, Settings, Float | None]:
         """Fit it; return arrays to keep, settings found, and scores as if unseen, if it has any."""
+        if self.landmarks and views[0].shape[0] > grams.MOST_PICTURES:
+            # That there is memory for it has been looked at.
+            settings = {**settings, "landmarks": grams.LANDMARKS, "budget": bytes_free()}
         frame = frame_of(side_by_side(views)) if self.sees == "joined" else {}
         X = self._seen(views, frame)
         if self.steps:
@@ -86,12 +95,15 @@ class Kind:
             estimator = _class(self.place)(**settings).fit(X, labels)
         found: Settings = {s: _plain(getattr(estimator, a)) for s, a in self.found}
         unseen = getattr(estimator, "leave_one_out_", None)
-        arrays = {**estimator.to_arrays(), **frame}
-        if self.top:
-            top = _class(self.top)(max_len=2, most_queries=3_000).fit(unseen, labels)
-            arrays |= {f"{_TOP}{name}": a for name, a in top.to_arrays().items()}
-            unseen = top.decision_function(unseen)
-        return arrays, found, unseen
+        return {**estimator.to_arrays(), **frame}, found, unseen
+
+    def fit_top(
+        self, arrays: Mapping[str, NDArray[Any]], unseen: Float, labels: Any
+    ) -> tuple[Arrays, Float]:
+        """Fit it to what its base has learnt; return arrays to keep, and scores as if unseen."""
+        top = _class(self.top)(max_len=2, most_queries=3_000).fit(unseen, labels)
+        mine = {f"{_TOP}{name}": a for name, a in top.to_arrays().items()}
+        return {**arrays, **mine}, top.decision_function(unseen)
 
     def scores(
         self,
@@ -154,6 +166,7 @@ KINDS: dict[str, Kind] = {
         "passive-aggressive ranking with a kernel",
         grid=({"C": 0.1, "kernel": "rbf"},),
         sees="views",
+        landmarks=True,
         steps=True,
         found=_STEPS,
     ),
@@ -176,7 +189,7 @@ KINDS: dict[str, Kind] = {
         "kernel ridge, then a ranking loss on products of words",
         grid=({"kernel": "rbf"},),
         sees="views",
-        found=(("alpha", "alpha_"),),
+        base="ridge",
         top="sightline.rankers.log_product:LogProduct",
     ),
     "neighbours": Kind(

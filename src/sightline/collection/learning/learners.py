@@ -78,11 +78,44 @@ class Fitted:
         return cls(recipe, weightings, mine)
 
 
+def builds_on(recipe: Recipe, last: Fitted | None) -> bool:
+    """Say whether a recipe needs what was fitted last: its base, seeing the same, set the same."""
+    base = kind_of(recipe.ranker).base
+    if (
+        not base
+        or last is None
+        or (base, recipe.features) != (last.recipe.ranker, last.recipe.features)
+    ):
+        return False
+    # What was fitted also names the settings that fitting found.
+    return set(recipe.settings) <= set(last.recipe.settings)
+
+
 def fit(
-    recipe: Recipe, sample: Sample, validation: tuple[Sample, QuerySet] | None = None
+    recipe: Recipe,
+    sample: Sample,
+    validation: tuple[Sample, QuerySet] | None = None,
+    last: Fitted | None = None,
 ) -> Fitted:
-    """Fit a recipe to pictures; `validation` says when to stop, where that is a question."""
+    """Fit a recipe to pictures.
+
+    Parameters
+    ----------
+    recipe : what to fit.
+    sample : the pictures.
+    validation : says when to stop, where that is a question.
+    last : what was fitted to the same pictures before; used where the recipe builds on it.
+    """
     kind = kind_of(recipe.ranker)
+    if kind.base:
+        below = Recipe(kind.base, recipe.features, recipe.settings)
+        found = last if builds_on(recipe, last) else None
+        base = found or fit(below, sample, validation)
+        if base.unseen is None:
+            raise ValueError(f"{kind.base!r} has no scores of left-out pictures.")
+        arrays, unseen = kind.fit_top(base.arrays, base.unseen, sample.labels)
+        made = Recipe(recipe.ranker, recipe.features, base.recipe.settings)
+        return Fitted(made, base.weightings, arrays, unseen)
     weightings = tuple(Weighting.of(sample.views[f], plain=kind.counts) for f in recipe.features)
     views = [w(sample.views[f]) for f, w in zip(recipe.features, weightings, strict=True)]
     judged = None
@@ -90,8 +123,8 @@ def fit(
         other, queries = validation
         pairs = zip(recipe.features, weightings, strict=True)
         judged = [w(other.views[f]) for f, w in pairs], queries
-    arrays, found, unseen = kind.fit(views, sample.labels, dict(recipe.settings), judged)
-    return Fitted(recipe.with_settings(**found), weightings, arrays, unseen)
+    arrays, settings, scores = kind.fit(views, sample.labels, dict(recipe.settings), judged)
+    return Fitted(recipe.with_settings(**settings), weightings, arrays, scores)
 
 
 def kind_of(ranker: str) -> Kind:

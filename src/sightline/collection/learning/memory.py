@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sightline.collection.learning.views import View
+from sightline.similarity import grams
 
 _FREE = Path("/proc/meminfo")
-# Kernels of more pictures than the first are carried by as many landmarks as the second.
-_ALL_PICTURES, _LANDMARKS = 6_000, 4_000
 _FRAME = 768
 
 
@@ -18,7 +17,8 @@ def bytes_needed(sees: str, views: Sequence[View], n_words: int) -> int:
     """Return about how many bytes a learner takes beside the rows it is given.
 
     A linear ranker keeps three copies of its weights and the rows in their frame; a learner with a
-    kernel keeps two square tables of landmarks, and three of pictures by words.
+    kernel keeps two square tables of landmarks, one of pictures by landmarks, and three of pictures
+    by words.
     """
     n = int(views[0].shape[0])
     if sees == "joined":
@@ -27,8 +27,8 @@ def bytes_needed(sees: str, views: Sequence[View], n_words: int) -> int:
         length = length if sparse else min(length, _FRAME)
         return 4 * (3 * n_words * length + (0 if sparse else n * length))
     if sees == "views":
-        marks = n if n <= _ALL_PICTURES else _LANDMARKS
-        return 16 * marks * marks + 4 * n_words * (2 * marks + 3 * n)
+        marks = grams.LANDMARKS if n > grams.MOST_PICTURES else n
+        return 16 * marks * marks + 4 * n * marks + 4 * n_words * (2 * marks + 3 * n)
     return 4 * n_words * (2 * n + min(int(views[0].shape[1]), 50_000))
 
 

@@ -17,6 +17,7 @@ from sightline.solvers.targets import query_set
 from sightline.words.combining import Combination
 from sightline.words.queries import caption_queries
 from sightline.words.tfidf import idf as idf_of
+from sightline.words.tfidf import query_values
 
 LONGEST = 3
 PER_PICTURE = 24
@@ -78,9 +79,11 @@ def combined(queries: QuerySet, combination: Combination, idf: NDArray[np.float6
     """Return the queries with the weights that a way to combine words gives them."""
     if combination.how == "product":
         return replace(queries, weight=np.ones(len(queries.term), np.float32))
-    parts = [combination.weights(idf[queries.terms_of(i)]) for i in range(len(queries))]
-    weight = np.concatenate([*parts, np.zeros(0, np.float32)])
-    return replace(queries, weight=weight.astype(np.float32))
+    if combination.how == "sum":
+        return replace(queries, weight=query_values(queries.start, idf[queries.term]))
+    lengths = np.diff(queries.start)
+    share = 1 / np.repeat(np.maximum(lengths, 1), lengths)
+    return replace(queries, weight=share.astype(np.float32))
 
 
 def idf_in(labels: Any) -> NDArray[np.float64]:

@@ -7,21 +7,21 @@ holds the test pictures and measures each choice once; `tables`, `sheets` and `c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 
 from sightline.contracts import Compute, Json, Progress
 from sightline.datasets.corel5k import Corel5K
 from sightline.errors import MissingExtra
 from sightline.reproduce.pamir.cache import ArrayCache
 from sightline.reproduce.pamir.kernels import try_kernels
-from sightline.reproduce.pamir.methods import METHODS, Method
+from sightline.reproduce.pamir.methods import METHODS
 from sightline.reproduce.pamir.plan import SHEETS, Plan
 from sightline.reproduce.pamir.pool import Describer
 from sightline.reproduce.pamir.protocol import Split, make_splits, statistics
 from sightline.reproduce.pamir.results import Ran, Results
 from sightline.reproduce.pamir.sealed import Sealed
 from sightline.reproduce.pamir.seeing import View
-from sightline.reproduce.pamir.selection import Search, Selection, attempt
+from sightline.reproduce.pamir.selection import Selection, attempt
 
 
 def run(
@@ -54,9 +54,18 @@ def run(
         sealed.sizes(splits),
         notes=list(notes.values()),
     )
-    for features, searches in plan.searches.items():
-        for name, search in searches.items() if features not in notes else ():
-            _measure(METHODS[name], features, search, splits, sealed, found, progress)
+    underway = [
+        _Underway(Ran(name, features), Selection(METHODS[name], search))
+        for features, searches in plan.searches.items()
+        if features not in notes
+        for name, search in searches.items()
+    ]
+    # Split by split, since methods share what they see of one.
+    for split in splits:
+        for method in underway:
+            method.measure(split, sealed, progress)
+    for method in underway:
+        method.report(found)
     if plan.kernels is not None:
         found.kernels = try_kernels(plan.kernels, c, splits[0], compute, cache, progress)
     _draw_curve(plan, splits[0], found, progress)
@@ -95,31 +104,36 @@ def _settings(plan: Plan, prints: dict[str, str], twice: bool) -> dict[str, Json
     }
 
 
-def _measure(
-    method: Method,
-    features: str,
-    search: Search,
-    splits: Iterable[Split],
-    sealed: Sealed,
-    found: Results,
-    progress: Progress,
-) -> None:
-    """Choose settings and measure the choice, split by split."""
-    ran, selection = Ran(method.name, features), Selection(method, search)
-    progress.start(ran.name, None)
-    try:
-        for split in splits:
-            best = selection.choose(split, progress)
-            ran.outcomes.append(sealed.measure(ran.name, best.scorer, split))
-            selection.forget()
-            ran.chosen.append(selection.same(best))
-    except MissingExtra as e:
-        found.notes.append(f"{ran.name} was left out: {e}")
-        return
-    finally:
-        progress.finish()
-    ran.trials = selection.trials
-    found.ran.append(ran)
+@dataclass(slots=True, eq=False)
+class _Underway:
+    """A method on a set of features: what was chosen and measured of it so far."""
+
+    ran: Ran
+    selection: Selection
+    left_out: str = ""
+
+    def measure(self, split: Split, sealed: Sealed, progress: Progress) -> None:
+        """Choose settings on a split and measure the choice."""
+        if self.left_out:
+            return
+        progress.start(f"split {split.number}, {self.ran.name}", None)
+        try:
+            best = self.selection.choose(split, progress)
+            self.ran.outcomes.append(sealed.measure(self.ran.name, best.scorer, split))
+            self.selection.forget()
+            self.ran.chosen.append(self.selection.same(best))
+        except MissingExtra as e:
+            self.left_out = f"{self.ran.name} was left out: {e}"
+        finally:
+            progress.finish()
+
+    def report(self, found: Results) -> None:
+        """Add what was measured, or why it was not."""
+        if self.left_out:
+            found.notes.append(self.left_out)
+            return
+        self.ran.trials = self.selection.trials
+        found.ran.append(self.ran)
 
 
 def _draw_curve(plan: Plan, split: Split, found: Results, progress: Progress) -> None:

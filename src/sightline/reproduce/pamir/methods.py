@@ -168,15 +168,25 @@ def fit_svm(split: Split, settings: Settings) -> Scorer:
     return Scorer(lambda views: model.decision_function(see(views)), normalised_mean)
 
 
-def fit_ridge(split: Split, settings: Settings) -> Scorer:
-    """Fit kernel ridge; the parts of a view have a kernel each."""
+@lru_cache(3)
+def _ridge(split: Split, view: str, weighting: str, own: tuple[tuple[str, Any], ...]) -> Any:
+    # The list-wise ranker begins where kernel ridge ends.
     from sightline.annotators.ridge import KernelRidge
 
-    seen = _seen(split, settings)
-    model = KernelRidge(**_own(settings)).fit(seen.train, split.train.labels)
+    return KernelRidge(**dict(own)).fit(_weighted(split, view, weighting).train, split.train.labels)
+
+
+def _ridge_of(split: Split, settings: Settings, own: Mapping[str, Any]) -> Any:
+    said = str(settings.get("weighting", ""))
+    return _ridge(split, view_of(settings), said, tuple(sorted(own.items())))
+
+
+def fit_ridge(split: Split, settings: Settings) -> Scorer:
+    """Fit kernel ridge; the parts of a view have a kernel each."""
+    model = _ridge_of(split, settings, _own(settings))
     combine = _combiner(settings, model.leave_one_out_, split.train.labels)
     found: dict[str, Json] = {"alpha": float(model.alpha_)}
-    see = seen.see
+    see = _seen(split, settings).see
     return Scorer(lambda views: model.decision_function(see.each(views)), combine, found)
 
 
@@ -185,12 +195,13 @@ def fit_log_product(split: Split, settings: Settings) -> Scorer:
     from sightline.annotators.ridge import KernelRidge
     from sightline.rankers.log_product import LogProduct
 
-    seen = _seen(split, settings)
-    ridge = KernelRidge().fit(seen.train, split.train.labels)
-    ranker = LogProduct(**_own(settings), random_state=split.number).fit(
+    own = _own(settings)
+    below = {name: own.pop(name) for name in KernelRidge().get_params() if name in own}
+    ridge = _ridge_of(split, settings, below)
+    ranker = LogProduct(**own, random_state=split.number).fit(
         ridge.leave_one_out_, split.train.labels, queries=split.train_queries
     )
-    see = seen.see
+    see = _seen(split, settings).see
 
     def words(views: Views) -> Float:
         logits = ranker.decision_function(ridge.decision_function(see.each(views)))
@@ -231,7 +242,10 @@ def fit_kernel_pamir(split: Split, settings: Settings) -> Scorer:
 
 
 def fit_trained(split: Split, settings: Settings) -> Scorer:
-    """Let the search of `sightline train` choose ranker, features and combination."""
+    """Let `sightline train` choose ranker, features and combination, and fit its choice.
+
+    As it does in a collection, it fits the choice to all pictures it has, those it chose by too.
+    """
     from sightline.collection.learning import choosing
     from sightline.collection.learning.learners import fit
     from sightline.collection.training import RANKERS, choose_on
@@ -243,7 +257,7 @@ def fit_trained(split: Split, settings: Settings) -> Scorer:
     choice = choose_on(training, validation, able, None, NoProgress())
     if choice is None:
         raise DataError("The validation pictures ask for no word of the training pictures.")
-    fitted = fit(choice.recipe, training)
+    fitted = fit(choice.recipe, _together(training, validation))
     return Scorer(
         lambda views: fitted.scores(_named(views, view)),
         _combined(choice.combination),
@@ -256,6 +270,19 @@ def _sample(part: Any, view: str) -> Any:
 
     terms = np.arange(part.labels.shape[1])
     return Sample(np.arange(len(part)), terms, part.labels, _named(part.views, view))
+
+
+def _together(a: Any, b: Any) -> Any:
+    """Return the pictures of two samples as one."""
+    from scipy.sparse import vstack
+
+    from sightline.collection.learning.samples import Sample
+
+    def stacked(x: View, y: View) -> View:
+        return vstack([x, y], format="csr") if hasattr(x, "tocsr") else np.vstack([x, y])
+
+    views = {name: stacked(view, b.views[name]) for name, view in a.views.items()}
+    return Sample(np.arange(len(a) + len(b)), a.terms, stacked(a.labels, b.labels), views)
 
 
 def _named(views: Views, view: str) -> dict[str, Any]:

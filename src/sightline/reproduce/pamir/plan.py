@@ -25,7 +25,7 @@ BLOCKS = (32, 48, 64, 96, 128, 256)
 SIZES = (2000, 10_000)
 QUICK_BLOCKS = (64, 128, 256)
 
-_PAMIR: dict[str, Json] = {"C": 0.1, "n_iter": 4_000_000, "eval_every": 200_000, "patience": 4}
+_PAMIR: dict[str, Json] = {"C": 0.1, "n_iter": 6_000_000, "eval_every": 200_000, "patience": 4}
 _KERNELS = KernelPlan(
     (("match", 0.5), ("expected likelihood", 1.0)), learning=tuple(_PAMIR.items())
 )
@@ -55,7 +55,9 @@ def _tried(name: str, *values: Json, once: bool = False) -> Stage:
 
 
 _C = _tried("C", 0.03, 0.3)
+_WIDTH = _tried("factor", 0.5, 1.0, once=True)
 _ROOTS = _tried("weighting", "hellinger", once=True)
+_CENTRED = _tried("weighting", "centred", once=True)
 
 
 def _strict() -> dict[str, Search]:
@@ -89,17 +91,17 @@ def _classic() -> dict[str, Search]:
     seen = _tried("view", f"{_MIXED} & classic", once=True)
     kernel = Stage(({"view": "fisher", "kernel": "rbf"},), once=True)
     return {
-        "PAMIR": Search({"view": "fisher", **_PAMIR}, (seen, kernel, _C)),
-        "SVM": Search({"view": "fisher"}, (seen, kernel)),
+        "PAMIR": Search({"view": "fisher", **_PAMIR}, (seen, _CENTRED, kernel, _C)),
+        "SVM": Search({"view": "fisher"}, (seen, _CENTRED, kernel)),
         "PLSA": Search({"view": terms[0], "n_aspects": 400}, (counted,)),
         "CMTT": Search({"view": terms[0], "rank": 200}, (counted, _tried("rank", 400))),
         "CMRM": Search(
             {"view": terms[0], "alpha": 0.5, "beta": 0.1},
             (counted, _tried("joint_counts", True), _tried("beta", 0.2, 0.5)),
         ),
-        "WARP": Search({"view": "fisher", **_PAMIR}),
-        "kernel ridge": Search({"view": "fisher & classic"}),
-        "log-product": Search({"view": "fisher & classic"}),
+        "WARP": Search({"view": "fisher", **_PAMIR}, (_CENTRED,)),
+        "kernel ridge": Search({"view": "fisher & classic", "factor": 0.7}, (_WIDTH,)),
+        "log-product": Search({"view": "fisher & classic", "factor": 0.7}, (_WIDTH,)),
     }
 
 
@@ -112,8 +114,8 @@ def _deep() -> dict[str, Search]:
         "SVM": Search({"view": _DEEP, "kernel": "rbf"}),
         "neighbours": Search({"view": everything}),
         "kernel PAMIR": Search({"view": everything, **_PAMIR}),
-        "kernel ridge": Search({"view": everything}),
-        "log-product": Search({"view": everything}),
+        "kernel ridge": Search({"view": everything, "factor": 0.7}, (_WIDTH,)),
+        "log-product": Search({"view": everything, "factor": 0.7}, (_WIDTH,)),
         "sightline train": Search({"view": everything}),
     }
 

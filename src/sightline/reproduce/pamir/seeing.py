@@ -8,6 +8,7 @@ what training pictures say, so that a weighting is learnt once and then applied 
     hellinger  square roots of counts times idf, of length 1
     counts     as they are, for those who count
     unit       of length 1
+    centred    less the mean picture, of length 1
     whitened   centred, strong directions damped, of length 1
 """
 
@@ -29,7 +30,7 @@ View = Any  # a dense float32 matrix, or a scipy one in CSR form
 Views = Mapping[str, View]
 Weigh = Callable[[View], View]
 
-SPARSE, DENSE = ("tfidf", "hellinger", "counts"), ("unit", "whitened")
+SPARSE, DENSE = ("tfidf", "hellinger", "counts"), ("unit", "centred", "whitened")
 
 
 def view_of(settings: Mapping[str, Json]) -> str:
@@ -124,6 +125,9 @@ def _weighing(view: View, weighting: str) -> Weigh:
         return Whitening.of(_unit(view))
     if how == "unit":
         return _unit
+    if how == "centred":
+        mean = _unit(view).mean(axis=0)
+        return lambda v: _unit(_unit(v) - mean)
     if how == "counts":
         return _as_it_is
     idf = np.asarray(idf_of(view), np.float32)
