@@ -14,6 +14,7 @@ from benchmarks.bench import FULL, QUICK, Bench, Sizes
 from benchmarks.rows import BenchmarkError, table
 from benchmarks.runner import SUBJECTS, report, run
 from benchmarks.timing import THREADS, environment
+from sightline.settings import load
 
 _LARGE = 1_000_000
 
@@ -21,13 +22,13 @@ _LARGE = 1_000_000
 def main(argv: list[str]) -> int:
     """Run what was asked for; 1 when a result was wrong, whatever the figures."""
     options = _parser().parse_args(argv)
-    data = options.data or os.environ.get("SIGHTLINE_DATA")
+    data = load({"data": options.data or None})[0].data
     names = options.only.split(",") if options.only else SUBJECTS
     with tempfile.TemporaryDirectory(prefix="sightline-bench-") as folder:
         # Worker processes inherit this process's environment; commands are given it.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = environment(Path(folder))["PYTHONPYCACHEPREFIX"]
-        bench = Bench(Path(folder), _sizes(options), Path(data) if data else None)
+        bench = Bench(Path(folder), _sizes(options), Path(data).expanduser() if data else None)
         try:
             rows = run(names, bench)
         except BenchmarkError as e:

@@ -7,9 +7,15 @@ import os
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 WORDS = ("tree, snow", "tree, red barn", "dog", "cat, dog, red", "snow", "people, tree", "sky", "")
+COLOURS = {
+    "red": (230, 20, 20), "green": (20, 200, 30), "blue": (20, 40, 230), "white": (250, 250, 250),
+    "black": (5, 5, 5), "yellow": (240, 230, 20),
+}  # fmt: skip
+SQUARES = {"red": (225, 25, 25), "green": (25, 190, 40), "blue": (30, 50, 225)}
 
 
 def make_photo(path: Path, seed: int = 0, size: tuple[int, int] = (24, 18)) -> None:
@@ -28,6 +34,58 @@ def make_photos(folder: Path, n: int = 8) -> Path:
         if words:
             (folder / f"{i:03d}.txt").write_text(words, encoding="utf-8")
     return folder
+
+
+def paint(folder: Path, n: int, worded: bool, seed: int, start: int = 0) -> None:
+    """Draw pictures of one colour each, with words if wanted."""
+    rng = np.random.default_rng(seed)
+    names = list(COLOURS)
+    for i in range(start, start + n):
+        name = names[i % len(names)]
+        colour = np.clip(np.array(COLOURS[name]) + rng.integers(-20, 21, 3), 0, 255)
+        Image.new("RGB", (40, 30), tuple(int(c) for c in colour)).save(folder / f"{i:03d}_x.png")
+        if worded:
+            warm = "warm" if name in ("red", "yellow") else "cold"
+            (folder / f"{i:03d}_x.txt").write_text(f"{name}, {warm}")
+
+
+def paint_some_with_words(folder: Path) -> Path:
+    """Make a folder of 90 pictures of one colour each, with words, and 12 without."""
+    folder.mkdir()
+    paint(folder, 90, True, 0)
+    paint(folder, 12, False, 1, start=90)
+    return folder
+
+
+def paint_squares(folder: Path, n: int, *, seed: int = 0) -> dict[str, tuple[int, int, int]]:
+    """Draw grey noise with a square of one colour somewhere, which is the picture's word.
+
+    Every fourth picture carries no word. Returns where each square lies: top, left, side.
+    """
+    rng = np.random.default_rng(seed)
+    folder.mkdir(exist_ok=True)
+    places = {}
+    for i in range(n):
+        height, width, side = (int(rng.integers(*r)) for r in ((50, 80), (60, 100), (18, 24)))
+        rgb = np.full((height, width, 3), 128.0) + rng.normal(size=(height, width, 1)) * 8
+        top, left = int(rng.integers(0, height - side)), int(rng.integers(0, width - side))
+        word = list(SQUARES)[i % len(SQUARES)]
+        rgb[top : top + side, left : left + side] = SQUARES[word]
+        Image.fromarray(rgb.clip(0, 255).astype(np.uint8)).save(folder / f"{i:03d}.png")
+        if i % 4:
+            (folder / f"{i:03d}.txt").write_text(f"{word}, {'warm' if word == 'red' else 'cold'}")
+        places[f"{i:03d}.png"] = top, left, side
+    return places
+
+
+def patches(seed: int, height: int = 64, width: int = 96) -> NDArray[np.uint8]:
+    """Return a picture of patches, two of three with grain, that depends on the seed alone."""
+    rng = np.random.default_rng(seed)
+    coarse = rng.integers(0, 256, (4, 6, 3), dtype=np.uint8)
+    smooth = np.kron(coarse, np.ones((height // 4 + 1, width // 6 + 1, 1), np.uint8))
+    grain = rng.integers(0, 1 + 20 * (seed % 3), (height, width, 3))
+    found: NDArray[np.uint8] = np.clip(smooth[:height, :width] + grain, 0, 255).astype(np.uint8)
+    return found
 
 
 def fingerprint(folder: Path) -> dict[str, tuple[int, int, int, str]]:

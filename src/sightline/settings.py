@@ -53,6 +53,8 @@ class Settings:
         Seconds to wait for another process that is changing the store.
     log_level
         error, warning, info or debug; only debug writes queries and captions.
+    data
+        The folder that holds data sets to measure on; they belong to no store.
     """
 
     workers: int = 0
@@ -68,6 +70,7 @@ class Settings:
     features: str = ""
     wait: float = 0.0
     log_level: str = "info"
+    data: str = ""
 
 
 @dataclass(frozen=True, slots=True)

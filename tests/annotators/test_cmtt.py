@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_array
 
 from sightline.annotators import cmtt
 from sightline.annotators.cmtt import CMTT, _directions, _unit
-from sightline.contracts import WordScorer
-from sightline.errors import DataError, ParameterError, UsageError
 from tests.naive import media as naive
 from tests.naive.media import problem
 
@@ -129,14 +127,6 @@ def test_visual_terms_no_training_picture_has_are_dropped() -> None:
     assert model.decision_function(only) == pytest.approx(np.full((2, 5), 0.2))
 
 
-def test_training_pictures_without_words_are_left_out() -> None:
-    X, Y = problem()
-    Y[5:15] = 0
-    kept = Y.any(axis=1)
-    expected = CMTT(rank=5).fit(X[kept], Y[kept]).decision_function(X)
-    assert CMTT(rank=5).fit(X, Y).decision_function(X).tobytes() == expected.tobytes()
-
-
 @pytest.mark.parametrize("weighting", ["tf-idf", "tf"])
 def test_all_words_on_one_picture_one_word_and_no_visual_term(weighting: Any) -> None:
     X = problem(4)[0]
@@ -155,84 +145,3 @@ def test_words_on_every_picture_and_on_none_are_likely_nowhere() -> None:
     scores = CMTT(rank=5).fit(X, Y).decision_function(X)
     assert (scores[:, 5:] == 0).all()
     assert scores.sum(axis=1) == pytest.approx(1, abs=1e-5)
-
-
-def test_sparse_and_dense_counts_are_the_same() -> None:
-    X, Y = problem()
-    expected = CMTT(rank=5).fit(X, Y).decision_function(X)
-    model = CMTT(rank=5).fit(csr_matrix(X), csr_matrix(Y))
-    assert model.decision_function(csr_matrix(X)).tobytes() == expected.tobytes()
-
-
-def test_permuting_pictures_and_visual_terms_changes_nothing() -> None:
-    X, Y = problem()
-    rng = np.random.default_rng(3)
-    pictures, visterms = rng.permutation(len(X)), rng.permutation(X.shape[1])
-    expected = CMTT(rank=5).fit(X, Y).decision_function(X)
-    shuffled = CMTT(rank=5).fit(X[pictures][:, visterms], Y[pictures])
-    assert shuffled.decision_function(X[:, visterms]) == pytest.approx(expected, abs=1e-5)
-
-
-def test_some_words_alone_have_the_same_scores() -> None:
-    X, Y = problem()
-    model = CMTT(rank=5).fit(X, Y)
-    some = model.decision_function(X, words=np.array([3, 0]))
-    assert some == pytest.approx(model.decision_function(X)[:, [3, 0]], abs=1e-7)
-
-
-def test_arrays_make_the_same_model() -> None:
-    X, Y = problem()
-    model = CMTT(rank=5).fit(X, Y)
-    arrays = model.to_arrays()
-    assert all(a.dtype.kind in "fiu" for a in arrays.values())
-    again = CMTT.from_arrays(arrays)
-    assert again.decision_function(X).tobytes() == model.decision_function(X).tobytes()
-
-
-def test_it_learns_what_can_be_learnt() -> None:
-    X, Y = problem(300)
-    model = CMTT(rank=6).fit(X[:200], Y[:200])
-    assert isinstance(model, WordScorer)
-    assert model.score(X[200:], Y[200:]) > 0.8
-    assert model.score(X[200:], np.random.default_rng(0).permutation(Y[200:])) < 0.5
-
-
-def test_scikit_learn_can_search_its_parameters() -> None:
-    from sklearn.base import clone
-    from sklearn.model_selection import GridSearchCV
-
-    X, Y = problem(60)
-    search = GridSearchCV(CMTT(), {"rank": [1, 6]}, cv=3).fit(X, Y)
-    assert search.best_params_ == {"rank": 6}
-    assert repr(clone(CMTT(rank=3))) == "CMTT(rank=3)"
-
-
-def test_every_setting_of_the_grid_can_be_fitted() -> None:
-    X, Y = problem(10)
-    assert {"rank": 50} in CMTT.GRID
-    for chosen in CMTT.GRID:
-        CMTT(**chosen).fit(X, Y)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("rank", 0), ("rank", 2.5), ("rank", True), ("clip", 1), ("weighting", "idf"),
-     ("random_state", -1), ("random_state", None)],
-)  # fmt: skip
-def test_impossible_parameters_are_refused(name: str, value: Any) -> None:
-    with pytest.raises(ParameterError, match=f"The '{name}' parameter of CMTT must be"):
-        CMTT(**{name: value}).fit(*problem(5))
-
-
-def test_impossible_data_is_refused() -> None:
-    X, Y = problem(5)
-    with pytest.raises(UsageError, match="learnt nothing yet"):
-        CMTT().decision_function(X)
-    with pytest.raises(DataError, match="not negative"):
-        CMTT().fit(-X, Y)
-    with pytest.raises(DataError, match="finite"):
-        CMTT().fit(X * np.nan, Y)
-    with pytest.raises(DataError, match="No picture carries a word"):
-        CMTT().fit(X, Y * 0)
-    with pytest.raises(DataError, match=r"12 columns, as CMTT was fitted with. Got 3"):
-        CMTT().fit(X, Y).decision_function(X[:, :3])

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_array
 
 from sightline.annotators._plsa_fast import fold_in, half_step
 from sightline.annotators.plsa import PLSA, _cells, _normalise
-from sightline.contracts import WordScorer
-from sightline.errors import DataError, ParameterError, UsageError
 from tests.naive import media as naive
 from tests.naive.media import Table, problem
+from tests.told import Told
 
 
 def shares(n_items: int, n_aspects: int, seed: int = 0) -> Table:
@@ -210,29 +209,12 @@ def test_pictures_without_a_known_visual_term_have_all_aspects_alike() -> None:
     assert (model.decision_function(with_it) == model.decision_function(X[:1])).all()
 
 
-def test_training_pictures_without_words_are_left_out() -> None:
-    X, Y = problem()
-    Y[5:15] = 0
-    kept = Y.any(axis=1)
-    expected = PLSA(4).fit(X[kept], Y[kept]).decision_function(X)
-    assert PLSA(4).fit(X, Y).decision_function(X).tobytes() == expected.tobytes()
-
-
 def test_training_pictures_without_visual_terms_teach_their_words() -> None:
     X, Y = problem(10)
     model = PLSA(2).fit(X * 0, Y)
     assert np.isfinite(model.decision_function(X)).all()
     assert model.decision_function(X).sum(axis=1) == pytest.approx(1)
     assert (model.visterm_shares_ == 0).all()
-
-
-def test_all_words_on_one_picture_words_on_none_and_one_word() -> None:
-    X = problem(4)[0]
-    Y = np.zeros((4, 3))
-    Y[2, :2] = 1
-    scores = PLSA(5).fit(X, Y).decision_function(X)
-    assert scores == pytest.approx(np.tile([0.5, 0.5, 0.0], (4, 1)))
-    assert PLSA(2).fit(X, np.ones((4, 1))).decision_function(X) == pytest.approx(np.ones((4, 1)))
 
 
 def test_empty_columns_have_equal_shares_of_what_was_seen() -> None:
@@ -256,108 +238,14 @@ def test_neighbours_do_not_change_a_pictures_scores() -> None:
     assert alone == pytest.approx(model.decision_function(X), abs=1e-6)
 
 
-def test_permuting_pictures_permutes_nothing_else() -> None:
-    X, Y = problem()
-    order = np.random.default_rng(3).permutation(len(X))
-    expected = PLSA(4, n_iter=10).fit(X, Y).decision_function(X)
-    found = PLSA(4, n_iter=10).fit(X[order], Y[order]).decision_function(X)
-    assert found == pytest.approx(expected, abs=1e-5)
-
-
 def test_the_same_seed_gives_the_same_bytes_and_another_other_ones() -> None:
     X, Y = problem()
     one, same, other = (PLSA(4, random_state=s).fit(X, Y).decision_function(X) for s in (1, 1, 2))
     assert one.tobytes() == same.tobytes()
     assert one.tobytes() != other.tobytes()
-    sparse = PLSA(4, random_state=1).fit(csr_matrix(X), csr_matrix(Y))
-    assert sparse.decision_function(csr_matrix(X)).tobytes() == one.tobytes()
-
-
-def test_some_words_alone_have_the_same_scores() -> None:
-    X, Y = problem()
-    model = PLSA(4).fit(X, Y)
-    some = model.decision_function(X, words=np.array([3, 0]))
-    assert some == pytest.approx(model.decision_function(X)[:, [3, 0]], abs=1e-7)
-
-
-def test_arrays_make_the_same_model() -> None:
-    X, Y = problem()
-    model = PLSA(4, n_iter=7, tol=1e-3).fit(X, Y)
-    arrays = model.to_arrays()
-    assert all(a.dtype.kind in "fiu" for a in arrays.values())
-    again = PLSA.from_arrays(arrays)
-    assert repr(again) == repr(model)
-    assert again.decision_function(X).tobytes() == model.decision_function(X).tobytes()
-
-
-class Told:
-    """Progress that remembers."""
-
-    total: int | None = None
-    done = 0
-    finished = False
-
-    def start(self, what: str, total: int | None) -> None:
-        self.total = total
-
-    def advance(self, n: int = 1) -> None:
-        self.done += n
-
-    def finish(self) -> None:
-        self.finished = True
 
 
 def test_progress_is_told() -> None:
     told = Told()
     PLSA(3, n_iter=4, tol=0).fit(*problem(), progress=told)
-    assert (told.total, told.done, told.finished) == (8, 8, True)
-
-
-def test_it_learns_what_can_be_learnt() -> None:
-    X, Y = problem(300)
-    model = PLSA(8).fit(X[:200], Y[:200])
-    assert isinstance(model, WordScorer)
-    assert model.score(X[200:], Y[200:]) > 0.8
-    assert model.score(X[200:], np.random.default_rng(0).permutation(Y[200:])) < 0.5
-
-
-def test_scikit_learn_can_search_its_parameters() -> None:
-    from sklearn.base import clone
-    from sklearn.model_selection import GridSearchCV
-
-    X, Y = problem(60)
-    search = GridSearchCV(PLSA(), {"n_aspects": [1, 6]}, cv=3).fit(X, Y)
-    assert search.best_params_ == {"n_aspects": 6}
-    assert repr(clone(PLSA(n_iter=3))) == "PLSA(n_iter=3)"
-
-
-def test_every_setting_of_the_grid_can_be_fitted() -> None:
-    X, Y = problem(10)
-    assert {"n_aspects": 400} in PLSA.GRID
-    for chosen in PLSA.GRID:
-        PLSA(**chosen).fit(X, Y)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("n_aspects", 0), ("n_aspects", 2.0), ("n_iter", 0), ("n_iter", True), ("tol", -1e-9),
-     ("tol", float("nan")), ("validation_fraction", 1), ("validation_fraction", -0.1),
-     ("random_state", -1), ("random_state", None)],
-)  # fmt: skip
-def test_impossible_parameters_are_refused(name: str, value: Any) -> None:
-    with pytest.raises(ParameterError, match=f"The '{name}' parameter of PLSA must be"):
-        PLSA(**{name: value}).fit(*problem(5))
-
-
-def test_impossible_data_is_refused() -> None:
-    X, Y = problem(5)
-    with pytest.raises(UsageError, match="learnt nothing yet"):
-        PLSA().decision_function(X)
-    with pytest.raises(DataError, match="not negative"):
-        PLSA().fit(-X, Y)
-    with pytest.raises(DataError, match="finite"):
-        PLSA().fit(X * np.nan, Y)
-    with pytest.raises(DataError, match="No picture carries a word"):
-        PLSA().fit(X, Y * 0)
-    with pytest.raises(DataError, match=r"12 columns, as PLSA was fitted with. Got 3"):
-        PLSA().fit(X, Y).decision_function(X[:, :3])
+    assert told.all()[1:] == (8, 8, True)

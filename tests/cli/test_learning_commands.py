@@ -9,41 +9,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pluggy
 import pytest
 from PIL import Image
 
-from sightline import plugins
 from sightline.compute.describing import load_feature
 from sightline.measures.runs import read_qrels, read_run
 from tests.cli.test_commands import Shell
-from tests.collection.test_learnt_search import paint
-from tests.worker_tasks import let_workers_import
-
-hook = pluggy.HookimplMarker("sightline")
-
-
-class Plugin:
-    @hook
-    def register_features(self, register: plugins.Register) -> None:
-        register("mean-colour", "plugin_features:MeanColour")
+from tests.photos import paint_some_with_words
+from tests.plugged import plugged
 
 
 @pytest.fixture(autouse=True)
 def _plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    let_workers_import(monkeypatch)
-    plugin = Plugin()
-    plugins.manager().register(plugin)
-    yield
-    plugins.manager().unregister(plugin)
+    with plugged(monkeypatch):
+        yield
 
 
 @pytest.fixture
 def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
-    photos = tmp_path / "photos"
-    photos.mkdir()
-    paint(photos, 90, True, 0)
-    paint(photos, 12, False, 1, start=90)
+    photos = paint_some_with_words(tmp_path / "photos")
     shell = Shell(capfd, photos, tmp_path / "store")
     assert shell("index", "--workers", "1", "--features", "mean-colour").code == 0
     return shell

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from sightline.errors import UsageError
 from sightline.reproduce.pamir import plan as plans
 from sightline.reproduce.pamir import protocol
 from sightline.reproduce.pamir.selection import Search
+from sightline.settings import user_config
 from tests.corel_made import COUNTS, made_files, pack, unpack
 from tests.photos import fingerprint
 
@@ -63,7 +65,7 @@ def test_a_run_prints_draws_and_writes(
     assert code == 0 and "describe" not in err and "decode" not in err
 
 
-def test_the_folder_can_come_from_the_environment(
+def test_the_folder_can_come_from_the_environment_or_the_users_file(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SIGHTLINE_DATA", str(tmp_path / "nowhere"))
@@ -71,7 +73,17 @@ def test_the_folder_can_come_from_the_environment(
     assert code == 2 and f"There is no folder {tmp_path / 'nowhere'}" in err
     monkeypatch.delenv("SIGHTLINE_DATA")
     code, _, err = sightline(capfd, "--quick")
-    assert code == 2 and "--data DIR" in err
+    assert code == 2 and "--data DIR" in err and "SIGHTLINE_DATA" in err
+    file = user_config(os.environ)
+    file.parent.mkdir(parents=True)
+    file.write_text('data = "~/elsewhere"\n')
+    code, _, err = sightline(capfd, "--quick")
+    assert code == 2 and f"There is no folder {Path.home() / 'elsewhere'}" in err
+    monkeypatch.setenv("SIGHTLINE_DATA", str(tmp_path / "nowhere"))
+    code, _, err = sightline(capfd, "--quick")
+    assert code == 2 and f"There is no folder {tmp_path / 'nowhere'}" in err
+    code, _, err = sightline(capfd, "--quick", "--data", str(tmp_path / "flag"))
+    assert code == 2 and f"There is no folder {tmp_path / 'flag'}" in err
 
 
 def test_data_that_is_not_there_is_said_and_no_failure(

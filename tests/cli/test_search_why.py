@@ -10,26 +10,21 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from sightline import plugins
 from tests.cli.test_commands import Shell
-from tests.collection.test_explaining import Plugin, paint_squares
-from tests.photos import fingerprint
-from tests.worker_tasks import let_workers_import
+from tests.photos import fingerprint, paint_squares
+from tests.plugged import plugged
 
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """Stand in an empty folder beside the collection; have temporary files in another."""
-    let_workers_import(monkeypatch)
     monkeypatch.setenv("SIGHTLINE_WORKERS", "1")
     for name in ("here", "temporary"):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    plugin = Plugin()
-    plugins.manager().register(plugin)
-    yield tmp_path / "here"
-    plugins.manager().unregister(plugin)
+    with plugged(monkeypatch):
+        yield tmp_path / "here"
 
 
 @pytest.fixture

@@ -9,12 +9,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-import pluggy
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from sightline import plugins
 from sightline.collection import Collection
 from sightline.collection.explaining import Why
 from sightline.collection.explaining.drawing import draw_sheet
@@ -23,46 +21,14 @@ from sightline.collection.learning.serving import Learnt, load_learnt
 from sightline.compute.inline import InlineCompute
 from sightline.errors import ParameterError
 from sightline.words.term_ids import term_id
-from tests.worker_tasks import let_workers_import
-
-COLOURS = {"red": (225, 25, 25), "green": (25, 190, 40), "blue": (30, 50, 225)}
-hook = pluggy.HookimplMarker("sightline")
-
-
-class Plugin:
-    @hook
-    def register_features(self, register: plugins.Register) -> None:
-        register("mean-colour", "plugin_features:MeanColour")
+from tests.photos import SQUARES, paint_squares
+from tests.plugged import plugged
 
 
 @pytest.fixture(autouse=True)
 def _plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    let_workers_import(monkeypatch)
-    plugin = Plugin()
-    plugins.manager().register(plugin)
-    yield
-    plugins.manager().unregister(plugin)
-
-
-def paint_squares(folder: Path, n: int, *, seed: int = 0) -> dict[str, tuple[int, int, int]]:
-    """Draw grey noise with a square of one colour somewhere, which is the picture's word.
-
-    Every fourth picture carries no word. Returns where each square lies: top, left, side.
-    """
-    rng = np.random.default_rng(seed)
-    folder.mkdir(exist_ok=True)
-    places = {}
-    for i in range(n):
-        height, width, side = (int(rng.integers(*r)) for r in ((50, 80), (60, 100), (18, 24)))
-        rgb = np.full((height, width, 3), 128.0) + rng.normal(size=(height, width, 1)) * 8
-        top, left = int(rng.integers(0, height - side)), int(rng.integers(0, width - side))
-        word = list(COLOURS)[i % len(COLOURS)]
-        rgb[top : top + side, left : left + side] = COLOURS[word]
-        Image.fromarray(rgb.clip(0, 255).astype(np.uint8)).save(folder / f"{i:03d}.png")
-        if i % 4:
-            (folder / f"{i:03d}.txt").write_text(f"{word}, {'warm' if word == 'red' else 'cold'}")
-        places[f"{i:03d}.png"] = top, left, side
-    return places
+    with plugged(monkeypatch):
+        yield
 
 
 def made(folder: Path, features: Sequence[str], ranker: str = "ridge", n: int = 96) -> Collection:
@@ -76,12 +42,8 @@ def made(folder: Path, features: Sequence[str], ranker: str = "ridge", n: int = 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
-    with pytest.MonkeyPatch.context() as patch:
-        let_workers_import(patch)
-        plugin = Plugin()
-        plugins.manager().register(plugin)
+    with pytest.MonkeyPatch.context() as patch, plugged(patch):
         yield made(tmp_path_factory.mktemp("squares"), ["mean-colour"])
-        plugins.manager().unregister(plugin)
 
 
 def why(c: Collection, query: str, k: int = 8, **more: Any) -> list[Why]:
@@ -154,7 +116,7 @@ def test_the_strongest_part_is_the_square_that_makes_the_word(
 ) -> None:
     places = paint_squares(tmp_path / "again", 96)
     found = []
-    for word in COLOURS:
+    for word in SQUARES:
         for w in why(trained, word, 12, **filters):
             assert w.hit.learnt == bool(filters) and w.problem == ""
             found.append(peak_on_square(w, places[w.hit.name]))
@@ -309,7 +271,7 @@ def test_features_of_the_user_stay_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [(2, 2), (3, 50), (384, 2), (7, 5)])
 def test_pictures_smaller_than_a_block(tmp_path: Path, size: tuple[int, int]) -> None:
     c = made(tmp_path, ["mean-colour"], n=48)
-    Image.new("RGB", size, COLOURS["red"]).save(tmp_path / "photos" / "tiny.png")
+    Image.new("RGB", size, SQUARES["red"]).save(tmp_path / "photos" / "tiny.png")
     (tmp_path / "photos" / "tiny.txt").write_text("red, tiny")
     c.index(compute=InlineCompute())
     found = [w for w in why(c, "red", 500, pictures=500) if w.hit.name == "tiny.png"]

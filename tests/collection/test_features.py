@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pluggy
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from sightline import plugins
 from sightline.collection import Collection
 from sightline.compute.describing import fingerprint
 from sightline.compute.inline import InlineCompute
@@ -21,7 +19,7 @@ from sightline.errors import UsageError
 from sightline.records import DenseQuery, FeatureRows
 from sightline.store.snapshot import Snapshot
 from tests import plugin_features as made
-from tests.worker_tasks import let_workers_import
+from tests.plugged import plugged
 
 COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "grey": (90, 90, 90)}
 CLASSES = {
@@ -29,26 +27,14 @@ CLASSES = {
     "not-finite-at-red": "NotFiniteAtRed",
     "wrong-shape-at-red": "WrongShapeAtRed",
 }
-hook = pluggy.HookimplMarker("sightline")
-
-
-class Plugin:
-    """What another package would register by its entry point."""
-
-    @hook
-    def register_features(self, register: plugins.Register) -> None:
-        for feature in (made.MeanColour, made.Size, made.RaisesAtRed, made.NotFiniteAtRed,
-                        made.WrongShapeAtRed):  # fmt: skip
-            register(feature.name, f"plugin_features:{feature.__name__}")
 
 
 @pytest.fixture(autouse=True)
 def _plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    let_workers_import(monkeypatch)
-    plugin = Plugin()
-    plugins.manager().register(plugin)
-    yield
-    plugins.manager().unregister(plugin)
+    kinds = (made.MeanColour, made.Size, made.RaisesAtRed, made.NotFiniteAtRed,
+             made.WrongShapeAtRed)  # fmt: skip
+    with plugged(monkeypatch, *((kind.name, kind.__name__) for kind in kinds)):
+        yield
 
 
 @pytest.fixture

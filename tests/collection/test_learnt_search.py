@@ -5,59 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import pluggy
 import pytest
-from PIL import Image
 
-from sightline import plugins
 from sightline.collection import Collection
 from sightline.compute.describing import load_feature
 from sightline.errors import CollectionError, Interrupted, UsageError
 from sightline.store.models import arrays_file
-from tests.worker_tasks import let_workers_import
-
-COLOURS = {
-    "red": (230, 20, 20), "green": (20, 200, 30), "blue": (20, 40, 230), "white": (250, 250, 250),
-    "black": (5, 5, 5), "yellow": (240, 230, 20),
-}  # fmt: skip
-hook = pluggy.HookimplMarker("sightline")
-
-
-class Plugin:
-    @hook
-    def register_features(self, register: plugins.Register) -> None:
-        register("mean-colour", "plugin_features:MeanColour")
+from tests.photos import COLOURS, paint, paint_some_with_words
+from tests.plugged import plugged
 
 
 @pytest.fixture(autouse=True)
 def _plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    let_workers_import(monkeypatch)
-    plugin = Plugin()
-    plugins.manager().register(plugin)
-    yield
-    plugins.manager().unregister(plugin)
-
-
-def paint(folder: Path, n: int, worded: bool, seed: int, start: int = 0) -> None:
-    """Draw pictures of one colour each, with words if wanted."""
-    rng = np.random.default_rng(seed)
-    names = list(COLOURS)
-    for i in range(start, start + n):
-        name = names[i % len(names)]
-        colour = np.clip(np.array(COLOURS[name]) + rng.integers(-20, 21, 3), 0, 255)
-        Image.new("RGB", (40, 30), tuple(int(c) for c in colour)).save(folder / f"{i:03d}_x.png")
-        if worded:
-            warm = "warm" if name in ("red", "yellow") else "cold"
-            (folder / f"{i:03d}_x.txt").write_text(f"{name}, {warm}")
+    with plugged(monkeypatch):
+        yield
 
 
 @pytest.fixture
 def c(tmp_path: Path) -> Collection:
-    photos = tmp_path / "photos"
-    photos.mkdir()
-    paint(photos, 90, True, 0)
-    paint(photos, 12, False, 1, start=90)
+    photos = paint_some_with_words(tmp_path / "photos")
     found = Collection.open(photos, store=tmp_path / "store", workers=1)
     found.index(features=["mean-colour"])
     return found

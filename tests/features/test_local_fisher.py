@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +17,8 @@ from sightline.features.local.fisher import Fisher, main_directions
 from sightline.features.local.gradients import dense_descriptors
 from sightline.features.local.mixture import Mixture, improved
 from sightline.testing import check_feature
+from tests.fresh import imported_by
+from tests.photos import patches
 
 Floats = NDArray[np.float32]
 RGB = NDArray[np.uint8]
@@ -31,16 +31,7 @@ class Small(Fisher):
     n_components = 4
 
 
-def picture(seed: int, height: int = 64, width: int = 96) -> RGB:
-    rng = np.random.default_rng(seed)
-    coarse = rng.integers(0, 256, (4, 6, 3), dtype=np.uint8)
-    smooth = np.kron(coarse, np.ones((height // 4 + 1, width // 6 + 1, 1), np.uint8))
-    grain = rng.integers(0, 1 + 20 * (seed % 3), (height, width, 3))
-    found: RGB = np.clip(smooth[:height, :width] + grain, 0, 255).astype(np.uint8)
-    return found
-
-
-PICTURES = [picture(seed) for seed in range(8)]
+PICTURES = [patches(seed) for seed in range(8)]
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +103,7 @@ def test_small_and_narrow_pictures_are_described(
 
 
 def test_a_picture_twice_as_large_has_the_same_row(fitted: dict[str, Floats]) -> None:
-    rgb = picture(5, 128, 192)
+    rgb = patches(5, 128, 192)
     double = np.repeat(np.repeat(rgb, 2, axis=0), 2, axis=1)
     assert np.array_equal(Small(fitted).describe(rgb), Small(fitted).describe(double))
 
@@ -154,8 +145,8 @@ def test_missing_arrays_are_named(fitted: dict[str, Floats]) -> None:
 
 
 def test_few_descriptors_have_few_components() -> None:
-    feature = Small(Small.fit([picture(0, 20, 25)]))
-    assert len(dense_descriptors(picture(0, 20, 25))) == 8
+    feature = Small(Small.fit([patches(0, 20, 25)]))
+    assert len(dense_descriptors(patches(0, 20, 25))) == 8
     assert len(feature.arrays["colors_weights"]) == 1
     check_feature(feature)
 
@@ -193,8 +184,4 @@ def test_a_mirrored_or_recoloured_picture_has_another_row(fitted: dict[str, Floa
 
 
 def test_importing_it_does_not_load_the_compiler() -> None:
-    code = (
-        "import sys; import sightline.features.local.fisher; "
-        "sys.exit('numba' in sys.modules or 'scipy' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert not {"numba", "scipy"} & imported_by("sightline.features.local.fisher")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +15,8 @@ from sightline.errors import DataError
 from sightline.features.local.blocks import grid
 from sightline.features.local.visterms import Visterms, checksum, idf_of, weighted
 from sightline.testing import check_feature
+from tests.fresh import imported_by
+from tests.photos import patches
 
 Floats = NDArray[np.float32]
 RGB = NDArray[np.uint8]
@@ -32,16 +31,7 @@ class Pyramid(Visterms):
     spatial = (1, 2)
 
 
-def picture(seed: int, height: int = 64, width: int = 96) -> RGB:
-    rng = np.random.default_rng(seed)
-    coarse = rng.integers(0, 256, (4, 6, 3), dtype=np.uint8)
-    smooth = np.kron(coarse, np.ones((height // 4 + 1, width // 6 + 1, 1), np.uint8))
-    grain = rng.integers(0, 1 + 20 * (seed % 3), (height, width, 3))
-    found: RGB = np.clip(smooth[:height, :width] + grain, 0, 255).astype(np.uint8)
-    return found
-
-
-PICTURES = [picture(seed) for seed in range(12)]
+PICTURES = [patches(seed) for seed in range(12)]
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +55,8 @@ def test_the_number_of_terms_follows_the_sample(fitted: dict[str, Floats]) -> No
 
 def test_counts_sum_to_the_number_of_blocks(fitted: dict[str, Floats]) -> None:
     visterms = Visterms(fitted)
-    assert visterms.describe(picture(99, 256, 384)).sum() == 77
-    assert visterms.describe(picture(99, 60, 47)).sum() == len(grid(60, 47))
+    assert visterms.describe(patches(99, 256, 384)).sum() == 77
+    assert visterms.describe(patches(99, 60, 47)).sum() == len(grid(60, 47))
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (8, 8), (1, 384), (384, 3), (5, 200)])
@@ -154,8 +144,5 @@ def test_idf_is_minus_the_logarithm_of_the_share() -> None:
 
 
 def test_importing_it_does_not_load_the_compiler() -> None:
-    code = (
-        "import sys; import sightline.features.local.visterms, sightline.features.local.layout; "
-        "sys.exit('numba' in sys.modules or 'scipy' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    modules = ("sightline.features.local.visterms", "sightline.features.local.layout")
+    assert not {"numba", "scipy"} & imported_by(*modules)

@@ -24,7 +24,7 @@ from sightline.solvers.rows import as_rows
 from sightline.solvers.targets import Targets, from_judgements
 from sightline.solvers.triplets import Sampling, TripletSampler
 from tests.naive import graded as naive
-from tests.rankers.test_pamir import drawn, query_matrix
+from tests.triplets import drawn, query_matrix
 
 Matrix = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -25,8 +22,9 @@ from sightline.similarity.kernels import gram
 from sightline.similarity.match import MatchKernel
 from sightline.solvers.pa_step import N_OUTCOMES, VARIANTS, Variant
 from sightline.solvers.targets import from_indicator, query_set
+from tests.fresh import output_of, output_without_compiler
 from tests.naive import kernel_pamir as naive
-from tests.rankers.test_pamir import collection, drawn, query_matrix
+from tests.triplets import collection, drawn, query_matrix
 
 Matrix = NDArray[np.float64]
 Floats = NDArray[np.float32]
@@ -308,22 +306,18 @@ def fingerprint() -> str:
 
 def test_same_seed_same_bytes_in_a_fresh_process() -> None:
     code = "from tests.rankers.test_kernel_pamir import fingerprint; print(fingerprint())"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == fingerprint() == fingerprint()
+    assert output_of(code).strip() == fingerprint() == fingerprint()
 
 
 def test_the_loop_runs_with_the_compiler_off() -> None:
     X, y = collection(n=12, n_features=6)
     code = (
         "import numpy as np\n"
-        "from tests.rankers.test_pamir import collection\n"
+        "from tests.triplets import collection\n"
         "from sightline.rankers.kernel_pamir import KernelPAMIR\n"
         "X, y = collection(n=12, n_features=6)\n"
         "r = KernelPAMIR(max_len=2, averaged=True).fit(X, y, n_iter=150, validation=(X, y))\n"
         "print(r.alpha_.round(3).tolist())\n"
     )
-    env = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    ran = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True,
-                         text=True, check=True, env=env)  # fmt: skip
     same = KernelPAMIR(max_len=2, averaged=True).fit(X, y, n_iter=150, validation=(X, y))
-    assert ran.stdout.strip() == str(same.alpha_.round(3).tolist())
+    assert output_without_compiler(code).strip() == str(same.alpha_.round(3).tolist())

@@ -15,8 +15,8 @@ from sightline.errors import DataError, ParameterError, UsageError
 from sightline.progress import NoProgress
 from sightline.rankers.kernel_pamir import KernelPAMIR
 from sightline.similarity.kernels import gram
-from tests.rankers.test_pamir import collection
 from tests.rankers.test_pamir_use import judged
+from tests.triplets import collection
 
 
 class Stopped(NoProgress):
@@ -179,24 +179,6 @@ def test_it_is_an_estimator() -> None:
     assert search.best_params_["factor"] in (0.5, 1.0)
     tables = GridSearchCV(KernelPAMIR("precomputed", n_iter=500), {"C": [0.1, 1.0]}, cv=2)
     assert 0 < tables.fit(gram(X), y).best_score_ <= 1
-
-
-def test_progress_is_told() -> None:
-    told: list[Any] = []
-
-    class Told(NoProgress):
-        def start(self, what: str, total: int | None) -> None:
-            told.extend((what, total, 0))
-
-        def advance(self, n: int = 1) -> None:
-            told[2] += n
-
-        def finish(self) -> None:
-            told.append("done")
-
-    X, y = collection()
-    KernelPAMIR().fit(X, y, n_iter=40_000, progress=Told())
-    assert told == ["training", 40_000, 40_000, "done"]
 
 
 def test_queries_from_elsewhere_and_words_nobody_asks_for() -> None:

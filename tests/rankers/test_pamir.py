@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -22,33 +19,12 @@ from sightline.rankers.pamir import PAMIR
 from sightline.records import QuerySet
 from sightline.solvers.pa_step import N_OUTCOMES, VARIANTS, Variant
 from sightline.solvers.rows import SparseMatrix, as_rows
-from sightline.solvers.targets import Targets, from_indicator, query_set
-from sightline.solvers.triplets import TripletSampler
+from sightline.solvers.targets import from_indicator, query_set
+from tests.fresh import output_of, output_without_compiler
 from tests.naive import rankers as naive
+from tests.triplets import collection, drawn, query_matrix
 
 Matrix = NDArray[np.float64]
-
-
-def collection(seed: int = 0, n: int = 60, n_features: int = 25) -> tuple[Matrix, Any]:
-    """Pictures that are mostly zero, with words that their features hint at."""
-    rng = np.random.default_rng(seed)
-    y = (rng.random((n, 5)) < 0.3).astype(int)
-    hints = rng.random((5, n_features)) * (rng.random((5, n_features)) < 0.3)
-    X = (y @ hints + 0.3 * rng.random((n, n_features))) * (rng.random((n, n_features)) < 0.7)
-    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9), y
-
-
-def query_matrix(queries: QuerySet, n_words: int) -> Matrix:
-    Q = np.zeros((len(queries), n_words))
-    for i in range(len(queries)):
-        Q[i, queries.terms_of(i)] = queries.weight[queries.start[i] : queries.start[i + 1]]
-    return Q
-
-
-def drawn(targets: Targets, n: int, **how: Any) -> list[tuple[int, int, int]]:
-    parts = zip(*TripletSampler(targets, **how).portions(n), strict=True)
-    query, plus, minus = (np.concatenate(p).tolist() for p in parts)
-    return list(zip(query, plus, minus, strict=True))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
@@ -137,19 +113,6 @@ def test_a_step_never_raises_its_triplets_loss(seed: int, variant: Variant) -> N
         assert after == pytest.approx(0.0, abs=1e-4)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_separable_pictures_end_in_perfect_order_and_without_loss(kind: Any) -> None:
-    rng = np.random.default_rng(3)
-    y = (rng.random((40, 6)) < 0.4).astype(int)
-    X = np.hstack([y, 0.2 * rng.random((40, 4))])
-    ranker = PAMIR(max_len=3).fit(kind(X), y)
-    assert ranker.score(kind(X), y) == 1.0
-    ranker.partial_fit(kind(X), y, n_iter=80_000)
-    updates = ranker.n_updates_
-    ranker.partial_fit(kind(X), y, n_iter=20_000)
-    assert ranker.n_updates_ == updates, "nothing is left to learn"
-
-
 def test_weights_stay_within_the_papers_bound() -> None:
     X, y = collection()
     targets = from_indicator(y, len(X), max_len=3)
@@ -217,50 +180,23 @@ def test_without_validation_steps_follow_the_relevant_pictures() -> None:
     assert math.isnan(ranker.best_score_)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_going_on_is_as_if_it_had_not_stopped(kind: Any) -> None:
-    X, y = collection()
-    X = kind(X)
-    for averaged in (False, True):
-        how: dict[str, Any] = {"pairs_per_query": 1, "averaged": averaged}
-        whole = PAMIR(**how).fit(X, y, n_iter=900)
-        parts = PAMIR(**how).partial_fit(X, y, n_iter=400)
-        kept = parts.W_
-        before = kept.tobytes()
-        parts.partial_fit(X, y, n_iter=500)
-        assert parts.W_.tobytes() == whole.W_.tobytes()
-        assert (parts.n_iter_, parts.n_updates_) == (900, whole.n_updates_)
-        assert kept.tobytes() == before, "weights handed out earlier do not change"
-
-
 def test_same_seed_same_bytes_in_fresh_processes() -> None:
     code = (
         "import hashlib, sys, scipy.sparse as sp\n"
-        "from tests.rankers.test_pamir import collection\n"
+        "from tests.triplets import collection\n"
         "from sightline.rankers.pamir import PAMIR\n"
         "X, y = collection()\n"
         "found = [PAMIR(max_len=3, random_state=seed, averaged=a).fit(kind(X), y, n_iter=20_000)\n"
         "         for seed in range(5) for a in (False, True) for kind in (sp.csr_array, list)]\n"
         "print(hashlib.sha256(b''.join(r.W_.tobytes() for r in found)).hexdigest())\n"
     )
-    runs = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        for _ in range(2)
-    ]
-    assert len({run.stdout for run in runs}) == 1
-    X, y = collection()
-    assert (
-        PAMIR(random_state=1).fit(X, y).W_.tobytes() == PAMIR(random_state=1).fit(X, y).W_.tobytes()
-    )
-    assert (
-        PAMIR(random_state=1).fit(X, y).W_.tobytes() != PAMIR(random_state=2).fit(X, y).W_.tobytes()
-    )
+    assert output_of(code) == output_of(code)
 
 
 def test_the_loops_run_with_the_compiler_off() -> None:
     code = (
         "import numpy as np, scipy.sparse as sp\n"
-        "from tests.rankers.test_pamir import collection\n"
+        "from tests.triplets import collection\n"
         "from sightline.rankers.pamir import PAMIR\n"
         "X, y = collection(n=12, n_features=6)\n"
         "how = dict(max_len=2, sampling='triplet')\n"
@@ -270,13 +206,7 @@ def test_the_loops_run_with_the_compiler_off() -> None:
         "        r.fit(kind(X), y, n_iter=150, validation=(kind(X), y))\n"
         "        print(np.array2string(r.W_, precision=3, suppress_small=True))\n"
     )
-    outputs = []
-    for jit in ("0", "1"):
-        env = {**os.environ, "NUMBA_DISABLE_JIT": jit}
-        ran = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True,
-                             text=True, check=True, env=env)  # fmt: skip
-        outputs.append(ran.stdout)
-    assert outputs[0] == outputs[1]
+    assert output_without_compiler(code) == output_of(code)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_matrix])
@@ -302,25 +232,3 @@ def test_queries_from_elsewhere_are_as_good_as_a_table() -> None:
     assert given_ones.W_.shape == (9, X.shape[1])
     assert given_ones.W_[:5].tobytes() == table.W_.tobytes()
     assert PAMIR().fit(X, queries, n_iter=2000).W_.tobytes() == table.W_.tobytes()
-
-
-def test_progress_is_told() -> None:
-    class Told:
-        said: list[object]
-
-        def __init__(self) -> None:
-            self.said = []
-
-        def start(self, what: str, total: int | None) -> None:
-            self.said += [what, total, 0]
-
-        def advance(self, n: int = 1) -> None:
-            self.said[2] = int(str(self.said[2])) + n
-
-        def finish(self) -> None:
-            self.said.append("done")
-
-    X, y = collection()
-    told = Told()
-    PAMIR().fit(X, y, n_iter=40_000, progress=told)
-    assert told.said == ["training", 40_000, 40_000, "done"]

@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from sightline.errors import DataError, ParameterError
+from sightline.progress import NoProgress
+from sightline.rankers.kernel_pamir import KernelPAMIR
 from sightline.rankers.pamir import PAMIR
 from sightline.rankers.training import bytes_of_weights
 from sightline.rankers.warp import WARP
 from sightline.solvers.pa_step import VARIANTS, Variant
 from sightline.solvers.targets import from_indicator, from_judgements
 from tests.naive import rankers as naive
-from tests.rankers.test_pamir import collection, drawn, query_matrix
+from tests.told import Told
+from tests.triplets import collection, drawn, query_matrix
 
 Matrix = NDArray[np.float64]
 each_ranker = pytest.mark.parametrize("ranker", [PAMIR, WARP])
@@ -124,11 +127,8 @@ def test_pictures_in_another_order_score_the_same(kind: Any) -> None:
     assert again.decision_function(kind(X)).tobytes() == scores.tobytes()
 
 
-class Impatient:
+class Impatient(NoProgress):
     """Stops training in the middle of a block."""
-
-    def start(self, what: str, total: int | None) -> None: ...
-    def finish(self) -> None: ...
 
     def advance(self, n: int = 1) -> None:
         raise KeyboardInterrupt
@@ -151,6 +151,52 @@ def test_an_interrupted_fit_leaves_what_there_was(ranker: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
         fresh.fit(X, y, progress=Impatient())
     assert not any(name.endswith("_") for name in vars(fresh))
+
+
+@each_ranker
+@each_kind
+def test_separable_pictures_end_in_perfect_order_and_without_loss(ranker: Any, kind: Any) -> None:
+    rng = np.random.default_rng(3)
+    y = (rng.random((40, 6)) < 0.4).astype(int)
+    X = np.hstack([y, 0.2 * rng.random((40, 4))])
+    fitted = ranker(max_len=3).fit(kind(X), y)
+    assert fitted.score(kind(X), y) == 1.0
+    fitted.partial_fit(kind(X), y, n_iter=80_000)
+    updates = fitted.n_updates_
+    fitted.partial_fit(kind(X), y, n_iter=20_000)
+    assert fitted.n_updates_ == updates, "nothing is left to learn"
+
+
+@each_ranker
+@each_kind
+@pytest.mark.parametrize("averaged", [False, True])
+def test_going_on_is_as_if_it_had_not_stopped(ranker: Any, kind: Any, averaged: bool) -> None:
+    X, y = collection()
+    X = kind(X)
+    how: dict[str, Any] = {"pairs_per_query": 1, "averaged": averaged}
+    whole = ranker(**how).fit(X, y, n_iter=900)
+    parts = ranker(**how).partial_fit(X, y, n_iter=400)
+    kept = parts.W_
+    before = kept.tobytes()
+    parts.partial_fit(X, y, n_iter=500)
+    assert parts.W_.tobytes() == whole.W_.tobytes()
+    assert (parts.n_iter_, parts.n_updates_) == (900, whole.n_updates_)
+    assert kept.tobytes() == before, "weights handed out earlier do not change"
+
+
+@each_ranker
+def test_the_same_seed_gives_the_same_bytes_and_another_other_ones(ranker: Any) -> None:
+    X, y = collection()
+    one, same, other = (ranker(random_state=s).fit(X, y).W_.tobytes() for s in (1, 1, 2))
+    assert one == same != other
+
+
+@pytest.mark.parametrize("ranker", [PAMIR, WARP, KernelPAMIR])
+def test_progress_is_told(ranker: Any) -> None:
+    X, y = collection()
+    told = Told()
+    ranker().fit(X, y, n_iter=40_000, progress=told)
+    assert told.all() == ("training", 40_000, 40_000, True)
 
 
 @each_ranker

@@ -15,7 +15,7 @@ from sightline.rankers.threshold import ThresholdPAMIR
 from sightline.solvers.pa_step import VARIANTS, Variant
 from sightline.solvers.targets import from_indicator
 from tests.naive import graded as naive
-from tests.rankers.test_pamir import collection, drawn, query_matrix
+from tests.triplets import collection, drawn, query_matrix
 
 Matrix = NDArray[np.float64]
 each_kind = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])

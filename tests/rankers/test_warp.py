@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -18,15 +15,17 @@ from sklearn.model_selection import GridSearchCV
 
 from sightline.contracts import WordScorer
 from sightline.errors import DataError, ParameterError, UsageError
+from sightline.progress import NoProgress
 from sightline.rankers.pamir import PAMIR
 from sightline.rankers.training import Weights
 from sightline.rankers.warp import WARP, RankLoss, WarpLoop, rank_weights
 from sightline.solvers.rows import as_rows
 from sightline.solvers.targets import Targets, from_indicator, from_judgements
 from sightline.solvers.triplets import TripletSampler
+from tests.fresh import output_of, output_without_compiler
 from tests.naive import warp as naive
 from tests.rankers.test_graded import judged
-from tests.rankers.test_pamir import collection, drawn, query_matrix
+from tests.triplets import collection, drawn, query_matrix
 
 Matrix = NDArray[np.float64]
 each_kind = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
@@ -85,7 +84,7 @@ def test_judgements_are_the_slow_twins_too(kind: Any, grades: Any) -> None:
     wanted, _ = twin(X, t, 800, 2, 50, C=1e-3, start=weights.W.astype(np.float64))
     before, L = weights.W.copy(), rank_weights(len(X))
     loop = WarpLoop(as_rows(kind(X), "WARP"), TripletSampler(t, seed=2), weights, 1e-3, 1, L, 50)
-    loop.run(800, _Silent())
+    loop.run(800, NoProgress())
     np.testing.assert_allclose(weights.W, wanted, atol=1e-5)
     assert np.abs(weights.W - before).max() > 0.01
     assert weights.counts[1] > 700, "a violator was found, often not at the first trial"
@@ -119,14 +118,8 @@ def one_step(X: Any, y: Any, before: Any, trials: int = 100, C: float = 0.01) ->
     weights.W[:] = before
     L = rank_weights(n)
     loop = WarpLoop(as_rows(X, "WARP"), TripletSampler(t), weights, C, 1, L, trials)
-    loop.run(1, _Silent())
+    loop.run(1, NoProgress())
     return weights.W, weights.counts.tolist()
-
-
-class _Silent:
-    def start(self, what: str, total: int | None) -> None: ...
-    def advance(self, n: int = 1) -> None: ...
-    def finish(self) -> None: ...
 
 
 @each_kind
@@ -162,23 +155,10 @@ def test_a_rare_violator_weighs_little(kind: Any) -> None:
     assert counts[0] + counts[1] == 1
 
 
-@each_kind
-def test_separable_pictures_end_in_perfect_order(kind: Any) -> None:
-    rng = np.random.default_rng(3)
-    y = (rng.random((40, 6)) < 0.4).astype(int)
-    X = np.hstack([y, 0.2 * rng.random((40, 4))])
-    ranker = WARP(max_len=3).fit(kind(X), y)
-    assert ranker.score(kind(X), y) == 1.0
-    ranker.partial_fit(kind(X), y, n_iter=80_000)
-    updates = ranker.n_updates_
-    ranker.partial_fit(kind(X), y, n_iter=10_000)
-    assert ranker.n_updates_ == updates, "nothing is left to learn"
-
-
-def test_same_seed_same_bytes_in_fresh_processes_and_with_the_compiler_off() -> None:
+def test_the_loops_run_with_the_compiler_off() -> None:
     code = (
         "import numpy as np, scipy.sparse as sp\n"
-        "from tests.rankers.test_pamir import collection\n"
+        "from tests.triplets import collection\n"
         "from tests.rankers.test_graded import judged\n"
         "from sightline.rankers.warp import WARP\n"
         "X, y = collection(n=14, n_features=6)\n"
@@ -192,27 +172,7 @@ def test_same_seed_same_bytes_in_fresh_processes_and_with_the_compiler_off() -> 
         "        print(np.array2string(np.hstack((r.W_, s.W_[[0, 1, 0, 1, 0]])), precision=3,\n"
         "                              suppress_small=True))\n"
     )
-    outputs = []
-    for jit in ("0", "1"):
-        env = {**os.environ, "NUMBA_DISABLE_JIT": jit}
-        ran = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True,
-                             text=True, check=True, env=env)  # fmt: skip
-        outputs.append(ran.stdout)
-    assert outputs[0] == outputs[1]
-    X, y = collection()
-    first = WARP(random_state=1).fit(X, y, n_iter=5000).W_.tobytes()
-    assert first == WARP(random_state=1).fit(X, y, n_iter=5000).W_.tobytes()
-    assert first != WARP(random_state=2).fit(X, y, n_iter=5000).W_.tobytes()
-
-
-@each_kind
-def test_going_on_is_as_if_it_had_not_stopped(kind: Any) -> None:
-    X, y = collection()
-    how: dict[str, Any] = {"pairs_per_query": 1, "averaged": True}
-    whole = WARP(**how).fit(kind(X), y, n_iter=900)
-    parts = WARP(**how).partial_fit(kind(X), y, n_iter=400)
-    parts.partial_fit(kind(X), y, n_iter=500)
-    assert parts.W_.tobytes() == whole.W_.tobytes()
+    assert output_without_compiler(code) == output_of(code)
 
 
 def test_it_stops_where_validation_is_best() -> None:

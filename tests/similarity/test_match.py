@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tracemalloc
 from itertools import pairwise
 from typing import Any
@@ -20,6 +17,7 @@ from sightline.similarity.bags import Bags
 from sightline.similarity.grams import nearest_psd, spectrum
 from sightline.similarity.likelihood import GaussianBags, LikelihoodKernel
 from sightline.similarity.match import MINORS, MatchKernel, Minor
+from tests.fresh import imported_by, output_without_compiler
 from tests.naive import kernels_of_bags as naive
 from tests.similarity.test_bags import bags_of
 
@@ -181,10 +179,7 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
 
 def test_the_loops_run_with_the_compiler_off() -> None:
     code = "from tests.similarity.test_match import shown; print(shown())"
-    env = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    ran = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True,
-                         text=True, check=True, env=env)  # fmt: skip
-    assert ran.stdout.strip() == shown()
+    assert output_without_compiler(code).strip() == shown()
 
 
 def shown() -> str:
@@ -194,9 +189,6 @@ def shown() -> str:
 
 
 def test_importing_kernels_of_bags_needs_neither_scipy_nor_numba() -> None:
-    code = (
-        "import sys\n"
-        "from sightline.similarity import bags, grams, likelihood, match\n"
-        "sys.exit(bool({'scipy', 'numba', 'sklearn'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    names = ("bags", "grams", "likelihood", "match")
+    found = imported_by(*(f"sightline.similarity.{name}" for name in names))
+    assert not {"scipy", "numba", "sklearn"} & found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from sightline.reproduce.pamir.cache import ArrayCache
     from sightline.reproduce.pamir.plan import Plan
 
-DATA_VARIABLE = "SIGHTLINE_DATA"
-
 
 @click.group()
 def reproduce() -> None:
@@ -29,7 +26,7 @@ def reproduce() -> None:
 @click.option(
     "--data",
     type=click.Path(),
-    help=f"The folder that holds corel5k.zip or corel5k/ [{DATA_VARIABLE}].",
+    help="The folder that holds corel5k.zip or corel5k/ [SIGHTLINE_DATA].",
 )
 @click.option("--quick", is_flag=True, help="One split and one setting each: minutes, not hours.")
 @click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
@@ -136,13 +133,16 @@ def _cache(c: Corel5K, no_cache: bool) -> Iterator[ArrayCache]:
 
 
 def _data_folder(data: str | None) -> Path:
-    said = data or os.environ.get(DATA_VARIABLE)
+    from sightline.settings import load
+
+    said = load({"data": data or None})[0].data
     if not said:
         raise UsageError(
             "Where is the data? Name the folder that holds corel5k.zip or corel5k/ with --data DIR "
-            f"or {DATA_VARIABLE}."
+            "or SIGHTLINE_DATA, or as the setting 'data' in your config.toml."
         )
-    return Path(said)
+    # No shell has seen what a file says.
+    return Path(said).expanduser()
 
 
 def _plan(quick: bool, features: str | None, splits: int | None) -> Plan:

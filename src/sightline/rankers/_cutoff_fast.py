@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from sightline.solvers._pa_step_fast import step_size
 from sightline.solvers._triplets_fast import below, following
+from sightline.solvers.pa_step import UPDATED, VARIANTS
 
 Int = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
-_PA_I, _UPDATED = 1, 1
+_PA_I = VARIANTS.index("PA-I")
 
 
 @njit(cache=True, nogil=True)
@@ -44,7 +45,7 @@ def learn_words(
             up = -1.0 if side == 0 else 1.0
             loss = margin - above + theta if side == 0 else margin - theta + other
             tau, outcome = step_size(loss, norm2, C, _PA_I)
-            if outcome != _UPDATED:
+            if outcome != UPDATED:
                 continue
             theta += up * tau * norm2
             for k in range(first, last):

@@ -11,13 +11,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sightline.rankers._pamir_fast import add_difference
 from sightline.solvers._pa_step_fast import step_size
+from sightline.solvers.pa_step import PASSIVE, UPDATED
 
 Int = NDArray[np.int64]
 Drawn = NDArray[np.int32]
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
-_UPDATED = 1
 # What float32 leaves of a difference of kernels: four roundings of numbers as large as k(p, p).
 _BLUR = 4.0 * 1.1920929e-07
 
@@ -30,13 +31,6 @@ def squared_gap(K: Floats, p: int, m: int) -> float:
     if abs(gap) <= _BLUR * (abs(own) + abs(other)):
         return 0.0
     return gap
-
-
-@njit(cache=True, nogil=True)
-def add_gap(row: Floats, factor: np.float32, a: Floats, b: Floats) -> None:
-    """Add a multiple of a - b."""
-    for i in range(len(row)):
-        row[i] += factor * (a[i] - b[i])
 
 
 @njit(cache=True, nogil=True)
@@ -58,20 +52,20 @@ def learn(
             t = terms[k]
             loss -= weights[k] * (np.float64(G[t, p]) - np.float64(G[t, m]))
         if loss <= 0.0:
-            counts[0] += 1
+            counts[PASSIVE] += 1
             continue
         gap = squared_gap(K, p, m)
         if gap < 0.0:
             negative[0] += 1
         tau, outcome = step_size(loss, q_norms[q] * gap, C, variant)
         counts[outcome] += 1
-        if outcome != _UPDATED:
+        if outcome != UPDATED:
             continue
         for k in range(first, last):
             t, step = terms[k], np.float32(tau * weights[k])
             alpha[t, p] += step
             alpha[t, m] -= step
-            add_gap(G[t], step, K[p], K[m])
+            add_difference(G[t], step, K[p], K[m])
             if len(U):
                 late = (seen + i) * tau * weights[k]
                 U[t, p] += late

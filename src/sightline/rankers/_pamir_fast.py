@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sightline.solvers._pa_step_fast import step_size
+from sightline.solvers.pa_step import PASSIVE, UPDATED
 
 Int = NDArray[np.int64]
 Starts = NDArray[np.uint64]
@@ -22,7 +23,6 @@ Drawn = NDArray[np.int32]
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Columns = NDArray[np.uint16] | NDArray[np.uint32]
-_UPDATED = 1
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
@@ -172,7 +172,7 @@ def learn_sparse_by(
             + query_score(W, terms, weights, first, last, columns, values, m_begin, m_end)
         )
         if loss <= 0.0:
-            counts[0] += 1
+            counts[PASSIVE] += 1
             continue
         if written != p:
             if written >= 0:
@@ -183,7 +183,7 @@ def learn_sparse_by(
         norm2 = q_norms[q] * (norms[p] - 2.0 * shared + norms[m])
         tau, outcome = step_size(loss, norm2, C * share[i] if len(share) else C, variant)
         counts[outcome] += 1
-        if outcome != _UPDATED:
+        if outcome != UPDATED:
             continue
         move_sparse(
             W, U, seen + i, tau, terms, weights, first, last,
@@ -239,12 +239,12 @@ def learn_dense_by(
             above, last_p = product(v, X[p]), p
         loss = (rho[i] if len(rho) else 1.0) - above + product(v, X[m])
         if loss <= 0.0:
-            counts[0] += 1
+            counts[PASSIVE] += 1
             continue
         norm2 = q_norms[q] * squared_distance(X[p], X[m])
         tau, outcome = step_size(loss, norm2, C * share[i] if len(share) else C, variant)
         counts[outcome] += 1
-        if outcome != _UPDATED:
+        if outcome != UPDATED:
             continue
         move_dense(W, U, seen + i, tau, terms, weights, q_start[q], q_start[q + 1], X[p], X[m])
         add_difference(v, np.float32(tau * q_norms[q]), X[p], X[m])

@@ -24,6 +24,7 @@ from sightline.rankers._pamir_fast import (
 )
 from sightline.solvers._pa_step_fast import step_size
 from sightline.solvers._triplets_fast import below, following, other_of
+from sightline.solvers.pa_step import PASSIVE, UPDATED
 
 Int = NDArray[np.int64]
 Starts = NDArray[np.uint64]
@@ -31,7 +32,6 @@ Drawn = NDArray[np.int32]
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Columns = NDArray[np.uint16] | NDArray[np.uint32]
-_UPDATED = 1
 
 
 @njit(cache=True, nogil=True)
@@ -98,7 +98,7 @@ def learn_sparse(
             x = following(x)
             m = another(x, q, p, fit_start, fit, other_start, other, n_pictures, n_lower)
         if loss <= 0.0:
-            counts[0] += 1
+            counts[PASSIVE] += 1
             continue
         spread(scratch, columns, values, begin, end)
         shared = overlap(scratch, columns, values, m_begin, m_end)
@@ -107,7 +107,7 @@ def learn_sparse(
         share = L[n_other // trials] / L[n_other]
         tau, outcome = step_size(loss, norm2, C * share, variant)
         counts[outcome] += 1
-        if outcome != _UPDATED:
+        if outcome != UPDATED:
             continue
         move_sparse(
             W, U, seen + i, tau, terms, weights, first, last,
@@ -146,13 +146,13 @@ def learn_dense(
             x = following(x)
             m = another(x, q, p, fit_start, fit, other_start, other, n_pictures, n_lower)
         if loss <= 0.0:
-            counts[0] += 1
+            counts[PASSIVE] += 1
             continue
         norm2 = q_norms[q] * squared_distance(X[p], X[m])
         share = L[n_other // trials] / L[n_other]
         tau, outcome = step_size(loss, norm2, C * share, variant)
         counts[outcome] += 1
-        if outcome != _UPDATED:
+        if outcome != UPDATED:
             continue
         move_dense(W, U, seen + i, tau, terms, weights, q_start[q], q_start[q + 1], X[p], X[m])
         add_difference(v, np.float32(tau * q_norms[q]), X[p], X[m])

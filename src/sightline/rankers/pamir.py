@@ -105,6 +105,8 @@ class PAMIR(Estimator):
     """
 
     _name: ClassVar[str] = "PAMIR"
+    # Features that no picture has.
+    _n_virtual: ClassVar[int] = 0
 
     def __init__(
         self,
@@ -243,16 +245,20 @@ class PAMIR(Estimator):
         terms : positions of words, or words where the ranker knows them by name.
         weights : the query vector's values; by default a unit vector of the words' idf.
         """
+        ids, q = self._vector(terms, weights)
+        found: Floats = q @ self.W_[ids]
+        return found
+
+    def _vector(self, terms: Terms, weights: ArrayLike | None) -> tuple[NDArray[np.int64], Floats]:
+        """Return a query vector: positions of words, and their values."""
         self._check_fitted()
         places = self._places(terms)
         if weights is None:
-            ids, q = query_vector(places, self.idf_)
-        else:
-            ids, q = places, np.asarray(weights, dtype=np.float32).reshape(-1)
-            if len(ids) != len(q):
-                raise DataError(f"{len(ids)} terms need as many weights. Got {len(q)}.")
-        found: Floats = q.astype(np.float32) @ self.W_[ids]
-        return found
+            return query_vector(places, self.idf_)
+        q = np.asarray(weights, dtype=np.float32).reshape(-1)
+        if len(places) != len(q):
+            raise DataError(f"{len(places)} terms need as many weights. Got {len(q)}.")
+        return places, q
 
     def _places(self, terms: Terms) -> NDArray[np.int64]:
         asked = np.asarray(terms).reshape(-1)
@@ -272,7 +278,7 @@ class PAMIR(Estimator):
         self._unit = None if targets.graded is None else targets.graded.unit
 
     def _no_weights(self, rows: Rows, targets: Targets, held: HeldOut | None = None) -> Weights:
-        size = targets.n_words, rows.shape[1]
+        size = targets.n_words, rows.shape[1] + self._n_virtual
         check_bytes(*size, self.averaged, held is not None, self.max_bytes, self._name)
         return Weights.zeros(*size, self.averaged)
 

@@ -18,23 +18,22 @@ with one, `cutoff.CutOff` finds better thresholds over scores that are already t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sightline.contracts import Progress
-from sightline.errors import DataError, ParameterError
+from sightline.errors import ParameterError
 from sightline.progress import NoProgress
 from sightline.rankers import _pamir_fast
 from sightline.rankers.pamir import PAMIR, Terms
-from sightline.rankers.training import HeldOut, Loop, Rows, Weights, check_bytes
+from sightline.rankers.training import HeldOut, Loop, Rows, Weights
 from sightline.solvers.pa_step import variant_number
 from sightline.solvers.rows import SparseMatrix
 from sightline.solvers.targets import Targets
 from sightline.solvers.triplets import Triplets, TripletSampler
-from sightline.words.tfidf import query_vector
 
 Floats = NDArray[np.float32]
 _SILENT = NoProgress()
@@ -64,6 +63,7 @@ class ThresholdPAMIR(PAMIR):
     """
 
     _name: ClassVar[str] = "ThresholdPAMIR"
+    _n_virtual: ClassVar[int] = 1
     h_: Floats
     _length: float
 
@@ -75,15 +75,8 @@ class ThresholdPAMIR(PAMIR):
         terms : positions of words, or words where the ranker knows them by name.
         weights : the query vector's values; by default a unit vector of the words' idf.
         """
-        self._check_fitted()
-        places = self._places(terms)
-        if weights is None:
-            ids, q = query_vector(places, self.idf_)
-            return float(q @ self.h_[ids])
-        given = np.asarray(weights, dtype=np.float32).reshape(-1)
-        if len(given) != len(places):
-            raise DataError(f"{len(places)} terms need as many weights. Got {len(given)}.")
-        return float(given @ self.h_[places])
+        ids, q = self._vector(terms, weights)
+        return float(q @ self.h_[ids])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs, and the thresholds."""
@@ -118,11 +111,6 @@ class ThresholdPAMIR(PAMIR):
         variant = variant_number(self.variant, self._name)
         return VirtualLoop(rows, sampler, weights, float(self.C), variant)
 
-    def _no_weights(self, rows: Rows, targets: Targets, held: HeldOut | None = None) -> Weights:
-        size = targets.n_words, rows.shape[1] + 1
-        check_bytes(*size, self.averaged, held is not None, self.max_bytes, self._name)
-        return Weights.zeros(*size, self.averaged)
-
     def _check(self) -> None:
         super()._check()
         if self.grades != "binary":
@@ -138,19 +126,16 @@ class VirtualLoop(Loop):
         super().__init__(rows, sampler, weights, C, variant)
         self._virtual = rows.shape[0] - 1
 
-    def run(self, n: int, progress: Progress) -> None:
-        """Take n more steps, two for each triplet."""
-        now, left = self.weights, n
+    def _portions(self, n: int) -> Iterator[Triplets]:
+        """Yield n triplets, two for each that is drawn."""
+        left = n
         for drawn in self.sampler.portions(-(-n // 2)):
             twice = self._twice(drawn, left)
-            margins = np.full(len(twice[0]), 0.5)
-            self._learn(
-                now.W, now.U, now.seen, *self._pictures, *self._queries, *twice, margins,
-                np.zeros(0), *self._how,
-            )  # fmt: skip
             left -= len(twice[0])
-            now.seen += len(twice[0])
-            progress.advance(len(twice[0]))
+            yield twice
+
+    def _required(self, drawn: Triplets) -> tuple[object, ...]:
+        return np.full(len(drawn[0]), 0.5), np.zeros(0)
 
     def _kernel(self, sparse: bool) -> Callable[..., None]:
         return _pamir_fast.learn_sparse_by if sparse else _pamir_fast.learn_dense_by

@@ -7,7 +7,7 @@ take is added up, and refused if it is too much, before any of it is taken.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -133,13 +133,17 @@ class Loop:
     def run(self, n: int, progress: Progress) -> None:
         """Learn from n more triplets."""
         now = self.weights
-        for drawn in self.sampler.portions(n):
+        for drawn in self._portions(n):
             more = self._required(drawn)
             self._learn(
                 now.W, now.U, now.seen, *self._pictures, *self._queries, *drawn, *more, *self._how
             )
             now.seen += len(drawn[0])
             progress.advance(len(drawn[0]))
+
+    def _portions(self, n: int) -> Iterator[Triplets]:
+        """Yield n triplets to learn from, some at a time."""
+        return self.sampler.portions(n)
 
     def _kernel(self, sparse: bool) -> Callable[..., None]:
         if self._graded is None:
