@@ -107,7 +107,8 @@ def test_it_equals_the_naive_one(n_aspects: int) -> None:
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(2, 30))
 def test_likelihoods_never_fall_and_shares_sum_to_1(seed: int, n_aspects: int, n: int) -> None:
     X, Y = problem(n, 9, 5, seed)
-    model = PLSA(n_aspects, n_iter=40, tol=0, random_state=seed).fit(X, Y)
+    # As many as there are pictures: more would be lowered to that, with a warning.
+    model = PLSA(min(n, n_aspects), n_iter=40, tol=0, random_state=seed).fit(X, Y)
     for history in model.history_:
         assert len(history) >= 1
         assert (np.diff(history) >= -1e-9 * np.abs(history[0])).all()
@@ -249,3 +250,11 @@ def test_progress_is_told() -> None:
     told = Told()
     PLSA(3, n_iter=4, tol=0).fit(*problem(), progress=told)
     assert told.all()[1:] == (8, 8, True)
+
+
+def test_more_aspects_than_pictures_are_lowered_and_said() -> None:
+    X, Y = np.eye(3), np.eye(3, 2)
+    with pytest.warns(UserWarning, match="2 training pictures with words: PLSA takes as many asp"):
+        assert PLSA(5).fit(X, Y).n_aspects_ == 2
+    # The usual number is an upper bound for any collection.
+    assert PLSA().fit(X, Y).n_aspects_ == 2

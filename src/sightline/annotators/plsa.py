@@ -21,6 +21,7 @@ dropped, training pictures without words are left out, and there are no more asp
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     Doubles = NDArray[np.float64]
 
 _SILENT = NoProgress()
+_ASPECTS = 400
 # Smaller shares are 0: no sum notices, and products of them would be slow to multiply.
 _FLOOR, _FLOOR_SERVED = 1e-60, 1e-30
 
@@ -60,7 +62,8 @@ class PLSA(CountAnnotator):
 
     Parameters
     ----------
-    n_aspects : number of aspects; lowered to the number of training pictures with words.
+    n_aspects : number of aspects; lowered to the number of training pictures with words, with a
+        warning where another than the usual number was asked for.
     n_iter : the most iterations of each step.
     tol : a step ends where its log-likelihood changes by no more than this, relatively.
     validation_fraction : 0, or the share of pictures whose captions are withheld to find after how
@@ -96,7 +99,7 @@ class PLSA(CountAnnotator):
 
     def __init__(
         self,
-        n_aspects: int = 400,
+        n_aspects: int = _ASPECTS,
         n_iter: int = 100,
         tol: float = 1e-4,
         validation_fraction: float = 0.0,
@@ -114,6 +117,9 @@ class PLSA(CountAnnotator):
         counts, words, kept = as_pairs(X, Y, "PLSA")
         self.n_visterms_, self.n_words_ = counts.shape[1], words.shape[1]
         self.n_aspects_ = min(self.n_aspects, words.shape[0])
+        if self.n_aspects_ < self.n_aspects and self.n_aspects != _ASPECTS:
+            said = f"There are {self.n_aspects_} training pictures with words: PLSA takes as many"
+            warnings.warn(f"{said} aspects, not {self.n_aspects}.", stacklevel=2)
         self.held_out_history_: list[tuple[int, float]] = []
         n_iter = self.n_iter
         if self.validation_fraction:

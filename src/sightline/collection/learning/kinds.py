@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ Float = NDArray[np.float32]
 Arrays = dict[str, NDArray[Any]]
 Judged = tuple[Sequence[View], QuerySet] | None
 Settings = dict[str, Json]
+LeftOut = Callable[[], Float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,8 @@ class Kind:
 
     def fit(
         self, views: Sequence[View], labels: Any, settings: Settings, validation: Judged
-    ) -> tuple[Arrays, Settings, Float | None]:
-        """Fit it; return arrays to keep, settings found, and scores as if unseen, if it has any."""
+    ) -> tuple[Arrays, Settings, LeftOut]:
+        """Fit it; return arrays to keep, settings found, and a way to scores as if unseen."""
         if self.landmarks and views[0].shape[0] > grams.MOST_PICTURES:
             # That there is memory for it has been looked at.
             settings = {**settings, "landmarks": grams.LANDMARKS, "budget": bytes_free()}
@@ -94,8 +96,9 @@ class Kind:
         else:
             estimator = _class(self.place)(**settings).fit(X, labels)
         found: Settings = {s: _plain(getattr(estimator, a)) for s, a in self.found}
-        unseen = getattr(estimator, "leave_one_out_", None)
-        return {**estimator.to_arrays(), **frame}, found, unseen
+        # Some find them only when asked, which takes longer than to learn.
+        left_out = cache(lambda: getattr(estimator, "leave_one_out_", None))
+        return {**estimator.to_arrays(), **frame}, found, left_out
 
     def fit_top(
         self, arrays: Mapping[str, NDArray[Any]], unseen: Float, labels: Any

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.learning.kinds import KINDS, Kind
+from sightline.collection.learning.kinds import KINDS, Kind, LeftOut
 from sightline.collection.learning.samples import Sample
 from sightline.collection.learning.views import View, Weighting
 from sightline.contracts import Json
@@ -48,14 +48,23 @@ def _short(value: Json) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
+def _no_scores() -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """A fitted recipe. `unseen` are scores of the training pictures, each as if left out."""
+    """A fitted recipe; `left_out` gives what `unseen` is."""
 
     recipe: Recipe
     weightings: tuple[Weighting, ...]
     arrays: Mapping[str, NDArray[Any]]
-    unseen: Float | None = None
+    left_out: LeftOut = _no_scores
+
+    @property
+    def unseen(self) -> Float | None:
+        """Scores of the training pictures, each as if left out; None if the ranker has none."""
+        return self.left_out()
 
     def scores(self, views: Mapping[str, View], words: NDArray[np.int64] | None = None) -> Float:
         """Return the scores of pictures for all words, or for the words at some positions."""
@@ -111,11 +120,12 @@ def fit(
         below = Recipe(kind.base, recipe.features, recipe.settings)
         found = last if builds_on(recipe, last) else None
         base = found or fit(below, sample, validation)
-        if base.unseen is None:
+        below_unseen = base.unseen
+        if below_unseen is None:
             raise ValueError(f"{kind.base!r} has no scores of left-out pictures.")
-        arrays, unseen = kind.fit_top(base.arrays, base.unseen, sample.labels)
+        arrays, unseen = kind.fit_top(base.arrays, below_unseen, sample.labels)
         made = Recipe(recipe.ranker, recipe.features, base.recipe.settings)
-        return Fitted(made, base.weightings, arrays, unseen)
+        return Fitted(made, base.weightings, arrays, lambda: unseen)
     weightings = tuple(Weighting.of(sample.views[f], plain=kind.counts) for f in recipe.features)
     views = [w(sample.views[f]) for f, w in zip(recipe.features, weightings, strict=True)]
     judged = None
@@ -123,8 +133,8 @@ def fit(
         other, queries = validation
         pairs = zip(recipe.features, weightings, strict=True)
         judged = [w(other.views[f]) for f, w in pairs], queries
-    arrays, settings, scores = kind.fit(views, sample.labels, dict(recipe.settings), judged)
-    return Fitted(recipe.with_settings(**settings), weightings, arrays, scores)
+    arrays, settings, left_out = kind.fit(views, sample.labels, dict(recipe.settings), judged)
+    return Fitted(recipe.with_settings(**settings), weightings, arrays, left_out)
 
 
 def kind_of(ranker: str) -> Kind:

@@ -24,6 +24,7 @@ from sightline.reproduce.pamir.methods import Method, weighted_sum
 from sightline.reproduce.pamir.pool import colors_of, decoded
 from sightline.reproduce.pamir.protocol import Scorer, Split
 from sightline.reproduce.pamir.selection import attempt
+from sightline.reproduce.pamir.terms import BlockTerms
 from sightline.similarity.bags import Bags
 
 Gram = NDArray[np.float32]
@@ -110,7 +111,9 @@ class _Tables:
         self.compute, self.cache, self.progress = compute, cache, progress
 
     def gram(self, kernel: str, factor: float) -> Gram:
-        name = f"gram-{kernel}-b{self.block}-f{factor:g}"
+        # As with codebooks, what blocks are described by is part of the name.
+        by = f"c{BlockTerms.n_colors}-v{BlockTerms.version}"
+        name = f"gram-{kernel}-b{self.block}-{by}-f{factor:g}"
         found = self.cache.get(name)
         if found is not None:
             return np.asarray(found["gram"], np.float32)
