@@ -224,34 +224,13 @@ def prepare(
     rankers, not_tried = choosing.able(sample, rankers, features)
     if not rankers:
         raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
-    choice = choose_on(training, validation, rankers, features, progress)
+    choice = choosing.choose_on(training, validation, rankers, features, progress)
     if choice is None:
         rest = sample.only(~held)
         recipe = choosing.candidates(sample, [_safest(rankers)], features)[-1]
         alone = _without_validation(recipe, rest if carriers(rest.labels).any() else sample)
         return replace(alone, not_tried=tuple(not_tried))
     return replace(choice, not_tried=(*not_tried, *choice.not_tried))
-
-
-def choose_on(
-    training: Sample,
-    validation: Sample,
-    rankers: Sequence[str],
-    features: Sequence[str] | None,
-    progress: Progress,
-) -> Choice | None:
-    """Choose among rankers that can learn; None where validation pictures ask for nothing known."""
-    known = carriers(training.labels) > 0
-    if not known.any():
-        return None
-    idf = idf_in(training.labels)
-    asked = questions(validation.labels, idf, known)
-    if not len(asked):
-        return None
-    given = (training, validation, asked, idf, progress)
-    rankers, first = choosing.screened(rankers, features, *given)
-    recipes = choosing.candidates(training, rankers, features)
-    return choosing.choose(recipes, *given, first)
 
 
 def _safest(rankers: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sightline import plugins
 from sightline.collection.learning.learners import Fitted, Recipe, builds_on, fit, kind_of
 from sightline.collection.learning.memory import bytes_free, bytes_needed, gigabytes
-from sightline.collection.learning.questions import combined
+from sightline.collection.learning.questions import carriers, combined, idf_in, questions
 from sightline.collection.learning.samples import Sample
 from sightline.contracts import Progress
 from sightline.errors import DataError, UsageError
@@ -203,6 +203,27 @@ def choose(
     combination, cutoff = settle(fitted, how, training, validation, queries, idf)
     table = look.table if first is None or again else look.table + first.table
     return Choice(fitted.recipe, combination, cutoff, in_order(table), tuple(failed))
+
+
+def choose_on(
+    training: Sample,
+    validation: Sample,
+    rankers: Sequence[str],
+    features: Sequence[str] | None,
+    progress: Progress,
+) -> Choice | None:
+    """Choose among rankers that can learn; None where validation pictures ask for nothing known."""
+    known = carriers(training.labels) > 0
+    if not known.any():
+        return None
+    idf = idf_in(training.labels)
+    asked = questions(validation.labels, idf, known)
+    if not len(asked):
+        return None
+    given = (training, validation, asked, idf, progress)
+    rankers, first = screened(rankers, features, *given)
+    recipes = candidates(training, rankers, features)
+    return choose(recipes, *given, first)
 
 
 def in_order(table: Iterable[Tried]) -> tuple[Tried, ...]:

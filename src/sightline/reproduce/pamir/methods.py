@@ -248,13 +248,13 @@ def fit_trained(split: Split, settings: Settings) -> Scorer:
     """
     from sightline.collection.learning import choosing
     from sightline.collection.learning.learners import fit
-    from sightline.collection.training import RANKERS, choose_on
+    from sightline.collection.training import RANKERS
     from sightline.progress import NoProgress
 
     view = view_of(settings)
     training, validation = (_sample(part, view) for part in (split.train, split.validation))
     able, _ = choosing.able(training, RANKERS)
-    choice = choose_on(training, validation, able, None, NoProgress())
+    choice = choosing.choose_on(training, validation, able, None, NoProgress())
     if choice is None:
         raise DataError("The validation pictures ask for no word of the training pictures.")
     fitted = fit(choice.recipe, _together(training, validation))
