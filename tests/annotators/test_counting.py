@@ -20,6 +20,9 @@ from tests.naive.media import problem
 
 Model = CMRM | CMTT | PLSA
 
+# Collections here are small, and the settings those of larger ones.
+pytestmark = pytest.mark.filterwarnings("ignore:There are .* training pictures with words")
+
 
 def each(*models: Model) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("model", models, ids=repr)

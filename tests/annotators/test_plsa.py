@@ -184,6 +184,7 @@ def test_withheld_captions_are_judged_on_pictures_that_taught_nothing() -> None:
     assert model.held_out_history_[-1] == (4, alone.score(X[held], Y[held]))
 
 
+@pytest.mark.filterwarnings("ignore:There are .* training pictures with words")
 def test_one_picture_cannot_be_withheld() -> None:
     model = PLSA(3, n_iter=5, validation_fraction=0.5).fit([[1, 2]], [[1, 0]])
     assert model.held_out_history_ == []
