@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from sightline.reproduce.pamir.curves import draw_curves
 from sightline.reproduce.pamir.kernels import KernelPlan
 from sightline.reproduce.pamir.methods import METHODS, Method
 from sightline.reproduce.pamir.plan import FEATURES, SHEETS, Plan, full_plan, quick_plan
-from sightline.reproduce.pamir.results import Results, figures_of
+from sightline.reproduce.pamir.results import Results, compared, figures_of
 from sightline.reproduce.pamir.sealed import Shown
 from sightline.reproduce.pamir.selection import Search, Stage
 from sightline.reproduce.pamir.sheets import draw_sheets, sheet
@@ -129,6 +130,18 @@ def test_tests_compare_pamir_with_each_rival(found: Results, figures: Figures) -
     assert test.p == wilcoxon(a, b).p
     names = {t.b for t in figures.tests}
     assert {"CMRM (classic-strict, split 0)", "CMRM (classic-strict, split 1)"} <= names
+
+
+def test_all_that_learn_to_rank_are_held_against_each_other_method(found: Results) -> None:
+    ran = found.of("classic-strict")
+    # Under another name, one of the rivals is a second one.
+    renamed = {**ran, "log-product": replace(ran["PLSA"], method="log-product")}
+    pairs = {(a.method, b.method) for a, b in compared(renamed)}
+    others = set(renamed) - {"PAMIR", "log-product"}
+    ours = {("PAMIR", "log-product"), ("log-product", "PAMIR")}
+    assert pairs == ours | {(a, b) for a in ("PAMIR", "log-product") for b in others}
+    text = list(tables._wilcoxon(renamed))
+    assert len([line for line in text if line.startswith("Wilcoxon, ")]) == 2
 
 
 def test_figures_have_the_common_form(figures: Figures, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from sightline.reproduce.pamir.selection import Trial
 
 MEASURES = ("P10", "BEP", "AvgP")
 SIGNIFICANT = 0.05
+RANKING = ("PAMIR", "log-product")
 PROTOCOL = "4,000 to train, 500 to validate, 500 to test"
 
 Doubles = NDArray[np.float64]
@@ -99,6 +100,12 @@ class Results:
 def compare(a: Ran, b: Ran, measure: str, group: str = "all") -> PairedTest:
     """Test whether two methods differ, by query, each query averaged over splits."""
     return wilcoxon(a.averaged(measure, group), b.averaged(measure, group))
+
+
+def compared(ran: dict[str, Ran]) -> list[tuple[Ran, Ran]]:
+    """Return what is held against what: each method that learns to rank, against each other."""
+    ours = [ran[name] for name in RANKING if name in ran]
+    return [(mine, other) for mine in ours for other in ran.values() if other is not mine]
 
 
 def figures_of(found: Results) -> Figures:
@@ -187,11 +194,7 @@ def said(settings: dict[str, Json]) -> str:
 def _tests(found: Results) -> list[Compared]:
     tests = []
     for features in found.features():
-        ran = found.of(features)
-        if "PAMIR" not in ran:
-            continue
-        ours = ran.pop("PAMIR")
-        for other, measure in product(ran.values(), MEASURES):
+        for (ours, other), measure in product(compared(found.of(features)), MEASURES):
             p = compare(ours, other, measure).p
             tests.append(Compared(ours.name, other.name, measure, p))
             pairs = zip(ours.chosen, ours.values(measure), other.values(measure), strict=True)

@@ -22,6 +22,7 @@ from sightline.reproduce.pamir.results import (
     Ran,
     Results,
     compare,
+    compared,
     said,
 )
 from sightline.reproduce.pamir.seeing import view_of
@@ -215,20 +216,19 @@ def _table_12(found: Results, ran: dict[str, Ran]) -> Iterator[str]:
 
 
 def _wilcoxon(ran: dict[str, Ran]) -> Iterator[str]:
-    if "PAMIR" not in ran or len(ran) < 2:
-        return
-    yield ""
-    yield "Wilcoxon, PAMIR against each: two-sided, queries averaged over splits; then by split"
-    ours = ran["PAMIR"]
-    for name, r in ran.items():
-        if name == "PAMIR":
-            continue
+    last = ""
+    for ours, r in compared(ran):
+        if ours.method != last:
+            yield ""
+            how = "two-sided, queries averaged over splits; then by split"
+            yield f"Wilcoxon, {ours.method} against each: {how}"
+        last = ours.method
         for measure in MEASURES:
             test = compare(ours, r, measure)
             splits = zip(ours.values(measure), r.values(measure), strict=True)
             each = ", ".join(p_text(wilcoxon(a, b).p) for a, b in splits)
             sign = "+" if test.difference > 0 else "-"
             yield (
-                f"{name:<16}{measure:>5}  {sign}{abs(100 * test.difference):5.2f}  "
+                f"{r.method:<16}{measure:>5}  {sign}{abs(100 * test.difference):5.2f}  "
                 f"p {p_text(test.p):<8} ({test.helped:,} better, {test.harmed:,} worse)  {each}"
             )
