@@ -161,7 +161,7 @@ class Describer:
             f.describe(pictures[0])
         jobs = (describe_job(b"", rgb, list(places)) for rgb in pictures)
         found: list[list[Row]] = [[] for _ in places]
-        said = names[0] if len(names) == 1 else f"{len(names)} kinds of visual terms"
+        said = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         self.progress.start(f"describe by {said}", len(pictures))
         answers = self.compute.run(DESCRIBE_TASK, jobs, "describe")
         for picture, answer in zip(self.c.numbers(), answers, strict=True):
