@@ -203,6 +203,8 @@ KINDS: dict[str, Kind] = {
     "svm": Kind(
         "sightline.annotators.concept_svm:ConceptSVM",
         "a support vector machine for each word",
+        # One strength for all words tells well enough whether it is worth to choose for each.
+        grid=({"C": 1.0}, {}),
         needs="sklearn",
     ),
     "cmrm": Kind(

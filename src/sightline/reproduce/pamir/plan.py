@@ -135,7 +135,7 @@ def quick_plan(features: Iterable[str] = ("classic-strict",)) -> Plan:
             "PAMIR": Search(
                 {"block": 64, "terms": 3000, **_PAMIR}, (_tried("block", *QUICK_BLOCKS),)
             ),
-            "SVM": Search({"block": 64, "terms": 3000}),
+            "SVM": Search({"block": 64, "terms": 3000, "C": 1.0}),
             "PLSA": Search({"block": 64, "terms": 3000, "n_aspects": 100}),
             "CMTT": Search({"block": 256, "terms": 3000, "rank": 50}),
             "CMRM": Search({"block": 128, "terms": 3000, "alpha": 0.5, "beta": 0.1}),
