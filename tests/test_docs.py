@@ -97,6 +97,38 @@ def test_the_readme_quotes_the_demo_figures_truly() -> None:
     assert {str(row["n"]) for row in found.values()} == {quoted.group(1)}
 
 
+COREL_COLUMNS = ("classic-strict", "classic", "deep")
+
+
+def corel_figures() -> dict[tuple[str, str, str], float]:
+    """Return what was measured on all test queries: by method, features and measure."""
+    found = {}
+    for file in ("pamir.json", "pamir-deep.json"):
+        said = json.loads((ROOT / "docs" / "results" / file).read_bytes())
+        assert said["experiment"] == "pamir" and said["settings"]["commit"]
+        assert len(said["settings"]["seeds"]) == 5
+        for row in said["rows"]:
+            if row["subset"] == "all" and row["measure"] in ("AvgP", "P10"):
+                found[row["method"], row["features"], row["measure"]] = row["value"]
+    return found
+
+
+def test_the_readme_quotes_what_was_measured_on_corel5k() -> None:
+    found = corel_figures()
+    table = re.search(r"^\| AvgP / P10 .*?\n\n", README, re.DOTALL | re.MULTILINE)
+    assert table is not None
+    seen = 0
+    for line in table.group(0).strip().splitlines()[2:]:
+        method, *cells = (cell.strip().strip("`*") for cell in line.strip("|").split("|"))
+        for features, cell in zip(COREL_COLUMNS, cells, strict=True):
+            if cell in ("", "–"):
+                continue
+            values = (found[method, features, m] for m in ("AvgP", "P10"))
+            assert cell == " / ".join(f"{100 * v:.1f}" for v in values), (method, features)
+            seen += 1
+    assert seen >= 12
+
+
 def test_the_map_names_every_room() -> None:
     for room in (ROOT / "src" / "sightline").iterdir():
         if room.is_dir() and room.name != "__pycache__":
