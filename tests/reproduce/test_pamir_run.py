@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 
 from sightline.compute.inline import InlineCompute
@@ -22,7 +23,7 @@ from sightline.reproduce.pamir.curves import draw_curves
 from sightline.reproduce.pamir.kernels import KernelPlan
 from sightline.reproduce.pamir.methods import METHODS, Method
 from sightline.reproduce.pamir.plan import FEATURES, SHEETS, Plan, full_plan, quick_plan
-from sightline.reproduce.pamir.results import Results, compared, figures_of
+from sightline.reproduce.pamir.results import Ran, Results, compare, compared, figures_of
 from sightline.reproduce.pamir.sealed import Shown
 from sightline.reproduce.pamir.selection import Search, Stage
 from sightline.reproduce.pamir.sheets import draw_sheets, sheet
@@ -192,12 +193,30 @@ def test_the_best_of_the_five_is_starred_only_if_it_differs(found: Results) -> N
     best = max(means, key=lambda n: means[n])
     for name in ran:
         star = tables._star(ran, name, "AvgP", "all")
-        ps = [
-            wilcoxon(ran[name].averaged("AvgP"), ran[n].averaged("AvgP")).p
-            for n in ran
-            if n != name
+        tests = [
+            wilcoxon(ran[name].averaged("AvgP"), ran[n].averaged("AvgP")) for n in ran if n != name
         ]
-        assert star == ("*" if name == best and max(ps) < 0.05 else " ")
+        better = all(t.p < 0.05 and t.helped > t.harmed for t in tests)
+        assert star == ("*" if name == best and better else " ")
+
+
+def test_no_star_for_a_mean_that_a_few_queries_made(found: Results) -> None:
+    ran = found.of("classic-strict")
+    first, n = ran["PAMIR"].outcomes[0], len(ran["PAMIR"].outcomes[0].measured.avgp)
+    worse = np.full(n, 0.5)
+    mine = np.where(np.arange(n) % 10 < 4, 1.0, 0.4)
+    assert mine.mean() > worse.mean() and wilcoxon(mine[:20], worse[:20]).p < 1
+
+    def of(name: str, values: NDArray[np.float64]) -> Ran:
+        measured = replace(first.measured, avgp=values)
+        return replace(ran[name], outcomes=[replace(first, measured=measured)])
+
+    made = {"PAMIR": of("PAMIR", mine), "SVM": of("SVM", worse)}
+    test = compare(made["PAMIR"], made["SVM"], "AvgP")
+    assert test.harmed > test.helped
+    assert tables._star(made, "PAMIR", "AvgP", "all") == " "
+    made["SVM"] = of("SVM", np.full(n, 0.1))
+    assert tables._star(made, "PAMIR", "AvgP", "all") == "*"
 
 
 def test_sheets_frame_what_is_relevant(c: Corel5K, found: Results, tmp_path: Path) -> None:
