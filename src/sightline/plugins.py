@@ -42,6 +42,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "classic": "sightline.features.local.layout:Classic",
         "visterms": "sightline.features.local.visterms:Visterms",
         "fisher": "sightline.features.local.fisher:Fisher",
+        "gaussians": "sightline.features.local.gaussians:Gaussians",
     },
     "word_files": {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE},
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, sqrt
+from math import exp, log, sqrt
 from statistics import fmean, median
 
 import numpy as np
@@ -15,7 +15,7 @@ def kernel(name: str, x: Sequence[float], y: Sequence[float], s: float) -> float
     pairs = list(zip(x, y, strict=True))
     if name == "linear":
         return sum(a * b for a, b in pairs)
-    if name == "chi2":
+    if name in ("chi2", "likelihood"):
         return exp(-distance(name, x, y) / s)
     d = distance(name, x, y)
     return exp(-(d**2) / (2 * s**2)) if name == "rbf" else exp(-d / s)
@@ -26,7 +26,18 @@ def distance(name: str, x: Sequence[float], y: Sequence[float]) -> float:
     pairs = list(zip(x, y, strict=True))
     if name == "chi2":
         return sum((a - b) ** 2 / (a + b) for a, b in pairs if a + b > 0)
+    if name == "likelihood":
+        return apart(x, y)
     return sqrt(sum((a - b) ** 2 for a, b in pairs))
+
+
+def apart(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return minus the logarithm of the normalised overlap of two Gaussians, number by number."""
+    n, total = len(x) // 2, 0.0
+    for m, other, log_v, log_other in zip(x[:n], y[:n], x[n:], y[n:], strict=True):
+        v, w = exp(log_v), exp(log_other)
+        total += log((v + w) / (2 * sqrt(v * w))) / 2 + (m - other) ** 2 / (v + w) / 2
+    return total
 
 
 def bandwidth(name: str, rows: Sequence[Sequence[float]], statistic: str) -> float:

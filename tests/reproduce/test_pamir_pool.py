@@ -20,7 +20,14 @@ from sightline.reproduce.pamir import terms
 from sightline.reproduce.pamir.cache import ArrayCache, kept, temporary
 from sightline.reproduce.pamir.pool import Described, Describer, decoded
 from sightline.reproduce.pamir.seeing import Seeing, parts_of
-from sightline.reproduce.pamir.terms import fit_colors, fit_terms, is_terms, terms_class
+from sightline.reproduce.pamir.terms import (
+    fit_colors,
+    fit_terms,
+    gaussians_class,
+    is_gaussians,
+    is_terms,
+    terms_class,
+)
 from tests.corel_made import N_DEVELOPMENT, N_TEST, load_made
 
 VIEWS = ("b64_k20", "b64+128_k10_s1+2 & classic")
@@ -153,6 +160,22 @@ def test_names_of_visual_terms() -> None:
         terms_class("b64")
     with pytest.raises(AttributeError):
         terms.__getattr__("nothing")
+
+
+def test_gaussians_of_blocks_are_described_once_and_stay_as_they_are(c: Corel5K) -> None:
+    assert is_gaussians("g64") and is_gaussians("g32+64") and not is_gaussians("b64_k20")
+    with pytest.raises(ParameterError, match="such as 'g64'"):
+        gaussians_class("b64_k20")
+    with temporary() as cache:
+        found = Describer(c, InlineCompute(), cache, NoProgress()).describe(["g64 & b64_k20"])
+        colors = cache.get("colors50-seed0")
+    assert colors is not None
+    pictures = list(decoded(c, [r.picture for r in c.development], InlineCompute()))
+    made = gaussians_class("g64")(fit_terms("g64", pictures, colors["colors"]))
+    want = np.stack([made.describe(rgb) for rgb in pictures])
+    assert np.array_equal(found.development["g64"], want)
+    see = Seeing.of(found.development, "g64", "tfidf")
+    assert np.array_equal(see(found.test), found.test["g64"])
 
 
 def test_codebooks_have_at_most_a_fourth_of_the_blocks() -> None:

@@ -12,13 +12,15 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from sightline.errors import DataError, ParameterError
+from sightline.similarity.bags import Bags
 from sightline.similarity.formulas import KERNELS, as_rows
 from sightline.similarity.kernels import MeanKernel, _mirror, bandwidth, gram
+from sightline.similarity.likelihood import GaussianBags, LikelihoodKernel, gaussian_rows
 from tests.fresh import imported_by
 from tests.naive import similarity as naive
 
 NAMES = sorted(KERNELS)
-ROWS = arrays(np.float32, (5, 3), elements=st.floats(0, 8, width=32))
+ROWS = arrays(np.float32, (5, 4), elements=st.floats(0, 8, width=32))
 
 
 def rows_of(n: int, d: int, seed: int = 0) -> NDArray[np.float32]:
@@ -39,7 +41,7 @@ def test_kernels_equal_the_naive_ones(
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("budget", [1, 4000, 1 << 26])
 def test_a_kernel_with_itself_is_exactly_symmetric(name: str, budget: int) -> None:
-    a = rows_of(40, 7)
+    a = rows_of(40, 8)
     found = gram(a, kernel=name, bandwidth=0.7, budget=budget)
     assert np.array_equal(found, found.T)
     if KERNELS[name].unit:
@@ -96,7 +98,7 @@ def test_memory_does_not_grow_beyond_the_budget() -> None:
     assert peak - out.nbytes < 2 << 20
 
 
-@pytest.mark.parametrize("name", ["rbf", "exponential", "chi2"])
+@pytest.mark.parametrize("name", ["rbf", "exponential", "chi2", "likelihood"])
 @pytest.mark.parametrize("statistic", ["median", "mean"])
 def test_bandwidths_equal_the_naive_ones(name: str, statistic: str) -> None:
     a = rows_of(30, 4)
@@ -181,6 +183,8 @@ def test_what_cannot_be_compared_is_refused() -> None:
         gram(a, a[:, :1])
     with pytest.raises(DataError, match="not negative"):
         gram(-a, kernel="chi2")
+    with pytest.raises(DataError, match=r"as many logarithms of variances.* Got 1 numbers a row"):
+        gram(a[:, :1], kernel="likelihood")
     with pytest.raises(DataError, match=r"pictures by numbers. Got shape \(3,\)"):
         gram(a[:, 0])
     with pytest.raises(DataError, match=r"\[3, 2\] rows"):
@@ -197,3 +201,12 @@ def test_what_cannot_be_compared_is_refused() -> None:
 
 def test_importing_kernels_needs_neither_scipy_nor_numba() -> None:
     assert not {"scipy", "numba", "sklearn"} & imported_by("sightline.similarity.kernels")
+
+
+def test_gaussians_as_rows_have_the_expected_likelihood_kernel_of_bags() -> None:
+    rng = np.random.default_rng(0)
+    bags = Bags.from_list([rng.normal(i, 1 + i / 9, (20, 3)) for i in range(8)])
+    pictures = GaussianBags.of(bags)
+    expected = LikelihoodKernel(power=0.25)(pictures)
+    found = gram(gaussian_rows(bags), kernel="likelihood", bandwidth=4.0)
+    assert found == pytest.approx(expected, abs=1e-5)

@@ -72,7 +72,7 @@ from sightline.solvers.triplets import Sampling
 
 Floats = NDArray[np.float32]
 Int = NDArray[np.int64]
-KernelName = Literal["rbf", "exponential", "linear", "chi2", "precomputed"]
+KernelName = Literal["rbf", "exponential", "linear", "chi2", "likelihood", "precomputed"]
 _SHARED = (
     "C", "variant", "n_iter", "eval_every", "patience", "pairs_per_query", "sampling", "averaged",
     "max_len", "random_state",

@@ -6,6 +6,8 @@ Of two rows x, y of one feature, with bandwidth s:
     rbf          exp(-|x - y|^2 / (2 s^2))
     exponential  exp(-|x - y| / s)
     chi2         exp(-sum_k (x_k - y_k)^2 / (x_k + y_k) / s)      for counts, which are not negative
+    likelihood   exp(-d(x, y) / s), d = -log of the overlap of two Gaussians, of which rows hold the
+                 means, then the logarithms of the variances (`likelihood` has it for mixtures)
 
 Sums are in float64, for |x|^2 + |y|^2 - 2 x.y of near twins loses all of float32's digits.
 """
@@ -38,6 +40,7 @@ class Kernel:
     squared : `compare` gives squared distances; the bandwidth is a distance.
     unit : k(x, x) is 1. Otherwise the kernel has no bandwidth either.
     counts : rows must be dense and not negative.
+    gaussians : rows must be dense, means and as many logarithms of variances.
     """
 
     compare: Callable[[Rows, Rows], NDArray[np.float64]]
@@ -45,6 +48,7 @@ class Kernel:
     squared: bool = False
     unit: bool = True
     counts: bool = False
+    gaussians: bool = False
 
 
 def as_rows(values: Any, kernel: str = "linear") -> Rows:
@@ -67,6 +71,11 @@ def as_rows(values: Any, kernel: str = "linear") -> Rows:
         raise DataError(f"Features must be finite. Got {held[~np.isfinite(held)][0]}.")
     if KERNELS[kernel].counts and (rows is not held or (held < 0).any()):
         raise DataError(f"The {kernel} kernel needs dense features that are not negative.")
+    if KERNELS[kernel].gaussians and (rows is not held or rows.shape[1] % 2):
+        raise DataError(
+            f"The {kernel} kernel needs dense rows of means and as many logarithms of variances, "
+            f"such as the feature gaussians. Got {rows.shape[1]} numbers a row."
+        )
     return rows
 
 
@@ -97,6 +106,20 @@ def _chi2(a: Rows, b: Rows) -> NDArray[np.float64]:
     return out
 
 
+def _overlaps(a: Rows, b: Rows) -> NDArray[np.float64]:
+    from sightline.similarity._likelihood_fast import log_overlaps
+
+    out = np.empty((a.shape[0], b.shape[0]))
+    log_overlaps(*_gaussians(a), *_gaussians(b), 1.0, out)
+    return np.maximum(-out, 0.0, out=out)
+
+
+def _gaussians(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    half = rows.shape[1] // 2
+    means = np.ascontiguousarray(rows[:, :half], dtype=np.float64)
+    return means, np.exp(np.ascontiguousarray(rows[:, half:], dtype=np.float64))
+
+
 def _identity(products: NDArray[np.float64], s: float) -> NDArray[np.float64]:
     return products
 
@@ -120,5 +143,6 @@ KERNELS = {
     "rbf": Kernel(_squared, _gaussian, squared=True),
     "exponential": Kernel(_squared, _laplacian, squared=True),
     "chi2": Kernel(_chi2, _falling, counts=True),
+    "likelihood": Kernel(_overlaps, _falling, gaussians=True),
 }
 """The kernels by name; a further one needs a line here and a test."""

@@ -34,7 +34,13 @@ from sightline.datasets.sources import DECODE_TASK
 from sightline.errors import DataError
 from sightline.reproduce.pamir.cache import ArrayCache, Arrays
 from sightline.reproduce.pamir.seeing import View, parts_of
-from sightline.reproduce.pamir.terms import BlockTerms, fit_colors, fit_terms, is_terms
+from sightline.reproduce.pamir.terms import (
+    BlockTerms,
+    fit_colors,
+    fit_terms,
+    is_gaussians,
+    is_terms,
+)
 
 SIDE = 384
 SEED = 0
@@ -54,9 +60,14 @@ class Described:
     fingerprints: dict[str, str]
 
 
+def is_blocks(name: str) -> bool:
+    """Say whether a feature is made of blocks, which are described by colours that all share."""
+    return is_terms(name) or is_gaussians(name)
+
+
 def _groups(names: Sequence[str]) -> Iterator[list[str]]:
     """Yield what to describe at once: features that share most of their work."""
-    terms = [n for n in names if is_terms(n)]
+    terms = [n for n in names if is_blocks(n)]
     deep = [n for n in names if n.split("-")[0] == "deep"]
     yield from (group for group in (terms, deep) if group)
     yield from ([n] for n in names if n not in terms and n not in deep)
@@ -125,7 +136,7 @@ class Describer:
 
     def _place(self, name: str) -> str:
         """Return where workers find a feature, fitting its codebook if there is none."""
-        if is_terms(name):
+        if is_blocks(name):
             # Parts of the picture have the same codebook as the whole.
             book, place = name.partition("_s")[0], f"{_TERMS}:{name}"
         else:
@@ -142,7 +153,7 @@ class Describer:
     def _fit(self, name: str, place: str) -> Mapping[str, NDArray[np.float32]]:
         pictures = self._development()
         # Found first, since it has a bar of its own, or none.
-        colors = self.colors if is_terms(name) else None
+        colors = self.colors if is_blocks(name) else None
         self.progress.start(f"fit {name}", None)
         try:
             if colors is not None:

@@ -10,6 +10,8 @@ what training pictures say, so that a weighting is learnt once and then applied 
     unit       of length 1
     centred    less the mean picture, of length 1
     whitened   centred, strong directions damped, of length 1
+
+Means and variances of blocks (`g64`) stay as they are.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from numpy.typing import NDArray
 from sightline.contracts import Json
 from sightline.errors import ParameterError, UsageError
 from sightline.features.local.visterms import idf_of, weighted
+from sightline.reproduce.pamir.terms import is_gaussians
 from sightline.similarity.whitening import Whitening
 
 View = Any  # a dense float32 matrix, or a scipy one in CSR form
@@ -87,7 +90,10 @@ class Seeing:
         for name in names:
             if name not in views:
                 raise UsageError(f"The pool has no {name!r}. It has: {', '.join(views)}.")
-        return cls(names, tuple(_weighing(views[n], weighting) for n in names))
+        weighings = (
+            _as_it_is if is_gaussians(n) else _weighing(views[n], weighting) for n in names
+        )
+        return cls(names, tuple(weighings))
 
     def each(self, views: Views) -> tuple[View, ...]:
         """Return the parts, weighted, one by one."""

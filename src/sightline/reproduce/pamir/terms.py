@@ -24,14 +24,22 @@ from sightline.errors import ParameterError
 from sightline.features.local.blocks import block_descriptors
 from sightline.features.local.codebook import ReducedCodebook, codebook
 from sightline.features.local.color import choose_colors, color_table, sample_pixels
+from sightline.features.local.gaussians import Gaussians
 from sightline.features.local.visterms import Visterms
 
 _NAME = re.compile(r"b(\d+(?:\+\d+)*)_k(\d+)(?:_s(\d+(?:\+\d+)*))?")
+_GAUSSIANS = re.compile(r"g(\d+(?:\+\d+)*)")
 _SAMPLE = 400_000  # blocks; as many take 170 MB
 _LEAST_BLOCKS = 4  # for each term
 
 Floats = NDArray[np.float32]
 RGB = NDArray[np.uint8]
+
+
+class BlockGaussians(Gaussians):
+    """Means and variances of blocks, every pixel of a block counted."""
+
+    every = 1
 
 
 class BlockTerms(Visterms):
@@ -43,6 +51,25 @@ class BlockTerms(Visterms):
 def is_terms(name: str) -> bool:
     """Say whether a name is one of visual terms."""
     return _NAME.fullmatch(name) is not None
+
+
+def is_gaussians(name: str) -> bool:
+    """Say whether a name is one of means and variances of blocks."""
+    return _GAUSSIANS.fullmatch(name) is not None
+
+
+@cache
+def gaussians_class(name: str) -> type[BlockGaussians]:
+    """Return the class of a name.
+
+    >>> gaussians_class("g32+64").blocks
+    (32, 64)
+    """
+    found = _GAUSSIANS.fullmatch(name)
+    if found is None:
+        raise ParameterError.of("name", "gaussians_class", "such as 'g64'", name)
+    blocks = tuple(int(b) for b in found[1].split("+"))
+    return type(name, (BlockGaussians,), {"name": name, "blocks": blocks, "__module__": __name__})
 
 
 @cache
@@ -69,6 +96,8 @@ def terms_class(name: str) -> type[BlockTerms]:
 def __getattr__(name: str) -> Any:
     if is_terms(name):
         return terms_class(name)
+    if is_gaussians(name):
+        return gaussians_class(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -80,7 +109,9 @@ def fit_colors(pictures: Sequence[RGB], seed: int = 0) -> Floats:
 def fit_terms(
     name: str, pictures: Sequence[RGB], colors: Floats, seed: int = 0
 ) -> Mapping[str, Floats]:
-    """Return the arrays of a name's class: colours, and a codebook for each block size."""
+    """Return the arrays of a name's class: colours, and for each block size what it is fitted."""
+    if is_gaussians(name):
+        return gaussians_class(name).fit_floors(pictures, colors)
     kind = terms_class(name)
     arrays = {"colors": colors}
     for block in kind.blocks:
