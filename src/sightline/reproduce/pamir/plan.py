@@ -66,8 +66,8 @@ def _strict() -> dict[str, Search]:
     seen = (_tried("block", *BLOCKS, once=True), _tried("terms", *SIZES, once=True))
     # The other kernel of one block size that a picture's blocks give without a table of all pairs.
     likely = Stage(
-        tuple({"view": f"g{b}", "kernel": "likelihood", "factor": 1.0} for b in BLOCKS[:4])
-        + tuple({"view": "g64", "kernel": "likelihood", "factor": f} for f in (0.5, 2.0)),
+        tuple({"view": f"g{b}", "kernel": "likelihood", "factor": 0.5} for b in BLOCKS[:4])
+        + tuple({"view": "g64", "kernel": "likelihood", "factor": f} for f in (0.25, 0.35, 1.0)),
         once=True,
     )
     return {
