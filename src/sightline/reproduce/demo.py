@@ -10,8 +10,11 @@ features, the kernel's bandwidth and PAMIR's frame were developed on this collec
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +37,7 @@ from sightline.solvers.targets import query_set
 SEEDS = (0, 1, 2, 3, 4)
 LEAST_PICTURES = 8
 STEPS = 300_000
+_AT_ONCE = 2
 MEASURES = ("AvgP", "P10", "BEP")
 _PROTOCOL = f"{WITHHELD} of 1,883 withheld, words on at least {LEAST_PICTURES}"
 
@@ -109,8 +113,13 @@ def run_demo(
     progress.start("measure", len(methods) * len(seeds))
     splits = [_Split.of(truth, seed) for seed in seeds]
     values: dict[tuple[str, str], list[Values]] = {}
-    for m in methods:
-        values[m.name, m.features] = [s.values(s.ranked(m, progress)) for s in splits]
+    # Fits of different pictures know nothing of each other, and leave the interpreter to others.
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, _AT_ONCE)) as pool:
+        for m in methods:
+            found = values[m.name, m.features] = []
+            for ranked in pool.map(partial(_Split.ranked, m=m), splits):
+                found.append(_values(ranked))
+                progress.advance()
     progress.finish()
     for said in sets:
         values["random", said] = [s.untrained() for s in splits]
@@ -141,14 +150,10 @@ class _Split:
         queries = query_set(asked, np.ones(len(counts)))
         return cls(truth.only(~hidden), truth.only(hidden), queries)
 
-    def ranked(self, m: Method, progress: Progress) -> ManyMeasured:
+    def ranked(self, m: Method) -> ManyMeasured:
         """Fit a method and measure it."""
         scores = _fitted(m, self.training).scores(self.withheld.views)
-        progress.advance()
         return measure_queries(scores, self.queries)
-
-    def values(self, found: ManyMeasured) -> Values:
-        return {"AvgP": found.avgp, "P10": found.p10, "BEP": found.bep}
 
     def untrained(self) -> Values:
         """Return what a random order has on average."""
@@ -156,6 +161,10 @@ class _Split:
         # Any place holds a relevant picture with the share of them as its probability.
         share = relevant / n
         return {"AvgP": untrained_average_precision(relevant, n), "P10": share, "BEP": share}
+
+
+def _values(found: ManyMeasured) -> Values:
+    return {"AvgP": found.avgp, "P10": found.p10, "BEP": found.bep}
 
 
 def _fitted(m: Method, training: Sample) -> Fitted:

@@ -41,14 +41,20 @@ def frame_of(X: View) -> Arrays:
     rows = _unit(rows - mean)
     if min(rows.shape) < 2 or not rows.any():
         return {}
+    products = (rows @ rows.T).astype(np.float64, order="F")
     n = len(rows)
-    values, vectors = eigh(
-        (rows @ rows.T).astype(np.float64), subset_by_index=[max(0, n - _MOST_NUMBERS), n - 1]
+    # All of them are found sooner than half of them, but not than a few.
+    how = (
+        {"driver": "evd"}
+        if n <= 2 * _MOST_NUMBERS
+        else {"subset_by_index": [n - _MOST_NUMBERS, n - 1]}
     )
+    values, vectors = eigh(products, overwrite_a=True, check_finite=False, **how)
+    values, vectors = values[-_MOST_NUMBERS:], vectors[:, -_MOST_NUMBERS:]
     kept = values > 1e-6 * values[-1]
     values, vectors = values[kept], vectors[:, kept]
     damped = (values / values[-1] + 1e-3) ** -_DAMPING
-    basis = rows.T @ (vectors / np.sqrt(values) * damped)
+    basis = rows.T @ (vectors / np.sqrt(values) * damped).astype(np.float32)
     scale = np.sqrt(np.square(rows @ basis).sum(axis=1).mean())
     return {"mean": mean, "basis": np.asarray(basis / scale, np.float32)}
 
