@@ -204,7 +204,10 @@ def test_queries_from_elsewhere_and_words_nobody_asks_for() -> None:
         ({"landmarks": 2.5}, "Got 2.5"),
         ({"budget": 0}, "'budget' parameter of KernelPAMIR"),
         ({"random_state": None}, "'random_state' parameter of KernelPAMIR"),
-        ({"kernel": "rfb"}, "must be one of ['chi2', 'exponential', 'linear', 'rbf']. Got 'rfb'."),
+        (
+            {"kernel": "rfb"},
+            "must be one of ['chi2', 'exponential', 'likelihood', 'linear', 'rbf']. Got 'rfb'.",
+        ),
         ({"factor": 0.0}, "'factor' parameter of bandwidth must be greater than 0. Got 0.0."),
         ({"weights": (-1.0,)}, "'weights' parameter of MeanKernel"),
     ],
