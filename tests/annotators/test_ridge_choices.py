@@ -46,7 +46,7 @@ class Planted:
         return np.asarray(self.Y[:, words] + (np.log10(alpha / 3) - self.power), dtype=np.float32)
 
     def coefficients(self, alpha: float) -> NDArray[np.float64]:
-        raise NotImplementedError
+        raise AssertionError("a strength is chosen without coefficients")
 
     def some(self, pictures: NDArray[np.int64]) -> Planted:
         return self
