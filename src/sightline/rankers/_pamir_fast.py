@@ -5,7 +5,8 @@ until an update changes it.
 
 Places in sparse rows are unsigned: with a sign, numba looks at each whether it counts from the end,
 which takes as long as the arithmetic. What runs once a word or a picture is inlined: handing five
-arrays over takes as long as twenty products.
+arrays over takes as long as twenty products. Rows of triplets to come are fetched while others are
+learnt from.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sightline.solvers._fetch_fast import fetch_row
 from sightline.solvers._pa_step_fast import step_size
 from sightline.solvers.pa_step import PASSIVE, UPDATED
 
@@ -23,6 +25,8 @@ Drawn = NDArray[np.int32]
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Columns = NDArray[np.uint16] | NDArray[np.uint32]
+# Triplets between asking for a row and using it: a few hundred nanoseconds, as memory needs.
+_AHEAD = 2
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
@@ -161,6 +165,12 @@ def learn_sparse_by(
     last_q, last_p, written, above = -1, -1, -1, 0.0
     for i in range(len(query)):
         q, p, m = query[i], plus[i], minus[i]
+        if i + _AHEAD < len(query):
+            later = minus[i + _AHEAD]
+            fetch_row(columns, values, start[later], start[later + 1])
+            later = plus[i + _AHEAD]
+            if later != p:
+                fetch_row(columns, values, start[later], start[later + 1])
         first, last = q_start[q], q_start[q + 1]
         begin, end, m_begin, m_end = start[p], start[p + 1], start[m], start[m + 1]
         if q != last_q or p != last_p:
