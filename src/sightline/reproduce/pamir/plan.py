@@ -1,9 +1,10 @@
 """What a run does: features, grids and sizes. Everything that may be tuned stands here.
 
-Three sets of features. `classic-strict` is the paper's: counts of visual terms of one block size,
-size and codebook chosen by each method. `classic` allows several block sizes, parts of the picture,
-colours, textures and edges of the whole (`features.local.layout`), and Fisher vectors of gradients
-and colours (`features.local.fisher`). `deep` adds three networks that were trained on ImageNet.
+Three sets of features. `classic-strict` is the paper's: visual terms of one block size, size and
+codebook chosen by each method, or one Gaussian of such blocks. `classic` allows several block
+sizes, parts of the picture, colours, textures and edges of the whole (`features.local.layout`),
+Gaussians of blocks, and Fisher vectors of gradients and colours (`features.local.fisher`). `deep`
+adds three networks that were trained on ImageNet.
 """
 
 from __future__ import annotations
@@ -96,7 +97,14 @@ def _classic() -> dict[str, Search]:
     terms = ("b32+64+128_k2000", _MIXED)
     counted = _tried("view", *terms, once=True)
     seen = _tried("view", f"{_MIXED} & classic", once=True)
-    kernel = Stage(({"view": "fisher", "kernel": "rbf"},), once=True)
+    mixed: dict[str, Json] = {
+        "view": "fisher & g32 & g64",
+        "weighting": "centred",
+        "kernel": ["linear", "likelihood", "likelihood"],
+        "factor": [1.0, 0.5, 0.5],
+        "weights": [4.0, 1.0, 1.0],
+    }
+    kernel = Stage(({"view": "fisher", "kernel": "rbf"}, mixed), once=True)
     return {
         "PAMIR": Search({"view": "fisher", **_PAMIR}, (seen, _CENTRED, kernel, _C)),
         "SVM": Search({"view": "fisher", "C": 1.0}, (seen, _CENTRED, kernel, _EACH)),
