@@ -13,7 +13,8 @@ from scipy.sparse import csr_matrix
 from sightline.contracts import FittedFeature
 from sightline.errors import DataError
 from sightline.features.local.blocks import grid
-from sightline.features.local.visterms import Visterms, checksum, idf_of, weighted
+from sightline.features.local.fitted import checksum
+from sightline.features.local.visterms import Visterms, idf_of, weighted
 from sightline.testing import check_feature
 from tests.fresh import imported_by
 from tests.photos import patches

@@ -169,6 +169,13 @@ def test_no_pictures_give_an_empty_answer() -> None:
     assert gram(a[:0]).shape == (0, 0)
 
 
+@pytest.mark.parametrize("largest", [1e25, -1e25])
+def test_features_whose_products_are_beyond_floats_are_refused(largest: float) -> None:
+    with pytest.raises(DataError, match=r"between -1e\+15 and 1e\+15.*Got 1e\+25; scale them"):
+        as_rows([[0.0, largest]])
+    assert as_rows([[0.0, 1e15]]).shape == (1, 2) and as_rows(np.zeros((0, 3))).shape == (0, 3)
+
+
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_features_must_be_finite(wrong: float) -> None:
     with pytest.raises(DataError, match="finite"):

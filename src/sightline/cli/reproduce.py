@@ -41,7 +41,7 @@ def reproduce() -> None:
 @click.option("--splits", type=click.IntRange(1, 20), help="How many splits; 5, or 1 if quick.")
 @click.option("--once", is_flag=True, help="Count the test picture that is listed twice once.")
 @click.option("--no-cache", is_flag=True, help="Compute all features anew and keep none.")
-@click.option("--workers", type=click.IntRange(0, 256), default=0, help="Processes; 0: each core.")
+@click.option("--workers", type=int, help="Worker processes; 0 is one for each core.")
 @click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
 def pamir(
     data: str | None,
@@ -52,7 +52,7 @@ def pamir(
     splits: int | None,
     once: bool,
     no_cache: bool,
-    workers: int,
+    workers: int | None,
     debug: bool,
 ) -> int:
     """Rank Corel5K's pictures for text queries: PAMIR, SVM, PLSA, CMTT, CMRM and later rivals.
@@ -62,7 +62,7 @@ def pamir(
     """
     from sightline.datasets.corel5k import load_corel5k
 
-    folder = _data_folder(data)
+    folder, workers = _settings(data, workers)
     plan = _plan(quick, features, splits)
     target = _outside(Path(out), folder)
     if json_file is not None:
@@ -132,17 +132,17 @@ def _cache(c: Corel5K, no_cache: bool) -> Iterator[ArrayCache]:
         yield cache
 
 
-def _data_folder(data: str | None) -> Path:
+def _settings(data: str | None, workers: int | None) -> tuple[Path, int]:
     from sightline.settings import load
 
-    said = load({"data": data or None})[0].data
-    if not said:
+    settings = load({"data": data or None, "workers": workers})[0]
+    if not settings.data:
         raise UsageError(
             "Where is the data? Name the folder that holds corel5k.zip or corel5k/ with --data DIR "
             "or SIGHTLINE_DATA, or as the setting 'data' in your config.toml."
         )
     # No shell has seen what a file says.
-    return Path(said).expanduser()
+    return Path(settings.data).expanduser(), settings.workers
 
 
 def _plan(quick: bool, features: str | None, splits: int | None) -> Plan:

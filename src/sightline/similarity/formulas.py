@@ -29,6 +29,9 @@ Rows = Any
 """Rows of one feature: a float32 array, or a scipy CSR matrix of float32."""
 
 
+_LARGEST = 1e15
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """A kernel by its two halves, so that a bandwidth can be found between them.
@@ -69,6 +72,11 @@ def as_rows(values: Any, kernel: str = "linear") -> Rows:
         raise DataError(f"Features must be pictures by numbers. Got shape {rows.shape}.")
     if not np.isfinite(held).all():
         raise DataError(f"Features must be finite. Got {held[~np.isfinite(held)][0]}.")
+    if held.size and (largest := max(float(held.max()), -float(held.min()))) > _LARGEST:
+        raise DataError(
+            f"Features must lie between -{_LARGEST:g} and {_LARGEST:g}, or their products do not "
+            f"fit a float. Got {largest:g}; scale them."
+        )
     if KERNELS[kernel].counts and (rows is not held or (held < 0).any()):
         raise DataError(f"The {kernel} kernel needs dense features that are not negative.")
     if KERNELS[kernel].gaussians and (rows is not held or rows.shape[1] % 2):

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from sightline.contracts import Json
 from sightline.errors import DataError
+from sightline.features.local.fitted import checksum, needed
 from sightline.features.local.gradients import Descriptors, dense_descriptors
 from sightline.features.local.mixture import Mixture, improved
-from sightline.features.local.visterms import checksum
 
 _SAMPLE_PICTURES = 900
 _SAMPLE = 135_000  # descriptors; as many take 120 MB
@@ -106,13 +106,7 @@ class Fisher:
 
     def __init__(self, arrays: Mapping[str, Floats]) -> None:
         names = [f"{kind}_{name}" for kind in _KINDS for name in _ARRAYS]
-        missing = [name for name in names if name not in arrays]
-        if missing:
-            raise DataError(
-                f"The arrays of {self.name} lack {', '.join(missing)}. "
-                "Fit it again: sightline index --refit"
-            )
-        self.arrays = {name: np.ascontiguousarray(arrays[name], np.float32) for name in names}
+        self.arrays = needed(self.name, arrays, names)
         self._mixtures = {
             kind: Mixture(*(self.arrays[f"{kind}_{name}"] for name in _ARRAYS[2:]))
             for kind in _KINDS

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sightline.contracts import Json
-from sightline.errors import DataError
 from sightline.features.local.blocks import block_descriptors
 from sightline.features.local.color import choose_colors, color_table, sample_pixels
-from sightline.features.local.visterms import checksum
+from sightline.features.local.fitted import checksum, needed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,13 +86,7 @@ class Gaussians:
 
     def __init__(self, arrays: Mapping[str, Floats]) -> None:
         names = ["colors", *(f"floor{b}" for b in self.blocks)]
-        missing = [name for name in names if name not in arrays]
-        if missing:
-            raise DataError(
-                f"The arrays of {self.name} lack {', '.join(missing)}. "
-                "Fit it again: sightline index --refit"
-            )
-        self.arrays = {name: np.ascontiguousarray(arrays[name], np.float32) for name in names}
+        self.arrays = needed(self.name, arrays, names)
         self._table = color_table(self.arrays["colors"])
         self.length = 2 * sum(len(self.arrays[name]) for name in names[1:])
 

@@ -12,7 +12,6 @@ sampled; K is lowered where the sample has fewer than 20 blocks for each term.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -20,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Json
-from sightline.errors import DataError
 from sightline.features.local.blocks import Grid, block_descriptors
 from sightline.features.local.codebook import assign, codebook, distinct
 from sightline.features.local.color import choose_colors, color_table, sample_pixels
+from sightline.features.local.fitted import checksum, needed
 
 _LEAST_BLOCKS = 20  # in the sample, for each term
 _SAMPLE = 400_000  # blocks; as many take 170 MB
@@ -96,13 +95,7 @@ class Visterms:
 
     def __init__(self, arrays: Mapping[str, Floats]) -> None:
         names = ["colors", *(f"centers{b}" for b in self.blocks)]
-        missing = [name for name in names if name not in arrays]
-        if missing:
-            raise DataError(
-                f"The arrays of {self.name} lack {', '.join(missing)}. "
-                "Fit it again: sightline index --refit"
-            )
-        self.arrays = {name: np.ascontiguousarray(arrays[name], np.float32) for name in names}
+        self.arrays = needed(self.name, arrays, names)
         self._table = color_table(self.arrays["colors"])
         self._centers = [self.arrays[name] for name in names[1:]]
         parts = sum(n * n for n in self.spatial)
@@ -131,19 +124,6 @@ class Visterms:
                 places = terms + len(centers) * _part(where, n)
                 rows.append(np.bincount(places, minlength=n * n * len(centers)))
         return np.concatenate(rows).astype(np.float32)
-
-
-def checksum(arrays: Mapping[str, Floats]) -> str:
-    """Return the SHA-256 of arrays, with their names and shapes.
-
-    >>> checksum({"a": np.zeros(1, np.float32)}) == checksum({"b": np.zeros(1, np.float32)})
-    False
-    """
-    digest = hashlib.sha256()
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
 
 
 def _part(where: Grid, n: int) -> NDArray[np.int64]:
