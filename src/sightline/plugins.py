@@ -42,6 +42,13 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "classic": "sightline.features.local.layout:Classic",
         "visterms": "sightline.features.local.visterms:Visterms",
         "fisher": "sightline.features.local.fisher:Fisher",
+        "color": "sightline.features.whole.color:ColorMoments",
+        "edges": "sightline.features.whole.edges:EdgeDirections",
+        "gabor": "sightline.features.whole.gabor:GaborMoments",
+        "lbp": "sightline.features.whole.lbp:Patterns",
+        "gist": "sightline.features.whole.gist:Gist",
+        "ehd": "sightline.features.whole.ehd:EdgeHistogram",
+        "cedd": "sightline.features.whole.cedd:CEDD",
     },
     "word_files": {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE},
 }
