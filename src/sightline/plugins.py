@@ -42,6 +42,10 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "classic": "sightline.features.local.layout:Classic",
         "visterms": "sightline.features.local.visterms:Visterms",
         "fisher": "sightline.features.local.fisher:Fisher",
+        "sift-200": "sightline.features.local.keypoints:Sift200",
+        "sift-1000": "sightline.features.local.keypoints:Sift1000",
+        "dense-sift-200": "sightline.features.local.keypoints:DenseSift200",
+        "dense-sift-1000": "sightline.features.local.keypoints:DenseSift1000",
         "color": "sightline.features.whole.color:ColorMoments",
         "edges": "sightline.features.whole.edges:EdgeDirections",
         "gabor": "sightline.features.whole.gabor:GaborMoments",
@@ -57,6 +61,10 @@ BUILT_IN: dict[str, dict[str, str]] = {
 SETS = {
     "deep-all": ("deep", "deep-stages", "deep-peaks"),
     "classic-all": ("classic", "visterms"),
+    "whole-all": (
+        "color", "edges", "gabor", "lbp", "gist",
+        "sift-200", "sift-1000", "dense-sift-200", "dense-sift-1000",
+    ),
     "best": (
         "deep", "deep-stages", "deep-peaks", "deep-medium", "deep-medium-stages",
         "deep-medium-peaks", "deep-large", "deep-large-stages", "deep-large-peaks", "fisher",

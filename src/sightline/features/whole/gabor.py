@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Json
+from sightline.features.local.gradients import brightness
 from sightline.features.local.lbp import checked
 from sightline.features.whole.moments import moments
 
@@ -79,7 +80,7 @@ def small_grey(rgb: NDArray[np.uint8], side: int) -> Floats:
     """
     from PIL import Image
 
-    grey = rgb.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
+    grey = brightness(rgb)
     # A picture of equal pixels has to stay so to the last bit.
     if not np.ptp(grey):
         return np.full((side, side), grey[0, 0] / np.float32(255), np.float32)
