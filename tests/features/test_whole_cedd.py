@@ -64,7 +64,7 @@ def test_every_colour_equals_the_slow_twin(red: int, green: int, blue: int) -> N
     assert found.sum() > 0
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (3, 5), (8, 8), (39, 60), (40, 41), (79, 85), (80, 97)])
+@pytest.mark.parametrize("shape", [(2, 2), (3, 5), (8, 8), (39, 60), (40, 60), (79, 85), (80, 97)])
 def test_shares_equal_the_slow_twin(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(1)
     pictures = [rng.integers(0, 256, (*shape, 3), dtype=np.uint8), patches(1, *shape)]

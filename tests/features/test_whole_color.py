@@ -82,6 +82,7 @@ def test_hue_saturation_and_value_are_the_usual_ones(rgb: RGB) -> None:
     wanted = [colorsys.rgb_to_hsv(*(int(v) / 255 for v in p)) for p in rgb.reshape(-1, 3)]
     # A hue of almost a whole turn is almost none.
     apart = np.abs(found - np.array(wanted))
+    assert found.min() >= 0 and found.max() <= 1
     assert (np.minimum(apart, 1 - apart)[:, 0] < 1e-5).all() and (apart[:, 1:] < 1e-5).all()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from sightline.errors import DataError
+from sightline.features.whole._ehd_fast import kind_of
 from sightline.features.whole.ehd import (
     CENTERS,
     DISTANCES,
@@ -68,6 +71,17 @@ def test_shares_equal_the_slow_twin(shape: tuple[int, int]) -> None:
         np.testing.assert_allclose(found, naive.edge_shares(rgb), atol=1e-12)
         twin = [[naive.edge_code(v, CENTERS[k]) for k, v in enumerate(row)] for row in found]
         assert np.array_equal(quantized(found), twin)
+
+
+def test_the_first_of_equal_strengths_decides() -> None:
+    levels = range(0, 40, 5)
+    tied = 0
+    for means in product(levels, repeat=4):
+        strengths = naive.edge_strengths(list(means))
+        best = max(strengths)
+        tied += strengths.count(best) > 1 and best >= 11
+        assert kind_of(*map(float, means)) == (strengths.index(best) if best >= 11 else -1)
+    assert tied > 5
 
 
 def test_a_part_without_tiles_has_no_edges() -> None:

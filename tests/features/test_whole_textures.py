@@ -148,6 +148,21 @@ def test_contrast_is_made_even() -> None:
     assert before > 4 and found[:, :48].std() / found[:, 80:].std() < 3
 
 
+def test_evening_equals_gaussians_in_space() -> None:
+    ndimage = pytest.importorskip("scipy.ndimage")
+    grey = np.random.default_rng(0).random((128, 128)).astype(np.float32)
+    image = np.pad(np.log(1 + 255 * grey.astype(np.float64)), 5, "symmetric")
+    # A transfer function of one half at four cycles is a Gaussian of this width in space.
+    sigma = len(image) * np.sqrt(np.log(2) / 2) / (4 * np.pi)
+
+    def smooth(a: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(ndimage.gaussian_filter(a, sigma, mode="wrap", truncate=8))
+
+    centred = image - smooth(image)
+    wanted = (centred / (0.2 + np.sqrt(smooth(centred**2))))[5:-5, 5:-5]
+    np.testing.assert_allclose(evened(grey), wanted, atol=2e-3)
+
+
 @given(_seed)
 @settings(max_examples=10)
 def test_gist_of_mirrored_and_turned_pictures(seed: int) -> None:

@@ -17,14 +17,19 @@ def edge_luma(pixel: NDArray[np.uint8]) -> int:
     return floor(219 * grey / 256 + Fraction(33, 2))
 
 
+def edge_strengths(means: list[float]) -> list[float]:
+    """Answers to the five filters, of the four quarters of a tile, top then bottom."""
+    root = sqrt(2)
+    filters = ((1, -1, 1, -1), (1, 1, -1, -1), (root, 0, 0, -root), (0, root, -root, 0),
+               (2, -2, -2, 2))  # fmt: skip
+    return [abs(sum(w * m for w, m in zip(f, means, strict=True))) for f in filters]
+
+
 def edge_shares(rgb: RGB) -> NDArray[np.float64]:
     """The share of tiles of each part with each kind of edge."""
     height, width, _ = rgb.shape
     side = 2 * (int(sqrt(width * height / 1100)) // 2) or 2
     luma = np.array([[edge_luma(p) for p in line] for line in rgb])
-    root = sqrt(2)
-    filters = ((1, -1, 1, -1), (1, 1, -1, -1), (root, 0, 0, -root), (0, root, -root, 0),
-               (2, -2, -2, 2))  # fmt: skip
     counts, tiles = np.zeros((16, 5)), np.zeros(16)
     for y in range(0, height, side):
         for x in range(0, width, side):
@@ -38,7 +43,7 @@ def edge_shares(rgb: RGB) -> NDArray[np.float64]:
                 for dy in (0, half)
                 for dx in (0, half)
             ]
-            strengths = [abs(float(np.dot(f, means))) for f in filters]
+            strengths = edge_strengths(means)
             if max(strengths) >= 11:
                 counts[part, strengths.index(max(strengths))] += 1
     return np.array([c / n if n else c for c, n in zip(counts, tiles, strict=True)])
