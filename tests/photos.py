@@ -88,6 +88,20 @@ def patches(seed: int, height: int = 64, width: int = 96) -> NDArray[np.uint8]:
     return found
 
 
+def blobs(seed: int, height: int = 96, width: int = 128) -> NDArray[np.uint8]:
+    """Return smooth spots of many sizes and directions, which have keypoints."""
+    rng = np.random.default_rng(seed)
+    y, x = np.indices((height, width))
+    image = np.full((height, width), 120.0)
+    for _ in range(height * width // 150):
+        cy, cx, turn = rng.uniform(0, height), rng.uniform(0, width), rng.uniform(0, np.pi)
+        along, across = rng.uniform(1.5, 7), rng.uniform(1.5, 4)
+        v = ((y - cy) * np.cos(turn) - (x - cx) * np.sin(turn)) / along
+        u = ((y - cy) * np.sin(turn) + (x - cx) * np.cos(turn)) / across
+        image += rng.uniform(-90, 90) * np.exp(-(u * u + v * v) / 2)
+    return np.repeat(image.clip(0, 255).astype(np.uint8)[..., None], 3, axis=2)
+
+
 def fingerprint(folder: Path) -> dict[str, tuple[int, int, int, str]]:
     """Return mode, size, time and content of everything in a folder, to see whether it changed."""
     out = {}

@@ -43,6 +43,17 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "visterms": "sightline.features.local.visterms:Visterms",
         "fisher": "sightline.features.local.fisher:Fisher",
         "gaussians": "sightline.features.local.gaussians:Gaussians",
+        "sift-200": "sightline.features.local.keypoints:Sift200",
+        "sift-1000": "sightline.features.local.keypoints:Sift1000",
+        "dense-sift-200": "sightline.features.local.keypoints:DenseSift200",
+        "dense-sift-1000": "sightline.features.local.keypoints:DenseSift1000",
+        "color": "sightline.features.whole.color:ColorMoments",
+        "edges": "sightline.features.whole.edges:EdgeDirections",
+        "gabor": "sightline.features.whole.gabor:GaborMoments",
+        "lbp": "sightline.features.whole.lbp:Patterns",
+        "gist": "sightline.features.whole.gist:Gist",
+        "ehd": "sightline.features.whole.ehd:EdgeHistogram",
+        "cedd": "sightline.features.whole.cedd:CEDD",
     },
     "word_files": {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE},
 }
@@ -51,6 +62,10 @@ BUILT_IN: dict[str, dict[str, str]] = {
 SETS = {
     "deep-all": ("deep", "deep-stages", "deep-peaks"),
     "classic-all": ("classic", "visterms"),
+    "whole-all": (
+        "color", "edges", "gabor", "lbp", "gist",
+        "sift-200", "sift-1000", "dense-sift-200", "dense-sift-1000",
+    ),
     "best": (
         "deep", "deep-stages", "deep-peaks", "deep-medium", "deep-medium-stages",
         "deep-medium-peaks", "deep-large", "deep-large-stages", "deep-large-peaks", "fisher",

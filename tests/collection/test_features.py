@@ -11,7 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from sightline import plugins
 from sightline.collection import Collection
+from sightline.collection.describing import feature_states
 from sightline.compute.describing import fingerprint
 from sightline.compute.inline import InlineCompute
 from sightline.compute.local import LocalCompute
@@ -19,6 +21,7 @@ from sightline.errors import UsageError
 from sightline.records import DenseQuery, FeatureRows
 from sightline.store.snapshot import Snapshot
 from tests import plugin_features as made
+from tests.photos import blobs
 from tests.plugged import plugged
 
 COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "grey": (90, 90, 90)}
@@ -130,3 +133,19 @@ def test_features_are_remembered_and_survive_a_change_of_words(collection: Colle
     assert best(collection, mean, [1, 1, 1])[0] == "white"
     assert best(collection, mean, [1, -1, -1])[0] == "red"
     assert [h.path for h in collection.search("changed").hits] == [b"red.png"]
+
+
+def test_the_nine_of_paper_d_and_the_two_of_paper_b_are_computed(tmp_path: Path) -> None:
+    photos = tmp_path / "spots"
+    photos.mkdir()
+    for i in range(6):
+        Image.fromarray(blobs(i, 60, 90)).save(photos / f"{i}.png")
+    c = Collection.open(photos, store=tmp_path / "store")
+    report = c.index(features=["whole-all", "ehd", "cedd"], compute=InlineCompute())
+    assert report.problems == () and report.indexed == 6
+    states = {f.name: f for f in feature_states(c.home)}
+    nine = plugins.SETS["whole-all"]
+    assert all(states[name].pictures == 6 for name in (*nine, "ehd", "cedd"))
+    assert {name for name in nine if states[name].fitted} == {n for n in nine if "sift" in n}
+    lengths = {"color": 81, "edges": 37, "gabor": 120, "lbp": 59, "gist": 512, "ehd": 80}
+    assert {name: states[name].length for name in lengths} == lengths

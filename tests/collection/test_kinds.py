@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from sightline import plugins
 from sightline.collection.learning import choosing, kinds, memory
 from sightline.collection.learning.kinds import KINDS, Kind
 from sightline.collection.learning.learners import Fitted, Recipe, builds_on, fit, kind_of
@@ -257,3 +258,11 @@ def test_too_few_pictures_for_a_ranker_are_told_from_what_people_see() -> None:
     sample = planted()
     with pytest.raises(UsageError, match=r"pamir cannot learn from the 1 pictures with words"):
         _without_validation(recipe_of("pamir", sample), sample.only(np.arange(1)))
+
+
+def test_the_nine_of_whole_all_are_one_kind() -> None:
+    nine = {choosing._kind_of_feature(f"{name}-0123456789ab") for name in plugins.SETS["whole-all"]}
+    assert nine == {"whole"}
+    others = ("ehd", "fisher", "deep-peaks", "visterms")
+    found = [choosing._kind_of_feature(f"{name}-0123456789ab") for name in others]
+    assert found == ["ehd", "fisher", "deep", "classic"]

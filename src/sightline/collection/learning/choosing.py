@@ -127,7 +127,8 @@ def candidates(
 ) -> list[Recipe]:
     """Return the recipes worth trying: features of a kind together, and all of them together.
 
-    Features of a kind are the deep ones, the classic ones, and each other one by itself.
+    Features of a kind are the deep ones, the classic ones, the nine of `whole-all`, and each
+    other one by itself.
     """
     names = [f for f in sample.views if features is None or f in features]
     kinds: dict[str, list[str]] = {}
@@ -176,6 +177,8 @@ def _kind_of_feature(fingerprint: str) -> str:
     name = fingerprint.rpartition("-")[0]
     if name in plugins.SETS["classic-all"]:
         return "classic"
+    if name in plugins.SETS["whole-all"]:
+        return "whole"
     return "deep" if name.split("-")[0] == "deep" else name
 
 

@@ -77,7 +77,7 @@ def dense_descriptors(rgb: RGB, cells: tuple[int, ...] = (3, 5, 8), step: int = 
     >>> found.gradients.shape, found.colors.shape, found.places.shape
     ((2318, 128), (2318, 96), (2318, 2))
     """
-    from sightline.features.local._gradients_fast import describe, fill_grey, integrate
+    from sightline.features.local._gradients_fast import describe, integrate
 
     if not cells or min(cells) < 1 or list(cells) != sorted(cells):
         must_be = "sides of at least 1, ascending"
@@ -86,10 +86,8 @@ def dense_descriptors(rgb: RGB, cells: tuple[int, ...] = (3, 5, 8), step: int = 
         raise ParameterError.of("step", "dense_descriptors", "at least 1", step)
     rgb = frozen(widened(shrunk(checked(rgb)), SIDE * cells[0]))
     height, width = rgb.shape[:2]
-    grey = np.empty((height, width), np.float32)
     sums = np.zeros((height + 1, width + 1, _N_SUMS))
-    fill_grey(rgb, grey)
-    integrate(rgb, grey, _lab_table(), sums)
+    integrate(rgb, brightness(rgb), _lab_table(), sums)
     starts = [tuple(np.arange(0, n - SIDE * c + 1, step) for n in (height, width)) for c in cells]
     n = sum(len(tops) * len(lefts) for tops, lefts in starts)
     gradients, colors = np.empty((n, N_GRADIENTS), np.float32), np.empty((n, N_COLORS), np.float32)
@@ -102,6 +100,19 @@ def dense_descriptors(rgb: RGB, cells: tuple[int, ...] = (3, 5, 8), step: int = 
         places.append(np.stack(np.meshgrid(down, right, indexing="ij"), axis=-1).reshape(-1, 2))
         n = part.stop
     return Descriptors(gradients, colors, np.concatenate(places).astype(np.float32))
+
+
+def brightness(rgb: RGB) -> Floats:
+    """Return .299 R + .587 G + .114 B of each pixel, the same for equal pixels to the last bit.
+
+    >>> brightness(np.full((1, 2, 3), 255, np.uint8)).tolist()
+    [[255.0, 255.0]]
+    """
+    from sightline.features.local._gradients_fast import fill_grey
+
+    grey = np.empty(rgb.shape[:2], np.float32)
+    fill_grey(frozen(rgb), grey)
+    return grey
 
 
 def shrunk(rgb: RGB, long_side: int = LONG_SIDE) -> RGB:
