@@ -183,7 +183,7 @@ def _cosine_of_rows(x: Doubles, y: Doubles) -> Doubles:
     products = np.einsum("ij,ij->i", x, y)
     lengths = np.sqrt(np.einsum("ij,ij->i", x, x) * np.einsum("ij,ij->i", y, y))
     out = np.divide(products, lengths, out=np.zeros(len(x)), where=lengths > 0)
-    return np.clip(out, -1.0, 1.0, out=out)
+    return np.asarray(np.clip(out, -1.0, 1.0, out=out))
 
 
 def _squared_of_rows(x: Doubles, y: Doubles) -> Doubles:
