@@ -232,7 +232,7 @@ def of_judgements(
     Parameters
     ----------
     query, picture, relevance : of each judgement, in the order in which they were made.
-    n : how many to draw; all pairs there are by default.
+    n : the most to draw; all pairs there are by default, and no pair twice.
     copies, random_state : as for `of_classes`.
 
     Examples
@@ -258,7 +258,7 @@ def of_judgements(
     ends = pairs.pair_ends
     total = int(ends[-1]) if len(ends) else 0
     random = np.random.default_rng(random_state)
-    chosen = _spread_out(total, total if n is None else _whole(n), random)
+    chosen = _spread_out(total, total if n is None else min(_whole(n), total), random)
     at = np.searchsorted(ends, chosen, side="right")
     upper = pairs.upper[at]
     below = chosen - (ends[at] - pairs.n_lower[upper])
@@ -320,6 +320,8 @@ def _spread_out(total: int, n: int, random: np.random.Generator) -> Int:
     if not total:
         return np.zeros(0, dtype=np.int64)
     some = random.choice(total, n % total, replace=False)
+    if n < total:
+        return some
     return random.permutation(np.concatenate((np.tile(np.arange(total), n // total), some)))
 
 
