@@ -6,13 +6,21 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sightline.combiners._opar_fast import product
 from sightline.solvers._second_order_fast import step_sizes
 from sightline.solvers.pa_step import PASSIVE, REJECTED, UPDATED
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 _AROW = 0
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def product(w: Doubles, X: Floats, i: int) -> float:
+    """Return w.x of row i."""
+    total = 0.0
+    for k in range(len(w)):
+        total += w[k] * X[i, k]
+    return total
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
