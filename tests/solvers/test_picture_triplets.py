@@ -73,6 +73,7 @@ def test_pictures_that_share_tags_come_first(law: Law, table: Callable[[object],
         if len({q, p, o}) == 3 and shared[q, p] > 0 and shared[q, o] == 0
     }
     assert set(triples(found)) == expected
+    assert len(found) == 2000 and found.n_equal == 0
     more = of_tags(table(TAGS), 2000, least=2, law=law)
     assert set(zip(more.query.tolist(), more.first.tolist(), strict=True)) == {(0, 2), (2, 0)}
 
