@@ -54,3 +54,35 @@ def whitened(X: NDArray[np.float64], power: float) -> NDArray[np.float64]:
     values[: len(s)] = s**2 / len(X)
     rows = centred @ Vt.T * (values + 1e-3 * values.mean()) ** -power
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def similarity(name: str, x: Sequence[float], y: Sequence[float], scale: float) -> float:
+    """Compare two rows number by number, by one of the measures that make up phi."""
+    pairs = list(zip(x, y, strict=True))
+    if name == "cosine":
+        lengths = sqrt(sum(a * a for a in x)) * sqrt(sum(b * b for b in y))
+        return sum(a * b for a, b in pairs) / lengths if lengths > 0 else 0.0
+    if name == "intersection":
+        return sum(min(a, b) for a, b in pairs)
+    if name == "minus-l2":
+        return -distance("l2", x, y)
+    return exp(-fallen(name, x, y) / scale) if scale > 0 else 1.0
+
+
+def fallen(name: str, x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the distance that a measure falls with."""
+    if name == "exp-l1":
+        return sum(abs(a - b) for a, b in zip(x, y, strict=True))
+    return distance("chi2", x, y) if name == "exp-chi2" else distance("l2", x, y) ** 2
+
+
+def counts(rows: Sequence[Sequence[float]], x: Sequence[float]) -> list[float]:
+    """Return a row as counts, by the range that each number has in training rows."""
+    if min(min(row) for row in rows) >= 0:
+        return [max(value, 0.0) for value in x]
+    out = []
+    for k, value in enumerate(x):
+        low, high = min(row[k] for row in rows), max(row[k] for row in rows)
+        share = (value - low) / (high - low) if high > low else 0.0
+        out.append(min(max(share, 0.0), 1.0))
+    return out

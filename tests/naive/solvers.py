@@ -64,3 +64,15 @@ def triplets(
         minus = others[q][numbers[2] * len(others[q]) >> 32]
         found.append((q, plus, minus))
     return found
+
+
+def second_order_objective(
+    new: tuple[float, float], old: tuple[float, float], x: float, C: float, z: float, rule: str
+) -> float:
+    """What AROW and SCW minimise, for one number: weights are a mean and a variance."""
+    (w, s), (w_old, s_old) = new, old
+    distance = (np.log(s_old / s) + s / s_old + (w - w_old) ** 2 / s_old - 1) / 2
+    if rule == "AROW":
+        return float(distance + (max(0.0, 1 - w * x) ** 2 + s * x * x) / (2 * C))
+    loss = max(0.0, z * np.sqrt(s) * abs(x) - w * x)
+    return float(distance + (C * loss if rule == "SCW-I" else C * loss**2))

@@ -87,30 +87,33 @@ def as_rows(values: Any, kernel: str = "linear") -> Rows:
     return rows
 
 
-def _inner(a: Rows, b: Rows) -> NDArray[np.float64]:
+def inner_products(a: Rows, b: Rows) -> NDArray[np.float64]:
+    """Return x.y of every row of `a` with every row of `b`."""
     product = a.astype(np.float64) @ b.astype(np.float64).T
     return np.asarray(product.toarray() if hasattr(product, "tocsr") else product)
 
 
-def _squared(a: Rows, b: Rows) -> NDArray[np.float64]:
-    distances = _inner(a, b)
+def squared_distances(a: Rows, b: Rows) -> NDArray[np.float64]:
+    """Return |x - y|^2 of every row of `a` with every row of `b`."""
+    distances = inner_products(a, b)
     distances *= -2.0
-    distances += _norms(a)[:, None]
-    distances += _norms(b)[None, :]
+    distances += squared_norms(a)[:, None]
+    distances += squared_norms(b)[None, :]
     return np.maximum(distances, 0.0, out=distances)
 
 
-def _norms(a: Rows) -> NDArray[np.float64]:
+def squared_norms(a: Rows) -> NDArray[np.float64]:
+    """Return |x|^2 of every row."""
     if hasattr(a, "tocsr"):
         return np.asarray(a.astype(np.float64).power(2).sum(axis=1)).reshape(-1)
     return np.asarray(np.einsum("ij,ij->i", a, a, dtype=np.float64))
 
 
 def _chi2(a: Rows, b: Rows) -> NDArray[np.float64]:
-    from sightline.similarity._chi2_fast import chi2_distances
+    from sightline.similarity._distances_fast import chi2_distances
 
     out = np.empty((a.shape[0], b.shape[0]))
-    chi2_distances(a.astype(np.float64), b.astype(np.float64), out)
+    chi2_distances(a.astype(np.float64), np.ascontiguousarray(b.T, dtype=np.float64), out)
     return out
 
 
@@ -147,9 +150,9 @@ def _falling(distances: NDArray[np.float64], s: float) -> NDArray[np.float64]:
 
 
 KERNELS = {
-    "linear": Kernel(_inner, _identity, unit=False),
-    "rbf": Kernel(_squared, _gaussian, squared=True),
-    "exponential": Kernel(_squared, _laplacian, squared=True),
+    "linear": Kernel(inner_products, _identity, unit=False),
+    "rbf": Kernel(squared_distances, _gaussian, squared=True),
+    "exponential": Kernel(squared_distances, _laplacian, squared=True),
     "chi2": Kernel(_chi2, _falling, counts=True),
     "likelihood": Kernel(_overlaps, _falling, gaussians=True),
 }

@@ -1,0 +1,216 @@
+"""What combiners learn from: differences of two pictures' phi, or lists of pictures by query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import DataError, UsageError
+from sightline.solvers.picture_triplets import PictureTriplets, of_judgements
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Int = NDArray[np.int64]
+_PORTION = 1 << 18
+
+
+class Source(Protocol):
+    """Knows phi of pictures by position, such as `similarity.pairs.PairsOf`."""
+
+    @property
+    def n_components(self) -> int: ...
+
+    def rows(self, query: Any, picture: Any) -> Floats: ...
+
+    def differences(self, query: Any, first: Any, second: Any, y: Any) -> Floats: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """Pictures by query, each with its phi and its relevance; above 0 is relevant.
+
+    Those of query i are the rows from start[i] to start[i + 1].
+
+    Examples
+    --------
+    >>> lists = Lists.of([[0.0], [1.0], [2.0]], [1, 0, 1], [7, 7, 3])
+    >>> lists.rows.tolist(), lists.start.tolist()
+    ([[2.0], [0.0], [1.0]], [0, 1, 3])
+    >>> lists.mean_avgp(lists.rows[:, 0])
+    0.75
+    """
+
+    rows: Floats
+    relevance: Doubles
+    start: Int
+
+    @classmethod
+    def of(cls, X: Any, y: Any, qid: Any) -> Self:
+        """Return lists of rows, by query in ascending order; rows of a query stay in order."""
+        rows = as_table(X)
+        relevance, names = np.asarray(y, dtype=np.float64), np.asarray(qid)
+        if not relevance.shape == names.shape == (len(rows),):
+            sizes = f"{len(rows)}, {relevance.shape} and {names.shape}"
+            raise DataError(f"X, y and qid must be of one length. Got {sizes}.")
+        for what, values in (("X", rows), ("y", relevance)):
+            if not np.isfinite(values).all():
+                raise DataError(f"{what} must hold finite numbers, and does not.")
+        if not len(rows):
+            raise DataError("There is no list to learn from. Give at least one picture.")
+        order = np.argsort(names, kind="stable")
+        first = np.flatnonzero(np.append(True, names[order][1:] != names[order][:-1]))
+        start = np.append(first, len(rows)).astype(np.int64)
+        return cls(np.ascontiguousarray(rows[order]), relevance[order], start)
+
+    @classmethod
+    def of_triplets(cls, triplets: PictureTriplets, source: Source) -> Self:
+        """Return the pictures of triplets; relevant are those that come first more often."""
+        query, picture, relevance = triplets.lists()
+        return cls.of(source.rows(query, picture), relevance, query)
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def avgp(self, scores: NDArray[Any]) -> Doubles:
+        """Return the AvgP of each list, NaN where nothing is relevant; ties by position."""
+        from sightline.combiners._lists_fast import average_precisions
+
+        if np.isnan(scores).any():
+            raise DataError("A score is not a number, so pictures cannot be ranked.")
+        out = np.empty(len(self))
+        average_precisions(np.ascontiguousarray(scores), self.relevance > 0, self.start, out)
+        return out
+
+    def mean_avgp(self, scores: NDArray[Any]) -> float:
+        """Return the mean AvgP of the lists that have one; NaN if none has."""
+        found = self.avgp(scores)
+        known = found[~np.isnan(found)]
+        return float(known.mean()) if known.size else float("nan")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """Rows x = y (phi(q, p1) - phi(q, p2)), some at a time; w.x should be above 0.
+
+    Numbers that are not finite are left in: online learners reject such an example and count it.
+    """
+
+    n_components: int
+    n: int
+    _part: Callable[[slice], Floats]
+
+    def __len__(self) -> int:
+        return self.n
+
+    def portions(self) -> Iterator[Floats]:
+        """Yield all rows in order, so many at a time that memory stays bounded."""
+        for begin in range(0, self.n, _PORTION):
+            yield self._part(slice(begin, min(begin + _PORTION, self.n)))
+
+    def whole(self) -> Floats:
+        """Return all rows at once."""
+        if not self.n:
+            return np.zeros((0, self.n_components), dtype=np.float32)
+        return np.concatenate(list(self.portions())) if self.n > _PORTION else next(self.portions())
+
+
+def differences(
+    X: Any, y: Any, qid: Any, source: Source | None, owner: str, n: int = 200_000, seed: int = 0
+) -> Differences:
+    """Return what a learner of pairs was given as differences.
+
+    Parameters
+    ----------
+    X, y, qid, source : as for `fit`, see `sightline.combiners`.
+    owner : whom an error names.
+    n, seed : the most pairs to draw from lists, and the seed of the draws.
+
+    Examples
+    --------
+    >>> differences([[1.0], [2.0]], [1, -1], None, None, "OPR").whole().tolist()
+    [[1.0], [-2.0]]
+    """
+    if isinstance(X, PictureTriplets):
+        return _of_triplets(X, source, owner)
+    rows = as_table(X)
+    if qid is not None:
+        return _of_lists(rows, y, qid, n, seed)
+    if y is None:
+        return Differences(rows.shape[1], len(rows), lambda part: rows[part])
+    signs = np.asarray(y)
+    if signs.shape != (len(rows),) or not np.isin(signs, (-1, 1)).all():
+        raise DataError(
+            f"y must hold 1 or -1 for each of {len(rows)} differences. Rows of single pictures "
+            "need a qid as well."
+        )
+    signs = signs.astype(np.float32)
+    return Differences(rows.shape[1], len(rows), lambda part: rows[part] * signs[part, None])
+
+
+def lists(X: Any, y: Any, qid: Any, source: Source | None, owner: str) -> Lists:
+    """Return what a learner of lists was given as lists; differences alone are refused."""
+    if isinstance(X, PictureTriplets):
+        return Lists.of_triplets(X, _known(source, owner))
+    if y is None or qid is None:
+        raise UsageError(
+            f"{owner} learns from lists: give rows of single pictures with y and qid, or triplets "
+            "of pictures with their source. Differences of two pictures do not tell it enough."
+        )
+    return Lists.of(X, y, qid)
+
+
+def judging(validation: tuple[Any, Any, Any] | None, owner: str) -> Lists | None:
+    """Return validation lists (X, y, qid), some of which must have a relevant picture."""
+    if validation is None:
+        return None
+    if not isinstance(validation, tuple) or len(validation) != 3:
+        raise UsageError(f"The validation of {owner} must be (X, y, qid).")
+    found = Lists.of(*validation)
+    if not (found.relevance > 0).any():
+        raise DataError("No validation list has a relevant picture to judge by. Give more lists.")
+    return found
+
+
+def as_table(X: Any) -> Floats:
+    """Return rows as float32, side by side."""
+    try:
+        # Numbers beyond float32 become infinite, which learners reject.
+        with np.errstate(over="ignore"):
+            rows = np.ascontiguousarray(X, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"X must be a table of numbers. {error}") from error
+    if rows.ndim != 2 or not rows.shape[1]:
+        raise DataError(f"X must be a table with a column a component. Got shape {rows.shape}.")
+    return rows
+
+
+def _of_triplets(triplets: PictureTriplets, source: Source | None, owner: str) -> Differences:
+    known, t = _known(source, owner), triplets
+
+    def part(of: slice) -> Floats:
+        return known.differences(t.query[of], t.first[of], t.second[of], t.y[of])
+
+    return Differences(known.n_components, len(t), part)
+
+
+def _of_lists(rows: Floats, y: Any, qid: Any, n: int, seed: int) -> Differences:
+    if y is None:
+        raise UsageError("Rows with a qid need y, the relevance of each. Got none.")
+    query = np.unique(np.asarray(qid), return_inverse=True)[1].reshape(-1)
+    # Queries are numbered apart from rows, none of which is a query itself.
+    pairs = of_judgements(query + len(rows), np.arange(len(rows)), y, n, random_state=seed)
+    plus, minus = pairs.first, pairs.second
+    return Differences(rows.shape[1], len(plus), lambda at: rows[plus[at]] - rows[minus[at]])
+
+
+def _known(source: Source | None, owner: str) -> Source:
+    if source is None:
+        raise UsageError(
+            f"{owner} cannot learn from positions of pictures alone. Give the source of their phi, "
+            "such as Phi.over(views)."
+        )
+    return source

@@ -1,0 +1,85 @@
+"""Combiners that are weights: the score of two pictures is w.phi(q, p)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.combiners.examples import Doubles, Floats, Lists
+from sightline.contracts import Estimator
+from sightline.errors import DataError, ParameterError, UsageError
+
+
+class Combiner(Estimator):
+    """What all combiners share: scores of phi, and the measure they are judged by."""
+
+    def decision_function(self, phi: Any) -> Floats:
+        """Return scores of shape (…,) for phi of shape (…, components)."""
+        raise NotImplementedError
+
+    def score(self, X: Any, y: Any, qid: Any) -> float:
+        """Return the mean AvgP of lists: rows phi(q, p), their relevance and their query."""
+        lists = Lists.of(X, y, qid)
+        return lists.mean_avgp(self.decision_function(lists.rows))
+
+    def _rows(self, phi: Any, n_components: int) -> Floats:
+        rows = np.asarray(phi, dtype=np.float32)
+        if not rows.ndim or rows.shape[-1] != n_components:
+            raise DataError(
+                f"phi must have {n_components} components along its last axis. "
+                f"Got shape {rows.shape}."
+            )
+        return rows
+
+    def _checked(self, scores: Any) -> Floats:
+        found = np.asarray(scores, dtype=np.float32)
+        if np.isnan(found).any():
+            raise DataError("phi holds numbers that are not finite, so pictures cannot be ranked.")
+        return found
+
+    def _check_fitted(self, attribute: str) -> None:
+        if not hasattr(self, attribute):
+            raise UsageError(f"This {type(self).__name__} has learnt nothing yet. Call fit first.")
+
+
+class LinearCombiner(Combiner):
+    """A combiner that is weights `w_`, float64, one for each component."""
+
+    w_: Doubles
+
+    def decision_function(self, phi: Any) -> Floats:
+        """Return w.phi(q, p), of shape (…,) for phi of shape (…, components)."""
+        self._check_fitted("w_")
+        rows = self._rows(phi, len(self.w_))
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self._checked(rows @ self.w_.astype(np.float32))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that scoring needs; `from_arrays` makes a combiner that scores the same."""
+        self._check_fitted("w_")
+        return {"w": self.w_}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted combiner, with default parameters."""
+        made = cls()
+        made.w_ = arrays["w"]
+        return made
+
+
+def whole_number(name: str, value: Any, owner: str, least: int = 1) -> int:
+    """Return a parameter that counts something."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError.of(name, owner, f"a whole number of at least {least}", value)
+    return int(value)
+
+
+def positive(name: str, value: Any, owner: str) -> float:
+    """Return a parameter that is greater than 0 and finite."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (number and 0 < value < np.inf):
+        raise ParameterError.of(name, owner, "greater than 0", value)
+    return float(value)

@@ -1,0 +1,181 @@
+"""OPR, OPAR-I, OPAR-II and OGDR: similarities combined by weights that learn one triplet at a time.
+
+Wan, Wu, Hoi, Zhao, Gao, Wang, Zhang and Li, "Online learning to rank for content-based image
+retrieval", IJCAI 2015. Of a query q and two pictures, y says which is more alike (1: the first),
+
+    x = y (phi(q, p1) - phi(q, p2)),        l(w) = max(0, 1 - w.x)
+
+    OPR      w <- w + x                                      where w.x <= 0          (eq. 1)
+    OPAR-I   min 1/2 ||w - w_t||^2 + C l(w)                  PA-I of `pa_step`       (eq. 2, 4, 5)
+    OPAR-II  min 1/2 ||w - w_t||^2 + C l(w)^2                PA-II of `pa_step`      (eq. 3, 4)
+    OGDR     w <- w + eta x                                  where l(w) > 0          (eq. 6, 7)
+
+Departures: OPR moves on ties too; by the paper's "<" it would never leave w = 0. Differences that
+are zero or not finite change nothing and are counted. The mean of all weights may be served instead
+of the last ones. Defaults of C and eta were not measured: choose them on validation lists.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sightline.combiners import _opar_fast
+from sightline.combiners.examples import Floats
+from sightline.combiners.linear import positive
+from sightline.combiners.online import OnlineCombiner
+from sightline.solvers.pa_step import check_aggressiveness
+
+
+class FirstOrder(OnlineCombiner):
+    """A learner whose every step goes along the difference it has met.
+
+    Parameters that all have
+    ------------------------
+    averaged : serve the mean of the weights after each difference instead of the last ones.
+    n_epochs : how often `fit` goes over its differences.
+    shuffle : take them in a random order, another one each time, instead of as they come.
+    n_pairs : how many pairs to draw where lists are given.
+    random_state : seed of these draws; the same number gives the same weights, byte for byte.
+    """
+
+    _rule: ClassVar[int]
+
+    def __init__(
+        self,
+        averaged: bool = False,
+        n_epochs: int = 1,
+        shuffle: bool = False,
+        n_pairs: int = 200_000,
+        random_state: int = 0,
+    ) -> None:
+        self.averaged = averaged
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.n_pairs = n_pairs
+        self.random_state = random_state
+
+    @property
+    def _length(self) -> float:
+        """What the kernel takes for C."""
+        return 1.0
+
+    def _learn(self, rows: Floats) -> None:
+        _opar_fast.learn(
+            self._now, self._late, int(self._seen[0]), rows, self._rule, self._length,
+            self._counts, self._totals,
+        )  # fmt: skip
+
+
+class OPR(FirstOrder):
+    """Online perceptron ranking: weights move by x where it is ordered wrongly, or not at all.
+
+    Parameters
+    ----------
+    averaged, n_epochs, shuffle, n_pairs, random_state : see `FirstOrder`.
+
+    Examples
+    --------
+    >>> learner = OPR().fit([[2.0, 0.0], [1.0, 1.0], [-1.0, 3.0]])
+    >>> learner.w_.tolist(), learner.n_updates_
+    ([1.0, 3.0], 2)
+    >>> learner.decision_function([[1.0, 0.0], [0.0, 1.0]]).tolist()
+    [1.0, 3.0]
+    """
+
+    _rule = _opar_fast.OPR
+
+
+class OPARI(FirstOrder):
+    """Online passive-aggressive ranking with the hinge loss.
+
+    Parameters
+    ----------
+    C : aggressiveness, greater than 0: no step is longer than this.
+    averaged, n_epochs, shuffle, n_pairs, random_state : see `FirstOrder`.
+
+    Examples
+    --------
+    >>> OPARI(C=10.0).fit([[2.0, 0.0], [0.0, 1.0]]).w_.tolist()
+    [0.5, 1.0]
+    """
+
+    _rule = _opar_fast.PA_I
+
+    def __init__(
+        self,
+        C: float = 0.01,
+        averaged: bool = False,
+        n_epochs: int = 1,
+        shuffle: bool = False,
+        n_pairs: int = 200_000,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(averaged, n_epochs, shuffle, n_pairs, random_state)
+        self.C = C
+
+    @property
+    def _length(self) -> float:
+        return float(self.C)
+
+    def _check(self) -> None:
+        check_aggressiveness(self.C, type(self).__name__)
+        super()._check()
+
+
+class OPARII(OPARI):
+    """Online passive-aggressive ranking with the squared hinge loss.
+
+    Parameters
+    ----------
+    C : aggressiveness, greater than 0.
+    averaged, n_epochs, shuffle, n_pairs, random_state : see `FirstOrder`.
+
+    Examples
+    --------
+    >>> OPARII(C=0.5).fit([[2.0, 0.0], [0.0, 1.0]]).w_.tolist()
+    [0.4, 0.5]
+    """
+
+    _rule = _opar_fast.PA_II
+
+
+class OGDR(FirstOrder):
+    """Online gradient descent ranking: a step of one length wherever the margin is below 1.
+
+    Its losses are bounded: for any weights u,
+
+        sum_t l_t(w_t) <= ||u||^2 / (2 eta) + eta / 2 sum_t ||x_t||^2 + sum_t l_t(u)
+
+    Parameters
+    ----------
+    eta : the learning rate, greater than 0.
+    averaged, n_epochs, shuffle, n_pairs, random_state : see `FirstOrder`.
+
+    Examples
+    --------
+    >>> learner = OGDR(eta=0.25).fit([[2.0, 0.0], [2.0, 0.0], [2.0, 0.0]])
+    >>> learner.w_.tolist(), learner.loss_
+    ([0.5, 0.0], 1.0)
+    """
+
+    _rule = _opar_fast.OGDR
+
+    def __init__(
+        self,
+        eta: float = 0.001,
+        averaged: bool = False,
+        n_epochs: int = 1,
+        shuffle: bool = False,
+        n_pairs: int = 200_000,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(averaged, n_epochs, shuffle, n_pairs, random_state)
+        self.eta = eta
+
+    @property
+    def _length(self) -> float:
+        return float(self.eta)
+
+    def _check(self) -> None:
+        positive("eta", self.eta, type(self).__name__)
+        super()._check()
