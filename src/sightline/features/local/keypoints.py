@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.features.local.codebook import assign, codebook, distinct
+from sightline.features.local.fitted import checksum, needed
 from sightline.features.local.gradients import dense_descriptors
 from sightline.features.local.lbp import checked
 from sightline.features.local.sift import CONTRAST, LENGTH, MOST, keypoints
-from sightline.features.local.visterms import checksum, weighted
+from sightline.features.local.visterms import weighted
 
 _SAMPLE_PICTURES = 400  # with 1,000 descriptors each they take 200 MB
 _SAMPLE = 150_000  # descriptors that words are made of
@@ -97,13 +98,7 @@ class Sift200:
         return {"centers": centers, "idf": idf.astype(np.float32)}
 
     def __init__(self, arrays: Mapping[str, Floats]) -> None:
-        missing = [name for name in _ARRAYS if name not in arrays]
-        if missing:
-            raise DataError(
-                f"The arrays of {self.name} lack {', '.join(missing)}. "
-                "Fit it again: sightline index --refit"
-            )
-        self.arrays = {name: np.ascontiguousarray(arrays[name], np.float32) for name in _ARRAYS}
+        self.arrays = needed(self.name, arrays, _ARRAYS)
         self.length = len(self.arrays["centers"])
 
     @property
