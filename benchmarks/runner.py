@@ -22,6 +22,7 @@ SUBJECTS = (
     "codebook",
     "pamir",
     "pamir-growth",
+    "online-ranking",
     "text-query",
     "start-up",
     "restart-after-kill",

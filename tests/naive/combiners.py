@@ -26,6 +26,8 @@ class Passed:
     updates: int = 0
     zero: int = 0
     rejected: int = 0
+    # How near a margin came to where moving begins without being there.
+    closest: float = inf
 
     @property
     def mean(self) -> Vector:
@@ -42,6 +44,8 @@ def first_order(rows: NDArray[np.float32], rule: str, C: float) -> Passed:
             margin, norm2 = sum(a * b for a, b in zip(found.w, x, strict=True)), float(x @ x)
             found.loss += max(0.0, 1 - margin)
             wanted = margin <= 0 if rule == "OPR" else margin < 1
+            off = abs(margin - (0 if rule == "OPR" else 1))
+            found.closest = min(found.closest, off or inf)
             if wanted and norm2 <= 1e-12:
                 found.zero += 1
             elif wanted:

@@ -1,71 +1,128 @@
 """Compiled: one pass of the first-order online learners over difference vectors.
 
-Weights are in double precision, differences in single. Sums may be taken in any order, so that the
-processor adds many numbers at once; a difference that changes nothing is read once.
+Differences are taken three at a time. What the weights before them say of all three, and the
+products of one with another, are summed in one loop; each then takes its step in turn, and adding
+tau (x . x') to a margin is what moving the weights would have done to it. The weights move once
+for all three. Nothing waits for a guess whether a step is taken, which one by one costs as much as
+the sums (26 ns a difference of 36 numbers where 3 in 10 take one, against 15).
+
+Sums are in single precision and may be taken in any order, so that the processor adds many numbers
+at once. Where one of three is zero or not finite they are taken one by one.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sightline.solvers._pa_step_fast import step_size
-from sightline.solvers.pa_step import PASSIVE, REJECTED, UPDATED
+from sightline.solvers._pa_step_fast import step_length, step_size
+from sightline.solvers.pa_step import NEAREST, PASSIVE, REJECTED, UPDATED
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
+Int = NDArray[np.int64]
 # Rules: places of the variants in `pa_step.VARIANTS`, and two more.
 PA_I, PA_II, OPR, OGDR = 1, 2, 3, 4
+_ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+_ZERO, _FULL, _NEAREST = np.float32(0.0), np.float32(1.0), np.float32(NEAREST)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def squared_length(X: Floats, i: int) -> float:
-    """Return ||x||^2 of row i."""
-    total = 0.0
-    for k in range(X.shape[1]):
-        total += np.float64(X[i, k]) * np.float64(X[i, k])
-    return total
+@njit(cache=True, nogil=True)
+def length(margin: Any, norm2: Any, rule: int, C: Any) -> Any:
+    """Return how far to go along a difference that is neither 0 nor endless; 0 is not at all.
+
+    All numbers are of single precision. OPR moves where w.x <= 0, by x; OGDR where the hinge is
+    above 0, by C x.
+    """
+    if rule == OPR:
+        return _FULL if margin <= _ZERO else _ZERO
+    loss = _FULL - margin
+    if rule == OGDR:
+        return np.float32(C if loss > _ZERO else _ZERO)
+    # Written apart, so that the first needs no double precision.
+    if rule == PA_I:
+        return np.float32(step_length(max(loss, _ZERO), norm2, C, PA_I))
+    return np.float32(step_length(max(loss, _ZERO), norm2, C, PA_II))
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def learn(
-    w: Doubles, late: Doubles, seen: int, X: Floats, rule: int, C: float,
-    counts: NDArray[np.int64], totals: Doubles,
+    w: Floats, late: Doubles, seen: int, X: Floats, rule: int, C: float, counts: Int,
+    totals: Doubles,
 ) -> None:  # fmt: skip
     """Learn from the rows of X in turn; `late` has no numbers where no mean is wanted.
 
-    OPR moves where w.x <= 0, by x; OGDR where the hinge is above 0, by C x. `totals` gets the sum
-    of hinge losses and the number of mistakes.
+    `totals` gets the sum of hinge losses and the number of mistakes.
     """
-    passive, losses = 0, totals[0]
-    variant = rule if rule <= PA_II else 0
-    enough = 0.0 if rule == OPR else 1.0
-    for i in range(len(X)):
-        margin = 0.0
-        # Written out: a call would take half as long as the sum.
-        for k in range(len(w)):
-            margin += w[k] * X[i, k]
-        loss = 1.0 - margin
-        # A tie moves OPR, and a margin that is not finite goes on to be rejected.
-        if margin >= enough and 0.0 < margin < np.inf:
-            passive += 1
-            losses += max(loss, 0.0)
+    updates, mistakes, rows, losses, size = 0, 0, 0, 0.0, np.float32(C)
+    # Unsigned places: with a sign, numba looks at each whether it counts from the end.
+    columns, whole = np.uint64(len(w)), np.uint64(len(X) - len(X) % 3)
+    for i in range(np.uint64(0), whole, _THREE):
+        wa = wb = wc = aa = bb = cc = ab = ac = bc = _ZERO
+        for k in range(columns):
+            weight, a, b, c = w[k], X[i, k], X[i + _ONE, k], X[i + _TWO, k]
+            wa += weight * a
+            wb += weight * b
+            wc += weight * c
+            aa += a * a
+            bb += b * b
+            cc += c * c
+            ab += a * b
+            ac += a * c
+            bc += b * c
+        # What numba makes of isfinite, x - x == 0, is always so where sums may be reordered.
+        if not (min(aa, bb, cc) > _NEAREST and abs(wa + wb + wc + aa + bb + cc) < np.inf):
+            learn_one_by_one(w, late, seen, X, i, i + _THREE, rule, C, counts, totals)
             continue
-        tau, outcome = step_size(loss, squared_length(X, i), C, variant)
-        counts[outcome] += 1
+        s = length(wa, aa, rule, size)
+        wb += s * ab
+        t = length(wb, bb, rule, size)
+        wc += s * ac + t * bc
+        u = length(wc, cc, rule, size)
+        rows += 3
+        losses += float(max(_FULL - wa, _ZERO) + max(_FULL - wb, _ZERO) + max(_FULL - wc, _ZERO))
+        updates += int(s > _ZERO) + int(t > _ZERO) + int(u > _ZERO)
+        mistakes += int(wa <= _ZERO) + int(wb <= _ZERO) + int(wc <= _ZERO)
+        for k in range(columns):
+            w[k] += s * X[i, k] + t * X[i + _ONE, k] + u * X[i + _TWO, k]
+        if len(late):
+            at = np.float64(seen + np.int64(i))
+            for k in range(columns):
+                late[k] += at * s * X[i, k] + (at + 1) * t * X[i + _ONE, k]
+                late[k] += (at + 2) * u * X[i + _TWO, k]
+    counts[UPDATED] += updates
+    counts[PASSIVE] += rows - updates
+    totals[0] += losses
+    totals[1] += mistakes
+    learn_one_by_one(w, late, seen, X, whole, np.uint64(len(X)), rule, C, counts, totals)
+
+
+@njit(cache=True, nogil=True)
+def learn_one_by_one(
+    w: Floats, late: Doubles, seen: int, X: Floats, begin: Any, end: Any, rule: int,
+    C: float, counts: Int, totals: Doubles,
+) -> None:  # fmt: skip
+    """Learn from some rows of X in turn, as `learn` does."""
+    for i in range(begin, end):
+        margin = norm2 = 0.0
+        for k in range(len(w)):
+            margin += np.float64(w[k]) * np.float64(X[i, k])
+            norm2 += np.float64(X[i, k]) * np.float64(X[i, k])
+        _, outcome = step_size(1.0 - margin, norm2, C, rule if rule <= PA_II else 0)
         if outcome != REJECTED:
-            losses += max(loss, 0.0)
+            totals[0] += max(1.0 - margin, 0.0)
+            if rule == OPR and margin > 0.0:
+                outcome = PASSIVE
+        counts[outcome] += 1
         if outcome != UPDATED:
             continue
         totals[1] += margin <= 0.0
-        if rule == OPR:
-            tau = 1.0
-        elif rule == OGDR:
-            tau = C
+        tau = length(np.float32(margin), np.float32(norm2), rule, np.float32(C))
+        at = np.float64(seen + np.int64(i))
         for k in range(len(w)):
             w[k] += tau * X[i, k]
         for k in range(len(late)):
-            late[k] += (seen + i) * tau * X[i, k]
-    counts[PASSIVE] += passive
-    totals[0] = losses
+            late[k] += at * tau * X[i, k]

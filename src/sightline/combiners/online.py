@@ -51,7 +51,8 @@ class OnlineCombiner(LinearCombiner):
     ) -> Self:
         """Go on from the weights there are, with each difference once and in order.
 
-        A first call starts from zero. Parts of a sequence give the same weights as the whole.
+        A first call starts from zero. Parts of a sequence give the same weights as the whole,
+        but for rounding.
         """
         self._check()
         examples = self._examples(X, y, qid, source)

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from sightline.combiners import _opar_fast
 from sightline.combiners.examples import Floats
 from sightline.combiners.linear import positive
@@ -60,10 +62,12 @@ class FirstOrder(OnlineCombiner):
         return 1.0
 
     def _learn(self, rows: Floats) -> None:
+        w = self._now.astype(np.float32)
         _opar_fast.learn(
-            self._now, self._late, int(self._seen[0]), rows, self._rule, self._length,
+            w, self._late, int(self._seen[0]), rows, self._rule, self._length,
             self._counts, self._totals,
         )  # fmt: skip
+        self._now[:] = w
 
 
 class OPR(FirstOrder):
@@ -132,7 +136,7 @@ class OPARII(OPARI):
 
     Examples
     --------
-    >>> OPARII(C=0.5).fit([[2.0, 0.0], [0.0, 1.0]]).w_.tolist()
+    >>> OPARII(C=0.5).fit([[2.0, 0.0], [0.0, 1.0]]).w_.round(6).tolist()
     [0.4, 0.5]
     """
 

@@ -36,6 +36,18 @@ PASSIVE, UPDATED, ZERO, REJECTED = 0, 1, 2, 3
 N_OUTCOMES = 4
 
 
+def step_length(loss: float, norm2: float, C: float, variant: int) -> float:
+    """Return tau of a loss that is not below 0 and a squared length above 0.
+
+    >>> step_length(1.0, 4.0, 0.1, 0), step_length(1.0, 4.0, 0.1, 1), step_length(1.0, 4.0, 0.5, 2)
+    (0.25, 0.1, 0.2)
+    """
+    if variant == 2:
+        return loss / (norm2 + 0.5 / C)
+    tau = loss / norm2
+    return C if variant == 1 and tau > C else tau
+
+
 def step_size(loss: float, norm2: float, C: float, variant: int) -> tuple[float, int]:
     """Return tau and what became of the example; tau is 0 for all outcomes but `UPDATED`.
 
@@ -65,12 +77,7 @@ def step_size(loss: float, norm2: float, C: float, variant: int) -> tuple[float,
         return 0.0, PASSIVE
     if norm2 <= NEAREST:
         return 0.0, ZERO
-    if variant == 2:
-        return loss / (norm2 + 0.5 / C), UPDATED
-    tau = loss / norm2
-    if variant == 1 and tau > C:
-        tau = C
-    return tau, UPDATED
+    return step_length(loss, norm2, C, variant), UPDATED
 
 
 def variant_number(variant: str, owner: str) -> int:
