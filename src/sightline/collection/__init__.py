@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightline import settings as settings_of
-from sightline.collection.finding import below_root, inside, root_of_store, seconds_of
+from sightline.collection.finding import filter_of, inside, root_of_store
+from sightline.collection.likeness.verbs import Comparing
 from sightline.collection.teaching import Teaching
 from sightline.collection.upkeep import Upkeep
 from sightline.errors import CollectionError, SightlineError, UsageError
@@ -56,7 +57,7 @@ class State:
     learnt: str = ""
 
 
-class Collection(Upkeep, Teaching):
+class Collection(Upkeep, Teaching, Comparing):
     """A folder of pictures with its store; every verb of the command line is a method here."""
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
@@ -220,34 +221,25 @@ class Collection(Upkeep, Teaching):
         query: str,
         k: int | None = None,
         *,
-        folder: str | bytes | None = None,
-        after: int | str | None = None,
-        before: int | str | None = None,
-        min_side: int | None = None,
-        max_side: int | None = None,
-        min_bytes: int | None = None,
-        max_bytes: int | None = None,
         untagged: bool = False,
         cut: bool = True,
         learnt: bool = True,
+        **filters: Any,
     ) -> Results:
         """Find pictures by the words they carry and by what was learnt from them.
 
         Parameters
         ----------
         query
-            `tree snow -people 2:red +barn "golden gate bridge"`
+            `tree snow -people 2:red +barn "golden gate bridge"`, or pictures alone, which `similar`
+            answers: `./a.jpg 2:./b.jpg -./c.jpg`
         k
             Hits to return.
-        folder
-            Only pictures below this folder, given from the collection, absolute, or from here.
-        after, before
-            Only pictures taken (or, where that is not known, changed) in this time: a date such
-            as "2024-06", or seconds since 1970.
-        min_side, max_side
-            Only pictures whose longer side has so many pixels.
-        min_bytes, max_bytes
-            Only files of this size.
+        **filters
+            folder: only pictures below this folder, given from the collection, absolute, or from
+            here. after, before: only pictures taken (or, where that is not known, changed) in this
+            time, a date such as "2024-06", or seconds since 1970. min_side, max_side: only pictures
+            whose longer side has so many pixels. min_bytes, max_bytes: only files of this size.
         untagged
             Only pictures that carry no word at all.
         cut
@@ -255,12 +247,13 @@ class Collection(Upkeep, Teaching):
         learnt
             False leaves out all learnt hits.
         """
-        from sightline.collection.searching import SearchOptions, search
-        from sightline.store.catalogue import Where
+        from sightline.collection.searching import SearchOptions, pictures_of, search
 
-        below = None if folder is None else below_root(os.fsencode(folder), self.root)
-        times = seconds_of(after, "after"), seconds_of(before, "before")
-        where = Where(below, *times, min_side, max_side, min_bytes, max_bytes)
+        where = filter_of(self.root, **filters)
+        if terms := pictures_of(query):
+            wanted = [(t.path, t.weight) for t in terms if not t.unwanted]
+            unwanted = [(t.path, t.weight) for t in terms if t.unwanted]
+            return self._similar(wanted, unwanted, k, where, untagged=untagged)
         options = SearchOptions(untagged, cut, learnt)
         top = self.settings.top if k is None else k
         with self.home.reader() as reader:

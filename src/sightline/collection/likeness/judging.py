@@ -1,0 +1,133 @@
+"""Judgements: somebody says which pictures are like another one, and the weights move at once.
+
+Judgements are events of the log, durable before anybody is told. No model is written: whoever
+compares pictures takes the model there is and goes on from its weights by OPAR-I, one triplet at a
+time, with the judgements that have come since. A reverted session therefore stops counting by
+itself, and no writer ever waits for another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sightline.collection.likeness.combination import Alike, load_alike, uniform
+from sightline.collection.likeness.descriptors import Int, stored
+from sightline.combiners.opar import OPARI
+from sightline.contracts import Json
+from sightline.errors import UsageError
+from sightline.records import Likeness
+from sightline.solvers.picture_triplets import PictureTriplets, of_judgements
+from sightline.store.events import EventLog, NewEvent
+from sightline.store.home import Home, Reader
+from sightline.store.snapshot import Snapshot
+from sightline.store.writer import Judging
+
+# Aggressiveness of a step; weights are scaled so that an average triplet has a margin of 1.
+STEP = 0.01
+# The most triplets a replay learns from.
+MOST = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What judgements did.
+
+    Attributes
+    ----------
+    noted : judgements that were written.
+    triplets : pairs of pictures, over all judgements that still stand, whose order is now known.
+    contradicted : earlier judgements that later ones overrule.
+    wrong_before, wrong_after : how many of these triplets were in the wrong order before any
+        judgement was learnt from, and are now.
+    """
+
+    noted: int
+    triplets: int
+    contradicted: int
+    wrong_before: int
+    wrong_after: int
+
+
+def in_use(reader: Reader) -> tuple[Alike, str]:
+    """Return the combination that compares pictures now, and what there is to say about it."""
+    alike = load_alike(reader.home, reader.snapshot.similar)
+    said = ""
+    if alike is None:
+        said = "Nothing was learnt of likeness yet; all descriptors count alike"
+    elif not _usable(reader.snapshot, alike):
+        said = f"The descriptors that were learnt ({', '.join(alike.names)}) are gone from the "
+        said += "pictures; all that are there count alike"
+        alike = None
+    if alike is not None:
+        return with_judgements(reader, alike)[0], ""
+    found = uniform(reader.snapshot)
+    said += f" ({', '.join(found.names)}). To learn: sightline train --similar"
+    return with_judgements(reader, found)[0], said
+
+
+def _usable(snapshot: Snapshot, alike: Alike) -> bool:
+    there = {f for s in snapshot.segments for f in s.features}
+    return bool(there & set(alike.descriptors))
+
+
+def with_judgements(reader: Reader, alike: Alike) -> tuple[Alike, Lesson]:
+    """Go on from the weights there are with all judgements they have not seen."""
+    seen = alike.about.get("judged_up_to", 0)
+    with contextlib.closing(EventLog(reader.home.events, write=False)) as log:
+        said = log.likenesses(seen if isinstance(seen, int) else 0)
+    triplets, ids = triplets_of(said, reader.snapshot.ids())
+    if not len(triplets):
+        return alike, Lesson(0, 0, triplets.n_contradicted, 0, 0)
+    data = stored(reader.snapshot, ids, alike.descriptors, alike.phi.lengths)
+    rows = alike.pairs(data, triplets.query, triplets.first)
+    rows -= alike.pairs(data, triplets.query, triplets.second)
+    learner = OPARI(C=STEP).start_from(alike.w).partial_fit(rows)
+    before, after = (int(np.count_nonzero(rows @ w <= 0)) for w in (alike.w, learner.w_))
+    lesson = Lesson(0, len(rows), triplets.n_contradicted, before, after)
+    return replace(alike, w=learner.w_, judged=len(rows)), lesson
+
+
+def triplets_of(said: Sequence[Likeness], live: Int) -> tuple[PictureTriplets, Int]:
+    """Return triplets of judged pictures that are still there, and the ids they are numbered by."""
+    there = set(live.tolist())
+    said = [j for j in said if j.query in there and j.picture in there]
+    q, p = (np.array([getattr(j, n) for j in said], np.int64) for n in ("query", "picture"))
+    ids = np.unique(np.concatenate([q, p]))
+    alike = np.array([float(j.alike) for j in said])
+    return of_judgements(np.searchsorted(ids, q), np.searchsorted(ids, p), alike, MOST), ids
+
+
+def learn(
+    home: Home, query: int, alike: Sequence[int], unlike: Sequence[int], session: str, source: str
+) -> Lesson:
+    """Write judgements to the log, then say what the weights make of all there are."""
+    refuse_nonsense(query, alike, unlike)
+    body: dict[str, Json] = {"query": query, "source": source}
+    events = [
+        NewEvent("judged-similar", p, {**body, "alike": like}, session or None)
+        for pictures, like in ((alike, True), (unlike, False))
+        for p in dict.fromkeys(pictures)
+    ]
+    with Judging(home) as judging:
+        judging.append(events)
+    with home.reader() as reader:
+        combination = load_alike(home, reader.snapshot.similar) or uniform(reader.snapshot)
+        _, lesson = with_judgements(reader, combination)
+    return replace(lesson, noted=len(events))
+
+
+def refuse_nonsense(query: int, alike: Sequence[int], unlike: Sequence[int]) -> None:
+    """Refuse judgements that contradict each other, or say nothing, before any is written."""
+    both = sorted(set(alike) & set(unlike))
+    if both:
+        raise UsageError(
+            f"Picture {both[0]} is judged both like and unlike picture {query}. Leave out one."
+        )
+    if query in alike or query in unlike:
+        raise UsageError(f"Picture {query} cannot be judged against itself. Name other pictures.")
+    if not alike and not unlike:
+        raise UsageError("No picture is judged. Name some that are like the query, or are not.")
