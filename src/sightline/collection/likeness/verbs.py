@@ -11,6 +11,7 @@ from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
     from sightline.collection.likeness.asking import Picture
+    from sightline.collection.likeness.duplicates import Duplicates
     from sightline.collection.likeness.judging import Lesson
     from sightline.collection.likeness.ranking import SimilarResults
     from sightline.collection.likeness.training import SimilarReport
@@ -82,6 +83,29 @@ class Comparing:
             return similar(
                 reader, self.root, self.settings, wanted, unwanted, top, where, options, compute
             )
+
+    def duplicates(
+        self,
+        *,
+        threshold: float | None = None,
+        progress: Progress | None = None,
+        **filters: Any,
+    ) -> Duplicates:
+        """Group pictures of the same bytes, and pictures that look nearly equal.
+
+        Parameters
+        ----------
+        threshold
+            How much two pictures of a group may differ; 0 leaves only those of the same bytes.
+        **filters
+            As of `search`.
+        """
+        from sightline.collection.likeness.duplicates import THRESHOLD, find_duplicates
+
+        where = filter_of(self.root, **filters)
+        most = THRESHOLD if threshold is None else threshold
+        with self.home.reader() as reader:
+            return find_duplicates(reader, self.root, most, where, progress or NoProgress())
 
     def train_similar(
         self,
