@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SHEET = 200
 _THRESHOLD = (
-    "How much two pictures of a group may differ, from 0 (the same bytes) to 0.5; 0.1 by default."
+    "How much two pictures of a group may differ, from 0 (the same bytes) to 0.5; 0.15 by default."
 )
 
 

@@ -95,6 +95,8 @@ def say_how(results: SimilarResults) -> None:
     for name, n in results.lacking:
         of = "the picture lacks it" if n == 1 else f"{n} of the pictures lack it"
         click.echo(f"Left out: {name}; {of} and it cannot be computed here.", err=True)
+    for name, n in results.partly:
+        click.echo(f"{n} pictures lack {name}, which counts 0 for them.", err=True)
     say_missing(results)
     if not results.hits:
         click.echo("No picture fits.", err=True)
@@ -111,7 +113,7 @@ def _as_json(
         "pictures": list(pictures),
         "not": list(unwanted),
         "version": results.version,
-        "learnt": not results.said,
+        "learnt": results.learnt,
         "compared": results.compared,
         "left_out": [name for name, _ in results.lacking],
         "hits": [

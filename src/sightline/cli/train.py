@@ -114,6 +114,8 @@ def show_similar(r: SimilarReport) -> None:
     click.echo(", ".join(r.descriptors))
     if r.constant:
         click.echo(f"The same for all pictures, so that they count 0: {', '.join(r.constant)}")
+    for name, n in r.too_rare:
+        click.echo(f"Left out: {name}, which only {n} pictures have.")
     if r.left_out:
         click.echo(f"{r.left_out} pictures lack descriptors and were left out.")
     click.echo("On validation queries, mean AvgP:")
@@ -151,7 +153,8 @@ def similar_as_plain(r: SimilarReport) -> dict[str, object]:
     p, s = r.proof, r.shortlist
     return {
         "source": r.source, "chosen": r.learner, "descriptors": list(r.descriptors),
-        "constant": list(r.constant), "pictures": r.pictures, "left_out": r.left_out,
+        "constant": list(r.constant), "too_rare": dict(r.too_rare),
+        "pictures": r.pictures, "left_out": r.left_out,
         "model": r.model, "version": r.version, "unproven": r.unproven, "forced": r.forced,
         "seconds": round(r.seconds, 3),
         "proof": {

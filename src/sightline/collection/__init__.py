@@ -47,7 +47,7 @@ Paths = Sequence[str | os.PathLike[str]]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a collection stands; `learnt` says what model is in use, if any."""
+    """How a collection stands; `learnt` and `likeness` say what models are in use, if any."""
 
     pictures: int
     with_words: int
@@ -55,6 +55,7 @@ class State:
     version: int
     words: int
     learnt: str = ""
+    likeness: str = ""
 
 
 class Collection(Upkeep, Teaching, Comparing):
@@ -317,8 +318,13 @@ class Collection(Upkeep, Teaching, Comparing):
                 from sightline.collection.learning.serving import describe_model
 
                 said = describe_model(self.home, model)
+            alike = ""
+            if reader.snapshot.similar:
+                from sightline.collection.likeness.combination import describe_alike
+
+                alike = describe_alike(self.home, reader.snapshot.similar)
             pictures = len(reader.snapshot.ids())
-            return State(pictures, with_words, skipped, version, len(terms), said)
+            return State(pictures, with_words, skipped, version, len(terms), said, alike)
 
     def features(self) -> list[FeatureState]:
         """Return every feature there is, with what the store and the model have of it."""

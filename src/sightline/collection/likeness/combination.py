@@ -172,6 +172,22 @@ def load_alike(home: Home, name: str, *, checked: bool = False) -> Alike | None:
     return from_saved((load_model if checked else open_model)(home.models, name))
 
 
+def describe_alike(home: Home, name: str) -> str:
+    """Return in a line what likeness was learnt by and what held-out queries said of it."""
+    alike = load_alike(home, name)
+    if alike is None:
+        return ""
+    said = (
+        f"{len(alike.names)} descriptors by {alike.about['learner']} from {alike.about['source']}"
+    )
+    figures = alike.about.get("figures")
+    if not isinstance(figures, dict) or figures.get("candidate") is None:
+        return f"{said}, unproven"
+    found = f"mean AvgP {figures['candidate']:.3f} on held-out queries"
+    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
+    return f"{said}, {found} (all alike {figures['uniform']:.3f}){marks}"
+
+
 def uniform(snapshot: Snapshot, wanted: Sequence[str] = ()) -> Alike:
     """Return what compares pictures before anything was learnt: all components alike."""
     prints = descriptors_of(snapshot, wanted)

@@ -87,6 +87,24 @@ def descriptors_of(snapshot: Snapshot, wanted: Sequence[str] = ()) -> tuple[str,
     return tuple(found[n] for n in names)
 
 
+def partly(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Return the names of descriptors that some pictures lack, with how many do."""
+    n = len(snapshot.ids())
+    have = dict.fromkeys(descriptors, 0)
+    for s in snapshot.segments:
+        for d in have.keys() & s.features.keys():
+            have[d] += len(s.ids) - len(s.dead)
+    return tuple((name_of(d), n - m) for d, m in have.items() if m < n)
+
+
+def too_rare(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Return the names of descriptors that too few pictures have to compare by, with how many."""
+    every = {f for s in snapshot.segments for f in s.features}
+    common = set(common_features(snapshot, snapshot.ids())) | set(descriptors)
+    lost = dict(partly(snapshot, sorted(every - common)))
+    return tuple((name, len(snapshot.ids()) - n) for name, n in lost.items())
+
+
 def lengths_of(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[int, ...]:
     """Return how many numbers each descriptor has; 0 for one that no picture has."""
     found = {f: int(m.shape[1]) for s in snapshot.segments for f, m in s.features.items()}
@@ -148,12 +166,14 @@ def describe_files(
     pictures = [_pixels(f, limits, compute) for f in files]
     wanted = [places[v] for v in usable]
     jobs = [describe_job(f, rgb, wanted) for f, rgb in zip(files, pictures, strict=True)]
+    views: list[View] = [np.zeros((len(files), n), np.float32) for n in lengths]
+    if not wanted:
+        return Described(tuple(views), have)
     told = []
     for file, done in zip(files, compute.run(DESCRIBE_TASK, jobs, "describe"), strict=True):
         if isinstance(done, Failed):
             raise DataError(f"{shown(file)} cannot be described: {done.reason}.")
         told.append(rows_of(done))
-    views: list[View] = [np.zeros((len(files), n), np.float32) for n in lengths]
     for i, v in enumerate(usable):
         length = load_feature(places[v]).length
         views[v] = as_view(stacked(descriptors[v], length, [rows[i] for rows in told]))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sightline.collection.likeness.combination import Alike, load_alike, uniform
-from sightline.collection.likeness.descriptors import Int, stored
+from sightline.collection.likeness.descriptors import Int, stored, too_rare
 from sightline.combiners.opar import OPARI
 from sightline.contracts import Json
 from sightline.errors import UsageError
@@ -65,7 +65,10 @@ def in_use(reader: Reader) -> tuple[Alike, str]:
     if alike is not None:
         return with_judgements(reader, alike)[0], ""
     found = uniform(reader.snapshot)
-    said += f" ({', '.join(found.names)}). To learn: sightline train --similar"
+    rare = too_rare(reader.snapshot, found.descriptors)
+    said += f" ({', '.join(found.names)})"
+    said += "".join(f"; {name} is left out, on {n} pictures alone" for name, n in rare)
+    said += ". To learn: sightline train --similar"
     return with_judgements(reader, found)[0], said
 
 

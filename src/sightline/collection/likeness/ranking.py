@@ -18,7 +18,7 @@ import numpy as np
 
 from sightline.collection.likeness.asking import Picture, Question, find, question
 from sightline.collection.likeness.combination import Alike, Doubles, Floats
-from sightline.collection.likeness.descriptors import Int, stored
+from sightline.collection.likeness.descriptors import Int, partly, stored
 from sightline.collection.likeness.judging import in_use
 from sightline.collection.searching import Results
 from sightline.contracts import Compute
@@ -55,12 +55,16 @@ class SimilarResults(Results):
     ----------
     said : what there is to say of the combination where nothing was learnt; else empty.
     lacking : names of descriptors that pictures asked for lack, with how many of them do.
+    partly : the same of all pictures of the collection; such a descriptor counts 0 for these.
+    learnt : whether the combination was learnt.
     compared : pictures that were ranked; all that filters leave, or the shortlist.
     shares : for each hit what each descriptor contributed, the largest first; it is their sum.
     """
 
     said: str = ""
     lacking: tuple[tuple[str, int], ...] = ()
+    partly: tuple[tuple[str, int], ...] = ()
+    learnt: bool = False
     compared: int = 0
     shares: tuple[tuple[Share, ...], ...] = ()
 
@@ -102,7 +106,8 @@ def similar(
     shares = _shares(reader.snapshot, alike, asked, hits)
     return SimilarResults(
         tuple(hits), (), reader.snapshot.version, missing, said,
-        tuple(asked.lacking.items()), len(ids), shares,
+        tuple(asked.lacking.items()), partly(reader.snapshot, alike.descriptors),
+        bool(alike.name), len(ids), shares,
     )  # fmt: skip
 
 

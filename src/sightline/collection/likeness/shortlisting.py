@@ -1,7 +1,7 @@
 """The shortlist: which descriptors find candidates, and how many of the truly best they miss.
 
 Descriptors are taken one after another, each time the one that adds most of the best ten of a full
-scan, until they hold .99 of them or four are taken. That is decided by pictures that are not held
+scan, until they hold .99 of them or eight are taken. That is decided by pictures that are not held
 out; what the shortlist recalls is then measured on pictures that are.
 """
 
@@ -18,8 +18,8 @@ from sightline.collection.likeness.ranking import combined, shortlisted
 from sightline.store.snapshot import Snapshot
 
 BEST = 10
-DEPTH = 200
-MOST = 4
+DEPTH = 100
+MOST = 8
 ENOUGH = 0.99
 QUERIES = 40
 # Numbers compared for a choice or a measurement: a bound on its time.

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from sightline.collection.learning.samples import common_features
 from sightline.collection.likeness.combination import (
     KIND,
     Alike,
@@ -34,6 +35,7 @@ from sightline.collection.likeness.descriptors import (
     descriptors_of,
     lengths_of,
     stored,
+    too_rare,
 )
 from sightline.collection.likeness.grounds import Grounds, find_grounds
 from sightline.collection.likeness.learners import ONLINE, UNIFORM, Asking, asking, weights_of
@@ -115,6 +117,7 @@ class SimilarReport:
     shortlist: Shortlist
     pictures: int
     left_out: int
+    too_rare: tuple[tuple[str, int], ...]
     model: str
     version: int
     unproven: bool
@@ -158,7 +161,7 @@ def train_similar(
         name, version = _publish(home, alike, before, class_.grounds.ids, wait)
     return SimilarReport(
         grounds.source, learner, alike.names, alike.constant, class_.single_name, tuple(table),
-        proof, shortlist, len(class_.grounds), class_.left_out, name, version,
+        proof, shortlist, len(class_.grounds), class_.left_out, class_.too_rare, name, version,
         not proof.proven, forced, time.monotonic() - begun,
     )  # fmt: skip
 
@@ -170,6 +173,7 @@ class _Lesson:
         self.snapshot: Snapshot = reader.snapshot
         prints = descriptors_of(self.snapshot, features)
         lengths = lengths_of(self.snapshot, prints)
+        self.too_rare = too_rare(self.snapshot, prints)
         few = _few(len(grounds), PICTURES)
         data = stored(self.snapshot, grounds.ids[few], prints, lengths)
         whole = complete(data)
@@ -258,7 +262,7 @@ class _Lesson:
         """Return the mean AvgP of the combination in use, and whether it cannot be asked."""
         if current is None:
             return None, False
-        there = set(self.snapshot.features())
+        there = set(common_features(self.snapshot, self.snapshot.ids()))
         if not set(current.descriptors) <= there:
             return None, True
         ids = self.grounds.ids
