@@ -1,8 +1,9 @@
 """What says that two pictures belong together: judgements, tags, classes or folders.
 
     judgements   somebody compared pictures (`judging`); taken where 30 queries or more were judged
-    tags         pictures share a word; words on more than a quarter of the pictures do not count
-    classes      the same, where every picture that carries such a word carries exactly one
+    tags         pictures share a word; words on more than a quarter of the pictures do not count,
+                 or, where no other is left, on more than half of them
+    classes      pictures share a word, and each that carries any carries exactly one
     folders      pictures lie in the same folder
 
 The first of these that gives enough queries is taken, unless one is named.
@@ -30,7 +31,7 @@ Source = Literal["judgements", "tags", "classes", "folders"]
 SOURCES: tuple[Source, ...] = ("judgements", "tags", "classes", "folders")
 # Judged queries that make a ground of their own.
 FEWEST_JUDGED = 30
-_COMMON = 0.25
+_COMMON = (0.25, 0.5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,14 +133,15 @@ def _everything(
     ids = ids[np.isin(ids, list(known))]
     shas = [known[i].sha or str(i) for i in ids.tolist()]
     copies = np.unique(shas, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    tags = _of_tags(snapshot, ids, copies)
-    single = tags is not None and int(np.diff(tags.labels.indptr).max()) == 1
     folders = [os.path.dirname(known[i].path) for i in ids.tolist()]
-    as_classes = Grounds("classes", tags.ids, tags.labels, (), tags.copies) if tags else None
+    classes = _of_words(snapshot, ids, copies, "classes", 1.0)
+    if classes is not None and int(np.diff(classes.labels.indptr).max()) > 1:
+        classes = None
+    tags = (_of_words(snapshot, ids, copies, "tags", most) for most in _COMMON)
     return {
         "judgements": _of_judgements(ids, said, copies),
-        "tags": None if single else tags,
-        "classes": as_classes if single else None,
+        "tags": None if classes is not None else next((t for t in tags if t is not None), None),
+        "classes": classes,
         "folders": _of_folders(ids, folders, copies),
     }
 
@@ -155,10 +157,12 @@ def _of_judgements(ids: Int, said: Sequence[Likeness], copies: Int) -> Grounds |
     return Grounds("judgements", ids[rows], None, tuple(last.values()), copies[rows])
 
 
-def _of_tags(snapshot: Snapshot, ids: Int, copies: Int) -> Grounds | None:
+def _of_words(
+    snapshot: Snapshot, ids: Int, copies: Int, source: Source, most: float
+) -> Grounds | None:
     picture, term = carried(snapshot)
     here = np.isin(picture, ids)
-    return _labelled("tags", ids, picture[here], term[here], copies, _COMMON)
+    return _labelled(source, ids, picture[here], term[here], copies, most)
 
 
 def _of_folders(ids: Int, folders: Sequence[bytes], copies: Int) -> Grounds | None:
@@ -184,8 +188,8 @@ def _labelled(
     table = csr_matrix(cells, shape=(len(ids), len(labels)))
     table.sum_duplicates()
     some = np.flatnonzero(np.diff(table.indptr))
-    if len(np.unique(table.indices)) < 2 and len(some) == len(ids):
-        return None
+    if len(np.unique(table.indices)) < 2:
+        return None  # All that are known belong together; of the others nobody knows.
     return Grounds(source, ids[some], table[some], (), copies[some])
 
 
