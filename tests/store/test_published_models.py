@@ -221,7 +221,12 @@ def test_a_version_of_the_first_format_still_reads(home: Home) -> None:
     path = home.versions.folder / version_name(version.number)
     path.write_text(json.dumps(head)[:-1] + ', "version": ' + body + "}")
     read = home.versions.read(version.number)
-    assert read.codebooks == () and read.similar == "" and read.live == 9 and read.model == version.model
+    assert (
+        read.codebooks == ()
+        and read.similar == ""
+        and read.live == 9
+        and read.model == version.model
+    )
     assert read.segments[0] == Segment(
         version.segments[0].rows, version.segments[0].base, version.segments[0].features
     )

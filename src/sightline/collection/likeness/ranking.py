@@ -189,7 +189,8 @@ def _shares(
     order = np.argsort(ids)
     parts = np.zeros((len(ids), alike.phi.n_components))
     parts[order] = combined(snapshot, alike, asked, ids[order]) * alike.w
-    return tuple(_told(alike, row) for row in parts.reshape(len(ids), len(alike.names), -1))
+    shape = (len(ids), len(alike.names), len(alike.phi.kinds))
+    return tuple(_told(alike, row) for row in parts.reshape(shape))
 
 
 def _told(alike: Alike, parts: Doubles) -> tuple[Share, ...]:
