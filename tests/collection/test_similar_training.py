@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,7 @@ def test_a_combination_worse_than_all_alike_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, _ = plant_alike(tmp_path / "store")
-    plain = training.weights_of
+    plain = learners.weights_of
     monkeypatch.setattr(training, "weights_of", lambda *a: -plain(*a))
     with pytest.raises(NotBetter, match="worse than all descriptors alike"):
         run(home)
@@ -213,7 +214,7 @@ def test_copies_of_a_query_neither_teach_nor_compete(tmp_path: Path) -> None:
         grounds = find_grounds(reader.snapshot, reader.catalogue, [])
     copies = grounds.copies.copy()
     copies[6] = copies[0]
-    same = training.replace(grounds, copies=copies)
+    same = replace(grounds, copies=copies)
     found = same.relevance(np.array([0]), np.arange(30))[0]
     assert found[0] == found[6] == -1 and found[12] == 1 and found[1] == 0
     drawn = same.triplets(np.ones(30, bool), np.ones(30, bool), 500)

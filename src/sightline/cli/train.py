@@ -119,7 +119,7 @@ def show_similar(r: SimilarReport) -> None:
     if r.left_out:
         click.echo(f"{r.left_out} pictures lack descriptors and were left out.")
     click.echo("On validation queries, mean AvgP:")
-    for name, value in r.table[:12]:
+    for name, value in r.table:
         click.echo(f"  {value:.3f}  {name}")
     click.echo(f"Chosen: {r.learner}")
     p = r.proof
