@@ -10,14 +10,19 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.attaching import publish_rows
 from sightline.collection.likeness import ranking
 from sightline.collection.likeness.asking import Asked, question
 from sightline.collection.likeness.combination import uniform
 from sightline.collection.likeness.shortlisting import choose_shortlist, measure_recall
 from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, DataError, QueryError, UsageError
+from sightline.progress import NoProgress
 from sightline.records import Hit
 from sightline.settings import Settings
+from sightline.store.events import EventLog
+from sightline.store.snapshot import Snapshot
+from sightline.store.writer import Writer
 from tests.alike_made import draw_stripes, plant_alike, stripes
 from tests.naive.likeness import ranked_by_likeness
 
@@ -130,6 +135,8 @@ def test_a_query_in_the_search_box_may_be_a_picture(c: Collection) -> None:
     assert heavy.hits != even.hits
     with pytest.raises(QueryError, match="is a picture and tree is a word"):
         c.search(f"tree {here}")
+    with pytest.raises(UsageError, match="Words are explained here"):
+        c.why(here)
 
 
 def test_pictures_that_are_gone_are_left_out_and_counted(own: Collection) -> None:
@@ -176,6 +183,11 @@ def test_pictures_without_descriptors_cannot_be_compared(tmp_path: Path) -> None
         c.similar("across/000.png", compute=INLINE)
     with pytest.raises(UsageError, match="a dry run computes none"):
         c.train_similar(dry_run=True)
+    with pytest.raises(CollectionError, match="No descriptor"):
+        c.learn_similar("across/000.png", alike=["across/004.png"])
+    log = EventLog(c.home.events, write=False)
+    assert log.likenesses() == []
+    log.close()
 
 
 def vectors(c: Collection, file: Path, paths: list[str], length: int = 3) -> str:
@@ -216,6 +228,20 @@ def test_a_picture_from_outside_has_no_imported_vector_and_that_is_said(
     found = own.similar(tmp_path / "other.png", compute=INLINE)
     assert found.lacking == (("own", 1),)
     assert all(s.value == 0 for shares in found.shares for s in shares if s.descriptor == "own")
+
+
+def test_a_picture_that_lacks_a_descriptor_is_described_now(own: Collection) -> None:
+    before = own.similar("across/000.png", compute=INLINE)
+    (picture,) = own.resolve(["across/000.png"])
+    with Writer(own.home, "test") as writer:
+        here = Snapshot(own.home.shards, writer.version)
+        publish_rows(writer, here, "edges", {picture}, {}, None, NoProgress())
+    found = own.similar("across/000.png", compute=INLINE)
+    assert found.partly == (("edges", 1),) and not found.lacking
+    assert [h.picture for h in found.hits] == [h.picture for h in before.hits]
+    os.unlink(os.path.join(own.root, b"across/000.png"))
+    gone = own.similar(picture, compute=INLINE)
+    assert gone.lacking == (("edges", 1),)
 
 
 def test_vectors_on_few_pictures_are_left_out_by_name(own: Collection, tmp_path: Path) -> None:

@@ -289,7 +289,12 @@ class Collection(Upkeep, Teaching, Comparing):
             Give exact shares in place of losses where a score is a sum over blocks.
         """
         from sightline.collection.explaining import ExplainOptions, explain
+        from sightline.collection.searching import pictures_of
 
+        if pictures_of(query):
+            raise UsageError(
+                "Words are explained here; of pictures, `similar` gives the shares of each hit."
+            )
         found = self.search(query, k, **filters).hits if hits is None else hits
         options = ExplainOptions(blocks, pictures, exact, bool(filters.get("learnt", True)))
         bar = progress or NoProgress()

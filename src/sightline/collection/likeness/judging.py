@@ -148,10 +148,11 @@ def learn(
         for pictures, like in ((alike, True), (unlike, False))
         for p in dict.fromkeys(pictures)
     ]
-    with Judging(home) as judging:
-        judging.append(events)
     with home.reader() as reader:
+        # Where pictures cannot be compared, say so before anything is written.
         combination = load_alike(home, reader.snapshot.similar) or uniform(reader.snapshot)
+        with Judging(home) as judging:
+            judging.append(events)
         _, lesson = with_judgements(reader, combination)
     return replace(lesson, noted=len(events))
 

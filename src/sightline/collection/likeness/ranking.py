@@ -70,7 +70,7 @@ class SimilarResults(Results):
 
 
 @dataclass(frozen=True, slots=True)
-class SimilarOptions:
+class RankOptions:
     """What counts as a hit: `untagged` leaves pictures without words; `exact` compares all."""
 
     untagged: bool = False
@@ -85,7 +85,7 @@ def similar(
     unwanted: Sequence[tuple[Picture, float]],
     k: int,
     where: Where,
-    options: SimilarOptions,
+    options: RankOptions,
     compute: Compute | None = None,
 ) -> SimilarResults:
     """Rank pictures by how alike they are to some, and unlike to others."""
@@ -100,7 +100,7 @@ def similar(
     alike, said = in_use(reader)
     asked = question(reader, alike, for_, against, settings, compute)
     ids = candidates(reader.snapshot, alike, asked, _allowed(reader, where, options), options.exact)
-    scores = combined(reader.snapshot, alike, asked, ids) @ alike.w
+    scores = scored(reader.snapshot, alike, asked, ids)
     order = np.lexsort((ids, -scores))
     hits, missing = _hits(reader, root, ids[order], scores[order], k, bool(alike.name))
     shares = _shares(reader.snapshot, alike, asked, hits)
@@ -111,7 +111,7 @@ def similar(
     )  # fmt: skip
 
 
-def _allowed(reader: Reader, where: Where, options: SimilarOptions) -> Int | None:
+def _allowed(reader: Reader, where: Where, options: RankOptions) -> Int | None:
     """Return the ids that filters leave; None when there are none."""
     allowed: Int | None = None
     if where:
@@ -153,15 +153,20 @@ def shortlisted(snapshot: Snapshot, alike: Alike, asked: Question, where: Int | 
     return np.setdiff1d(np.concatenate(found), asked.ids)
 
 
-def combined(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Doubles:
-    """Return phi of each picture with all that were asked for, weighted, (pictures, components)."""
-    out = np.zeros((len(ids), alike.phi.n_components))
+def scored(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Doubles:
+    """Return the score of each picture, ids ascending; phi is held for some pictures at a time."""
+    out = np.zeros(len(ids))
     for start in range(0, len(ids), _BLOCK):
         part = slice(start, start + _BLOCK)
-        rows = stored(snapshot, ids[part], alike.descriptors, alike.phi.lengths)
-        found: Floats = alike.compare(asked.rows, rows)
-        out[part] = np.einsum("q,qpc->pc", asked.weights, found)
+        out[part] = combined(snapshot, alike, asked, ids[part]) @ alike.w
     return out
+
+
+def combined(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Doubles:
+    """Return phi of each picture with all that were asked for, weighted, (pictures, components)."""
+    rows = stored(snapshot, ids, alike.descriptors, alike.phi.lengths)
+    found: Floats = alike.compare(asked.rows, rows)
+    return np.asarray(np.einsum("q,qpc->pc", asked.weights, found))
 
 
 def _hits(

@@ -14,7 +14,7 @@ import numpy as np
 from sightline.collection.likeness.asking import Asked, Question
 from sightline.collection.likeness.combination import Alike, Shortlist
 from sightline.collection.likeness.descriptors import Int, stored
-from sightline.collection.likeness.ranking import combined, shortlisted
+from sightline.collection.likeness.ranking import scored, shortlisted
 from sightline.store.snapshot import Snapshot
 
 BEST = 10
@@ -77,7 +77,7 @@ def _near(
 def _best(snapshot: Snapshot, alike: Alike, asked: Question) -> Int:
     """Return the best pictures of a full scan."""
     ids = np.setdiff1d(snapshot.ids(), asked.ids)
-    scores = combined(snapshot, alike, asked, ids) @ alike.w
+    scores = scored(snapshot, alike, asked, ids)
     return np.asarray(ids[np.lexsort((ids, -scores))[:BEST]])
 
 

@@ -73,12 +73,12 @@ class Comparing:
         exact: bool = False,
         compute: Compute | None = None,
     ) -> SimilarResults:
-        from sightline.collection.likeness.ranking import SimilarOptions, similar
+        from sightline.collection.likeness.ranking import RankOptions, similar
 
         top = self.settings.top if k is None else k
         if top < 1:
             raise UsageError(f"At least 1 hit must be asked for. Got {top}.")
-        options = SimilarOptions(untagged, exact)
+        options = RankOptions(untagged, exact)
         with self.home.reader() as reader:
             return similar(
                 reader, self.root, self.settings, wanted, unwanted, top, where, options, compute
