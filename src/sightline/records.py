@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,6 +79,17 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
+class Likeness:
+    """One statement that a picture is like another one, the query, or is not."""
+
+    query: int
+    picture: int
+    alike: bool
+    source: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
 class FeatureRows:
     """One row of a feature for each picture of a batch; `name` is the feature's fingerprint."""
 
@@ -139,10 +150,15 @@ class QuerySet:
 
 @dataclass(frozen=True, slots=True)
 class DenseQuery:
-    """Weights over one feature: pictures are ranked by the inner product with their rows."""
+    """Weights over one feature: pictures are ranked by the inner product with their rows.
+
+    With `by` "cosine" the inner product is divided by the length of the row, where that is not 0;
+    with "distance" pictures are ranked by 2 w.x - |x|^2, the order in which rows lie near w.
+    """
 
     feature: str
     weights: NDArray[np.float32]
+    by: Literal["product", "cosine", "distance"] = "product"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from sightline.combiners.opar import OGDR, OPARI, OPARII, OPR, FirstOrder
+from sightline.errors import DataError
 from tests.fresh import output_without_compiler
 from tests.naive import combiners as naive
 
@@ -176,3 +177,17 @@ def test_loops_run_with_the_compiler_off() -> None:
     )  # fmt: skip
     expected = [m.fit(X).w_.round(6).tolist() for m in models]
     assert output_without_compiler(code).strip() == str(expected)
+
+
+@pytest.mark.parametrize("rule", ["OPAR-I", "OGDR"])
+def test_weights_from_elsewhere_are_gone_on_from(rule: str) -> None:
+    rows = ordered(200, 5)
+    whole = learner(rule, 0.1).fit(rows)
+    first = learner(rule, 0.1).fit(rows[:120])
+    second = learner(rule, 0.1).start_from(first.w_).partial_fit(rows[120:])
+    assert (second.w_ == whole.w_).all() and second.n_seen_ == 80
+    mean = learner(rule, 0.1, averaged=True).start_from(first.w_)
+    assert (mean.w_ == first.w_).all()
+    for wrong in ([], [[1.0]], [np.nan, 1.0]):
+        with pytest.raises(DataError, match="finite numbers in a row"):
+            learner(rule, 0.1).start_from(wrong)

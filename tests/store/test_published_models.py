@@ -221,13 +221,18 @@ def test_a_version_of_the_first_format_still_reads(home: Home) -> None:
     path = home.versions.folder / version_name(version.number)
     path.write_text(json.dumps(head)[:-1] + ', "version": ' + body + "}")
     read = home.versions.read(version.number)
-    assert read.codebooks == () and read.live == 9 and read.model == version.model
+    assert (
+        read.codebooks == ()
+        and read.similar == ""
+        and read.live == 9
+        and read.model == version.model
+    )
     assert read.segments[0] == Segment(
         version.segments[0].rows, version.segments[0].base, version.segments[0].features
     )
     with home.reader() as reader:
         assert reader.snapshot.ids().tolist() == list(range(1, 10))
-    path.write_text(path.read_text().replace('"format": 1', '"format": 3'))
+    path.write_text(path.read_text().replace('"format": 1', '"format": 4'))
     with pytest.raises(StoreDamaged, match="format is unknown"):
         home.versions.read(version.number)
 

@@ -21,6 +21,8 @@ VERBS = {
     "index": "Read new and changed pictures of a folder.",
     "train": "Learn from the words pictures carry.",
     "search": "Find pictures by words.",
+    "similar": "Find pictures that look like others.",
+    "duplicates": "Group pictures that are equal, or nearly so.",
     "evaluate": "Measure what was learnt on held-out pictures.",
     "store": "Check, mend, roll back, copy or purge what is stored.",
     "doctor": "Show settings, their origins, and what this machine offers.",

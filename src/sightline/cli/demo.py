@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.search import mark_of
+from sightline.cli.filters import mark_of
 from sightline.errors import UsageError
 from sightline.records import shown
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,8 +18,19 @@ from sightline.cli.common import (
     print_json,
     text_of,
 )
+from sightline.cli.filters import (
+    check_png,
+    draw_sheet,
+    filter_options,
+    filters_of,
+    full_path,
+    likeness_mark,
+    mark_of,
+    print_hit,
+    say_missing,
+)
 from sightline.errors import UsageError
-from sightline.records import Hit, shown
+from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -34,14 +44,7 @@ if TYPE_CHECKING:
 @click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, as they are.")
 @click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
 @click.option("--not", "unwanted", multiple=True, help="A word pictures must not carry.")
-@click.option("--folder", help="Only pictures below this folder of the collection.")
-@click.option("--after", help="Only pictures taken on or after this date.")
-@click.option("--before", help="Only pictures taken before this date.")
-@click.option("--min-side", type=int, help="Only pictures with so many pixels on the longer side.")
-@click.option("--max-side", type=int, help="Only pictures with at most so many.")
-@click.option("--min-mb", type=float, help="Only files of at least so many megabytes.")
-@click.option("--max-mb", type=float, help="Only files of at most so many.")
-@click.option("--untagged", is_flag=True, help="Only pictures that carry no word at all.")
+@filter_options
 @click.option("--no-cutoff", is_flag=True, help="Also show learnt hits that hardly fit.")
 @click.option("--no-learnt", is_flag=True, help="Only pictures that carry the words.")
 @click.option("--queries", type=click.Path(), help="A file with a query a line, for --trec.")
@@ -57,14 +60,6 @@ def search(
     filepath_only: bool,
     null: bool,
     unwanted: tuple[str, ...],
-    folder: str | None,
-    after: str | None,
-    before: str | None,
-    min_side: int | None,
-    max_side: int | None,
-    min_mb: float | None,
-    max_mb: float | None,
-    untagged: bool,
     no_cutoff: bool,
     no_learnt: bool,
     queries: str | None,
@@ -77,6 +72,7 @@ def search(
     collection: str | None,
     store: str | None,
     debug: bool,
+    **given: Any,
 ) -> int:
     """Find pictures for the words of QUERY.
 
@@ -89,14 +85,10 @@ def search(
     -people              must not carry it
     2:red                counts twice as much
     "golden gate bridge" one label of several words
+    ./picture.jpg        alone: pictures like it, as sightline similar
     """
     c = open_collection(collection, store, top=top)
-    filters: dict[str, Any] = {
-        "folder": folder, "after": after, "before": before, "min_side": min_side,
-        "max_side": max_side, "untagged": untagged, "cut": not no_cutoff, "learnt": not no_learnt,
-        "min_bytes": None if min_mb is None else int(min_mb * 1e6),
-        "max_bytes": None if max_mb is None else int(max_mb * 1e6),
-    }  # fmt: skip
+    filters = filters_of(**given, cut=not no_cutoff, learnt=not no_learnt)
     why, draws = why or why_png is not None, why_png is not None or not as_json
     if why and (as_csv or trec or filepath_only or null):
         raise UsageError("--why explains hits in plain form or as --json; leave the other out.")
@@ -111,9 +103,13 @@ def search(
     if trec:
         return _print_trec(c, [(text, text)], filters)
     results = c.search(text, **filters)
+    by_picture = hasattr(results, "shares")
+    if by_picture and why:
+        raise UsageError("Why pictures are alike is said by: sightline similar PICTURE --why")
+    say = likeness_mark if by_picture else mark_of
     _explain(c, results)
     if sheet:
-        draw_sheet(c, results, Path(sheet))
+        draw_sheet(c, results, Path(sheet), say)
     begun = time.monotonic()
     whys = _whys(c, text, results, not no_learnt) if why else []
     seconds = time.monotonic() - begun
@@ -121,12 +117,13 @@ def search(
         print_json(_as_json(text, c, results, whys))
     elif as_csv:
         rows = [
-            (h.score, text_of(_full(c, h.path)), int(h.tagged), int(h.learnt)) for h in results.hits
+            (h.score, text_of(full_path(c, h.path)), int(h.tagged), int(h.learnt))
+            for h in results.hits
         ]
         print_csv(["score", "path", "tagged", "learnt"], rows)
     else:
         for i, h in enumerate(results.hits):
-            _print_hit(c, h, filepath_only or null, null)
+            print_hit(c, h, say(h), filepath_only=filepath_only, null=null)
             for line in whys[i].lines() if whys else ():
                 click.echo(f"\t{line}")
     if why and draws:
@@ -170,31 +167,13 @@ def _unwanted(word: str) -> str:
     return f'-"{word}"' if " " in word else f"-{word}"
 
 
-def _full(c: Collection, path: bytes) -> bytes:
-    return os.path.join(c.root, path)
-
-
-def _print_hit(c: Collection, h: Hit, filepath_only: bool, null: bool) -> None:
-    if filepath_only:
-        sys.stdout.buffer.write(_full(c, h.path) + (b"\0" if null else b"\n"))
-        return
-    click.echo(f"{h.score:.4f}\t{shown(_full(c, h.path))}\t{mark_of(h)}")
-
-
-def mark_of(h: Hit) -> str:
-    """Say why a picture is among the hits."""
-    return "carried" if h.tagged else "learnt" if h.learnt else "some"
-
-
 def _explain(c: Collection, results: Results) -> None:
     for u in results.unknown:
         near = f" Near it: {', '.join(u.near)}." if u.near else ""
         click.echo(f"No picture carries {u.word!r}.{near}", err=True)
-    if results.missing:
-        click.echo(
-            f"{results.missing} pictures are no longer where they were. Run: sightline index",
-            err=True,
-        )
+    say_missing(results)
+    if said := getattr(results, "said", ""):
+        click.echo(said, err=True)
     if not results.hits and not results.unknown:
         click.echo("No picture fits.", err=True)
     if results.unknown and not results.hits and not c.state().words:
@@ -211,7 +190,7 @@ def _as_json(
         "hits": [
             {
                 "picture": h.picture,
-                "path": text_of(_full(c, h.path)),
+                "path": text_of(full_path(c, h.path)),
                 "score": h.score,
                 "tagged": h.tagged,
                 "learnt": h.learnt,
@@ -223,26 +202,6 @@ def _as_json(
     }
 
 
-def draw_sheet(c: Collection, results: Results, target: Path) -> None:
-    """Draw hits with their scores; never inside the collection."""
-    from sightline.pictures.thumbnails import contact_sheet
-
-    _check_png(c, target, "A contact sheet")
-    if not results.hits:
-        return
-    thumbnails = c.thumbnails([h.picture for h in results.hits])
-    titles = [f"{h.score:.2f} {mark_of(h)} {shown(os.path.basename(h.path))}" for h in results.hits]
-    contact_sheet(thumbnails, titles).save(target, "PNG")
-    click.echo(f"drew {target}", err=True)
-
-
-def _check_png(c: Collection, target: Path, what: str) -> None:
-    if target.suffix.lower() != ".png":
-        raise UsageError(f"{what} is a PNG file. Name it so, not {target.name!r}.")
-    if c.contains(target):
-        raise UsageError(f"{target} lies inside the collection, where nothing is ever written.")
-
-
 def _why_file(c: Collection, named: str | None) -> Path | None:
     """Return where to draw the parts of pictures; None for a temporary file.
 
@@ -250,7 +209,7 @@ def _why_file(c: Collection, named: str | None) -> Path | None:
     lies there is overwritten only if it is such a drawing, or was named.
     """
     if named is not None:
-        _check_png(c, Path(named), "A heat map")
+        check_png(c, Path(named), "A heat map")
         if not Path(named).absolute().parent.is_dir():
             raise UsageError(f"There is no folder {Path(named).absolute().parent} to draw to.")
         return Path(named)

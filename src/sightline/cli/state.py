@@ -27,6 +27,8 @@ def show_state(collection: str | None, store: str | None) -> None:
     click.echo(f"{shown(c.root)}: {s.pictures} pictures, {s.with_words} of them with words")
     click.echo(f"{s.words} different words, {s.skipped} files skipped, version {s.version}")
     click.echo(f"learnt: {s.learnt or 'nothing yet'}")
+    if s.likeness:
+        click.echo(f"likeness: {s.likeness}")
     click.echo(f"kept in {c.home.folder}")
     click.echo(f"next: {_next(s)}")
 

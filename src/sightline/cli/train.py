@@ -1,4 +1,4 @@
-"""`sightline train`: learn from the words pictures carry."""
+"""`sightline train`: learn from the words pictures carry, or what likeness is."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sightline.cli.common import common_options, open_collection, print_json, wait_option
+from sightline.errors import UsageError
 
 if TYPE_CHECKING:
+    from sightline.collection import Collection
     from sightline.collection.learning.choosing import Tried
+    from sightline.collection.likeness.training import SimilarReport
     from sightline.collection.training import TrainReport
 
 
@@ -19,8 +22,17 @@ _RANKERS = (
     "cmtt, plsa. All that can learn from the features there are, by default."
 )
 
+_SOURCES = (
+    "With --similar: what says which pictures belong together: judgements, tags, classes or "
+    "folders. The first that the collection has, by default."
+)
+
 
 @click.command()
+@click.option(
+    "--similar", is_flag=True, help="Learn how alike pictures are, for sightline similar."
+)
+@click.option("--from", "source", default="", help=_SOURCES)
 @click.option("--ranker", "rankers", multiple=True, help=_RANKERS)
 @click.option("--features", multiple=True, help="A feature to learn from; all by default.")
 @click.option("--force", is_flag=True, help="Publish even a model that is worse.")
@@ -30,6 +42,8 @@ _RANKERS = (
 @wait_option
 @common_options
 def train(
+    similar: bool,
+    source: str,
     rankers: tuple[str, ...],
     features: tuple[str, ...],
     force: bool,
@@ -45,12 +59,21 @@ def train(
     Ranker, features and settings are chosen on validation pictures. A model that is worse on
     held-out pictures than the one in use, or than none, is not published. Pictures that have no
     features yet get them first, and from then on with every index.
+
+    With --similar, learn how much each descriptor counts for how alike two pictures are, from what
+    the collection says of which pictures belong together. The same gate holds.
     """
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar
 
     c = open_collection(collection, store, writes=True, **flags)
     names = [n for f in features for n in f.split(",") if n]
+    if similar and rankers:
+        raise UsageError("--ranker chooses what learns words, and --similar learns likeness.")
+    if source and not similar:
+        raise UsageError("--from says what likeness is learnt from; add --similar.")
+    if similar:
+        return _train_similar(c, source, names, force, dry_run, as_json)
     with logged(c, "train"):
         report = c.train(
             rankers=[n for r in rankers for n in r.split(",") if n],
@@ -64,6 +87,88 @@ def train(
     else:
         show_report(report)
     return 0
+
+
+def _train_similar(
+    c: Collection, source: str, names: list[str], force: bool, dry_run: bool, as_json: bool
+) -> int:
+    from sightline.cli.log import logged
+    from sightline.progress import ProgressBar
+
+    with logged(c, "train"):
+        report = c.train_similar(
+            source=source, features=names, force=force, dry_run=dry_run, progress=ProgressBar()
+        )
+    if as_json:
+        print_json(similar_as_plain(report))
+    else:
+        show_similar(report)
+    return 0
+
+
+def show_similar(r: SimilarReport) -> None:
+    """Print what likeness was learnt from, by which learner, and what held-out queries say."""
+    from sightline.measures.significance import p_text
+
+    click.echo(f"Learnt from {r.source}, by {len(r.descriptors)} descriptors: ", nl=False)
+    click.echo(", ".join(r.descriptors))
+    if r.constant:
+        click.echo(f"The same for all pictures, so that they count 0: {', '.join(r.constant)}")
+    for name, n in r.too_rare:
+        click.echo(f"Left out: {name}, which only {n} pictures have.")
+    if r.left_out:
+        click.echo(f"{r.left_out} pictures lack descriptors and were left out.")
+    click.echo("On validation queries, mean AvgP:")
+    for name, value in r.table:
+        click.echo(f"  {value:.3f}  {name}")
+    click.echo(f"Chosen: {r.learner}")
+    p = r.proof
+    if p.n:
+        click.echo(
+            f"On {p.n} held-out queries: mean AvgP {p.candidate:.3f}, all alike {p.uniform:.3f} "
+            f"({p.candidate - p.uniform:+.3f}, p {p_text(p.p)}; {p.helped} better, {p.harmed} "
+            f"worse, harmed rate {p.harmed_rate:.2f}), {r.single} alone {p.single:.3f}"
+        )
+    if p.current is not None:
+        click.echo(f"The combination before: {p.current:.3f}")
+    if p.not_compared:
+        click.echo("Not compared with the combination before: descriptors it needs are gone.")
+    s = r.shortlist
+    if s.queries:
+        by = ", ".join(f"{r.descriptors[v]} ({how})" for v, how in s.descriptors)
+        click.echo(
+            f"Shortlist of {s.depth} by each of {by}: recall of the best ten {s.recall:.3f} on "
+            f"{s.queries} held-out queries"
+        )
+    if r.unproven:
+        click.echo(f"Unproven: {p.n} held-out queries are too few to tell.")
+    if r.forced:
+        click.echo("It is worse, and goes ahead because of --force.")
+    what = f"version {r.version}" if r.version else "not published (--dry-run)"
+    click.echo(f"Learnt likeness from {r.pictures} pictures in {r.seconds:.1f} s: {what}")
+
+
+def similar_as_plain(r: SimilarReport) -> dict[str, object]:
+    """Return the outcome of learning likeness as plain values."""
+    p, s = r.proof, r.shortlist
+    return {
+        "source": r.source, "chosen": r.learner, "descriptors": list(r.descriptors),
+        "constant": list(r.constant), "too_rare": dict(r.too_rare),
+        "pictures": r.pictures, "left_out": r.left_out,
+        "model": r.model, "version": r.version, "unproven": r.unproven, "forced": r.forced,
+        "seconds": round(r.seconds, 3),
+        "proof": {
+            "queries": p.n, "AvgP": p.candidate if p.n else None,
+            "uniform": p.uniform if p.n else None, "single": p.single if p.n else None,
+            "single_is": r.single, "p": p.p, "helped": p.helped, "harmed": p.harmed,
+            "harmed_rate": p.harmed_rate, "current": p.current,
+        },
+        "shortlist": {
+            "descriptors": [[r.descriptors[v], how] for v, how in s.descriptors],
+            "depth": s.depth, "recall": s.recall if s.queries else None, "queries": s.queries,
+        },
+        "tried": [{"learner": name, "AvgP": value} for name, value in r.table],
+    }  # fmt: skip
 
 
 def show_report(r: TrainReport) -> None:

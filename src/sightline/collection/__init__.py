@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightline import settings as settings_of
-from sightline.collection.finding import below_root, inside, root_of_store, seconds_of
+from sightline.collection.finding import filter_of, inside, root_of_store
+from sightline.collection.likeness.verbs import Comparing
 from sightline.collection.teaching import Teaching
 from sightline.collection.upkeep import Upkeep
 from sightline.errors import CollectionError, SightlineError, UsageError
@@ -46,7 +47,7 @@ Paths = Sequence[str | os.PathLike[str]]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a collection stands; `learnt` says what model is in use, if any."""
+    """How a collection stands; `learnt` and `likeness` say what models are in use, if any."""
 
     pictures: int
     with_words: int
@@ -54,9 +55,10 @@ class State:
     version: int
     words: int
     learnt: str = ""
+    likeness: str = ""
 
 
-class Collection(Upkeep, Teaching):
+class Collection(Upkeep, Teaching, Comparing):
     """A folder of pictures with its store; every verb of the command line is a method here."""
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
@@ -220,34 +222,25 @@ class Collection(Upkeep, Teaching):
         query: str,
         k: int | None = None,
         *,
-        folder: str | bytes | None = None,
-        after: int | str | None = None,
-        before: int | str | None = None,
-        min_side: int | None = None,
-        max_side: int | None = None,
-        min_bytes: int | None = None,
-        max_bytes: int | None = None,
         untagged: bool = False,
         cut: bool = True,
         learnt: bool = True,
+        **filters: Any,
     ) -> Results:
         """Find pictures by the words they carry and by what was learnt from them.
 
         Parameters
         ----------
         query
-            `tree snow -people 2:red +barn "golden gate bridge"`
+            `tree snow -people 2:red +barn "golden gate bridge"`, or pictures alone, which `similar`
+            answers: `./a.jpg 2:./b.jpg -./c.jpg`
         k
             Hits to return.
-        folder
-            Only pictures below this folder, given from the collection, absolute, or from here.
-        after, before
-            Only pictures taken (or, where that is not known, changed) in this time: a date such
-            as "2024-06", or seconds since 1970.
-        min_side, max_side
-            Only pictures whose longer side has so many pixels.
-        min_bytes, max_bytes
-            Only files of this size.
+        **filters
+            folder: only pictures below this folder, given from the collection, absolute, or from
+            here. after, before: only pictures taken (or, where that is not known, changed) in this
+            time, a date such as "2024-06", or seconds since 1970. min_side, max_side: only pictures
+            whose longer side has so many pixels. min_bytes, max_bytes: only files of this size.
         untagged
             Only pictures that carry no word at all.
         cut
@@ -255,12 +248,13 @@ class Collection(Upkeep, Teaching):
         learnt
             False leaves out all learnt hits.
         """
-        from sightline.collection.searching import SearchOptions, search
-        from sightline.store.catalogue import Where
+        from sightline.collection.searching import SearchOptions, pictures_of, search
 
-        below = None if folder is None else below_root(os.fsencode(folder), self.root)
-        times = seconds_of(after, "after"), seconds_of(before, "before")
-        where = Where(below, *times, min_side, max_side, min_bytes, max_bytes)
+        where = filter_of(self.root, **filters)
+        if terms := pictures_of(query):
+            wanted = [(t.path, t.weight) for t in terms if not t.unwanted]
+            unwanted = [(t.path, t.weight) for t in terms if t.unwanted]
+            return self._similar(wanted, unwanted, k, where, untagged=untagged)
         options = SearchOptions(untagged, cut, learnt)
         top = self.settings.top if k is None else k
         with self.home.reader() as reader:
@@ -295,7 +289,12 @@ class Collection(Upkeep, Teaching):
             Give exact shares in place of losses where a score is a sum over blocks.
         """
         from sightline.collection.explaining import ExplainOptions, explain
+        from sightline.collection.searching import pictures_of
 
+        if pictures_of(query):
+            raise UsageError(
+                "Words are explained here; of pictures, `similar` gives the shares of each hit."
+            )
         found = self.search(query, k, **filters).hits if hits is None else hits
         options = ExplainOptions(blocks, pictures, exact, bool(filters.get("learnt", True)))
         bar = progress or NoProgress()
@@ -324,8 +323,13 @@ class Collection(Upkeep, Teaching):
                 from sightline.collection.learning.serving import describe_model
 
                 said = describe_model(self.home, model)
+            alike = ""
+            if reader.snapshot.similar:
+                from sightline.collection.likeness.combination import describe_alike
+
+                alike = describe_alike(self.home, reader.snapshot.similar)
             pictures = len(reader.snapshot.ids())
-            return State(pictures, with_words, skipped, version, len(terms), said)
+            return State(pictures, with_words, skipped, version, len(terms), said, alike)
 
     def features(self) -> list[FeatureState]:
         """Return every feature there is, with what the store and the model have of it."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sightline import plugins
 from sightline.collection.learning.serving import load_learnt
+from sightline.collection.likeness.combination import load_alike
 from sightline.compute.describing import is_fitted, load_feature
 from sightline.errors import SightlineError
 from sightline.store.home import Home
@@ -38,6 +39,8 @@ def feature_states(home: Home | None) -> list[FeatureState]:
             rows = _stored(reader.snapshot)
             learnt = load_learnt(home, reader.snapshot.model)
             used = set(learnt.features) if learnt else set()
+            alike = load_alike(home, reader.snapshot.similar)
+            used |= set(alike.descriptors) if alike else set()
     known = plugins.names("features")
     return [
         _state(name, known.get(name), rows.get(name), used)

@@ -6,10 +6,14 @@ import datetime
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sightline.errors import SightlineError, UsageError
 from sightline.records import shown
 from sightline.settings import data_folder, default_store
+
+if TYPE_CHECKING:
+    from sightline.store.catalogue import Where
 
 
 def inside(place: Path, root: bytes) -> bool:
@@ -90,3 +94,22 @@ def seconds_of(when: int | str | None, name: str) -> int | None:
             continue
         return int(found.replace(tzinfo=datetime.UTC).timestamp())
     raise UsageError(f"{name} must be a date such as 2024, 2024-06 or 2024-06-30. Got {when!r}.")
+
+
+def filter_of(
+    root: bytes,
+    *,
+    folder: str | bytes | None = None,
+    after: int | str | None = None,
+    before: int | str | None = None,
+    min_side: int | None = None,
+    max_side: int | None = None,
+    min_bytes: int | None = None,
+    max_bytes: int | None = None,
+) -> Where:
+    """Return the filter that people mean; see `Collection.search`."""
+    from sightline.store.catalogue import Where
+
+    below = None if folder is None else below_root(os.fsencode(folder), root)
+    times = seconds_of(after, "after"), seconds_of(before, "before")
+    return Where(below, *times, min_side, max_side, min_bytes, max_bytes)

@@ -24,7 +24,7 @@ from sightline.errors import CollectionError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Facts, Where
 from sightline.store.home import Reader
-from sightline.words.grammar import Query, parse
+from sightline.words.grammar import PictureTerm, Query, parse
 from sightline.words.term_ids import term_id
 from sightline.words.tfidf import query_vector
 from sightline.words.vocabulary import near
@@ -72,16 +72,23 @@ class SearchOptions:
     learnt: bool = True
 
 
+def pictures_of(text: str) -> tuple[PictureTerm, ...]:
+    """Return the pictures that a query names, which must then be all it names."""
+    query = parse(text)
+    if query.pictures and (query.wanted or query.unwanted):
+        word = query.wanted[0] if query.wanted else f"-{query.unwanted[0]}"
+        raise QueryError(
+            f"{query.pictures[0]} is a picture and {word} is a word; they cannot be mixed in a "
+            "query. Search by words, or by pictures: sightline similar PICTURE"
+        )
+    return query.pictures
+
+
 def search(
     reader: Reader, root: bytes, text: str, k: int, where: Where, options: SearchOptions
 ) -> Results:
     """Answer a query in the search-box grammar."""
     query = parse(text)
-    if query.pictures:
-        raise QueryError(
-            f"{query.pictures[0]} is a picture, and pictures in a query are not compared yet. "
-            "Search by words."
-        )
     if not os.path.isdir(root):
         raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
     if not query.wanted:

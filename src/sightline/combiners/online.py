@@ -69,6 +69,19 @@ class OnlineCombiner(LinearCombiner):
             self._take(rows)
         return self._served()
 
+    def start_from(self, w: Any) -> Self:
+        """Forget what was learnt and take weights from elsewhere, to go on from by `partial_fit`.
+
+        The mean of weights, where that is served, is theirs until something else is learnt.
+        """
+        weights = np.array(w, dtype=np.float64)
+        if weights.ndim != 1 or not weights.size or not np.isfinite(weights).all():
+            raise DataError(f"Weights must be finite numbers in a row. Got {weights!r}.")
+        self._check()
+        self._start(len(weights))
+        self._now[:] = weights
+        return self._served()
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring and going on need."""
         self._check_fitted("w_")

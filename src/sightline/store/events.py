@@ -11,6 +11,7 @@ words             the labels and text one source gives a picture; replaces that 
 words-file        a table of words lying outside or beside the pictures was added or removed
 vectors-file      a file of vectors was added, read in another state, or removed
 judged            somebody or something said how well a picture fits a query
+judged-similar    somebody or something said whether a picture is like another one
 session-reverted  forget what this session said
 purged            in place of a row that the owner had removed for good
 """
@@ -27,7 +28,7 @@ from pathlib import Path
 
 from sightline.contracts import Json
 from sightline.errors import ParameterError, StoreDamaged
-from sightline.records import Judgement
+from sightline.records import Judgement, Likeness
 from sightline.store.database import (
     connect,
     connect_sealed,
@@ -40,7 +41,7 @@ from sightline.store.database import (
 SCHEMA = 1
 KINDS = frozenset(
     ("picture-seen", "picture-gone", "words", "words-file", "vectors-file", "judged",
-     "session-reverted", "purged")
+     "judged-similar", "session-reverted", "purged")
 )  # fmt: skip
 COLUMNS = "seq, kind, picture, session, key, at, body, crc"
 
@@ -147,11 +148,12 @@ class EventLog:
         row = (e.seq, e.kind, e.picture, e.session, e.key, e.at, body)
         self._db.execute("INSERT INTO events VALUES (?,?,?,?,?,?,?,?)", (*row, _crc(row)))
 
-    def read(self, after: int = 0) -> Iterator[Event]:
-        """Yield events in order, each checked; a damaged one raises."""
+    def read(self, after: int = 0, kinds: Sequence[str] = ()) -> Iterator[Event]:
+        """Yield events in order, of some kinds or of all, each checked; a damaged one raises."""
+        only = f" AND kind IN ({','.join('?' * len(kinds))})" if kinds else ""
         with database_errors(self.path):
-            sql = f"SELECT {COLUMNS} FROM events WHERE seq>? ORDER BY seq"
-            for row in self._db.execute(sql, (after,)):
+            sql = f"SELECT {COLUMNS} FROM events WHERE seq>?{only} ORDER BY seq"
+            for row in self._db.execute(sql, (after, *kinds)):
                 yield checked(row, self.path)
 
     def last_seq(self) -> int:
@@ -183,13 +185,24 @@ class EventLog:
         Reverted sessions are left out; of several statements about one (query, picture) by one
         source the last stands, so replaying the log always gives the same list.
         """
-        reverted = {e.body.get("session") for e in self.read() if e.kind == "session-reverted"}
         last: dict[tuple[str, int, str], Judgement] = {}
-        for e in self.read():
-            if e.kind == "judged" and (e.session is None or e.session not in reverted):
-                j = _judgement(e)
-                last[j.query, j.picture, j.source] = j
+        for e in self._standing("judged"):
+            j = _judgement(e)
+            last[j.query, j.picture, j.source] = j
         return sorted(last.values(), key=lambda j: (j.query, j.picture, j.relevance, j.seq))
+
+    def likenesses(self, after: int = 0) -> list[Likeness]:
+        """Return what was said of which picture is like which, in the order it was said.
+
+        Reverted sessions are left out; nothing else is, so later statements may contradict.
+        """
+        return [_likeness(e) for e in self._standing("judged-similar", after)]
+
+    def _standing(self, kind: str, after: int = 0) -> Iterator[Event]:
+        reverted = {e.body.get("session") for e in self.read(kinds=["session-reverted"])}
+        for e in self.read(after, [kind]):
+            if e.session is None or e.session not in reverted:
+                yield e
 
     def restore(self, events: Sequence[Event]) -> None:
         """Fill an empty log with events that were saved from a damaged one.
@@ -207,7 +220,8 @@ class EventLog:
         doomed = [
             e
             for e in self.read()
-            if e.kind != "purged" and (e.picture in pictures or e.session in sessions)
+            if e.kind != "purged"
+            and (e.picture in pictures or e.session in sessions or _asks_for(e, pictures))
         ]
         with transaction(self._db, self.path):
             self._db.execute("PRAGMA secure_delete=1")
@@ -247,6 +261,18 @@ def _judgement(e: Event) -> Judgement:
     if not isinstance(query, str) or not isinstance(relevance, int | float) or e.picture is None:
         raise StoreDamaged(f"Event {e.seq} is no judgement: {e.body!r}")
     return Judgement(query, e.picture, float(relevance), str(e.body.get("source", "")), e.seq)
+
+
+def _likeness(e: Event) -> Likeness:
+    query, alike = e.body.get("query"), e.body.get("alike")
+    if not isinstance(query, int) or not isinstance(alike, bool) or e.picture is None:
+        raise StoreDamaged(f"Event {e.seq} does not compare two pictures: {e.body!r}")
+    return Likeness(query, e.picture, alike, str(e.body.get("source", "")), e.seq)
+
+
+def _asks_for(e: Event, pictures: Container[int]) -> bool:
+    """Say whether an event has one of some pictures for its query."""
+    return e.kind == "judged-similar" and e.body.get("query") in pictures
 
 
 def _body(body: dict[str, Json]) -> bytes:

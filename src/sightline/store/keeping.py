@@ -100,7 +100,7 @@ def purge(home: Home, pictures: Iterable[int], sessions: Iterable[str], wait: fl
         # First out of sight, then out of the log; the catalogue forgets last, so that a purge that
         # was killed can be asked for again under the same name.
         writer.publish(Change(dead=sorted(doomed)), finished=False)
-        writer.drop_model()  # It was taught by what is to be forgotten.
+        writer.drop_models()  # They were taught by what is to be forgotten.
         writer.compact(everything=True)
         writer.forget_older()
         count = writer.log.purge(doomed, named)

@@ -47,12 +47,20 @@ class SparseMatrix:
 
     def dot(self, weights: Float) -> Float:
         """Return the inner product of each row with the weights."""
-        low, high = int(self.start[0]), int(self.start[-1])
-        products = self.value[low:high] * weights[self.index[low:high]]
+        index, value = self.entries()
+        return self._sums(value * weights[index])
+
+    def squares(self) -> Float:
+        """Return the squared length of each row."""
+        value = self.entries()[1]
+        return self._sums(value * value)
+
+    def _sums(self, values: NDArray[Any]) -> Float:
+        """Return the sum of each row, given a number for each entry."""
         out = np.zeros(len(self), np.float32)
         full = np.flatnonzero(np.diff(self.start))
         if len(full):
-            out[full] = np.add.reduceat(products, self.start[full] - low)
+            out[full] = np.add.reduceat(values, self.start[full] - int(self.start[0]))
         return out
 
     def entries(self) -> tuple[NDArray[Any], NDArray[Any]]:

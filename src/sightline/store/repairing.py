@@ -208,6 +208,7 @@ def _without_damage(home: Home, version: Version, say: Callable[[str], None]) ->
         number=version.number + 1,
         segments=kept,
         model=version.model if version.model not in bad else "",
+        similar=version.similar if version.similar not in bad else "",
         codebooks=tuple(c for c in version.codebooks if c not in bad),
     )
     home.versions.write(mended)
@@ -231,6 +232,9 @@ def _losses(version: Version, mended: Version, bad: set[str]) -> Iterator[str]:
     if version.model in bad:
         yield f"the model {version.model} is damaged and no longer used"
         yield "run sightline train to learn again"
+    if version.similar in bad:
+        yield f"the model {version.similar} is damaged and no longer used"
+        yield "run sightline train --similar to learn again"
 
 
 def _with_sound_scores(home: Home, s: Segment, bad: set[str]) -> Segment:

@@ -35,6 +35,7 @@ class Snapshot:
     def __init__(self, shards: Path, version: Version) -> None:
         self.version = version.number
         self.model = version.model
+        self.similar = version.similar
         self.segments = [OpenSegment.open(shards, s) for s in version.segments]
 
     def ids(self) -> Int:

@@ -23,8 +23,8 @@ KEPT = 2
 OURS = re.compile(
     r"(pictures|feature|scores|dead|arrays)-[0-9a-f]{0,20}\.safetensors(\.\d+\.part)?"
 )
-_FORMAT = 2
-_READABLE = (1, 2)
+_FORMAT = 3
+_READABLE = (1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,8 @@ class Segment:
 class Version:
     """One published state. `finished` is false while an index run is still adding to it.
 
-    `model` ranks its pictures for words; `codebooks` are what its features were made with.
+    `model` ranks its pictures for words, `similar` by how alike they are to other pictures;
+    `codebooks` are what its features were made with.
     """
 
     number: int
@@ -94,10 +95,11 @@ class Version:
     finished: bool = True
     note: str = field(default="")
     codebooks: tuple[str, ...] = ()
+    similar: str = ""
 
     def models(self) -> set[str]:
         """Return the names of all models it needs."""
-        return {*self.codebooks, self.model} - {""}
+        return {*self.codebooks, self.model, self.similar} - {""}
 
     def files(self) -> Iterable[FileEntry]:
         for s in self.segments:

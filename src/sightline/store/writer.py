@@ -177,14 +177,19 @@ class Writer:
         new = replace(self.version, number=number, segments=tuple(segments), model=scorer.model)
         return self._swap(replace(new, finished=True, note=note), Change())
 
-    def drop_model(self) -> None:
-        """Serve no model any more."""
-        if self.version.model:
-            segments = tuple(replace(s, scores=None, scored_by="") for s in self.version.segments)
-            number = self.version.number + 1
-            new = replace(self.version, number=number, segments=segments, model="", finished=False)
+    def publish_similar(self, model: str, note: str) -> Version:
+        """Compare pictures by another model from now on."""
+        number = self.version.number + 1
+        new = replace(self.version, number=number, similar=model, finished=True, note=note)
+        return self._swap(new, Change())
+
+    def drop_models(self) -> None:
+        """Serve neither a model of words nor one of likeness any more."""
+        if self.version.model or self.version.similar:
+            segments = tuple(_unscored(s) for s in self.version.segments)
+            new = replace(self.version, segments=segments, model="", similar="", finished=False)
             self.scorer = None
-            self._swap(new, Change())
+            self._swap(replace(new, number=self.version.number + 1), Change())
 
     def publish_codebook(self, codebook: str) -> Version:
         """Have the version list a codebook, in place of an older one of the same kind."""

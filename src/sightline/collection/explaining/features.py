@@ -33,7 +33,7 @@ class Again:
     def of(cls, reader: Reader, learnt: Learnt, size: int) -> Again:
         """Find each feature by its name, and believe it only if its fingerprint is the same."""
         books = reader.home.versions.read(reader.snapshot.version).codebooks
-        found = {f: _place(reader, f, books, size) for f in learnt.features}
+        found = {f: place_of(reader, f, books, size) for f in learnt.features}
         places = {f: place for f, place in found.items() if place}
         return cls(places, tuple(f for f, place in found.items() if not place))
 
@@ -58,7 +58,8 @@ class Again:
         return any(set(self.held) <= set(have) for have, _ in groups)
 
 
-def _place(reader: Reader, wanted: str, codebooks: Sequence[str], size: int) -> str:
+def place_of(reader: Reader, wanted: str, codebooks: Sequence[str], size: int) -> str:
+    """Return where a feature of the store can be computed; nothing where it cannot be here."""
     name = wanted.rpartition("-")[0]
     try:
         place = plugins.place("features", name)

@@ -87,7 +87,7 @@ def load_sample(
 
     `wanted` names the features to learn from; all that nearly every picture has by default.
     """
-    picture, term = _carried(snapshot)
+    picture, term = carried(snapshot)
     picture, term = _judged(picture, term, judgements)
     there = np.isin(picture, snapshot.ids())
     picture, term = picture[there], term[there]
@@ -101,7 +101,7 @@ def load_sample(
     return Sample(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
 
 
-def _carried(snapshot: Snapshot) -> tuple[Int, Int]:
+def carried(snapshot: Snapshot) -> tuple[Int, Int]:
     """Return every (picture, word) pair of the version."""
     pictures, words = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for s in snapshot.segments:

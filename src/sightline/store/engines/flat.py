@@ -8,6 +8,7 @@ pictures lie in segments.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ _LONG = 128
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float32]
+By = Literal["product", "cosine", "distance"]
 
 
 def dense_top(segments: Sequence[OpenSegment], query: DenseQuery, k: int, where: Int | None) -> Top:
@@ -34,12 +36,12 @@ def dense_top(segments: Sequence[OpenSegment], query: DenseQuery, k: int, where:
         rows = None if where is None else s.rows_of(where)
         if rows is not None and len(rows) < _SELECTIVE * len(matrix):
             if len(rows):
-                best.offer(s.ids[rows], _products(matrix[rows], weights))
+                best.offer(s.ids[rows], _scores(matrix[rows], weights, query.by))
             continue
         keep = None if rows is None else _only(rows, len(matrix))
         if rows is None and len(s.dead):
             keep = s.alive()
-        _scan(best, s, matrix, weights, keep)
+        _scan(best, s, matrix, weights, keep, query.by)
     return best.top()
 
 
@@ -80,8 +82,34 @@ def _products(matrix: Matrix, weights: Float, out: Float | None = None) -> Float
     return np.matmul(matrix, weights, out=out)
 
 
+def _scores(matrix: Matrix, weights: Float, by: By, out: Float | None = None) -> Float:
+    """Return how well each row fits the weights, by product, cosine or distance."""
+    scores = _products(matrix, weights, out)
+    if by == "product":
+        return scores
+    squares = _squares(matrix)
+    if by == "distance":
+        scores *= np.float32(2.0)
+        scores -= squares
+        return scores
+    np.sqrt(squares, out=squares)
+    return np.divide(scores, squares, out=scores, where=squares > 0)
+
+
+def _squares(matrix: Matrix) -> Float:
+    """Return the squared length of each row."""
+    if isinstance(matrix, SparseMatrix):
+        return matrix.squares()
+    return np.asarray(np.vecdot(matrix, matrix), np.float32)
+
+
 def _scan(
-    best: Best, s: OpenSegment, matrix: Matrix, weights: Float, keep: NDArray[np.bool_] | None
+    best: Best,
+    s: OpenSegment,
+    matrix: Matrix,
+    weights: Float,
+    keep: NDArray[np.bool_] | None,
+    by: By,
 ) -> None:
     step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]))
     ids = s.ids
@@ -89,7 +117,7 @@ def _scan(
     buffer = np.empty(min(step, len(matrix)), np.float32)
     for i in range(0, len(matrix), step):
         block = matrix[i : i + step]
-        scores = _products(block, weights, buffer[: len(block)])
+        scores = _scores(block, weights, by, buffer[: len(block)])
         if keep is not None:
             scores[~keep[i : i + step]] = -np.inf
         rows = above(scores, best.threshold)

@@ -1,0 +1,106 @@
+"""What verbs that answer with pictures share: which pictures may appear, and how they are shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sightline.errors import UsageError
+from sightline.records import Hit, shown
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+    from sightline.collection.searching import Results
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS: tuple[tuple[str, Any, str], ...] = (
+    ("--folder", str, "Only pictures below this folder of the collection."),
+    ("--after", str, "Only pictures taken on or after this date."),
+    ("--before", str, "Only pictures taken before this date."),
+    ("--min-side", int, "Only pictures with so many pixels on the longer side."),
+    ("--max-side", int, "Only pictures with at most so many."),
+    ("--min-mb", float, "Only files of at least so many megabytes."),
+    ("--max-mb", float, "Only files of at most so many."),
+)
+
+
+def filter_options(command: F) -> F:
+    """Add the options that say which pictures may appear."""
+    command = click.option(
+        "--untagged", is_flag=True, help="Only pictures that carry no word at all."
+    )(command)
+    for name, kind, text in reversed(_OPTIONS):
+        command = click.option(name, type=kind, help=text)(command)
+    return command
+
+
+def filters_of(
+    *, min_mb: float | None = None, max_mb: float | None = None, **given: Any
+) -> dict[str, Any]:
+    """Return what `Collection.search` and `Collection.similar` take for these options."""
+    sizes = {"min_bytes": min_mb, "max_bytes": max_mb}
+    return {**given, **{n: None if mb is None else int(mb * 1e6) for n, mb in sizes.items()}}
+
+
+def full_path(c: Collection, path: bytes) -> bytes:
+    """Return where a picture of the collection lies."""
+    return os.path.join(c.root, path)
+
+
+def print_hit(
+    c: Collection, h: Hit, mark: str, *, filepath_only: bool = False, null: bool = False
+) -> None:
+    """Print a hit as `score<TAB>path<TAB>mark`, or its path alone, as it is."""
+    if filepath_only or null:
+        sys.stdout.buffer.write(full_path(c, h.path) + (b"\0" if null else b"\n"))
+        return
+    click.echo(f"{h.score:.4f}\t{shown(full_path(c, h.path))}\t{mark}")
+
+
+def draw_sheet(
+    c: Collection, results: Results, target: Path, mark: Callable[[Hit], str] | None = None
+) -> None:
+    """Draw hits with their scores; never inside the collection."""
+    from sightline.pictures.thumbnails import contact_sheet
+
+    check_png(c, target, "A contact sheet")
+    if not results.hits:
+        return
+    say = mark or mark_of
+    thumbnails = c.thumbnails([h.picture for h in results.hits])
+    titles = [f"{h.score:.2f} {say(h)} {shown(os.path.basename(h.path))}" for h in results.hits]
+    contact_sheet(thumbnails, titles).save(target, "PNG")
+    click.echo(f"drew {target}", err=True)
+
+
+def mark_of(h: Hit) -> str:
+    """Say why a picture is among the hits for words."""
+    return "carried" if h.tagged else "learnt" if h.learnt else "some"
+
+
+def likeness_mark(h: Hit) -> str:
+    """Say whether what ranked a picture by likeness was learnt."""
+    return "learnt" if h.learnt else "alike"
+
+
+def check_png(c: Collection, target: Path, what: str) -> None:
+    """Refuse a drawing that is no PNG, or that would lie inside the collection."""
+    if target.suffix.lower() != ".png":
+        raise UsageError(f"{what} is a PNG file. Name it so, not {target.name!r}.")
+    if c.contains(target):
+        raise UsageError(f"{target} lies inside the collection, where nothing is ever written.")
+
+
+def say_missing(results: Results) -> None:
+    """Say how many hits are no longer where they were."""
+    if results.missing:
+        click.echo(
+            f"{results.missing} pictures are no longer where they were. Run: sightline index",
+            err=True,
+        )

@@ -1,0 +1,133 @@
+"""`sightline similar`: find pictures like others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sightline.cli.common import (
+    common_options,
+    open_collection,
+    output_options,
+    print_csv,
+    print_json,
+    text_of,
+)
+from sightline.cli.filters import (
+    check_png,
+    draw_sheet,
+    filter_options,
+    filters_of,
+    full_path,
+    likeness_mark,
+    print_hit,
+    say_missing,
+)
+from sightline.errors import UsageError
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+    from sightline.collection.likeness.ranking import Share, SimilarResults
+
+
+@click.command()
+@click.argument("pictures", nargs=-1, required=True)
+@click.option("--not", "unwanted", multiple=True, help="A picture that hits should not look like.")
+@click.option("-t", "--top", type=int, help="Hits to show.")
+@click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, as they are.")
+@click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
+@click.option("--exact", is_flag=True, help="Compare every picture, not only the nearest ones.")
+@click.option("--why", is_flag=True, help="Say what each descriptor contributed.")
+@click.option("--sheet", type=click.Path(), help="Also draw the hits as a contact sheet (PNG).")
+@filter_options
+@output_options
+@common_options
+def similar(
+    pictures: tuple[str, ...],
+    unwanted: tuple[str, ...],
+    top: int | None,
+    filepath_only: bool,
+    null: bool,
+    exact: bool,
+    why: bool,
+    sheet: str | None,
+    as_json: bool,
+    as_csv: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+    **given: Any,
+) -> int:
+    """Find pictures that look like PICTURES: files anywhere, or ids of the collection.
+
+    They are ranked by the combination of descriptors that sightline train --similar learnt; before
+    that all descriptors count alike. Of several pictures the mean counts.
+    """
+    if why and (as_csv or filepath_only or null):
+        raise UsageError("--why explains hits in plain form or as --json; leave the other out.")
+    c = open_collection(collection, store, top=top)
+    if sheet:
+        check_png(c, Path(sheet), "A contact sheet")
+    results = c.similar(*pictures, unwanted=unwanted, exact=exact, **filters_of(**given))
+    say_how(results)
+    if sheet:
+        draw_sheet(c, results, Path(sheet), likeness_mark)
+    if as_json:
+        print_json(_as_json(c, pictures, unwanted, results, why))
+    elif as_csv:
+        rows = [(h.score, text_of(full_path(c, h.path)), int(h.learnt)) for h in results.hits]
+        print_csv(["score", "path", "learnt"], rows)
+    else:
+        for h, shares in zip(results.hits, results.shares, strict=True):
+            print_hit(c, h, likeness_mark(h), filepath_only=filepath_only, null=null)
+            for share in shares if why else ():
+                click.echo(f"\t{share}")
+    return 0
+
+
+def say_how(results: SimilarResults) -> None:
+    """Say on stderr what is not as one might think: nothing learnt, descriptors left out."""
+    if results.said:
+        click.echo(results.said, err=True)
+    for name, n in results.lacking:
+        of = "the picture lacks it" if n == 1 else f"{n} of the pictures lack it"
+        click.echo(f"Left out: {name}; {of} and it cannot be computed here.", err=True)
+    for name, n in results.partly:
+        click.echo(f"{n} pictures lack {name}, which counts 0 for them.", err=True)
+    say_missing(results)
+    if not results.hits:
+        click.echo("No picture fits.", err=True)
+
+
+def _as_json(
+    c: Collection,
+    pictures: Sequence[str],
+    unwanted: Sequence[str],
+    results: SimilarResults,
+    why: bool,
+) -> dict[str, object]:
+    return {
+        "pictures": list(pictures),
+        "not": list(unwanted),
+        "version": results.version,
+        "learnt": results.learnt,
+        "compared": results.compared,
+        "left_out": [name for name, _ in results.lacking],
+        "hits": [
+            {
+                "picture": h.picture,
+                "path": text_of(full_path(c, h.path)),
+                "score": h.score,
+                "learnt": h.learnt,
+                **({"why": [_share_json(s) for s in shares]} if why else {}),
+            }
+            for h, shares in zip(results.hits, results.shares, strict=True)
+        ],
+    }
+
+
+def _share_json(s: Share) -> dict[str, object]:
+    return {"descriptor": s.descriptor, "contribution": s.value, "measures": dict(s.measures)}

@@ -1,0 +1,206 @@
+"""Pictures like others: candidates by the strongest descriptors, ranked by the combination.
+
+Up to a thousand pictures are all compared. Of more, those nearest to each picture asked for, by
+each descriptor of the shortlist, are candidates; how many of the truly best are among them is
+measured when the combination is trained, and kept with it.
+
+Of several pictures asked for, the mean of their phi counts; of several unwanted, the mean of theirs
+is taken off.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightline.collection.likeness.asking import Picture, Question, find, question
+from sightline.collection.likeness.combination import Alike, Doubles, Floats
+from sightline.collection.likeness.descriptors import Int, partly, stored
+from sightline.collection.likeness.judging import in_use
+from sightline.collection.searching import Results
+from sightline.contracts import Compute
+from sightline.errors import CollectionError, UsageError
+from sightline.records import DenseQuery, Hit, shown
+from sightline.settings import Settings
+from sightline.store.catalogue import Where
+from sightline.store.home import Reader
+from sightline.store.snapshot import Snapshot
+
+# So many pictures are all compared.
+ALL = 1_000
+_BLOCK = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one descriptor contributed to a score, in all and by measure."""
+
+    descriptor: str
+    value: float
+    measures: tuple[tuple[str, float], ...]
+
+    def __str__(self) -> str:
+        of = ", ".join(f"{name} {value:+.3f}" for name, value in self.measures)
+        return f"{self.descriptor} {self.value:+.3f} ({of})"
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarResults(Results):
+    """Pictures like others, best first.
+
+    Attributes
+    ----------
+    said : what there is to say of the combination where nothing was learnt; else empty.
+    lacking : names of descriptors that pictures asked for lack, with how many of them do.
+    partly : the same of all pictures of the collection; such a descriptor counts 0 for these.
+    learnt : whether the combination was learnt.
+    compared : pictures that were ranked; all that filters leave, or the shortlist.
+    shares : for each hit what each descriptor contributed, the largest first; it is their sum.
+    """
+
+    said: str = ""
+    lacking: tuple[tuple[str, int], ...] = ()
+    partly: tuple[tuple[str, int], ...] = ()
+    learnt: bool = False
+    compared: int = 0
+    shares: tuple[tuple[Share, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RankOptions:
+    """What counts as a hit: `untagged` leaves pictures without words; `exact` compares all."""
+
+    untagged: bool = False
+    exact: bool = False
+
+
+def similar(
+    reader: Reader,
+    root: bytes,
+    settings: Settings,
+    wanted: Sequence[tuple[Picture, float]],
+    unwanted: Sequence[tuple[Picture, float]],
+    k: int,
+    where: Where,
+    options: RankOptions,
+    compute: Compute | None = None,
+) -> SimilarResults:
+    """Rank pictures by how alike they are to some, and unlike to others."""
+    if not os.path.isdir(root):
+        raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
+    for_, against = ([find(reader, root, *p) for p in part] for part in (wanted, unwanted))
+    if not for_:
+        raise UsageError("Name at least one picture to look for, besides those unwanted.")
+    both = {a.file for a in for_} & {a.file for a in against}
+    if both:
+        raise UsageError(f"{shown(min(both))} is both wanted and unwanted. Leave out one.")
+    alike, said = in_use(reader)
+    asked = question(reader, alike, for_, against, settings, compute)
+    ids = candidates(reader.snapshot, alike, asked, _allowed(reader, where, options), options.exact)
+    scores = scored(reader.snapshot, alike, asked, ids)
+    order = np.lexsort((ids, -scores))
+    hits, missing = _hits(reader, root, ids[order], scores[order], k, bool(alike.name))
+    shares = _shares(reader.snapshot, alike, asked, hits)
+    return SimilarResults(
+        tuple(hits), (), reader.snapshot.version, missing, said,
+        tuple(asked.lacking.items()), partly(reader.snapshot, alike.descriptors),
+        bool(alike.name), len(ids), shares,
+    )  # fmt: skip
+
+
+def _allowed(reader: Reader, where: Where, options: RankOptions) -> Int | None:
+    """Return the ids that filters leave; None when there are none."""
+    allowed: Int | None = None
+    if where:
+        allowed = np.array(reader.catalogue.where(where), np.int64)
+    if options.untagged:
+        plain = reader.snapshot.without_words()
+        allowed = plain if allowed is None else np.intersect1d(allowed, plain)
+    return allowed
+
+
+def candidates(
+    snapshot: Snapshot, alike: Alike, asked: Question, allowed: Int | None, exact: bool = False
+) -> Int:
+    """Return the pictures to rank, ids ascending, without those asked for."""
+    every = snapshot.ids()
+    # What filters leave may name pictures the version has no rows of.
+    left = every if allowed is None else np.intersect1d(every, allowed)
+    left = np.setdiff1d(left, asked.ids)
+    if exact or len(left) <= ALL:
+        return left
+    return shortlisted(snapshot, alike, asked, None if allowed is None else left)
+
+
+def shortlisted(snapshot: Snapshot, alike: Alike, asked: Question, where: Int | None) -> Int:
+    """Return the pictures nearest to any that is wanted, by each descriptor of the shortlist."""
+    found = [np.zeros(0, np.int64)]
+    there = {f for s in snapshot.segments for f in s.features}
+    # As many more as may have to be left out again.
+    depth = alike.shortlist.depth + len(asked.ids)
+    for v, by in alike.shortlist.descriptors:
+        d = alike.descriptors[v]
+        if d not in there:
+            continue
+        for i in np.flatnonzero((asked.weights > 0) & asked.rows.have[:, v]).tolist():
+            row = asked.rows.views[v][i : i + 1]
+            weights = np.asarray(row.toarray() if hasattr(row, "tocsr") else row, np.float32)[0]
+            query = DenseQuery(d, weights, "cosine" if by == "cosine" else "distance")
+            found.append(snapshot.top(query, depth, where).ids)
+    return np.setdiff1d(np.concatenate(found), asked.ids)
+
+
+def scored(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Doubles:
+    """Return the score of each picture, ids ascending; phi is held for some pictures at a time."""
+    out = np.zeros(len(ids))
+    for start in range(0, len(ids), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        out[part] = combined(snapshot, alike, asked, ids[part]) @ alike.w
+    return out
+
+
+def combined(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Doubles:
+    """Return phi of each picture with all that were asked for, weighted, (pictures, components)."""
+    rows = stored(snapshot, ids, alike.descriptors, alike.phi.lengths)
+    found: Floats = alike.compare(asked.rows, rows)
+    return np.asarray(np.einsum("q,qpc->pc", asked.weights, found))
+
+
+def _hits(
+    reader: Reader, root: bytes, ids: Int, scores: Doubles, k: int, learnt: bool
+) -> tuple[list[Hit], int]:
+    """Turn the best ids into paths; a picture whose file is gone is left out and counted."""
+    hits: list[Hit] = []
+    missing = 0
+    for picture, score in zip(ids.tolist(), scores.tolist(), strict=True):
+        if len(hits) == k:
+            break
+        f = reader.catalogue.facts([picture]).get(picture)
+        if f is None or not os.path.lexists(os.path.join(root, f.path)):
+            missing += 1
+            continue
+        hits.append(Hit(picture, f.path, round(score, 6), False, learnt))
+    return hits, missing
+
+
+def _shares(
+    snapshot: Snapshot, alike: Alike, asked: Question, hits: Sequence[Hit]
+) -> tuple[tuple[Share, ...], ...]:
+    """Return what each descriptor contributed to each hit, the largest first."""
+    ids = np.array([h.picture for h in hits], np.int64)
+    order = np.argsort(ids)
+    parts = np.zeros((len(ids), alike.phi.n_components))
+    parts[order] = combined(snapshot, alike, asked, ids[order]) * alike.w
+    shape = (len(ids), len(alike.names), len(alike.phi.kinds))
+    return tuple(_told(alike, row) for row in parts.reshape(shape))
+
+
+def _told(alike: Alike, parts: Doubles) -> tuple[Share, ...]:
+    found = [
+        Share(name, float(row.sum()), tuple(zip(alike.phi.kinds, row.tolist(), strict=True)))
+        for name, row in zip(alike.names, parts, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda s: (-abs(s.value), s.descriptor)))

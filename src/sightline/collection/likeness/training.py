@@ -1,0 +1,322 @@
+"""Training: learn how much each similarity counts, prove it on held-out queries, then serve.
+
+Scales of phi come from pictures that are not held out. Every learner learns from triplets whose
+pictures are neither held out nor for validation; which one is taken, and which component is best
+alone, is decided by queries that are validation pictures. The choice then learns from all pictures
+that are not held out, and is measured on queries that are, against all descriptors alike, the best
+similarity alone, and the combination now in use. It is published only if its mean AvgP is below
+neither of the first and the last (less .001); what is served has learnt from everything. With
+under 30 held-out queries there is no proof, and the combination is marked `unproven`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from sightline.collection.learning.samples import common_features
+from sightline.collection.likeness.combination import (
+    KIND,
+    Alike,
+    Doubles,
+    Shortlist,
+    all_of,
+    complete,
+    even_weights,
+    load_alike,
+)
+from sightline.collection.likeness.descriptors import (
+    Described,
+    Int,
+    descriptors_of,
+    lengths_of,
+    stored,
+    too_rare,
+)
+from sightline.collection.likeness.grounds import Grounds, find_grounds
+from sightline.collection.likeness.learners import ONLINE, UNIFORM, Asking, asking, weights_of
+from sightline.collection.likeness.shortlisting import choose_shortlist, measure_recall
+from sightline.contracts import Json, Progress
+from sightline.errors import CollectionError, DataError, NotBetter, StoreBusy
+from sightline.measures.significance import wilcoxon
+from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
+from sightline.similarity.pairs import Phi
+from sightline.store.events import EventLog
+from sightline.store.home import Home, Reader
+from sightline.store.models import save_model
+from sightline.store.snapshot import Snapshot
+from sightline.store.writer import Writer
+
+SLACK = 0.001
+FEWEST_QUERIES = 30
+PICTURES = 3_000
+QUERIES = 250
+TRIPLETS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarOptions:
+    """What to learn from: a ground of `grounds.SOURCES`, names of descriptors; all by default."""
+
+    source: str = ""
+    features: tuple[str, ...] = ()
+    force: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarProof:
+    """What held-out queries say of a combination; values are mean AvgP.
+
+    `p`, `helped` and `harmed` compare it with all descriptors alike. `current` is that of the
+    combination served before; None if there was none, or it cannot be asked any more.
+    """
+
+    n: int
+    candidate: float
+    uniform: float
+    single: float
+    p: float
+    helped: int
+    harmed: int
+    current: float | None = None
+    not_compared: bool = False
+
+    @property
+    def proven(self) -> bool:
+        """Whether there were enough queries to tell."""
+        return self.n >= FEWEST_QUERIES
+
+    @property
+    def passes(self) -> bool:
+        """Whether it does no harm."""
+        least = max(self.uniform, self.current if self.current is not None else self.uniform)
+        return not self.candidate < least - SLACK
+
+    @property
+    def harmed_rate(self) -> float:
+        """The share of held-out queries that it ranks worse than all descriptors alike do."""
+        return self.harmed / self.n if self.n else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarReport:
+    """What a training did; `table` has the mean AvgP of validation queries by learner."""
+
+    source: str
+    learner: str
+    descriptors: tuple[str, ...]
+    constant: tuple[str, ...]
+    single: str
+    table: tuple[tuple[str, float], ...]
+    proof: SimilarProof
+    shortlist: Shortlist
+    pictures: int
+    left_out: int
+    too_rare: tuple[tuple[str, int], ...]
+    model: str
+    version: int
+    unproven: bool
+    forced: bool
+    seconds: float
+
+
+def train_similar(
+    home: Home, options: SimilarOptions, wait: float, progress: Progress
+) -> SimilarReport:
+    """Learn from what the collection says of which pictures belong together, and publish.
+
+    The store is locked only while the combination is published.
+    """
+    begun = time.monotonic()
+    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
+        before, seq = reader.snapshot.similar, log.last_seq()
+        said = log.likenesses()
+        grounds = find_grounds(reader.snapshot, reader.catalogue, said, options.source)
+        class_ = _Lesson(reader, grounds, options.features)
+        progress.start("learn", None)
+        learner, table = class_.choose()
+        alike, proof = class_.prove(learner, load_alike(home, before))
+        shortlist = class_.shortlist(alike)
+        progress.finish()
+    if not options.force and not options.dry_run:
+        refuse_harm(proof)
+    forced = options.force and proof.proven and not proof.passes
+    alike = replace(
+        alike,
+        shortlist=shortlist,
+        about={
+            "source": grounds.source,
+            "learner": learner,
+            "judged_up_to": seq if grounds.source == "judgements" else 0,
+            "figures": _figures(proof, table, forced),
+        },
+    )
+    name, version = before, 0
+    if not options.dry_run:
+        name, version = _publish(home, alike, before, class_.grounds.ids, wait)
+    return SimilarReport(
+        grounds.source, learner, alike.names, alike.constant, class_.single_name, tuple(table),
+        proof, shortlist, len(class_.grounds), class_.left_out, class_.too_rare, name, version,
+        not proof.proven, forced, time.monotonic() - begun,
+    )  # fmt: skip
+
+
+class _Lesson:
+    """The pictures of one training, and what is made of them step by step."""
+
+    def __init__(self, reader: Reader, grounds: Grounds, features: Sequence[str]) -> None:
+        self.snapshot: Snapshot = reader.snapshot
+        prints = descriptors_of(self.snapshot, features)
+        lengths = lengths_of(self.snapshot, prints)
+        self.too_rare = too_rare(self.snapshot, prints)
+        few = _few(len(grounds), PICTURES)
+        data = stored(self.snapshot, grounds.ids[few], prints, lengths)
+        whole = complete(data)
+        self.left_out = len(few) - len(whole)
+        self.data: Described = data.only(whole)
+        self.grounds: Grounds = grounds.only(few[whole])
+        fold = fold_of(self.grounds.ids)
+        self.held, self.validating = fold == HELD_OUT, fold == VALIDATION
+        rest = np.flatnonzero(~self.held)
+        if len(rest) < 2:
+            raise CollectionError(
+                f"Only {len(rest)} pictures that are not held out can be compared, so there is "
+                "nothing to learn. Index more pictures."
+            )
+        phi = Phi.of(self.data.only(rest).views)
+        w = even_weights(phi)
+        self.blank = Alike(prints, phi, w, w, all_of(len(prints)), {})
+        self.single = 0
+
+    @property
+    def single_name(self) -> str:
+        """The component that is best alone."""
+        return self.blank.phi.names(self.blank.names)[self.single]
+
+    def choose(self) -> tuple[str, list[tuple[str, float]]]:
+        """Return the best learner on validation queries, and what each had there."""
+        judges = self._asking(self.validating, ~self.held)
+        if not len(judges):
+            raise CollectionError(
+                f"None of {int(self.validating.sum())} validation pictures has both a picture that "
+                f"belongs to it and one that does not, by {self.grounds.source}. Add pictures or "
+                "words, then: sightline index"
+            )
+        n = self.blank.phi.n_components
+        alone = _means(judges.avgp(self.blank, list(np.eye(n))))
+        self.single = int(np.argmax(np.where(self.blank.phi.factor > 0, alone, -1.0)))
+        rows = self._differences(~self.held & ~self.validating)
+        names = [UNIFORM, f"{self.single_name} alone", *(ONLINE if len(rows) else ())]
+        found = [self._weights(name, rows) for name in names]
+        means = _means(judges.avgp(self.blank, found))
+        table = sorted(zip(names, means.tolist(), strict=True), key=lambda t: -t[1])
+        return table[0][0], table
+
+    def prove(self, learner: str, current: Alike | None) -> tuple[Alike, SimilarProof]:
+        """Return the combination that is to be served, and what held-out queries say of it."""
+        proof_w = self._weights(learner, self._differences(~self.held))
+        served_w = self._weights(learner, self._differences(np.ones(len(self.held), bool)))
+        alike = replace(self.blank, w=served_w, proof=proof_w)
+        judges = self._asking(self.held, np.ones(len(self.held), bool))
+        if not len(judges):
+            nan = float("nan")
+            return alike, SimilarProof(0, nan, nan, nan, 1.0, 0, 0)
+        single = np.zeros(len(proof_w))
+        single[self.single] = 1.0
+        mine, even, alone = judges.avgp(alike, [proof_w, even_weights(alike.phi), single])
+        test = wilcoxon(mine, even)
+        means = [float(values.mean()) for values in (mine, even, alone)]
+        known, lost = self._current(judges, current)
+        figures = (len(judges), means[0], means[1], means[2])
+        return alike, SimilarProof(*figures, test.p, test.helped, test.harmed, known, lost)
+
+    def shortlist(self, alike: Alike) -> Shortlist:
+        """Choose how candidates are found, and measure on held-out queries what that loses."""
+        rest, held = self.grounds.ids[~self.held], self.grounds.ids[self.held]
+        chosen = choose_shortlist(self.snapshot, alike, rest)
+        return measure_recall(self.snapshot, replace(alike, shortlist=chosen), held)
+
+    def _asking(self, queries: np.ndarray, pictures: np.ndarray) -> Asking:
+        parts = np.flatnonzero(queries), np.flatnonzero(pictures)
+        return asking(self.grounds, self.data, *parts, QUERIES)
+
+    def _differences(self, among: np.ndarray) -> np.ndarray:
+        """Return phi of what belongs to a query less that of what does not."""
+        try:
+            t = self.grounds.triplets(among, among, TRIPLETS)
+        except DataError:
+            return np.zeros((0, self.blank.phi.n_components), np.float32)
+        found = self.blank.pairs(self.data, t.query, t.first)
+        found -= self.blank.pairs(self.data, t.query, t.second)
+        return found
+
+    def _weights(self, learner: str, rows: np.ndarray) -> Doubles:
+        return weights_of(learner, self.blank.phi, rows, self.single)
+
+    def _current(self, judges: Asking, current: Alike | None) -> tuple[float | None, bool]:
+        """Return the mean AvgP of the combination in use, and whether it cannot be asked."""
+        if current is None:
+            return None, False
+        there = set(common_features(self.snapshot, self.snapshot.ids()))
+        if not set(current.descriptors) <= there:
+            return None, True
+        ids = self.grounds.ids
+        data = stored(self.snapshot, ids, current.descriptors, current.phi.lengths)
+        found = replace(judges, data=data).avgp(current, [current.proof])
+        return float(found.mean()), False
+
+
+def _means(avgp: np.ndarray) -> Doubles:
+    return np.asarray(avgp.mean(axis=1), np.float64)
+
+
+def _few(n: int, most: int) -> Int:
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+
+def refuse_harm(proof: SimilarProof) -> None:
+    """Stop a combination that is worse than what is there."""
+    if proof.passes or not proof.proven:
+        return
+    if proof.current is not None and proof.candidate < proof.current - SLACK:
+        what, value = "the one in use", proof.current
+    else:
+        what, value = "all descriptors alike", proof.uniform
+    raise NotBetter(
+        f"The new combination is worse than {what} on held-out queries: mean AvgP "
+        f"{proof.candidate:.3f} against {value:.3f} over {proof.n} queries. It was not published; "
+        "what is in use stays. To publish it all the same: --force."
+    )
+
+
+def _publish(home: Home, alike: Alike, before: str, ids: Int, wait: float) -> tuple[str, int]:
+    about, arrays = alike.to_saved()
+    with Writer(home, "train", wait) as writer:
+        if writer.version.similar != before:
+            raise StoreBusy(
+                "Another training was published while this one ran. Run it again to build on that."
+            )
+        live = Snapshot(home.shards, writer.version).ids()
+        if not np.isin(ids, live).all():
+            raise StoreBusy("Pictures were removed while this training ran. Run it again.")
+        name = save_model(home.models, KIND, about, arrays)
+        return name, writer.publish_similar(name, f"train --similar: {about['learner']}").number
+
+
+def _figures(
+    proof: SimilarProof, table: Sequence[tuple[str, float]], forced: bool
+) -> dict[str, Json]:
+    tried: list[Json] = [{"what": name, "AvgP": value} for name, value in table]
+    figures: dict[str, Json] = {k: _number(v) for k, v in asdict(proof).items()}
+    return {**figures, "unproven": not proof.proven, "forced": forced, "tried": tried}
+
+
+def _number(value: float | None) -> Json:
+    return None if value is None or not np.isfinite(value) else value

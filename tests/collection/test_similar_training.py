@@ -1,0 +1,272 @@
+"""Learning what likeness is: what is chosen, what the gate lets through, what it is learnt from."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sightline.collection.likeness import learners, training
+from sightline.collection.likeness.combination import load_alike
+from sightline.collection.likeness.grounds import find_grounds
+from sightline.collection.likeness.training import SimilarOptions, SimilarReport, train_similar
+from sightline.errors import CollectionError, NotBetter, StoreBusy, StoreDamaged, UsageError
+from sightline.measures.splits import HELD_OUT, fold_of
+from sightline.progress import NoProgress
+from sightline.records import Likeness
+from sightline.store.events import NewEvent
+from sightline.store.home import Home
+from sightline.store.keeping import purge
+from sightline.store.models import arrays_file
+from sightline.store.repairing import repair
+from sightline.store.verifying import verify
+from sightline.store.writer import Judging, Writer
+from tests.alike_made import plant_alike
+from tests.planted import plant
+
+
+@pytest.fixture(autouse=True)
+def few_learners(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Choose among three learners: most tests here are about something else."""
+    some = {n: learners.ONLINE[n] for n in ("OPAR-I C=0.01", "OPR", "AROW r=1")}
+    monkeypatch.setattr(learners, "ONLINE", some)
+    monkeypatch.setattr(training, "ONLINE", some)
+    monkeypatch.setattr(training, "TRIPLETS", 2_000)
+
+
+def run(home: Home, **options: object) -> SimilarReport:
+    return train_similar(home, SimilarOptions(**options), 0.0, NoProgress())  # type: ignore[arg-type]
+
+
+def similar_model(home: Home) -> str:
+    with home.reader() as reader:
+        return reader.snapshot.similar
+
+
+def test_what_tells_pictures_apart_is_learnt_and_the_gain_is_proven(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store")
+    report = run(home)
+    proof = report.proof
+    assert report.source == "classes" and report.learner in learners.ONLINE
+    assert proof.n >= 30 and proof.candidate > proof.uniform + 0.05 and proof.p < 0.001
+    assert proof.harmed_rate < 0.3 and report.single.startswith("signal ")
+    assert not report.unproven and not report.forced and report.version > 0
+    alike = load_alike(home, similar_model(home), checked=True)
+    assert alike is not None and alike.name == report.model
+    by_descriptor = np.abs(alike.w).reshape(4, -1).sum(axis=1)
+    assert by_descriptor.argmax() == alike.names.index("signal")
+
+
+def test_the_record_keeps_figures_and_the_recall_of_the_shortlist(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store")
+    report = run(home)
+    alike = load_alike(home, report.model)
+    assert alike is not None
+    figures = alike.about["figures"]
+    assert isinstance(figures, dict)
+    assert figures["candidate"] == report.proof.candidate and figures["p"] == report.proof.p
+    assert alike.about["source"] == "classes" and alike.about["learner"] == report.learner
+    s = alike.shortlist
+    assert s == report.shortlist and s.queries >= 30 and 0.8 <= s.recall <= 1.0
+    assert alike.names[s.descriptors[0][0]] == "signal"
+
+
+def test_held_out_pictures_do_not_take_part_in_choosing(tmp_path: Path) -> None:
+    first, rows = plant_alike(tmp_path / "a")
+    held = fold_of(np.arange(1, 241)) == HELD_OUT
+    rng = np.random.default_rng(0)
+    words = [[f"kind{rng.integers(6) if held[i] else i % 6}"] for i in range(240)]
+    noise = {f"noise{i}": np.random.default_rng(10 + i).normal(size=rows.shape) for i in range(3)}
+    features = {"signal": rows, **{n: v.astype(np.float32) for n, v in noise.items()}}
+    second = plant(tmp_path / "b", words, features)
+    a, b = run(first, dry_run=True), run(second, dry_run=True)
+    assert a.table == b.table and a.learner == b.learner
+    assert a.proof.candidate != b.proof.candidate
+
+
+def test_a_combination_worse_than_the_one_in_use_is_refused(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store")
+    first = run(home)
+    with pytest.raises(NotBetter, match=r"worse than the one in use .* --force"):
+        run(home, features=("noise0", "noise1"))
+    assert similar_model(home) == first.model
+    forced = run(home, features=("noise0", "noise1"), force=True)
+    assert forced.forced and similar_model(home) == forced.model != first.model
+
+
+def test_a_combination_worse_than_all_alike_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, _ = plant_alike(tmp_path / "store")
+    plain = learners.weights_of
+    monkeypatch.setattr(training, "weights_of", lambda *a: -plain(*a))
+    with pytest.raises(NotBetter, match="worse than all descriptors alike"):
+        run(home)
+    assert similar_model(home) == ""
+
+
+def test_a_dry_run_publishes_nothing(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store")
+    report = run(home, dry_run=True)
+    assert report.version == 0 and similar_model(home) == ""
+    assert not list(home.models.iterdir())
+
+
+def test_the_same_pictures_give_the_same_bytes(tmp_path: Path) -> None:
+    sums = []
+    for name in ("a", "b"):
+        home, _ = plant_alike(tmp_path / name)
+        file = arrays_file(home.models, run(home).model)
+        sums.append(hashlib.sha256(file.read_bytes()).hexdigest())
+    assert sums[0] == sums[1]
+
+
+def test_a_constant_descriptor_counts_nothing_and_is_named(tmp_path: Path) -> None:
+    _, rows = plant_alike(tmp_path / "unused", 120)
+    words = [[f"kind{i % 6}"] for i in range(120)]
+    still = np.full((120, 5), 7.0, np.float32)
+    home = plant(tmp_path / "store", words, {"signal": rows, "still": still})
+    report = run(home)
+    assert report.constant == ("still",)
+    alike = load_alike(home, report.model)
+    assert alike is not None
+    assert not alike.w.reshape(2, -1)[alike.names.index("still")].any()
+
+
+def test_few_pictures_are_published_as_unproven(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store", 60, 3)
+    report = run(home)
+    assert report.unproven and 0 < report.proof.n < 30 and report.version > 0
+
+
+def judge(home: Home, queries: list[int], kinds: int = 6) -> None:
+    """Say of each query that the next of its kind is like it, and its neighbour is not."""
+    with Judging(home) as judging:
+        for q in queries:
+            for picture, like in ((q + kinds, True), (q + 2 * kinds, True), (q + 1, False)):
+                body = {"query": q, "alike": like, "source": "test"}
+                judging.append([NewEvent("judged-similar", picture, body)])  # type: ignore[arg-type]
+
+
+def test_judgements_are_learnt_from_where_there_are_enough(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store")
+    judge(home, list(range(1, 29)))
+    assert run(home, dry_run=True).source == "classes"
+    judge(home, list(range(29, 220)))
+    report = run(home)
+    assert report.source == "judgements" and report.proof.n >= 30
+    assert report.proof.candidate >= report.proof.uniform
+    alike = load_alike(home, report.model)
+    assert alike is not None
+    # What it has learnt from must not be learnt from again.
+    assert alike.about["judged_up_to"] == 240 + 3 * 219
+
+
+def sources(home: Home, said: list[Likeness] | None = None) -> dict[str, bool]:
+    """Return which grounds a collection has."""
+    found = {}
+    with home.reader() as reader:
+        for name in ("judgements", "tags", "classes", "folders"):
+            try:
+                find_grounds(reader.snapshot, reader.catalogue, said or [], name)
+                found[name] = True
+            except UsageError:
+                found[name] = False
+    return found
+
+
+def test_grounds_are_what_the_collection_has(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    single = plant(tmp_path / "a", [[f"k{i % 5}"] for i in range(20)], {"x": rows})
+    assert sources(single) == {
+        "judgements": False, "tags": False, "classes": True, "folders": False,
+    }  # fmt: skip
+    several = plant(tmp_path / "b", [[f"k{i % 5}", f"m{i % 7}"] for i in range(20)], {"x": rows})
+    said = [Likeness(1, 2, True, "test", 1)]
+    assert sources(several, said) == {
+        "judgements": True, "tags": True, "classes": False, "folders": False,
+    }  # fmt: skip
+
+
+def test_words_on_many_pictures_say_nothing(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    home = plant(tmp_path / "a", [["holiday"]] * 18 + [[], []], {"x": rows})
+    with home.reader() as reader, pytest.raises(CollectionError, match="Nothing says which"):
+        find_grounds(reader.snapshot, reader.catalogue, [])
+
+
+def test_a_ground_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store", 30)
+    with pytest.raises(UsageError, match="Likeness is learnt from judgements, tags"):
+        run(home, source="weather")
+    with pytest.raises(UsageError, match=r"no folders that tell pictures apart\. It has: classes"):
+        run(home, source="folders")
+    with pytest.raises(UsageError, match="no descriptor 'gist'"):
+        run(home, features=("gist",))
+
+
+def test_copies_of_a_query_neither_teach_nor_compete(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store", 30)
+    with home.reader() as reader:
+        grounds = find_grounds(reader.snapshot, reader.catalogue, [])
+    copies = grounds.copies.copy()
+    copies[6] = copies[0]
+    same = replace(grounds, copies=copies)
+    found = same.relevance(np.array([0]), np.arange(30))[0]
+    assert found[0] == found[6] == -1 and found[12] == 1 and found[1] == 0
+    drawn = same.triplets(np.ones(30, bool), np.ones(30, bool), 500)
+    assert not ((drawn.query == 0) & (drawn.first == 6)).any() and drawn.n_equal > 0
+
+
+def test_another_training_in_between_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, _ = plant_alike(tmp_path / "store", 60, 3)
+    plain = training.refuse_harm
+
+    def meanwhile(proof: training.SimilarProof) -> None:
+        monkeypatch.setattr(training, "refuse_harm", plain)
+        run(home)
+
+    monkeypatch.setattr(training, "refuse_harm", meanwhile)
+    with pytest.raises(StoreBusy, match="Another training was published"):
+        run(home, features=("signal",))
+
+
+def test_rollback_brings_the_combination_before_back(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store", 60, 3)
+    first = run(home)
+    second = run(home, features=("signal", "noise0"), force=True)
+    assert similar_model(home) == second.model != first.model
+    with Writer(home, "test") as writer:
+        writer.rollback(first.version)
+    assert similar_model(home) == first.model
+
+
+def test_purging_a_picture_takes_what_it_taught_and_what_it_was_asked_for(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store", 60, 3)
+    judge(home, [7, 9], 3)
+    run(home)
+    purge(home, [7], [])
+    assert similar_model(home) == "" and not list(home.models.iterdir())
+    with Writer(home, "test") as writer:
+        assert {j.query for j in writer.log.likenesses()} == {9}
+
+
+def test_a_damaged_combination_is_found_and_left_out_by_repair(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store", 60, 3)
+    report = run(home)
+    file = arrays_file(home.models, report.model)
+    data = bytearray(file.read_bytes())
+    data[-3] ^= 1
+    file.write_bytes(data)
+    assert any(report.model in p.file for p in verify(home).problems)
+    with pytest.raises(StoreDamaged):
+        load_alike(home, report.model, checked=True)
+    said: list[str] = []
+    assert repair(home, said.append).sound
+    assert any("train --similar" in line for line in said)
+    assert similar_model(home) == ""
