@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sightline.collection import Collection
 from sightline.collection.likeness import learners, training
 from sightline.collection.likeness.combination import load_alike
 from sightline.collection.likeness.grounds import find_grounds
 from sightline.collection.likeness.training import SimilarOptions, SimilarReport, train_similar
+from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, NotBetter, StoreBusy, StoreDamaged, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
@@ -24,7 +26,7 @@ from sightline.store.models import arrays_file
 from sightline.store.repairing import repair
 from sightline.store.verifying import verify
 from sightline.store.writer import Judging, Writer
-from tests.alike_made import plant_alike
+from tests.alike_made import draw_stripes, plant_alike
 from tests.planted import plant
 
 
@@ -189,6 +191,22 @@ def test_grounds_are_what_the_collection_has(tmp_path: Path) -> None:
     assert sources(several, said) == {
         "judgements": True, "tags": True, "classes": False, "folders": False,
     }  # fmt: skip
+
+
+def test_few_words_do_not_keep_folders_from_being_learnt_from(tmp_path: Path) -> None:
+    photos = draw_stripes(tmp_path / "photos", 40)
+    for kind in ("across", "down"):
+        for file in sorted((photos / kind).glob("*.txt"))[2:]:
+            file.unlink()
+    for kind in ("rising", "falling"):
+        for file in (photos / kind).glob("*.txt"):
+            file.unlink()
+    c = Collection.open(photos, store=tmp_path / "store")
+    c.index(compute=InlineCompute())
+    with c.home.reader() as reader:
+        chosen = find_grounds(reader.snapshot, reader.catalogue, [])
+        assert chosen.source == "folders" and len(chosen) == 40
+        assert len(find_grounds(reader.snapshot, reader.catalogue, [], "classes")) == 4
 
 
 def test_words_on_many_pictures_say_nothing(tmp_path: Path) -> None:
