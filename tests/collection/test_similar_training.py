@@ -99,6 +99,16 @@ def test_a_combination_worse_than_the_one_in_use_is_refused(tmp_path: Path) -> N
     assert forced.forced and similar_model(home) == forced.model != first.model
 
 
+def test_what_is_in_use_before_any_training_is_all_descriptors_not_those_asked_for(
+    tmp_path: Path,
+) -> None:
+    home, _ = plant_alike(tmp_path / "store")
+    with pytest.raises(NotBetter, match="worse than the one in use"):
+        run(home, features=("noise0",))
+    assert similar_model(home) == ""
+    assert run(home, features=("signal",)).proof.current is not None
+
+
 def test_a_combination_worse_than_all_alike_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
