@@ -177,6 +177,17 @@ def test_judgements_are_learnt_from_where_there_are_enough(tmp_path: Path) -> No
     assert alike.about["judged_up_to"] == 240 + 3 * 219
 
 
+def test_only_what_was_judged_competes(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store", 30)
+    told = [Likeness(3, 9, True, "", 1), Likeness(3, 4, False, "", 2), Likeness(5, 9, True, "", 3)]
+    told += [Likeness(3, 9, False, "", 4)]
+    with home.reader() as reader:
+        grounds = find_grounds(reader.snapshot, reader.catalogue, told, "judgements")
+    assert grounds.ids.tolist() == [3, 4, 5, 9]
+    found = grounds.relevance(np.array([0, 2]), np.array([1, 3]))
+    assert found.tolist() == [[0, 0], [-1, 1]]
+
+
 def sources(home: Home, said: list[Likeness] | None = None) -> dict[str, bool]:
     """Return which grounds a collection has."""
     found = {}

@@ -88,10 +88,12 @@ class Grounds:
             shared = (self.labels[queries] @ self.labels[pictures].T).toarray()
             out = (np.asarray(shared) > 0).astype(np.int8)
         else:
-            out = np.full((len(self.ids), len(self.ids)), -1, np.int8)
+            out = np.full((len(queries), len(pictures)), -1, np.int8)
+            row, column = np.full((2, len(self.ids)), -1, np.int64)
+            row[queries], column[pictures] = np.arange(len(queries)), np.arange(len(pictures))
             q, p, alike = self._judged()
-            out[q, p] = alike
-            out = out[np.ix_(queries, pictures)]
+            kept = (row[q] >= 0) & (column[p] >= 0)
+            out[row[q[kept]], column[p[kept]]] = alike[kept]
         out[self.copies[queries][:, None] == self.copies[pictures][None, :]] = -1
         return out
 
