@@ -142,7 +142,7 @@ def test_train_similar_shows_what_it_learnt_from_and_proved(own: Shell) -> None:
                  "uniform", "Chosen: ", "held-out queries: mean AvgP", "harmed rate", " alone ",
                  "recall of the best ten", "Unproven", "version"):  # fmt: skip
         assert part in ran.out
-    said = json.loads(own("train", "--similar", "--json", "--dry-run").out)
+    said = json.loads(own("train", "--similar", "--from", "classes", "--json", "--dry-run").out)
     assert said["source"] == "classes" and said["version"] == 0
     assert said["proof"]["current"] is not None and 0 <= said["shortlist"]["recall"] <= 1
     assert {t["learner"] for t in said["tried"]} >= {"uniform", "OPAR-I C=0.01", "AROW r=1"}

@@ -275,7 +275,7 @@ def test_vectors_that_are_not_finite_change_nothing(own: Collection, tmp_path: P
 
 
 def test_training_describes_where_asked_and_ranks_by_what_was_learnt(own: Collection) -> None:
-    report = own.train_similar()
+    report = own.train_similar(source="classes")
     assert report.source == "classes" and set(report.descriptors) == {"color", "edges"}
     found = own.similar("across/000.png", k=5, compute=INLINE)
     assert found.learnt and found.hits[0].learnt and not found.said

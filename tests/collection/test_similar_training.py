@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sightline.collection import Collection
 from sightline.collection.likeness import learners, training
 from sightline.collection.likeness.combination import load_alike
 from sightline.collection.likeness.grounds import find_grounds
 from sightline.collection.likeness.training import SimilarOptions, SimilarReport, train_similar
+from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, NotBetter, StoreBusy, StoreDamaged, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
@@ -24,7 +26,7 @@ from sightline.store.models import arrays_file
 from sightline.store.repairing import repair
 from sightline.store.verifying import verify
 from sightline.store.writer import Judging, Writer
-from tests.alike_made import plant_alike
+from tests.alike_made import draw_stripes, plant_alike
 from tests.planted import plant
 
 
@@ -97,6 +99,16 @@ def test_a_combination_worse_than_the_one_in_use_is_refused(tmp_path: Path) -> N
     assert forced.forced and similar_model(home) == forced.model != first.model
 
 
+def test_what_is_in_use_before_any_training_is_all_descriptors_not_those_asked_for(
+    tmp_path: Path,
+) -> None:
+    home, _ = plant_alike(tmp_path / "store")
+    with pytest.raises(NotBetter, match="worse than the one in use"):
+        run(home, features=("noise0",))
+    assert similar_model(home) == ""
+    assert run(home, features=("signal",)).proof.current is not None
+
+
 def test_a_combination_worse_than_all_alike_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +177,17 @@ def test_judgements_are_learnt_from_where_there_are_enough(tmp_path: Path) -> No
     assert alike.about["judged_up_to"] == 240 + 3 * 219
 
 
+def test_only_what_was_judged_competes(tmp_path: Path) -> None:
+    home, _ = plant_alike(tmp_path / "store", 30)
+    told = [Likeness(3, 9, True, "", 1), Likeness(3, 4, False, "", 2), Likeness(5, 9, True, "", 3)]
+    told += [Likeness(3, 9, False, "", 4)]
+    with home.reader() as reader:
+        grounds = find_grounds(reader.snapshot, reader.catalogue, told, "judgements")
+    assert grounds.ids.tolist() == [3, 4, 5, 9]
+    found = grounds.relevance(np.array([0, 2]), np.array([1, 3]))
+    assert found.tolist() == [[0, 0], [-1, 1]]
+
+
 def sources(home: Home, said: list[Likeness] | None = None) -> dict[str, bool]:
     """Return which grounds a collection has."""
     found = {}
@@ -189,6 +212,22 @@ def test_grounds_are_what_the_collection_has(tmp_path: Path) -> None:
     assert sources(several, said) == {
         "judgements": True, "tags": True, "classes": False, "folders": False,
     }  # fmt: skip
+
+
+def test_few_words_do_not_keep_folders_from_being_learnt_from(tmp_path: Path) -> None:
+    photos = draw_stripes(tmp_path / "photos", 40)
+    for kind in ("across", "down"):
+        for file in sorted((photos / kind).glob("*.txt"))[2:]:
+            file.unlink()
+    for kind in ("rising", "falling"):
+        for file in (photos / kind).glob("*.txt"):
+            file.unlink()
+    c = Collection.open(photos, store=tmp_path / "store")
+    c.index(compute=InlineCompute())
+    with c.home.reader() as reader:
+        chosen = find_grounds(reader.snapshot, reader.catalogue, [])
+        assert chosen.source == "folders" and len(chosen) == 40
+        assert len(find_grounds(reader.snapshot, reader.catalogue, [], "classes")) == 4
 
 
 def test_words_on_many_pictures_say_nothing(tmp_path: Path) -> None:

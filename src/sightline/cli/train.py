@@ -24,7 +24,7 @@ _RANKERS = (
 
 _SOURCES = (
     "With --similar: what says which pictures belong together: judgements, tags, classes or "
-    "folders. The first that the collection has, by default."
+    "folders. The first that speaks of enough pictures, by default."
 )
 
 

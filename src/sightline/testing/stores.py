@@ -20,8 +20,9 @@ Int = NDArray[np.int64]
 def check_store(fill: Fill, n: int = 700) -> None:
     """Check a store made by `fill(batches, deleted ids)`.
 
-    Dense and sparse queries must give the exact best pictures in order of score, ties by id; a
-    filter must give the exact best of what it lets through; deleted and replaced rows never show.
+    Dense queries, by product, distance and cosine, and sparse ones must give the exact best
+    pictures in order of score, ties by id; a filter must give the exact best of what it lets
+    through; deleted and replaced rows never show.
     """
     rng = np.random.default_rng(7)
     batches, rows, terms = _batches(rng, n)
@@ -73,9 +74,21 @@ def _check_dense(
     where: Int | None,
 ) -> None:
     weights = rng.integers(-2, 3, _LENGTH).astype(np.float32)
-    scores = dict(zip(ids.tolist(), (matrix @ weights).tolist(), strict=True))
+    products, squares = matrix @ weights, (matrix**2).sum(axis=1)
+    lengths = np.where(squares > 0, np.sqrt(squares), 1)
+    by_id = {
+        "dense": dict(zip(ids.tolist(), products.tolist(), strict=True)),
+        "distance": dict(zip(ids.tolist(), (2 * products - squares).tolist(), strict=True)),
+        "cosine": dict(zip(ids.tolist(), (products / lengths).tolist(), strict=True)),
+    }
     for feature in (FEATURE, SPARSE):
-        _check_top(store.top(DenseQuery(feature, weights), k, where), scores, k, where, "dense")
+        queries = {
+            "dense": DenseQuery(feature, weights),
+            "distance": DenseQuery(feature, weights, "distance"),
+            "cosine": DenseQuery(feature, weights, "cosine"),
+        }
+        for what, query in queries.items():
+            _check_top(store.top(query, k, where), by_id[what], k, where, what)
 
 
 def _check_sparse(
@@ -107,7 +120,7 @@ def _check_top(top: Top, scores: dict[int, float], k: int, where: Int | None, wh
             raise AssertionError(f"top() gives picture {picture} a wrong {what} score")
         if i and got[i - 1][1] == score and got[i - 1][0] > picture:
             raise AssertionError(f"top() does not order equal {what} scores by id")
-    if what == "dense" and [p for p, _ in got] != [p for p, _ in best]:
+    if what in ("dense", "distance") and [p for p, _ in got] != [p for p, _ in best]:
         raise AssertionError("top() does not choose among equal scores by id")
 
 

@@ -6,7 +6,8 @@
     classes      pictures share a word, and each that carries any carries exactly one
     folders      pictures lie in the same folder
 
-The first of these that gives enough queries is taken, unless one is named.
+The first of these that speaks of 100 pictures or more is taken, unless one is named; where none
+does, the one that speaks of most.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ Source = Literal["judgements", "tags", "classes", "folders"]
 SOURCES: tuple[Source, ...] = ("judgements", "tags", "classes", "folders")
 # Judged queries that make a ground of their own.
 FEWEST_JUDGED = 30
+ENOUGH = 100
 _COMMON = (0.25, 0.5)
 
 
@@ -86,10 +88,12 @@ class Grounds:
             shared = (self.labels[queries] @ self.labels[pictures].T).toarray()
             out = (np.asarray(shared) > 0).astype(np.int8)
         else:
-            out = np.full((len(self.ids), len(self.ids)), -1, np.int8)
+            out = np.full((len(queries), len(pictures)), -1, np.int8)
+            row, column = np.full((2, len(self.ids)), -1, np.int64)
+            row[queries], column[pictures] = np.arange(len(queries)), np.arange(len(pictures))
             q, p, alike = self._judged()
-            out[q, p] = alike
-            out = out[np.ix_(queries, pictures)]
+            kept = (row[q] >= 0) & (column[p] >= 0)
+            out[row[q[kept]], column[p[kept]]] = alike[kept]
         out[self.copies[queries][:, None] == self.copies[pictures][None, :]] = -1
         return out
 
@@ -106,14 +110,18 @@ def find_grounds(
     if wanted and wanted not in SOURCES:
         raise UsageError(f"Likeness is learnt from {', '.join(SOURCES)}. Got {wanted!r}.")
     every = _everything(snapshot, catalogue, said)
-    for source, found in every.items():
-        enough = source != "judgements" or len(_queries(found)) >= FEWEST_JUDGED
-        if found is not None and (source == wanted or (not wanted and enough)):
-            return found
-    have = [s for s, found in every.items() if found is not None]
+    have = [found for found in every.values() if found is not None]
     if wanted:
-        of = f"It has: {', '.join(have)}." if have else "It has none of the others either."
+        for found in have:
+            if found.source == wanted:
+                return found
+        names = ", ".join(g.source for g in have)
+        of = f"It has: {names}." if have else "It has none of the others either."
         raise UsageError(f"The collection has no {wanted} that tell pictures apart. {of}")
+    usable = [g for g in have if g.labels is not None or len(_queries(g)) >= FEWEST_JUDGED]
+    large = [g for g in usable if g.labels is None or len(g) >= ENOUGH]
+    if usable:
+        return large[0] if large else max(usable, key=len)
     raise CollectionError(
         "Nothing says which pictures belong together: none share a word that others lack, they do "
         "not lie in different folders, and under 30 were judged. Add words, or sort pictures "
@@ -121,8 +129,8 @@ def find_grounds(
     )
 
 
-def _queries(found: Grounds | None) -> set[int]:
-    return set() if found is None else {j.query for j in found.said}
+def _queries(found: Grounds) -> set[int]:
+    return {j.query for j in found.said}
 
 
 def _everything(

@@ -23,13 +23,16 @@ from sightline.collection.likeness.combination import (
     KIND,
     Alike,
     Doubles,
+    Floats,
     Shortlist,
     all_of,
     complete,
     even_weights,
     load_alike,
+    uniform,
 )
 from sightline.collection.likeness.descriptors import (
+    Bool,
     Described,
     Int,
     descriptors_of,
@@ -73,7 +76,8 @@ class SimilarProof:
     """What held-out queries say of a combination; values are mean AvgP.
 
     `p`, `helped` and `harmed` compare it with all descriptors alike. `current` is that of the
-    combination served before; None if there was none, or it cannot be asked any more.
+    combination in use before, learnt or not; None where that was all these descriptors alike.
+    `not_compared` is true if there was a learnt one that cannot be asked any more.
     """
 
     n: int
@@ -137,11 +141,11 @@ def train_similar(
         before, seq = reader.snapshot.similar, log.last_seq()
         said = log.likenesses()
         grounds = find_grounds(reader.snapshot, reader.catalogue, said, options.source)
-        class_ = _Lesson(reader, grounds, options.features)
+        course = _Course(reader, grounds, options.features)
         progress.start("learn", None)
-        learner, table = class_.choose()
-        alike, proof = class_.prove(learner, load_alike(home, before))
-        shortlist = class_.shortlist(alike)
+        learner, table = course.choose()
+        alike, proof = course.prove(learner, load_alike(home, before))
+        shortlist = course.shortlist(alike)
         progress.finish()
     if not options.force and not options.dry_run:
         refuse_harm(proof)
@@ -158,15 +162,15 @@ def train_similar(
     )
     name, version = before, 0
     if not options.dry_run:
-        name, version = _publish(home, alike, before, class_.grounds.ids, wait)
+        name, version = _publish(home, alike, before, course.grounds.ids, wait)
     return SimilarReport(
-        grounds.source, learner, alike.names, alike.constant, class_.single_name, tuple(table),
-        proof, shortlist, len(class_.grounds), class_.left_out, class_.too_rare, name, version,
+        grounds.source, learner, alike.names, alike.constant, course.single_name, tuple(table),
+        proof, shortlist, len(course.grounds), course.left_out, course.too_rare, name, version,
         not proof.proven, forced, time.monotonic() - begun,
     )  # fmt: skip
 
 
-class _Lesson:
+class _Course:
     """The pictures of one training, and what is made of them step by step."""
 
     def __init__(self, reader: Reader, grounds: Grounds, features: Sequence[str]) -> None:
@@ -241,11 +245,11 @@ class _Lesson:
         chosen = choose_shortlist(self.snapshot, alike, rest)
         return measure_recall(self.snapshot, replace(alike, shortlist=chosen), held)
 
-    def _asking(self, queries: np.ndarray, pictures: np.ndarray) -> Asking:
+    def _asking(self, queries: Bool, pictures: Bool) -> Asking:
         parts = np.flatnonzero(queries), np.flatnonzero(pictures)
         return asking(self.grounds, self.data, *parts, QUERIES)
 
-    def _differences(self, among: np.ndarray) -> np.ndarray:
+    def _differences(self, among: Bool) -> Floats:
         """Return phi of what belongs to a query less that of what does not."""
         try:
             t = self.grounds.triplets(among, among, TRIPLETS)
@@ -255,23 +259,27 @@ class _Lesson:
         found -= self.blank.pairs(self.data, t.query, t.second)
         return found
 
-    def _weights(self, learner: str, rows: np.ndarray) -> Doubles:
+    def _weights(self, learner: str, rows: Floats) -> Doubles:
         return weights_of(learner, self.blank.phi, rows, self.single)
 
     def _current(self, judges: Asking, current: Alike | None) -> tuple[float | None, bool]:
-        """Return the mean AvgP of the combination in use, and whether it cannot be asked."""
-        if current is None:
-            return None, False
+        """Return the mean AvgP of the combination in use, and whether a learnt one cannot be asked.
+
+        Where nothing learnt is in use, all descriptors alike are: not only those asked for now.
+        """
         there = set(common_features(self.snapshot, self.snapshot.ids()))
-        if not set(current.descriptors) <= there:
-            return None, True
+        lost = current is not None and not set(current.descriptors) <= there
+        if current is None or lost:
+            if set(self.blank.descriptors) == there:
+                return None, lost
+            current = uniform(self.snapshot)
         ids = self.grounds.ids
         data = stored(self.snapshot, ids, current.descriptors, current.phi.lengths)
         found = replace(judges, data=data).avgp(current, [current.proof])
-        return float(found.mean()), False
+        return float(found.mean()), lost
 
 
-def _means(avgp: np.ndarray) -> Doubles:
+def _means(avgp: Doubles) -> Doubles:
     return np.asarray(avgp.mean(axis=1), np.float64)
 
 

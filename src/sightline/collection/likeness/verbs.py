@@ -125,7 +125,7 @@ class Comparing:
         ----------
         source
             What says which pictures belong together: judgements, tags, classes or folders; by
-            default the first of these that the collection has.
+            default the first of these that speaks of enough pictures.
         features
             Names of descriptors, by default all that pictures have.
         force
