@@ -24,6 +24,7 @@ SUBJECTS = (
     "pamir-growth",
     "online-ranking",
     "text-query",
+    "similar-query",
     "start-up",
     "restart-after-kill",
     "second-index",

@@ -22,6 +22,8 @@ from sightline.words.tokens import caption_terms
 SEED = 4_711
 FEATURE = "bench-128"
 LENGTH = 128
+# Lengths of colour, edges, Gabor, LBP and GIST.
+DESCRIPTORS = (81, 37, 120, 59, 512)
 WORDS_EACH = 8
 _ONSETS = (*"bdfgklmnprstvz", "br", "dr", "st", "tr")
 _VOWELS = (*"aeiou", "ai")
@@ -92,7 +94,13 @@ def _worded(folder: Path, n: int, words: tuple[str, ...]) -> tuple[Path, Home]:
     return root, home
 
 
-def _publish(writer: Writer, root: Path, first: int, chosen: list[list[str]]) -> None:
+def _publish(
+    writer: Writer,
+    root: Path,
+    first: int,
+    chosen: list[list[str]],
+    rows: tuple[FeatureRows, ...] = (),
+) -> None:
     """Publish pictures as an index run would: facts to the log, then rows, then the pointer."""
     new: list[NewEvent] = []
     for i, labels in enumerate(chosen, first):
@@ -105,10 +113,36 @@ def _publish(writer: Writer, root: Path, first: int, chosen: list[list[str]]) ->
     ids = [e.picture or 0 for e in events if e.kind == "picture-seen"]
     terms = tuple(tuple(sorted({t for label in row for t in _terms(label)})) for row in chosen)
     spelled = {(term_id(label), label) for row in chosen for label in row}
-    batch = Batch(np.array(ids, np.int64), terms, (b"",) * len(ids))
+    batch = Batch(np.array(ids, np.int64), terms, (b"",) * len(ids), rows)
     stamps = [Stamp(i, 0, 0, "[]") for i in ids]
     change = Change(events=events, batches=[batch], stamps=stamps, terms=sorted(spelled))
     writer.publish(change, finished=False)
+
+
+def described(bench: Bench, n: int) -> tuple[Path, Home]:
+    """Return a folder of n empty files and its store: five descriptors each, around 200 centres."""
+    return bench.once(f"described-{n}", lambda folder: _described(folder, n))
+
+
+def _described(folder: Path, n: int) -> tuple[Path, Home]:
+    root, home = folder / "pictures", Home(folder / "store")
+    rng = np.random.default_rng(SEED)
+    centres = {m: rng.random((200, m), dtype=np.float32) for m in DESCRIPTORS}
+    with Writer(home, "bench") as writer:
+        for first in range(0, n, MERGED_ROWS):
+            which = rng.integers(0, 200, min(MERGED_ROWS, n - first))
+            rows = tuple(
+                FeatureRows(f"bench{m}-000000000000", c[which] + _noise(rng, len(which), m))
+                for m, c in centres.items()
+            )
+            _publish(writer, root, first, [[] for _ in which], rows)
+        writer.note(Change(meta=[("root", str(root))]))
+        writer.publish(Change(), finished=True)
+    return root, home
+
+
+def _noise(rng: np.random.Generator, n: int, length: int) -> Vectors:
+    return rng.random((n, length), dtype=np.float32)
 
 
 def _seen(path: str) -> NewEvent:

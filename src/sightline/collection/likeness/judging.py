@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -60,6 +61,9 @@ class Lesson:
     wrong_after: int
 
 
+_UNTRAINED: WeakKeyDictionary[Snapshot, Alike] = WeakKeyDictionary()
+
+
 def in_use(reader: Reader) -> tuple[Alike, str]:
     """Return the combination that compares pictures now, and what there is to say about it."""
     alike = load_alike(reader.home, reader.snapshot.similar)
@@ -72,7 +76,9 @@ def in_use(reader: Reader) -> tuple[Alike, str]:
         alike = None
     if alike is not None:
         return with_judgements(reader, alike)[0], ""
-    found = uniform(reader.snapshot)
+    # Scales are learnt once for each version that is open.
+    found = _UNTRAINED.get(reader.snapshot) or uniform(reader.snapshot)
+    _UNTRAINED[reader.snapshot] = found
     rare = too_rare(reader.snapshot, found.descriptors)
     said += f" ({', '.join(found.names)})"
     said += "".join(f"; {name} is left out, on {n} pictures alone" for name, n in rare)
