@@ -18,7 +18,7 @@ from sightline.measures.significance import wilcoxon
 from sightline.progress import NoProgress
 from sightline.reproduce.figures import Figures
 from sightline.reproduce.pamir import paper, run, tables
-from sightline.reproduce.pamir.cache import temporary
+from sightline.reproduce.cache import temporary
 from sightline.reproduce.pamir.curves import draw_curves
 from sightline.reproduce.pamir.kernels import KernelPlan
 from sightline.reproduce.pamir.methods import METHODS, Method

@@ -13,7 +13,7 @@ from sightline.errors import UsageError
 
 if TYPE_CHECKING:
     from sightline.datasets.corel5k import Corel5K
-    from sightline.reproduce.pamir.cache import ArrayCache
+    from sightline.reproduce.cache import ArrayCache
     from sightline.reproduce.pamir.plan import Plan
 
 
@@ -123,7 +123,7 @@ def _make_folder(out: Path) -> None:
 @contextlib.contextmanager
 def _cache(c: Corel5K, no_cache: bool) -> Iterator[ArrayCache]:
     from sightline.datasets.corel5k import NAME
-    from sightline.reproduce.pamir.cache import kept, temporary
+    from sightline.reproduce.cache import kept, temporary
 
     if not no_cache:
         yield kept(NAME, c.checksum())

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sightline.contracts import Compute, Json, Progress
 from sightline.datasets.corel5k import Corel5K
 from sightline.errors import MissingExtra
-from sightline.reproduce.pamir.cache import ArrayCache
+from sightline.reproduce.cache import ArrayCache
 from sightline.reproduce.pamir.kernels import try_kernels
 from sightline.reproduce.pamir.methods import METHODS
 from sightline.reproduce.pamir.plan import SHEETS, Plan
