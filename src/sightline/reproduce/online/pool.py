@@ -40,9 +40,7 @@ Floats = NDArray[np.float32]
 class Describer:
     """Fits codebooks, describes pictures and keeps both."""
 
-    def __init__(
-        self, c: Classed, compute: Compute, cache: ArrayCache, progress: Progress
-    ) -> None:
+    def __init__(self, c: Classed, compute: Compute, cache: ArrayCache, progress: Progress) -> None:
         self.c, self.compute, self.cache, self.progress = c, compute, cache, progress
 
     def describe(self, folds: Sequence[Fold], names: Sequence[str]) -> list[dict[str, Floats]]:

@@ -21,8 +21,8 @@ from sightline.datasets.corel5k import Corel5K
 from sightline.features.local.blocks import block_descriptors
 from sightline.features.local.color import color_table
 from sightline.reproduce.cache import ArrayCache
-from sightline.reproduce.pamir.methods import Method, weighted_sum
 from sightline.reproduce.describing import decoded
+from sightline.reproduce.pamir.methods import Method, weighted_sum
 from sightline.reproduce.pamir.pool import colors_of
 from sightline.reproduce.pamir.protocol import Scorer, Split
 from sightline.reproduce.pamir.selection import attempt

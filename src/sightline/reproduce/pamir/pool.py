@@ -1,9 +1,9 @@
 """The descriptor pool: every picture described once, by all features that any method may see.
 
-Pictures are decoded and described by worker processes (`reproduce.describing`). Codebooks are fitted to
-development pictures alone. Rows are kept in the cache under the feature's fingerprint and the
-checksum of the pictures, so that a second run describes nothing. What comes out is in two parts,
-development and test, which from there on go different ways.
+Pictures are decoded and described by worker processes (`reproduce.describing`). Codebooks are
+fitted to development pictures alone. Rows are kept in the cache under the feature's fingerprint and
+the checksum of the pictures, so that a second run describes nothing. What comes out is in two
+parts, development and test, which from there on go different ways.
 """
 
 from __future__ import annotations
