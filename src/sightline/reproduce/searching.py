@@ -44,6 +44,16 @@ def tried(name: str, *values: Json, once: bool = False) -> Stage:
     return Stage(tuple({name: v} for v in values), once)
 
 
+def said(settings: Mapping[str, Json]) -> str:
+    """Return settings in one line.
+
+    >>> said({"law": "queries", "C": 0.1})
+    'law=queries, C=0.1'
+    """
+    return ", ".join(f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}"
+                     for k, v in settings.items())  # fmt: skip
+
+
 class Choice(Generic[T]):
     """Goes through a search, on one part after the other, and remembers what holds for all."""
 

@@ -2,7 +2,7 @@
 
 The pictures are dealt into parts at random, once; fold i keeps part i for the test and part i + 1
 for validation. Of each of these two some pictures are queries, drawn at random; whoever is asked
-ranks all other pictures of the dataset, as METHODS of the paper leave open. A query whose class
+ranks all other pictures of the dataset (the paper does not say which). A query whose class
 has no other picture would have nothing to find, and is never drawn.
 """
 
@@ -30,13 +30,12 @@ class Fold:
     ----------
     number : which of the five it is.
     train : pictures to learn from.
-    validation, test : queries.
+    validation : queries to choose by.
     """
 
     number: int
     train: Int
     validation: Int
-    test: Int
 
 
 def make_folds(
@@ -45,11 +44,13 @@ def make_folds(
     n_validation: int = 300,
     n_test: int = 150,
     seed: int = SEED,
-) -> list[Fold]:
-    """Return the first n of five folds; the same seed gives the same ones.
+) -> tuple[list[Fold], list[Int]]:
+    """Return the first n of five folds, and the test queries of each, which only `sealed` sees.
 
-    >>> fold = make_folds([0, 1] * 50, 1, 5, 3)[0]
-    >>> len(fold.train), len(fold.validation), len(fold.test)
+    The same seed gives the same ones.
+
+    >>> folds, tests = make_folds([0, 1] * 50, 1, 5, 3)
+    >>> len(folds[0].train), len(folds[0].validation), len(tests[0])
     (60, 5, 3)
     """
     classes = np.asarray(labels, dtype=np.int64)
@@ -66,8 +67,8 @@ def make_folds(
     for i in range(n_folds):
         after = (i + 1) % N_PARTS
         train = np.flatnonzero((part != i) & (part != after))
-        found.append(Fold(i, train, queries[after][0], queries[i][1]))
-    return found
+        found.append(Fold(i, train, queries[after][0]))
+    return found, [queries[i][1] for i in range(n_folds)]
 
 
 def _drawn(pool: Int, n: int, random: np.random.Generator) -> Int:

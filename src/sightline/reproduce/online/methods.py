@@ -26,6 +26,7 @@ from sightline.combiners.second_order import AROW, SCW
 from sightline.contracts import Json
 from sightline.reproduce.online.protocol import Task
 from sightline.reproduce.searching import Settings
+from sightline.solvers.picture_triplets import Law
 
 Kind = Literal["fixed", "batch", "online"]
 Form = Literal["nothing", "validation", "differences", "lists"]
@@ -75,10 +76,15 @@ class Method:
             return (np.zeros((1, task.phi.n_components), dtype=np.float32),), {}
         if self.form == "validation":
             return _given(task.validation), {}
-        drawn = task.drawn(str(settings["law"]))
+        drawn = task.drawn(law_of(settings))
         if self.form == "differences":
             return (drawn.differences[:n],), {}
         return _given(drawn.lists_of(n)), {"validation": task.short} if self.stops else {}
+
+
+def law_of(settings: Settings) -> Law:
+    """Return the law of triplets in some settings."""
+    return "pairs" if settings.get("law") == "pairs" else "queries"
 
 
 def _given(lists: Lists) -> tuple[Any, ...]:
