@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from sightline.reproduce.online.folds import N_PARTS, make_folds
 from sightline.reproduce.online.frames import FRAMES, choose_frames, framed_rows
 from sightline.reproduce.online.lists import ranked_lists
 from sightline.reproduce.online.methods import METHODS, ONLINE
-from sightline.reproduce.online.protocol import Task
+from sightline.reproduce.online.protocol import Task, choose_task
 from sightline.reproduce.online.sealed import Sealed
 from sightline.reproduce.online.simulation import UNIFORM, equal_start, simulate
 from sightline.reproduce.online.timing import learn_from_many, time_methods
@@ -110,6 +112,31 @@ def test_the_frame_that_ranks_best_is_chosen(task: Task) -> None:
     assert chosen["loud"] in ("standard", "ranks", "damped")
 
 
+def test_what_is_usual_is_looked_at_where_it_helps() -> None:
+    """A picture that is near to all others stands high in every ranking, unless that counts."""
+    rng = np.random.default_rng(2)
+    views = made_views()
+    near = rng.random(len(LABELS)) < 0.3
+    hubs = np.where(near[:, None], views[0].mean(axis=0), views[0]).astype(np.float32)
+    folds, _ = make_folds(LABELS.tolist(), 1, 20, 10)
+    plain = Task(folds[0], LABELS, (hubs, views[0] * 0.9), 500)
+    assert plain.source.n_components == plain.phi.n_components
+    chosen = choose_task(plain, folds[0].validation)
+    usual = Task(folds[0], LABELS, plain.views, 500, in_context=True)
+    worth = [t.validation.mean_avgp(t.validation.rows.sum(axis=1)) for t in (plain, usual)]
+    assert chosen.in_context == (worth[1] > worth[0])
+    assert usual.usual is not None and plain.usual is None
+    t = usual.drawn("queries").triplets
+    want = usual.usual(plain.source.rows(t.query, t.first), t.first)
+    want -= usual.usual(plain.source.rows(t.query, t.second), t.second)
+    assert np.allclose(usual.drawn("queries").differences, want, atol=1e-3)
+    q = int(folds[0].validation[0])
+    others = np.arange(len(LABELS)) != q
+    phi = plain.phi(tuple(v[[q]] for v in plain.views), plain.views)[0][others]
+    rows = usual.validation.rows[: len(phi)]
+    assert np.allclose(rows, usual.usual(phi, np.flatnonzero(others)), atol=1e-3)
+
+
 def test_triplets_are_of_training_pictures(task: Task) -> None:
     for law in ("pairs", "queries"):
         t = task.drawn(law).triplets
@@ -166,9 +193,9 @@ def test_distractors_are_counted_as_if_all_were_ranked(
 
     scores_of = module._scores
 
-    def keep(phi: Phi, asked: object, pictures: object, W: object) -> object:
-        made.append(pictures)  # type: ignore[arg-type]
-        return scores_of(phi, asked, pictures, W)  # type: ignore[arg-type]
+    def keep(*given: Any) -> Any:
+        made.append(given[2])
+        return scores_of(*given)
 
     class Seen:
         def __init__(self, seed: int) -> None:

@@ -19,11 +19,11 @@ from sightline.datasets.classed import Classed
 from sightline.errors import MissingExtra
 from sightline.reproduce.cache import ArrayCache
 from sightline.reproduce.online.folds import Fold, make_folds
-from sightline.reproduce.online.frames import choose_frames, framed_rows
+from sightline.reproduce.online.frames import choose_frames, framed_rows, some_queries
 from sightline.reproduce.online.methods import METHODS
 from sightline.reproduce.online.plan import Plan
 from sightline.reproduce.online.pool import DEEP, NINE, Describer
-from sightline.reproduce.online.protocol import Task
+from sightline.reproduce.online.protocol import Task, choose_task
 from sightline.reproduce.online.results import Extras, Ran, Results, Trial
 from sightline.reproduce.online.sealed import Sealed
 from sightline.reproduce.online.simulation import simulate
@@ -111,7 +111,9 @@ class _Experiment:
             framed = self._framed(own, fold)
             for name in features:
                 views = tuple(framed[n] for n in (NINE if name == _ONCE else framed))
-                task = Task(fold, self.labels, views, self.plan.triplets)
+                plain = Task(fold, self.labels, views, self.plan.triplets)
+                task = choose_task(plain, some_queries(fold, self.plan.frame_queries))
+                self._say(task, name)
                 combiners = self._methods(task, name)
                 if fold.number == 0 and name == _ONCE:
                     self._beside(task, combiners, beside)
@@ -121,6 +123,10 @@ class _Experiment:
         frames = choose_frames(rows, self.labels, fold, self.progress, self.plan.frame_queries)
         self.found.frames.setdefault(self.title, []).append(frames)
         return {name: framed_rows(own, frames[name], fold) for name, own in rows.items()}
+
+    def _say(self, task: Task, features: str) -> None:
+        said = "what is usual for a picture" if task.in_context else "all training pairs"
+        self.found.frames[self.title][-1][f"phi of {features}"] = f"against {said}"
 
     def _methods(self, task: Task, features: str) -> dict[str, Combiner]:
         """Choose and measure every method; return what was chosen."""

@@ -3,6 +3,7 @@
 The paper adds a million Flickr pictures. Here distractors are made: descriptors of training
 pictures, taken again and again, each number times 1 + N(0, .1^2), a different one every time. One
 made of a picture of the query's own class would be relevant, and does not count for that query.
+What is usual for the picture it is made of is taken as usual for the distractor.
 Distractors are made and scored block by block; of each only how many relevant pictures it comes
 before is kept, so memory does not grow with their number.
 """
@@ -15,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Progress
-from sightline.reproduce.online.lists import Floats, Int, Views, ranked_lists
+from sightline.reproduce.online.lists import Floats, Int, Views
 from sightline.reproduce.online.protocol import Task
-from sightline.similarity.pairs import Phi
 
 NOISE = 0.1
 _BLOCK = 4096
@@ -42,7 +42,7 @@ def distracted(
     sizes : numbers of distractors, ascending.
     """
     W = np.stack(list(weights.values()), axis=1).astype(np.float32)
-    lists = ranked_lists(task.phi, task.views, task.labels, queries)
+    lists = task.lists(queries)
     ahead = [_Ahead(lists.rows[a:b] @ W, lists.relevance[a:b] > 0)
              for a, b in zip(lists.start[:-1], lists.start[1:], strict=True)]  # fmt: skip
     del lists
@@ -56,7 +56,7 @@ def distracted(
         while n < size:
             base = random.choice(task.fold.train, min(_BLOCK, size - n))
             made = tuple(_perturbed(v[base], random) for v in task.views)
-            scores = _scores(task.phi, asked, made, W)
+            scores = _scores(task, asked, made, base, W)
             for query, of_query, counts in zip(queries.tolist(), scores, ahead, strict=True):
                 counts.add(of_query[task.labels[base] != task.labels[query]])
             n += len(base)
@@ -89,10 +89,12 @@ class _Ahead:
         return np.asarray((rank / (rank + self._ahead)).mean(axis=0))
 
 
-def _scores(phi: Phi, asked: Views, pictures: Views, W: Floats) -> Floats:
+def _scores(task: Task, asked: Views, pictures: Views, base: Int, W: Floats) -> Floats:
     """Return what each method makes of each query and picture, (queries, pictures, methods)."""
     out = np.empty((len(asked[0]), len(pictures[0]), W.shape[1]), dtype=np.float32)
-    for rows, columns, block in phi.blocks(asked, pictures):
+    for rows, columns, block in task.phi.blocks(asked, pictures):
+        if task.usual is not None:
+            block = task.usual(block, base[columns])
         out[rows, columns] = block @ W
     return out
 

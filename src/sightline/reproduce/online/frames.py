@@ -7,9 +7,10 @@
     ranks      each number by the share of training pictures that have a smaller one
     damped     centred, strong directions damped (`similarity.whitening`), of length 1
 
-The paper does not say how its descriptors are scaled. Here every fold chooses a frame for every
-descriptor, the one by which some of its validation queries have the best mAP, the four similarities
-counting alike. All methods see the same.
+The paper does not say how its descriptors are scaled, nor whether phi is against what is usual for
+a picture (`similarity.context`). Here every fold chooses a frame for every
+descriptor, and then whether to look at what is usual, by which some of its validation queries have
+the best mAP, all similarities counting alike. All methods see the same.
 """
 
 from __future__ import annotations
@@ -86,9 +87,7 @@ def choose_frames(
     n_queries: int = N_QUERIES,
 ) -> dict[str, str]:
     """Return the best frame of each descriptor, by validation queries; of equals the first."""
-    random = np.random.default_rng(fold.number)
-    n = min(n_queries, len(fold.validation))
-    queries = np.sort(random.choice(fold.validation, n, replace=False))
+    queries = some_queries(fold, n_queries)
     chosen = {}
     progress.start(f"fold {fold.number}: choose frames", len(rows) * len(FRAMES))
     for name, own in rows.items():
@@ -101,6 +100,13 @@ def choose_frames(
             progress.advance()
         chosen[name] = max(worth, key=lambda f: worth[f])
     progress.finish()
+    return chosen
+
+
+def some_queries(fold: Fold, n: int) -> Int:
+    """Return some validation queries of a fold."""
+    random = np.random.default_rng(fold.number)
+    chosen: Int = np.sort(random.choice(fold.validation, min(n, len(fold.validation)), False))
     return chosen
 
 

@@ -12,16 +12,17 @@ made once and kept as long as the fold is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.combiners.examples import Lists
+from sightline.combiners.examples import Lists, Source
 from sightline.reproduce.online.folds import Fold
 from sightline.reproduce.online.lists import ranked_lists
-from sightline.similarity.pairs import PairsOf, Phi
+from sightline.similarity.context import SAMPLE, Context, PairsInContext
+from sightline.similarity.pairs import Phi
 from sightline.solvers.picture_triplets import Law, PictureTriplets, of_classes
 
 LAWS: tuple[Law, ...] = ("pairs", "queries")
@@ -42,13 +43,15 @@ class Task:
     labels : the class of each picture.
     views : rows of every picture, one matrix for each descriptor.
     n_triplets : how many triplets there are to learn from.
+    in_context : phi is against what is usual for each picture (`similarity.context`).
     """
 
     fold: Fold
     labels: Int
     views: Views
     n_triplets: int = 200_000
-    _kept: dict[tuple[Law, int], Drawn] = field(default_factory=dict)
+    in_context: bool = False
+    _kept: dict[tuple[Law, int], Drawn] = field(default_factory=dict, init=False)
 
     @cached_property
     def phi(self) -> Phi:
@@ -56,9 +59,29 @@ class Task:
         return Phi.of(tuple(v[self.fold.train] for v in self.views))
 
     @cached_property
+    def usual(self) -> Context | None:
+        """What is usual for each picture, learnt from training pictures; None if not wanted."""
+        if not self.in_context:
+            return None
+        random = np.random.default_rng(self.fold.number)
+        train = self.fold.train
+        sample = np.sort(random.choice(train, min(SAMPLE, len(train)), replace=False))
+        return Context.of(self.phi, self.views, sample)
+
+    @property
+    def source(self) -> Source:
+        """phi of pictures by their positions, as learners want it."""
+        pairs = self.phi.over(self.views)
+        return pairs if self.usual is None else PairsInContext(pairs, self.usual)
+
+    def lists(self, queries: Int) -> Lists:
+        """Return phi of each query with all other pictures; those of its class are relevant."""
+        return ranked_lists(self.phi, self.views, self.labels, queries, self.usual)
+
+    @cached_property
     def validation(self) -> Lists:
         """All other pictures for each validation query."""
-        return ranked_lists(self.phi, self.views, self.labels, self.fold.validation)
+        return self.lists(self.fold.validation)
 
     @cached_property
     def short(self) -> tuple[Floats, Floats, Int]:
@@ -80,7 +103,7 @@ class Task:
         size = self.n_triplets if n is None else n
         found = self._kept.get((law, size))
         if found is None:
-            found = Drawn(self.triplets(law, size), self.phi.over(self.views))
+            found = Drawn(self.triplets(law, size), self.source)
             self._kept[law, size] = found
         return found
 
@@ -92,12 +115,23 @@ class Task:
         )
 
 
+def choose_task(plain: Task, queries: Int) -> Task:
+    """Return the task, or the same in context, by which some validation queries rank better.
+
+    All similarities count alike.
+    """
+    usual = replace(plain, in_context=True)
+    worth = [lists.mean_avgp(lists.rows.sum(axis=1)) for lists in
+             (task.lists(queries) for task in (plain, usual))]  # fmt: skip
+    return usual if worth[1] > worth[0] else plain
+
+
 @dataclass(eq=False)
 class Drawn:
     """Triplets to learn from, in the forms that learners want them in."""
 
     triplets: PictureTriplets
-    source: PairsOf
+    source: Source
     _lists: dict[int, Lists] = field(default_factory=dict)
 
     @cached_property

@@ -17,7 +17,6 @@ from sightline.combiners.linear import Combiner
 from sightline.contracts import Progress
 from sightline.errors import UsageError
 from sightline.reproduce.online.distractors import distracted
-from sightline.reproduce.online.lists import ranked_lists
 from sightline.reproduce.online.protocol import Task
 
 Doubles = NDArray[np.float64]
@@ -72,5 +71,5 @@ class Sealed:
         """Return phi of the fold's test queries, kept while the same task is asked about."""
         if self._lists is None or self._lists[0] is not task:
             queries = self._tests[task.fold.number]
-            self._lists = task, ranked_lists(task.phi, task.views, task.labels, queries)
+            self._lists = task, task.lists(queries)
         return self._lists[1]

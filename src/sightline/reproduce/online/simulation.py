@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -107,10 +108,9 @@ def _answers(task: Task, queries: Int) -> Any:
     """Yield phi of each query with all other pictures, and which of them are relevant."""
     for begin in range(0, len(queries), _AT_ONCE):
         some = queries[begin : begin + _AT_ONCE]
-        phi = task.phi(tuple(v[some] for v in task.views), task.views)
-        for query, rows in zip(some.tolist(), phi, strict=True):
-            others = np.arange(len(task.labels)) != query
-            yield rows[others], task.labels[others] == task.labels[query]
+        lists = task.lists(some)
+        for a, b in pairwise(lists.start.tolist()):
+            yield lists.rows[a:b], lists.relevance[a:b] > 0
 
 
 def _differences(rows: Floats, fits: NDArray[np.bool_], random: np.random.Generator) -> Floats:

@@ -68,7 +68,7 @@ def learn_from_many(
     learners = {m: METHODS[m].combiner(chosen[m]) for m in names}
     online = [m for m in names if METHODS[m].kind == "online"]
     seconds, comparing = dict.fromkeys(names, 0.0), 0.0
-    triplets, source = task.triplets("queries", n), task.phi.over(task.views)
+    triplets, source = task.triplets("queries", n), task.source
     for m in names:
         warm(task, m, chosen[m])
     rows: list[Floats] = []
