@@ -90,12 +90,26 @@ def test_lists_are_the_same_in_small_blocks(task: Task, monkeypatch: pytest.Monk
 def test_frames_are_learnt_from_training_pictures(task: Task, frame: str) -> None:
     rows = task.views[0]
     found = framed_rows(rows, frame, task.fold)
-    assert found.shape == rows.shape and found.dtype == np.float32 and np.isfinite(found).all()
+    half = frame == "reduced"
+    assert found.shape == (len(rows), 4 if half else 8) and found.dtype == np.float32
+    assert np.isfinite(found).all()
     other = rows.copy()
     outside = np.setdiff1d(np.arange(len(rows)), task.fold.train)
     other[outside[0]] *= 5.0
     again = framed_rows(other, frame, task.fold)
     assert np.allclose(again[task.fold.train], found[task.fold.train], atol=1e-6)
+
+
+def test_reduced_rows_are_those_of_a_singular_value_decomposition(task: Task) -> None:
+    rows = np.abs(np.random.default_rng(4).normal(1, 0.5, (len(LABELS), 6))).astype(np.float32)
+    found = framed_rows(rows, "reduced", task.fold)
+    own = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    centred = own - own[task.fold.train].mean(axis=0)
+    strongest = np.linalg.svd(centred[task.fold.train])[2][:3]
+    want = centred @ strongest.T
+    want /= np.linalg.norm(want, axis=1, keepdims=True)
+    # A direction may be turned round.
+    assert np.allclose(found @ found.T, want @ want.T, atol=1e-4)
 
 
 def test_a_constant_number_becomes_zero_when_standardised(task: Task) -> None:
@@ -109,7 +123,7 @@ def test_the_frame_that_ranks_best_is_chosen(task: Task) -> None:
     rng = np.random.default_rng(1)
     loud = np.column_stack([task.views[0], 1000 * rng.random(len(LABELS))]).astype(np.float32)
     chosen = choose_frames({"loud": loud}, LABELS, task.fold, NoProgress())
-    assert chosen["loud"] in ("standard", "ranks", "damped")
+    assert chosen["loud"] in ("standard", "ranks", "damped", "reduced")
 
 
 def test_what_is_usual_is_looked_at_where_it_helps() -> None:
