@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sightline.combiners.fixed import Uniform
+from sightline.combiners.linear import LinearCombiner
 from sightline.combiners.opar import OPARII, OPR
 from sightline.errors import DataError, UsageError
 from sightline.measures import average_precision
@@ -21,6 +22,7 @@ from sightline.reproduce.online.protocol import Task, choose_task
 from sightline.reproduce.online.sealed import Sealed
 from sightline.reproduce.online.simulation import UNIFORM, equal_start, simulate
 from sightline.reproduce.online.timing import learn_from_many, time_methods
+from sightline.reproduce.searching import Settings
 from sightline.similarity.pairs import Phi
 
 N_CLASSES, EACH = 6, 25
@@ -133,7 +135,7 @@ def test_what_is_usual_is_looked_at_where_it_helps() -> None:
     near = rng.random(len(LABELS)) < 0.3
     hubs = np.where(near[:, None], views[0].mean(axis=0), views[0]).astype(np.float32)
     folds, _ = make_folds(LABELS.tolist(), 1, 20, 10)
-    plain = Task(folds[0], LABELS, (hubs, views[0] * 0.9), 500)
+    plain = Task(folds[0], LABELS, (hubs, views[0]), 500)
     assert plain.source.n_components == plain.phi.n_components
     chosen = choose_task(plain, folds[0].validation)
     usual = Task(folds[0], LABELS, plain.views, 500, in_context=True)
@@ -170,6 +172,7 @@ def test_learners_weigh_what_tells_classes_apart(task: Task) -> None:
     for name in ONLINE:
         made, seconds = METHODS[name].fit(task, {"law": "queries"})
         assert lists.mean_avgp(made.decision_function(lists.rows)) > least and seconds >= 0
+        assert isinstance(made, LinearCombiner)
         good = np.abs(made.w_[:4]).sum()
         assert good > np.abs(made.w_[4:]).sum()
 
@@ -219,12 +222,12 @@ def test_distractors_are_counted_as_if_all_were_ranked(
             bases.append(self.random.choice(pool, n))
             return bases[-1]
 
-        def standard_normal(self, *given: object, **named: object) -> object:
-            return self.random.standard_normal(*given, **named)  # type: ignore[arg-type]
+        def standard_normal(self, *given: Any, **named: Any) -> Any:
+            return self.random.standard_normal(*given, **named)
 
     monkeypatch.setattr(module, "_scores", keep)
     monkeypatch.setattr(module, "_BLOCK", 16)
-    monkeypatch.setattr(module.np.random, "default_rng", Seen)
+    monkeypatch.setattr(np.random, "default_rng", Seen)
     rng = np.random.Generator(np.random.PCG64(3))
     weights = {"ones": np.ones(8), "some": rng.random(8)}
     queries = np.array([4, 80])
@@ -250,7 +253,12 @@ def test_distractors_are_counted_as_if_all_were_ranked(
 
 def test_the_simulation_learns_from_what_was_judged() -> None:
     task = made_task()[0]
-    chosen = {"OPAR-II averaged": {"C": 0.1}, "RankSVM": {"C": 0.01}, "Uni-Con": {}, "λ-MART": {}}
+    chosen: dict[str, Settings] = {
+        "OPAR-II averaged": {"C": 0.1},
+        "RankSVM": {"C": 0.01},
+        "Uni-Con": {},
+        "λ-MART": {},
+    }
     found = simulate(task, chosen, 40, 10, NoProgress())
     assert set(found.ndcg) == {UNIFORM, "OPAR-II averaged", "RankSVM"}
     for name in chosen:
@@ -276,7 +284,11 @@ def test_a_learner_can_begin_with_equal_weights() -> None:
 
 def test_many_triplets_are_learnt_in_portions(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.reproduce.online.timing._PORTION", 400)
-    chosen = {"OPAR-II": {"C": 0.01, "law": "queries"}, "Uni-Con": {}, "RankSVM": {"C": 0.01}}
+    chosen: dict[str, Settings] = {
+        "OPAR-II": {"C": 0.01, "law": "queries"},
+        "Uni-Con": {},
+        "RankSVM": {"C": 0.01},
+    }
     large, comparing = learn_from_many(task, chosen, 1000, NoProgress())
     found = {one.method: one for one in large}
     assert set(found) == {"OPAR-II", "RankSVM"} and comparing > 0

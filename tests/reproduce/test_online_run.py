@@ -32,7 +32,9 @@ PLAN = Plan(
     triplets=600,
     validation=8,
     test=6,
+    frames=("plain", "ranks"),
     frame_queries=4,
+    sample=20,
     searches={
         "Best-Fea": Search({}),
         "Uni-Con": Search({}),

@@ -66,6 +66,7 @@ def _settings(plan: Plan) -> dict[str, Json]:
         "ranked": "all other pictures of the dataset",
         "settings and frames chosen by": "mAP of the fold's own validation queries",
         "codebooks, frames and scales from": "training pictures of the fold",
+        "phi": "against what is usual for a picture where validation queries say so",
         "SURF": "replaced by dense gradients, which are free to use",
         "similarities": "cosine, exp(-L1), exp(-L2^2), exp(-chi2), by mean distance",
         "distractors": "made of training pictures' descriptors, each number times 1 + N(0, .1^2)",
@@ -111,7 +112,9 @@ class _Experiment:
             framed = self._framed(own, fold)
             for name in features:
                 views = tuple(framed[n] for n in (NINE if name == _ONCE else framed))
-                plain = Task(fold, self.labels, views, self.plan.triplets)
+                plain = Task(
+                    fold, self.labels, views, self.plan.triplets, n_sample=self.plan.sample
+                )
                 task = choose_task(plain, some_queries(fold, self.plan.frame_queries))
                 self._say(task, name)
                 combiners = self._methods(task, name)
@@ -120,7 +123,10 @@ class _Experiment:
         self.found.ran += self.ran.values()
 
     def _framed(self, rows: Mapping[str, Floats], fold: Fold) -> dict[str, Floats]:
-        frames = choose_frames(rows, self.labels, fold, self.progress, self.plan.frame_queries)
+        plan = self.plan
+        frames = choose_frames(
+            rows, self.labels, fold, self.progress, plan.frame_queries, plan.frames
+        )
         self.found.frames.setdefault(self.title, []).append(frames)
         return {name: framed_rows(own, frames[name], fold) for name, own in rows.items()}
 

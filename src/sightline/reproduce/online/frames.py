@@ -17,7 +17,7 @@ the best mAP, all similarities counting alike. All methods see the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ from sightline.similarity.whitening import Whitening
 
 N_QUERIES = 100
 _WIDEST = 3.0
+# Enough to choose by; what is chosen is compared by more of them.
+_PAIRS = 5000
 _DIRECTIONS = 128
 
 Floats = NDArray[np.float32]
@@ -101,16 +103,21 @@ def choose_frames(
     fold: Fold,
     progress: Progress,
     n_queries: int = N_QUERIES,
+    frames: Sequence[str] | None = None,
 ) -> dict[str, str]:
-    """Return the best frame of each descriptor, by validation queries; of equals the first."""
+    """Return the best frame of each descriptor, by validation queries; of equals the first.
+
+    `frames` are those to try, all by default.
+    """
+    tried = tuple(FRAMES) if frames is None else tuple(frames)
     queries = some_queries(fold, n_queries)
     chosen = {}
-    progress.start(f"fold {fold.number}: choose frames", len(rows) * len(FRAMES))
+    progress.start(f"fold {fold.number}: choose frames", len(rows) * len(tried))
     for name, own in rows.items():
         worth = {}
-        for frame in FRAMES:
+        for frame in tried:
             framed = framed_rows(own, frame, fold)
-            phi = Phi.of((framed[fold.train],))
+            phi = Phi.of((framed[fold.train],), pairs=_PAIRS)
             lists = ranked_lists(phi, (framed,), labels, queries)
             worth[frame] = lists.mean_avgp(lists.rows.sum(axis=1))
             progress.advance()

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sightline.contracts import Json
+from sightline.reproduce.online.frames import FRAMES
 from sightline.reproduce.online.methods import METHODS
 from sightline.reproduce.online.protocol import LAWS
 from sightline.reproduce.searching import Search, Stage, tried
+from sightline.similarity.context import SAMPLE
 
 FEATURES = ("nine", "nine+deep")
 
@@ -20,7 +22,8 @@ class Plan:
     Attributes
     ----------
     folds, triplets, validation, test : how many; queries are those of one fold.
-    frame_queries : validation queries that frames are chosen by.
+    frames, frame_queries : what is tried, and validation queries that it is chosen by.
+    sample : training pictures that tell what is usual for a picture.
     searches : the settings to try, for each method.
     features : sets of descriptors, of `FEATURES`.
     times : numbers of triplets at which training is timed.
@@ -33,7 +36,9 @@ class Plan:
     triplets: int
     validation: int
     test: int
+    frames: tuple[str, ...]
     frame_queries: int
+    sample: int
     searches: Mapping[str, Search]
     features: tuple[str, ...]
     times: tuple[int, ...]
@@ -95,7 +100,9 @@ def full_plan() -> Plan:
         triplets=200_000,
         validation=300,
         test=150,
+        frames=tuple(FRAMES),
         frame_queries=100,
+        sample=SAMPLE,
         searches={name: searches[name] for name in METHODS},
         features=FEATURES,
         times=(10_000, 50_000, 100_000, 150_000, 200_000),
@@ -124,7 +131,9 @@ def quick_plan() -> Plan:
         folds=1,
         triplets=30_000,
         validation=60,
+        frames=("plain", "ranks", "reduced"),
         frame_queries=20,
+        sample=50,
         searches=searches,
         features=FEATURES[:1],
         times=(10_000, 30_000),

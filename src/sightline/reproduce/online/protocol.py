@@ -44,6 +44,7 @@ class Task:
     views : rows of every picture, one matrix for each descriptor.
     n_triplets : how many triplets there are to learn from.
     in_context : phi is against what is usual for each picture (`similarity.context`).
+    n_sample : training pictures that tell what is usual.
     """
 
     fold: Fold
@@ -51,6 +52,7 @@ class Task:
     views: Views
     n_triplets: int = 200_000
     in_context: bool = False
+    n_sample: int = SAMPLE
     _kept: dict[tuple[Law, int], Drawn] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -65,7 +67,7 @@ class Task:
             return None
         random = np.random.default_rng(self.fold.number)
         train = self.fold.train
-        sample = np.sort(random.choice(train, min(SAMPLE, len(train)), replace=False))
+        sample = np.sort(random.choice(train, min(self.n_sample, len(train)), replace=False))
         return Context.of(self.phi, self.views, sample)
 
     @property
