@@ -56,6 +56,10 @@ def test_folds_share_pictures_out() -> None:
         assert len(fold.train) == len(LABELS) * 3 // 5
         assert len(fold.validation) == 20 and len(test) == 15
     assert len(set(np.concatenate(tests).tolist())) == N_PARTS * 15
+    # The same again, and test queries do not depend on how many there are for validation.
+    few, same = make_folds(LABELS.tolist(), N_PARTS, 5, 15)
+    assert all(np.array_equal(a, b) for a, b in zip(tests, same, strict=True))
+    assert all(set(a.validation) < set(b.validation) for a, b in zip(few, folds, strict=True))
     again, _ = make_folds(LABELS.tolist(), N_PARTS, 20, 15)
     assert all(np.array_equal(a.train, b.train) for a, b in zip(folds, again, strict=True))
 

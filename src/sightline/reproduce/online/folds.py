@@ -57,21 +57,19 @@ def make_folds(
     random = np.random.default_rng(seed)
     part = np.empty(len(classes), dtype=np.int64)
     part[random.permutation(len(classes))] = np.arange(len(classes)) % N_PARTS
-    lonely = np.bincount(classes)[classes] < 2
-    queries = [
-        (_drawn(np.flatnonzero((part == p) & ~lonely), n_validation, random),
-         _drawn(np.flatnonzero((part == p) & ~lonely), n_test, random))
-        for p in range(N_PARTS)
-    ]  # fmt: skip
-    found = []
+    useful = np.bincount(classes)[classes] > 1
+    found, tests = [], []
     for i in range(n_folds):
         after = (i + 1) % N_PARTS
         train = np.flatnonzero((part != i) & (part != after))
-        found.append(Fold(i, train, queries[after][0]))
-    return found, [queries[i][1] for i in range(n_folds)]
+        validation = _drawn(np.flatnonzero((part == after) & useful), n_validation, (seed, i, 0))
+        tests.append(_drawn(np.flatnonzero((part == i) & useful), n_test, (seed, i, 1)))
+        found.append(Fold(i, train, validation))
+    return found, tests
 
 
-def _drawn(pool: Int, n: int, random: np.random.Generator) -> Int:
+def _drawn(pool: Int, n: int, seed: tuple[int, ...]) -> Int:
+    """Return n of some pictures; fewer are the first of more, whatever else is drawn."""
     if not len(pool):
         raise DataError("A fifth of the pictures has none with another of its class.")
-    return np.sort(random.choice(pool, min(n, len(pool)), replace=False))
+    return np.sort(np.random.default_rng(seed).permutation(pool)[:n])
