@@ -12,6 +12,7 @@ from sightline.errors import MissingExtra, UsageError
 _INK, _GREY = "#20639b", "#8a8a8a"
 _TITLE = 85  # letters of a line
 _FEW_POINTS = 12  # more of them make a line of marks
+_COLORS = 10  # until they begin again
 _FEW_LINES = 3  # more of them leave no room for their names between them
 
 
@@ -73,8 +74,9 @@ def draw_lines(
 ) -> None:
     """Draw a line for each name, of (across, up), under the names of both axes."""
     figure, axes = _figure()
-    for name, (across, up) in lines.items():
-        axes.plot(across, up, label=name, marker="o" if len(across) < _FEW_POINTS else None)
+    for i, (name, (across, up)) in enumerate(lines.items()):
+        mark = "o" if len(across) < _FEW_POINTS else None
+        axes.plot(across, up, label=name, marker=mark, linestyle="--" if i >= _COLORS else "-")
     for scale, wanted in zip((axes.set_xscale, axes.set_yscale), logarithmic, strict=True):
         if wanted:
             scale("log")

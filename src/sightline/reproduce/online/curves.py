@@ -41,7 +41,7 @@ def _times(extras: Extras, out: Path) -> list[Path]:
     if not lines:
         return []
     file = out / f"time-{_name(extras)}.png"
-    title = f"{extras.dataset}: CPU seconds of learning (paper: figure 1)"
+    title = f"{extras.dataset}: CPU seconds of learning\n(paper: figure 1)"
     draw_lines(file, lines, title, ("training triplets", "CPU seconds"), (False, True))
     return [file]
 
@@ -54,7 +54,7 @@ def _distracted(extras: Extras, out: Path) -> list[Path]:
     moved = {m: [(max(n, 1000), v) for n, v in p] for m, p in extras.distracted.items()}
     title = (
         f"{extras.dataset}: mAP of {extras.n_distracted} test queries (paper: figure 2)\n"
-        "distractors are made: perturbed descriptors of training pictures; leftmost: none"
+        "distractors are made of training pictures; leftmost: none"
     )
     draw_lines(file, _lines(moved), title, ("distractors", "mAP"), (True, False))
     return [file]
@@ -68,17 +68,17 @@ def _simulated(extras: Extras, out: Path) -> list[Path]:
     gains = {m: (n, simulated.gains(m).tolist()) for m in simulated.seconds}
     spent = {m: (n, np.maximum(s, _LEAST_SECONDS).tolist()) for m, s in simulated.seconds.items()}
     files = [out / f"{what}-{_name(extras)}.png" for what in ("online-gain", "online-time")]
-    title = f"{extras.dataset}, queries one by one: "
+    title = f"{extras.dataset}, queries one by one:\n"
     draw_lines(
         files[0],
         gains,
-        title + "mean gain in NDCG@50 over equal weights (paper: figure 3)",
+        title + "mean gain in NDCG@50 over equal weights (paper: fig. 3)",
         ("queries", "gain in NDCG@50"),
     )
     draw_lines(
         files[1],
         spent,
-        title + "CPU seconds of learning, in all (paper: figure 4)",
+        title + "CPU seconds of learning, in all (paper: fig. 4)",
         ("queries", "CPU seconds"),
         (False, True),
     )
