@@ -13,7 +13,7 @@ from sightline.datasets import corel5k
 from sightline.errors import UsageError
 from sightline.reproduce.pamir import plan as plans
 from sightline.reproduce.pamir import protocol
-from sightline.reproduce.pamir.selection import Search
+from sightline.reproduce.searching import Search
 from sightline.settings import user_config
 from tests.corel_made import COUNTS, made_files, pack, unpack
 from tests.photos import fingerprint

@@ -21,7 +21,8 @@ from sightline.reproduce.pamir.methods import (
     weighted_sum,
 )
 from sightline.reproduce.pamir.protocol import Scorer, Split, part_of
-from sightline.reproduce.pamir.selection import Search, Selection, Stage, attempt
+from sightline.reproduce.pamir.selection import Selection, attempt, views_of
+from sightline.reproduce.searching import Search, Stage
 from sightline.words.tfidf import idf as idf_of
 
 N_WORDS, N_TRAIN, N_HELD = 6, 120, 40
@@ -188,7 +189,7 @@ def test_a_trial_is_measured_on_validation_queries(split: Split) -> None:
 
 def test_a_search_names_every_view_it_may_look_at() -> None:
     search = Search({"view": "a"}, (Stage(({"view": "b & c"}, {"C": 1})),))
-    assert search.views() == {"a", "b & c"}
+    assert views_of(search) == {"a", "b & c"}
 
 
 def test_nothing_is_chosen_by_pictures_without_words(split: Split) -> None:

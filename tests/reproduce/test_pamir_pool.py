@@ -16,9 +16,10 @@ from sightline.errors import DataError, ParameterError, UsageError
 from sightline.features.local.layout import Classic
 from sightline.features.local.visterms import Visterms
 from sightline.progress import NoProgress
+from sightline.reproduce.cache import ArrayCache, kept, temporary
+from sightline.reproduce.describing import decoded
 from sightline.reproduce.pamir import terms
-from sightline.reproduce.pamir.cache import ArrayCache, kept, temporary
-from sightline.reproduce.pamir.pool import Described, Describer, decoded
+from sightline.reproduce.pamir.pool import Described, Describer
 from sightline.reproduce.pamir.seeing import Seeing, parts_of
 from sightline.reproduce.pamir.terms import (
     fit_colors,

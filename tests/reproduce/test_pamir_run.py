@@ -16,17 +16,18 @@ from sightline.datasets.corel5k import Corel5K
 from sightline.errors import MissingExtra
 from sightline.measures.significance import wilcoxon
 from sightline.progress import NoProgress
+from sightline.reproduce.cache import temporary
 from sightline.reproduce.figures import Figures
 from sightline.reproduce.pamir import paper, run, tables
-from sightline.reproduce.pamir.cache import temporary
 from sightline.reproduce.pamir.curves import draw_curves
 from sightline.reproduce.pamir.kernels import KernelPlan
 from sightline.reproduce.pamir.methods import METHODS, Method
 from sightline.reproduce.pamir.plan import FEATURES, SHEETS, Plan, full_plan, quick_plan
 from sightline.reproduce.pamir.results import Ran, Results, compare, compared, figures_of
 from sightline.reproduce.pamir.sealed import Shown
-from sightline.reproduce.pamir.selection import Search, Stage
+from sightline.reproduce.pamir.selection import views_of
 from sightline.reproduce.pamir.sheets import draw_sheets, sheet
+from sightline.reproduce.searching import Search, Stage
 from tests.corel_made import N_DEVELOPMENT, N_TEST, load_made
 from tests.photos import fingerprint
 
@@ -299,8 +300,8 @@ def test_plans_cover_the_five_and_name_known_features() -> None:
     assert len(full_plan().seeds) >= 5 and len(quick_plan().seeds) == 1
     assert full_plan().with_splits(2).seeds == (0, 1)
     strict = quick_plan(["classic-strict"]).searches["classic-strict"]
-    assert all("&" not in v and "+" not in v for s in strict.values() for v in s.views())
-    assert len(strict["PAMIR"].views()) < len(
-        full_plan().searches["classic-strict"]["PAMIR"].views()
+    assert all("&" not in v and "+" not in v for s in strict.values() for v in views_of(s))
+    assert len(views_of(strict["PAMIR"])) < len(
+        views_of(full_plan().searches["classic-strict"]["PAMIR"])
     )
     assert SHEETS == ("buildings cars", "petals") and N_DEVELOPMENT > N_TRAIN

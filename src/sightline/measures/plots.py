@@ -11,6 +11,8 @@ from sightline.errors import MissingExtra, UsageError
 
 _INK, _GREY = "#20639b", "#8a8a8a"
 _TITLE = 85  # letters of a line
+_FEW_POINTS = 12  # more of them make a line of marks
+_COLORS = 10  # until they begin again
 _FEW_LINES = 3  # more of them leave no room for their names between them
 
 
@@ -61,6 +63,26 @@ def draw_precision_recall(
     axes.set_xlabel("recall")
     axes.set_ylabel("precision")
     _finish(figure, axes, file, title, beside=len(curves) > _FEW_LINES)
+
+
+def draw_lines(
+    file: Path,
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    title: str,
+    labels: tuple[str, str],
+    logarithmic: tuple[bool, bool] = (False, False),
+) -> None:
+    """Draw a line for each name, of (across, up), under the names of both axes."""
+    figure, axes = _figure()
+    for i, (name, (across, up)) in enumerate(lines.items()):
+        mark = "o" if len(across) < _FEW_POINTS else None
+        axes.plot(across, up, label=name, marker=mark, linestyle="--" if i >= _COLORS else "-")
+    for scale, wanted in zip((axes.set_xscale, axes.set_yscale), logarithmic, strict=True):
+        if wanted:
+            scale("log")
+    axes.set_xlabel(labels[0])
+    axes.set_ylabel(labels[1])
+    _finish(figure, axes, file, title, beside=len(lines) > _FEW_LINES)
 
 
 def _figure() -> tuple[Any, Any]:

@@ -267,18 +267,24 @@ class PairsOf:
 
         A pair that several triplets share is compared once.
         """
-        n = self.views[0].shape[0]
-        q, one, two = (_places(v, n, "triplets") for v in (query, first, second))
-        signs = np.asarray(y, dtype=np.float32)
-        if not len(q) == len(one) == len(two) == len(signs):
-            sizes = f"{len(q)}, {len(one)}, {len(two)} and {len(signs)}"
-            raise DataError(f"Every triplet has a query, two pictures and a sign. Got {sizes}.")
-        keys, where = np.unique(np.concatenate((q * n + one, q * n + two)), return_inverse=True)
-        found = self.rows(keys // n, keys % n)
-        out = found[where[: len(q)]]
-        out -= found[where[len(q) :]]
-        out *= signs[:, None]
-        return out
+        return differences_of(self.rows, int(self.views[0].shape[0]), query, first, second, y)
+
+
+def differences_of(
+    rows: Callable[[Any, Any], Floats], n: int, query: Any, first: Any, second: Any, y: Any
+) -> Floats:
+    """Return differences of triplets of n pictures, given what makes rows of pairs."""
+    q, one, two = (_places(v, n, "triplets") for v in (query, first, second))
+    signs = np.asarray(y, dtype=np.float32)
+    if not len(q) == len(one) == len(two) == len(signs):
+        sizes = f"{len(q)}, {len(one)}, {len(two)} and {len(signs)}"
+        raise DataError(f"Every triplet has a query, two pictures and a sign. Got {sizes}.")
+    keys, where = np.unique(np.concatenate((q * n + one, q * n + two)), return_inverse=True)
+    found = rows(keys // n, keys % n)
+    out = found[where[: len(q)]]
+    out -= found[where[len(q) :]]
+    out *= signs[:, None]
+    return out
 
 
 def _views(views: Any) -> Views:

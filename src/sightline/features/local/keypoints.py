@@ -133,7 +133,7 @@ class DenseSift200(Sift200):
     @classmethod
     def descriptors(cls, rgb: RGB) -> Floats:
         """Return the descriptors of a picture, one in a row."""
-        return dense_descriptors(rgb, _DENSE_CELLS, _DENSE_STEP).gradients
+        return _dense(checked(rgb).tobytes(), rgb.shape)
 
     @classmethod
     def settings(cls) -> dict[str, Json]:
@@ -156,6 +156,15 @@ def _sift(pixels: bytes, shape: tuple[int, ...]) -> Floats:
     They depend on the pixels alone, so nobody can tell, except by the time it takes.
     """
     found = keypoints(np.frombuffer(pixels, np.uint8).reshape(shape)).descriptors
+    found.flags.writeable = False
+    return found
+
+
+@lru_cache(2)
+def _dense(pixels: bytes, shape: tuple[int, ...]) -> Floats:
+    """Return dense descriptors; remembered as those of `_sift` are."""
+    rgb = np.frombuffer(pixels, np.uint8).reshape(shape)
+    found = dense_descriptors(rgb, _DENSE_CELLS, _DENSE_STEP).gradients
     found.flags.writeable = False
     return found
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from sightline.contracts import Compute, Json, Progress
 from sightline.datasets.corel5k import Corel5K
 from sightline.errors import MissingExtra
-from sightline.reproduce.pamir.cache import ArrayCache
+from sightline.reproduce.cache import ArrayCache
+from sightline.reproduce.describing import View
 from sightline.reproduce.pamir.kernels import try_kernels
 from sightline.reproduce.pamir.methods import METHODS
 from sightline.reproduce.pamir.plan import SHEETS, Plan
@@ -20,7 +21,6 @@ from sightline.reproduce.pamir.pool import Describer
 from sightline.reproduce.pamir.protocol import Split, make_splits, statistics
 from sightline.reproduce.pamir.results import Ran, Results
 from sightline.reproduce.pamir.sealed import Sealed
-from sightline.reproduce.pamir.seeing import View
 from sightline.reproduce.pamir.selection import Selection, attempt
 
 

@@ -20,9 +20,10 @@ from sightline.contracts import Compute, Json, Progress
 from sightline.datasets.corel5k import Corel5K
 from sightline.features.local.blocks import block_descriptors
 from sightline.features.local.color import color_table
-from sightline.reproduce.pamir.cache import ArrayCache
+from sightline.reproduce.cache import ArrayCache
+from sightline.reproduce.describing import decoded
 from sightline.reproduce.pamir.methods import Method, weighted_sum
-from sightline.reproduce.pamir.pool import colors_of, decoded
+from sightline.reproduce.pamir.pool import colors_of
 from sightline.reproduce.pamir.protocol import Scorer, Split
 from sightline.reproduce.pamir.selection import attempt
 from sightline.reproduce.pamir.terms import BlockTerms

@@ -20,8 +20,9 @@ from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.measures.many import query_scores
 from sightline.records import QuerySet
+from sightline.reproduce.describing import View
 from sightline.reproduce.pamir.protocol import Float, Scorer, Split
-from sightline.reproduce.pamir.seeing import Seeing, View, Views, joined, parts_of, view_of
+from sightline.reproduce.pamir.seeing import Seeing, Views, joined, parts_of, view_of
 from sightline.words.combining import WAYS, Combination, How
 
 Settings = Mapping[str, Json]

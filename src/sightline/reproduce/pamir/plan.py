@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from sightline import plugins
 from sightline.contracts import Json
 from sightline.reproduce.pamir.kernels import KernelPlan
-from sightline.reproduce.pamir.selection import Search, Stage
+from sightline.reproduce.pamir.selection import views_of
+from sightline.reproduce.searching import Search, Stage, tried
 
 SEEDS = (0, 1, 2, 3, 4)
 FEATURES = ("classic-strict", "classic", "deep")
@@ -46,25 +47,20 @@ class Plan:
 
     def views(self, features: str) -> list[str]:
         """Return every view that methods on a set of features may look at, in a fixed order."""
-        return sorted({v for search in self.searches[features].values() for v in search.views()})
+        return sorted({v for search in self.searches[features].values() for v in views_of(search)})
 
 
-def _tried(name: str, *values: Json, once: bool = False) -> Stage:
-    """Return a stage that tries some values of one setting."""
-    return Stage(tuple({name: v} for v in values), once)
-
-
-_C = _tried("C", 0.03, 0.3)
+_C = tried("C", 0.03, 0.3)
 # What SVMs see is chosen with one strength for all words, then a strength for each of them.
-_EACH = _tried("C", [0.3, 1.0, 3.0, 10.0])
-_WIDTH = _tried("factor", 0.5, 1.0, once=True)
-_ROOTS = _tried("weighting", "hellinger", once=True)
-_CENTRED = _tried("weighting", "centred", once=True)
+_EACH = tried("C", [0.3, 1.0, 3.0, 10.0])
+_WIDTH = tried("factor", 0.5, 1.0, once=True)
+_ROOTS = tried("weighting", "hellinger", once=True)
+_CENTRED = tried("weighting", "centred", once=True)
 
 
 def _strict() -> dict[str, Search]:
     """Return searches over one block size and codebook for each method, begun near the paper's."""
-    seen = (_tried("block", *BLOCKS, once=True), _tried("terms", *SIZES, once=True))
+    seen = (tried("block", *BLOCKS, once=True), tried("terms", *SIZES, once=True))
     # The other kernel of one block size that a picture's blocks give without a table of all pairs.
     likely = Stage(
         tuple({"view": f"g{b}", "kernel": "likelihood", "factor": 0.5} for b in BLOCKS[:4])
@@ -76,14 +72,14 @@ def _strict() -> dict[str, Search]:
         "SVM": Search({"block": 48, "terms": 10_000, "C": 1.0}, (*seen, _ROOTS, likely, _EACH)),
         "PLSA": Search(
             {"block": 32, "terms": 2000, "n_aspects": 200},
-            (*seen, _tried("n_aspects", 100, 400)),
+            (*seen, tried("n_aspects", 100, 400)),
         ),
         "CMTT": Search(
-            {"block": 256, "terms": 2000, "rank": 50}, (*seen, _tried("rank", 100, 200, 400))
+            {"block": 256, "terms": 2000, "rank": 50}, (*seen, tried("rank", 100, 200, 400))
         ),
         "CMRM": Search(
             {"block": 128, "terms": 2000, "alpha": 0.5, "beta": 0.1},
-            (*seen, _tried("joint_counts", True), _tried("beta", 0.02, 0.2, 0.5)),
+            (*seen, tried("joint_counts", True), tried("beta", 0.02, 0.2, 0.5)),
         ),
     }
 
@@ -95,8 +91,8 @@ _DEEP = " & ".join(name for name in plugins.SETS["best"] if name != "fisher")
 def _classic() -> dict[str, Search]:
     """Return searches over several block sizes, spatial parts, and the whole picture's vector."""
     terms = ("b32+64+128_k2000", _MIXED)
-    counted = _tried("view", *terms, once=True)
-    seen = _tried("view", f"{_MIXED} & classic", once=True)
+    counted = tried("view", *terms, once=True)
+    seen = tried("view", f"{_MIXED} & classic", once=True)
     mixed: dict[str, Json] = {
         "view": "fisher & g32 & g64",
         "weighting": "centred",
@@ -109,10 +105,10 @@ def _classic() -> dict[str, Search]:
         "PAMIR": Search({"view": "fisher", **_PAMIR}, (seen, _CENTRED, kernel, _C)),
         "SVM": Search({"view": "fisher", "C": 1.0}, (seen, _CENTRED, kernel, _EACH)),
         "PLSA": Search({"view": terms[0], "n_aspects": 400}, (counted,)),
-        "CMTT": Search({"view": terms[0], "rank": 200}, (counted, _tried("rank", 400))),
+        "CMTT": Search({"view": terms[0], "rank": 200}, (counted, tried("rank", 400))),
         "CMRM": Search(
             {"view": terms[0], "alpha": 0.5, "beta": 0.1},
-            (counted, _tried("joint_counts", True), _tried("beta", 0.2, 0.5)),
+            (counted, tried("joint_counts", True), tried("beta", 0.2, 0.5)),
         ),
         # A step of it looks at many pictures, and long rows make that slow.
         "WARP": Search({"view": "fisher", **_PAMIR, "n_iter": 800_000}),
@@ -125,7 +121,7 @@ def _deep() -> dict[str, Search]:
     everything = f"{_DEEP} & fisher"
     return {
         "PAMIR": Search(
-            {"view": _DEEP, "weighting": "whitened", **_PAMIR}, (_tried("weighting", "unit"), _C)
+            {"view": _DEEP, "weighting": "whitened", **_PAMIR}, (tried("weighting", "unit"), _C)
         ),
         "SVM": Search({"view": _DEEP, "kernel": "rbf"}),
         "neighbours": Search({"view": everything}),
@@ -148,7 +144,7 @@ def quick_plan(features: Iterable[str] = ("classic-strict",)) -> Plan:
     chosen: dict[str, dict[str, Search]] = {
         "classic-strict": {
             "PAMIR": Search(
-                {"block": 64, "terms": 3000, **_PAMIR}, (_tried("block", *QUICK_BLOCKS),)
+                {"block": 64, "terms": 3000, **_PAMIR}, (tried("block", *QUICK_BLOCKS),)
             ),
             "SVM": Search({"block": 64, "terms": 3000, "C": 1.0}),
             "PLSA": Search({"block": 64, "terms": 3000, "n_aspects": 100}),

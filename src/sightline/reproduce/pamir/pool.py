@@ -1,15 +1,13 @@
 """The descriptor pool: every picture described once, by all features that any method may see.
 
-Pictures are decoded and described by worker processes (`compute`). Codebooks are fitted to
-development pictures alone. Rows are kept in the cache under the feature's fingerprint and the
-checksum of the pictures, so that a second run describes nothing. What comes out is in two parts,
-development and test, which from there on go different ways.
+Pictures are decoded and described by worker processes (`reproduce.describing`). Codebooks are
+fitted to development pictures alone. Rows are kept in the cache under the feature's fingerprint and
+the checksum of the pictures, so that a second run describes nothing. What comes out is in two
+parts, development and test, which from there on go different ways.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,22 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
-from sightline.compute.describing import (
-    DESCRIBE_TASK,
-    Row,
-    describe_job,
-    feature_class,
-    fingerprint,
-    is_fitted,
-    load_feature,
-    rows_of,
-)
-from sightline.contracts import Compute, Done, Feature, Job, Progress
+from sightline.compute.describing import feature_class, fingerprint, is_fitted, load_feature
+from sightline.contracts import Compute, Progress
 from sightline.datasets.corel5k import NAME, Corel5K
-from sightline.datasets.sources import DECODE_TASK
-from sightline.errors import DataError
-from sightline.reproduce.pamir.cache import ArrayCache, Arrays
-from sightline.reproduce.pamir.seeing import View, parts_of
+from sightline.reproduce.cache import ArrayCache, Arrays
+from sightline.reproduce.describing import (
+    RGB,
+    SEED,
+    SIDE,
+    View,
+    decoded,
+    described,
+    matrix,
+    settings_of,
+)
+from sightline.reproduce.pamir.seeing import parts_of
 from sightline.reproduce.pamir.terms import (
     BlockTerms,
     fit_colors,
@@ -42,12 +39,7 @@ from sightline.reproduce.pamir.terms import (
     is_terms,
 )
 
-SIDE = 384
-SEED = 0
-_MEGAPIXELS = 10.0
 _TERMS = "sightline.reproduce.pamir.terms"
-
-RGB = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,19 +63,6 @@ def _groups(names: Sequence[str]) -> Iterator[list[str]]:
     deep = [n for n in names if n.split("-")[0] == "deep"]
     yield from (group for group in (terms, deep) if group)
     yield from ([n] for n in names if n not in terms and n not in deep)
-
-
-def decoded(c: Corel5K, pictures: Sequence[int], compute: Compute) -> Iterator[RGB]:
-    """Yield pictures as small upright RGB, in order; one that cannot be read stops everything."""
-    args = {"side": SIDE, "max_megapixels": _MEGAPIXELS}
-    jobs = (Job(c.files[p].encode(), dict(args), c.read(p)) for p in pictures)
-    for picture, answer in zip(pictures, compute.run(DECODE_TASK, jobs, "decode"), strict=True):
-        if not isinstance(answer, Done):
-            raise DataError(f"{c.source.where}: {c.files[picture]}: {answer.reason}.")
-        shape = answer.value["shape"]
-        if not isinstance(shape, list) or len(shape) != 3:
-            raise DataError(f"{c.files[picture]} made the decoder send no picture.")
-        yield np.frombuffer(answer.blob, np.uint8).reshape([int(str(s)) for s in shape])
 
 
 def colors_of(development: Sequence[RGB], cache: ArrayCache) -> NDArray[np.float32]:
@@ -143,7 +122,7 @@ class Describer:
             book, place = name, plugins.place("features", name)
             if not is_fitted(place):
                 return place
-        key = f"book-{book}-{_settings_of(feature_class(place), {'spatial'})}"
+        key = f"book-{book}-{settings_of(feature_class(place), {'spatial'})}"
         file = self.cache.path(key)
         if file is None:
             arrays = self._fit(name, place)
@@ -165,70 +144,23 @@ class Describer:
 
     def _rows(self, names: Sequence[str], places: Sequence[str]) -> list[Arrays]:
         """Describe every picture by some features, all at once."""
-        features = [load_feature(p) for p in places]
-        pictures = self.pictures
-        for f in features:
-            # Compiled here, so that no worker spends its time limit on it.
-            f.describe(pictures[0])
-        jobs = (describe_job(b"", rgb, list(places)) for rgb in pictures)
-        found: list[list[Row]] = [[] for _ in places]
+        pictures, numbers = self.pictures, self.c.numbers()
         said = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         self.progress.start(f"describe by {said}", len(pictures))
-        answers = self.compute.run(DESCRIBE_TASK, jobs, "describe")
-        for picture, answer in zip(self.c.numbers(), answers, strict=True):
-            if not isinstance(answer, Done):
-                raise DataError(f"{NAME}: picture {picture} has no features: {answer.reason}.")
-            for kept, row in zip(found, rows_of(answer), strict=True):
-                kept.append(row)
-            self.progress.advance()
-        self.progress.finish()
-        return [_stacked(f, kept) for f, kept in zip(features, found, strict=True)]
+        try:
+            return described(
+                pictures,
+                lambda at: f"{NAME}: picture {numbers[at]}",
+                places,
+                self.compute,
+                self.progress,
+            )
+        finally:
+            self.progress.finish()
 
 
 def _parted(c: Corel5K, rows: dict[str, Arrays], prints: dict[str, str]) -> Described:
     n, whole = len(c.development), len(c.numbers())
-    views = {name: _matrix(arrays) for name, arrays in rows.items()}
-    for name, view in views.items():
-        if view.shape[0] != whole:
-            raise DataError(
-                f"The cache has {view.shape[0]} rows of {name}, but there are {whole} pictures. "
-                "Run with --no-cache."
-            )
+    views = {name: matrix(name, arrays, whole) for name, arrays in rows.items()}
     development = {name: view[:n] for name, view in views.items()}
     return Described(development, {name: view[n:] for name, view in views.items()}, prints)
-
-
-def _settings_of(kind: type, besides: set[str]) -> str:
-    """Return a checksum of a class's settings: whatever plain values its attributes have."""
-    plain = {
-        name: value
-        for above in reversed(kind.__mro__)
-        for name, value in vars(above).items()
-        if isinstance(value, int | float | str | tuple) and not name.startswith("_")
-    }
-    about = sorted((k, repr(v)) for k, v in plain.items() if k not in besides | {"name"})
-    return hashlib.sha256(json.dumps([about, SEED]).encode()).hexdigest()[:8]
-
-
-def _stacked(feature: Feature, rows: Sequence[Row]) -> Arrays:
-    dense = [r for r in rows if not isinstance(r, tuple)]
-    if dense:
-        return {"rows": np.stack(dense)}
-    sparse = [r for r in rows if isinstance(r, tuple)]
-    start = np.zeros(len(sparse) + 1, np.int64)
-    np.cumsum([len(index) for index, _ in sparse], out=start[1:])
-    return {
-        "start": start,
-        "index": np.concatenate([index for index, _ in sparse]),
-        "value": np.concatenate([value for _, value in sparse]),
-        "length": np.array([feature.length], np.int64),
-    }
-
-
-def _matrix(arrays: Arrays) -> View:
-    if "rows" in arrays:
-        return np.asarray(arrays["rows"], np.float32)
-    from scipy.sparse import csr_matrix
-
-    shape = (len(arrays["start"]) - 1, int(arrays["length"][0]))
-    return csr_matrix((arrays["value"], arrays["index"], arrays["start"]), shape=shape)

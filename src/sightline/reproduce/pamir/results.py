@@ -17,6 +17,7 @@ from sightline.reproduce.pamir.kernels import KernelTrial
 from sightline.reproduce.pamir.protocol import Statistics
 from sightline.reproduce.pamir.sealed import Outcome
 from sightline.reproduce.pamir.selection import Trial
+from sightline.reproduce.searching import said
 
 MEASURES = ("P10", "BEP", "AvgP")
 SIGNIFICANT = 0.05
@@ -179,16 +180,6 @@ def _other_rows(ran: Ran) -> list[Figure]:
                    at=what, spread=float(np.std(seconds)))
         )  # fmt: skip
     return rows
-
-
-def said(settings: dict[str, Json]) -> str:
-    """Return settings in one line.
-
-    >>> said({"view": "b64_k3000", "C": 0.1})
-    'view=b64_k3000, C=0.1'
-    """
-    return ", ".join(f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}"
-                     for k, v in settings.items())  # fmt: skip
 
 
 def _tests(found: Results) -> list[Compared]:

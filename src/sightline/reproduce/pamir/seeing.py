@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +25,10 @@ from numpy.typing import NDArray
 from sightline.contracts import Json
 from sightline.errors import ParameterError, UsageError
 from sightline.features.local.visterms import idf_of, weighted
+from sightline.reproduce.describing import View
 from sightline.reproduce.pamir.terms import is_gaussians
 from sightline.similarity.whitening import Whitening
 
-View = Any  # a dense float32 matrix, or a scipy one in CSR form
 Views = Mapping[str, View]
 Weigh = Callable[[View], View]
 

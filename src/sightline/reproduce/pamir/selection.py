@@ -1,14 +1,12 @@
-"""Choosing settings by the mean AvgP of validation queries, in stages.
+"""Choosing settings by the mean AvgP of validation queries, in stages (`reproduce.searching`).
 
-A stage tries some changes to the best settings so far and keeps the best of them; what was tried
-before is not tried again. Stages that choose what a method sees are tried on the first split alone
-and hold for all of them, as the paper chooses features on its one split; the others on each.
+What was tried before is not tried again. Stages that choose what a method sees are tried on the
+first split alone and hold for all of them, as the paper chooses features on its one split.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,29 +15,15 @@ from sightline.measures.many import average_precisions
 from sightline.reproduce.pamir.methods import Method
 from sightline.reproduce.pamir.protocol import Scorer, Split
 from sightline.reproduce.pamir.seeing import view_of
+from sightline.reproduce.searching import Choice, Search
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Changes to try; `once` on the first split alone."""
-
-    changes: tuple[Mapping[str, Json], ...]
-    once: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """Where to begin, and the stages from there."""
-
-    start: Mapping[str, Json]
-    stages: tuple[Stage, ...] = ()
-
-    def views(self) -> set[str]:
-        """Return every view that may be looked at."""
-        tried = [self.start, *(c for s in self.stages for c in s.changes)]
-        found = {str(c["view"]) for c in tried if "view" in c}
-        blocks, sizes = ([c[k] for c in tried if k in c] for k in ("block", "terms"))
-        return found | {view_of({"block": b, "terms": n}) for b in blocks for n in sizes}
+def views_of(search: Search) -> set[str]:
+    """Return every view that a search may look at."""
+    tried = [search.start, *(c for s in search.stages for c in s.changes)]
+    found = {str(c["view"]) for c in tried if "view" in c}
+    blocks, sizes = ([c[k] for c in tried if k in c] for k in ("block", "terms"))
+    return found | {view_of({"block": b, "terms": n}) for b in blocks for n in sizes}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,23 +47,15 @@ class Selection:
     method: Method
     search: Search
     trials: list[Trial] = field(default_factory=list)
-    _fixed: dict[str, Json] = field(default_factory=dict)
+    _choice: Choice[Trial] | None = None
 
     def choose(self, split: Split, progress: Progress) -> Trial:
         """Return the best trial of a split; only it keeps what was fitted."""
-        first = not self.trials
-        best = self._try(split, {**self.search.start, **self._fixed}, progress)
-        for stage in self.search.stages:
-            if stage.once and not first:
-                continue
-            start = best.settings
-            for change in stage.changes:
-                trial = self._try(split, {**start, **change}, progress)
-                best = trial if trial.avgp > best.avgp else best
-        if first:
-            once = {k for s in self.search.stages if s.once for c in s.changes for k in c}
-            self._fixed = {k: v for k, v in best.settings.items() if k in once}
-        return best
+        first = self._choice is None
+        self._choice = self._choice or Choice(self.search)
+        return self._choice.best(
+            lambda settings: self._try(split, settings, progress), lambda t: t.avgp, first
+        )
 
     def _try(self, split: Split, settings: dict[str, Json], progress: Progress) -> Trial:
         progress.advance()

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from sightline.contracts import Compute
 from sightline.datasets.corel5k import Corel5K
-from sightline.reproduce.pamir.pool import decoded
+from sightline.reproduce.describing import decoded
 from sightline.reproduce.pamir.results import Results
 from sightline.reproduce.pamir.sealed import Shown
 

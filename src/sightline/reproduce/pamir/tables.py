@@ -23,10 +23,10 @@ from sightline.reproduce.pamir.results import (
     Results,
     compare,
     compared,
-    said,
 )
 from sightline.reproduce.pamir.seeing import view_of
 from sightline.reproduce.pamir.terms import is_terms, terms_class
+from sightline.reproduce.searching import said
 
 LOST = "–"
 

@@ -1,0 +1,37 @@
+"""Queries that rank all other pictures of a dataset, with phi of each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.combiners.examples import Lists
+from sightline.similarity.context import Context
+from sightline.similarity.pairs import Phi
+
+Floats = NDArray[np.float32]
+Int = NDArray[np.int64]
+Views = tuple[Floats, ...]
+
+
+def ranked_lists(
+    phi: Phi, views: Views, labels: Int, queries: Int, context: Context | None = None
+) -> Lists:
+    """Return phi of each query with all other pictures; those of its class are relevant."""
+    n, m = len(queries), len(labels)
+    rows = np.empty((n, m - 1, phi.n_components), dtype=np.float32)
+    asked = tuple(v[queries] for v in views)
+    for some, columns, block in phi.blocks(asked, views):
+        there = np.arange(columns.start, columns.stop)
+        if context is not None:
+            block = context(block, there)
+        for one, i in zip(block, range(some.start, some.stop), strict=True):
+            others = one[there != queries[i]]
+            # The query itself is left out, so that what follows it moves up.
+            begin = columns.start - int(queries[i] < columns.start)
+            rows[i, begin : begin + len(others)] = others
+    fits = labels[None, :] == labels[queries][:, None]
+    kept = np.arange(m)[None, :] != queries[:, None]
+    relevance = fits[kept].astype(np.float64)
+    start = np.arange(n + 1, dtype=np.int64) * (m - 1)
+    return Lists(rows.reshape(n * (m - 1), -1), relevance, start)
