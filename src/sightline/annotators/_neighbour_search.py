@@ -133,8 +133,6 @@ class Search:
             nearest = np.take_along_axis(nearest, order, axis=1)
         at = np.arange(len(own))[:, None]
         distances = np.stack([table[at, nearest] for table in tables], axis=2)
-        if not np.isfinite(distances).all():
-            raise DataError("Distances between pictures are beyond float32. Scale the features.")
         return Found(rows, nearest, distances)
 
     def _mean(self, tables: NDArray[np.float32]) -> NDArray[np.float32]:
