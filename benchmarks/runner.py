@@ -19,6 +19,7 @@ SUBJECTS = (
     "top-1m-128",
     "extraction",
     "lbp",
+    "descriptors",
     "codebook",
     "pamir",
     "pamir-growth",
