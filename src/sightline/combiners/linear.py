@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -13,12 +14,12 @@ from sightline.contracts import Estimator
 from sightline.errors import DataError, ParameterError, UsageError
 
 
-class Combiner(Estimator):
+class Combiner(Estimator, ABC):
     """What all combiners share: scores of phi, and the measure they are judged by."""
 
+    @abstractmethod
     def decision_function(self, phi: Any) -> Floats:
         """Return scores of shape (…,) for phi of shape (…, components)."""
-        raise NotImplementedError
 
     def score(self, X: Any, y: Any, qid: Any) -> float:
         """Return the mean AvgP of lists: rows phi(q, p), their relevance and their query."""

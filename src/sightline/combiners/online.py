@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
@@ -123,8 +124,9 @@ class OnlineCombiner(LinearCombiner):
         self._learn(np.ascontiguousarray(rows, dtype=np.float32))
         self._seen += len(rows)
 
+    @abstractmethod
     def _learn(self, rows: Floats) -> None:
-        raise NotImplementedError
+        """Move the weights by each of some differences in turn."""
 
     def _served(self) -> Self:
         seen = int(self._seen[0])

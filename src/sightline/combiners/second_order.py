@@ -8,6 +8,7 @@ Paper D names them as a way to go on from its own learners.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -43,9 +44,9 @@ class SecondOrder(OnlineCombiner):
         super()._start(n)
         self._covariance: Doubles = np.eye(n) if self.full else np.ones((1, n))
 
+    @abstractmethod
     def _rule(self) -> tuple[int, float, float]:
         """Return the kernel's rule, C and z."""
-        raise NotImplementedError
 
     def _learn(self, rows: Floats) -> None:
         _second_order_fast.learn(
