@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from sightline.store.home import Home
 from sightline.store.models import save_model
 from sightline.store.segments import OpenSegment
 from sightline.store.writer import Change, Writer
+from tests.faults import Disk
 
 FEATURE = "f-1"
 TERMS = (11, 12, 13, 14, 15)
@@ -71,3 +73,19 @@ def scored_store(home: Home, seed: int = 1) -> str:
             words = [(TERMS[i % 5],) for i in ids]
             w.publish(Change(batches=[batch(list(ids), words)]), finished=True)
         return train(w, seed)
+
+
+def learning(
+    store: Path, disk: Disk, learn: Callable[[Writer, int], object], seed: int
+) -> Callable[..., None]:
+    """Return what a child does: learn anew, publish it, and say so."""
+
+    def run(say: Callable[..., None]) -> None:
+        # What was there before has long been on the disk.
+        for path in (store.parent, store, *sorted(store.rglob("*"))):
+            disk.flushed_path(str(path))
+        with Writer(Home(store), "train") as w:
+            learn(w, seed)
+            say("published", w.version.number)
+
+    return run

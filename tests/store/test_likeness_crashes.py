@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +15,11 @@ from sightline.store.models import load_model, save_model
 from sightline.store.verifying import verify
 from sightline.store.writer import Writer
 from tests.faults import Crash, Disk, cut_power, loaded_sqlite, run_child
-from tests.scored import scored_store
+from tests.scored import learning, scored_store
 
 pytestmark = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"
 )
-Say = Callable[..., None]
 POINTS = 25
 BEFORE, NEW = 3, 4
 
@@ -43,17 +41,6 @@ def trained(tmp_path: Path) -> Path:
     return folder
 
 
-def publishing(store: Path, disk: Disk) -> Callable[[Say], None]:
-    def run(say: Say) -> None:
-        for path in (store.parent, store, *sorted(store.rglob("*"))):
-            disk.flushed_path(str(path))
-        with Writer(Home(store), "train") as w:
-            learn(w, NEW)
-            say("published", w.version.number)
-
-    return run
-
-
 def served(home: Home) -> int:
     """Return which model is served; all of its numbers must be of one training."""
     with home.reader() as reader:
@@ -71,7 +58,7 @@ def crash_at(trained: Path, point: int, seed: int | None, *, flush: bool = True)
     shutil.copytree(trained, store)
     disk = Disk(store, shadow, point, flush=flush)
     try:
-        crash = run_child(publishing(store, disk), disk)
+        crash = run_child(learning(store, disk, learn, NEW), disk)
         if seed is not None:
             cut_power(store, shadow, seed)
         return problems_after(Home(store), crash)
@@ -99,7 +86,7 @@ def steps_of(trained: Path) -> int:
     store = trained.parent / "undisturbed"
     shutil.copytree(trained, store)
     disk = Disk(store, trained.parent / "shadow", 0)
-    crash = run_child(publishing(store, disk), disk)
+    crash = run_child(learning(store, disk, learn, NEW), disk)
     assert crash.finished and served(Home(store)) == NEW
     return crash.steps
 

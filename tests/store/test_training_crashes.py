@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,11 @@ from sightline.store.verifying import verify
 from sightline.store.versions import Version
 from sightline.store.writer import Change, Scorer, Writer
 from tests.faults import Crash, Disk, cut_power, loaded_sqlite, run_child
-from tests.scored import TERMS, scored_store, scores_of, train
+from tests.scored import TERMS, learning, scored_store, scores_of, train
 
 pytestmark = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"
 )
-Say = Callable[..., None]
 POINTS = 50
 # The versions before are full of models, so that publishing the new one removes an old one.
 BEFORE, NEW = 3, 4
@@ -41,20 +39,6 @@ def trained(tmp_path: Path) -> Path:
     return folder
 
 
-def training(store: Path, disk: Disk) -> Callable[[Say], None]:
-    """Return the end of a training: save the model, score every picture, publish."""
-
-    def run(say: Say) -> None:
-        # What was there before has long been on the disk.
-        for path in (store.parent, store, *sorted(store.rglob("*"))):
-            disk.flushed_path(str(path))
-        with Writer(Home(store), "train") as w:
-            train(w, NEW)
-            say("published", w.version.number)
-
-    return run
-
-
 def crash_at(trained: Path, point: int, seed: int | None, *, flush: bool = True) -> list[str]:
     """Crash at one step (a power cut if there is a seed) and return the problems."""
     folder = trained.parent / f"run-{point}-{seed}"
@@ -62,7 +46,7 @@ def crash_at(trained: Path, point: int, seed: int | None, *, flush: bool = True)
     shutil.copytree(trained, store)
     disk = Disk(store, shadow, point, flush=flush)
     try:
-        crash = run_child(training(store, disk), disk)
+        crash = run_child(learning(store, disk, train, NEW), disk)
         if seed is not None:
             cut_power(store, shadow, seed)
         return problems_after(Home(store), crash)
@@ -77,7 +61,7 @@ def steps_of(trained: Path) -> int:
     store = trained.parent / "undisturbed"
     shutil.copytree(trained, store)
     disk = Disk(store, trained.parent / "shadow", 0)
-    crash = run_child(training(store, disk), disk)
+    crash = run_child(learning(store, disk, train, NEW), disk)
     assert crash.finished and served(Home(store)) == (NEW, [])
     return crash.steps
 
