@@ -118,6 +118,14 @@ def test_reduced_rows_are_those_of_a_singular_value_decomposition(task: Task) ->
     assert np.allclose(found @ found.T, want @ want.T, atol=1e-4)
 
 
+def test_rooted_rows_are_damped_square_roots(task: Task) -> None:
+    rows = task.views[0] - 0.2
+    roots = framed_rows(rows, "root", task.fold)
+    found = framed_rows(rows, "rooted", task.fold)
+    assert np.allclose(found, framed_rows(roots, "damped", task.fold), atol=1e-6)
+    assert not np.allclose(found, framed_rows(rows, "damped", task.fold), atol=1e-2)
+
+
 def test_a_constant_number_becomes_zero_when_standardised(task: Task) -> None:
     rows = np.column_stack([task.views[0][:, 0], np.full(len(LABELS), 0.3, np.float32)])
     found = framed_rows(rows.astype(np.float32), "standard", task.fold)
@@ -129,7 +137,7 @@ def test_the_frame_that_ranks_best_is_chosen(task: Task) -> None:
     rng = np.random.default_rng(1)
     loud = np.column_stack([task.views[0], 1000 * rng.random(len(LABELS))]).astype(np.float32)
     chosen = choose_frames({"loud": loud}, LABELS, task.fold, NoProgress())
-    assert chosen["loud"] in ("standard", "ranks", "damped", "reduced")
+    assert chosen["loud"] in ("standard", "ranks", "damped", "rooted", "reduced")
 
 
 def test_what_is_usual_is_looked_at_where_it_helps() -> None:

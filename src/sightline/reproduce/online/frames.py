@@ -6,6 +6,7 @@
     standard   each number less its mean, by its deviation, within 3 deviations
     ranks      each number by the share of training pictures that have a smaller one
     damped     centred, strong directions damped (`similarity.whitening`), of length 1
+    rooted     as root, and then damped
     reduced    of length 1, centred, the 128 directions in which training pictures differ most, of
                length 1; of shorter descriptors half of the directions
 
@@ -73,6 +74,10 @@ def _damped(rows: Floats, train: Floats) -> Floats:
     return np.asarray(Whitening.of(train)(rows), np.float32)
 
 
+def _rooted(rows: Floats, train: Floats) -> Floats:
+    return _damped(_root(rows, train), _root(train, train))
+
+
 def _reduced(rows: Floats, train: Floats) -> Floats:
     from scipy.linalg import eigh
 
@@ -92,6 +97,7 @@ FRAMES: dict[str, Frame] = {
     "standard": _standard,
     "ranks": _ranks,
     "damped": _damped,
+    "rooted": _rooted,
     "reduced": _reduced,
 }
 """The frames by name: from all rows, and those of training pictures, to rows."""

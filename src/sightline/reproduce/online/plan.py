@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from sightline.contracts import Json
 from sightline.reproduce.online.frames import FRAMES
 from sightline.reproduce.online.methods import METHODS
+from sightline.reproduce.online.pool import DEEP
 from sightline.reproduce.online.protocol import LAWS
 from sightline.reproduce.searching import Search, Stage, tried
 from sightline.similarity.context import SAMPLE
 
-FEATURES = ("nine", "nine+deep")
+FEATURES = ("nine", f"nine+{DEEP}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def _rivals() -> dict[str, Search]:
         "RankSVM": Search({**_QUERIES, "C": 1e-4}, (tried("C", 1e-6, 1e-5, 1e-3, 1e-2), _LAW)),
         "RankNet": Search({**_QUERIES, "rate": 5e-4}, (tried("rate", 5e-5, 5e-3),)),
         "C-Ascent": Search({**_QUERIES, "n_restarts": 0}),
-        "λ-MART": Search({**_QUERIES, "n_trees": 1000}, (tried("min_leaf", 200),)),
+        "λ-MART": Search({**_QUERIES, "n_trees": 300}, (tried("min_leaf", 200),)),
     }
 
 

@@ -1,9 +1,9 @@
 """The descriptor pool of paper D: every picture described once, by all features of all folds.
 
-Nine descriptors: five of the whole picture, four bags of words; `deep`, from a network trained on
-ImageNet, may be the tenth. Codebooks are fitted to the training pictures of a fold alone, so that
-there are as many as folds; a picture's local descriptors are found once and then counted by all of
-them. Rows are kept in the cache.
+Nine descriptors: five of the whole picture, four bags of words; `deep-large`, from a network
+trained on ImageNet, may be the tenth. Codebooks are fitted to the training pictures of a fold
+alone, so that there are as many as folds; a picture's local descriptors are found once and then
+counted by all of them. Rows are kept in the cache.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sightline.reproduce.describing import (
 from sightline.reproduce.online.folds import Fold
 
 NINE = plugins.SETS["whole-all"]
-DEEP = "deep"
+DEEP = "deep-large"
 
 Floats = NDArray[np.float32]
 
