@@ -11,8 +11,11 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.likeness import learners, training
+from sightline.collection.likeness.asking import Asked, Question
 from sightline.collection.likeness.combination import load_alike
+from sightline.collection.likeness.descriptors import stored
 from sightline.collection.likeness.grounds import find_grounds
+from sightline.collection.likeness.ranking import scored
 from sightline.collection.likeness.training import SimilarOptions, SimilarReport, train_similar
 from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, NotBetter, StoreBusy, StoreDamaged, UsageError
@@ -27,6 +30,7 @@ from sightline.store.repairing import repair
 from sightline.store.verifying import verify
 from sightline.store.writer import Judging, Writer
 from tests.alike_made import draw_stripes, plant_alike
+from tests.naive.likeness import ranked_by_likeness
 from tests.planted import plant
 
 
@@ -87,6 +91,30 @@ def test_held_out_pictures_do_not_take_part_in_choosing(tmp_path: Path) -> None:
     a, b = run(first, dry_run=True), run(second, dry_run=True)
     assert a.table == b.table and a.learner == b.learner
     assert a.proof.candidate != b.proof.candidate
+
+
+def plant_loud(folder: Path) -> Home:
+    """Plant pictures whose kind nobody can see for one loud number that says nothing."""
+    _, rows = plant_alike(folder.with_name(f"{folder.name}-quiet"))
+    loud = 300 * np.random.default_rng(5).random((len(rows), 1))
+    words = [[f"kind{i % 6}"] for i in range(len(rows))]
+    return plant(folder, words, {"loud": np.hstack([rows, loud]).astype(np.float32)})
+
+
+def test_a_descriptor_gets_the_frame_that_ranks_best(tmp_path: Path) -> None:
+    home = plant_loud(tmp_path / "loud")
+    report = run(home)
+    assert report.frames[0] in ("standard", "ranks", "damped", "rooted")
+    assert report.proof.candidate > report.proof.uniform + 0.1 and report.proof.p < 0.001
+    with home.reader() as reader:
+        alike = load_alike(home, report.model, checked=True)
+        assert alike is not None and alike.frames[0].kind == report.frames[0]
+        want = dict(ranked_by_likeness(reader.snapshot, alike, [3], []))
+        one = stored(reader.snapshot, np.array([3]), alike.descriptors, alike.lengths)
+        ids = np.array(sorted(want), np.int64)
+        asked = Question((Asked(3, b""),), one, np.ones(1), {})
+        found = scored(reader.snapshot, alike, asked, ids)
+    assert np.allclose(found, [want[i] for i in ids.tolist()], atol=1e-4)
 
 
 def test_a_combination_worse_than_the_one_in_use_is_refused(tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ def ranked_by_likeness(
 
     def rows(picture: int) -> list[Any]:
         one = np.array([picture], np.int64)
-        return [snapshot.rows(d, one).rows[0] for d in alike.descriptors]  # type: ignore[union-attr]
+        kept = [snapshot.rows(d, one).rows for d in alike.descriptors]  # type: ignore[union-attr]
+        return [frame(rows)[0] for frame, rows in zip(alike.frames, kept, strict=True)]
 
     def mean(queries: list[int], picture: int) -> float:
         return fmean(likeness(alike, rows(q), rows(picture)) for q in queries) if queries else 0.0

@@ -15,7 +15,7 @@ from sightline.measures import average_precision
 from sightline.progress import NoProgress
 from sightline.reproduce.online.distractors import distracted
 from sightline.reproduce.online.folds import N_PARTS, make_folds
-from sightline.reproduce.online.frames import FRAMES, choose_frames, framed_rows
+from sightline.reproduce.online.frames import choose_frames, framed_rows
 from sightline.reproduce.online.lists import ranked_lists
 from sightline.reproduce.online.methods import METHODS, ONLINE
 from sightline.reproduce.online.protocol import Task, choose_task
@@ -23,6 +23,7 @@ from sightline.reproduce.online.sealed import Sealed
 from sightline.reproduce.online.simulation import UNIFORM, equal_start, simulate
 from sightline.reproduce.online.timing import learn_from_many, time_methods
 from sightline.reproduce.searching import Settings
+from sightline.similarity.frames import FRAMES
 from sightline.similarity.pairs import Phi
 
 N_CLASSES, EACH = 6, 25

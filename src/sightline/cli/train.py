@@ -111,7 +111,8 @@ def show_similar(r: SimilarReport) -> None:
     from sightline.measures.significance import p_text
 
     click.echo(f"Learnt from {r.source}, by {len(r.descriptors)} descriptors: ", nl=False)
-    click.echo(", ".join(r.descriptors))
+    laid_out = zip(r.descriptors, r.frames, strict=True)
+    click.echo(", ".join(d if f == "plain" else f"{d} ({f})" for d, f in laid_out))
     if r.constant:
         click.echo(f"The same for all pictures, so that they count 0: {', '.join(r.constant)}")
     for name, n in r.too_rare:
@@ -153,6 +154,7 @@ def similar_as_plain(r: SimilarReport) -> dict[str, object]:
     p, s = r.proof, r.shortlist
     return {
         "source": r.source, "chosen": r.learner, "descriptors": list(r.descriptors),
+        "frames": list(r.frames),
         "constant": list(r.constant), "too_rare": dict(r.too_rare),
         "pictures": r.pictures, "left_out": r.left_out,
         "model": r.model, "version": r.version, "unproven": r.unproven, "forced": r.forced,

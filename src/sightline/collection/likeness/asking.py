@@ -135,7 +135,7 @@ def _shares(asked: Sequence[Asked], sign: float) -> NDArray[np.float64]:
 
 def _stored(reader: Reader, alike: Alike, picture: int) -> Described:
     ids = np.array([picture], np.int64)
-    return stored(reader.snapshot, ids, alike.descriptors, alike.phi.lengths)
+    return stored(reader.snapshot, ids, alike.descriptors, alike.lengths)
 
 
 def _described(
@@ -143,7 +143,7 @@ def _described(
 ) -> Described:
     # A query may lie anywhere, behind a link too: whoever asks named it.
     limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), False)
-    return describe_files(reader, [file], alike.descriptors, alike.phi.lengths, limits, compute)
+    return describe_files(reader, [file], alike.descriptors, alike.lengths, limits, compute)
 
 
 def _filled(known: Described, made: Described) -> Described:

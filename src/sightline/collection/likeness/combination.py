@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sightline.collection.likeness.descriptors import (
     Described,
+    Framed,
     Int,
     descriptors_of,
     lengths_of,
@@ -27,16 +28,18 @@ from sightline.collection.likeness.descriptors import (
 )
 from sightline.contracts import Json
 from sightline.errors import DataError, StoreDamaged
+from sightline.similarity.frames import PLAIN, Frame
 from sightline.similarity.pairs import Phi
 from sightline.store.home import Home
 from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.snapshot import Snapshot
 
 KIND = "similar"
-FORMAT = 1
+FORMAT = 2
 # Pictures and pairs that scales are learnt from where nothing was trained.
 FEW_PICTURES = 400
 FEW_PAIRS = 4_000
+PAIRS = 20_000
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -67,6 +70,7 @@ class Alike:
     Attributes
     ----------
     descriptors : by fingerprint, in the order of phi's views.
+    frames : how rows of each are laid out before they are compared.
     phi : compares by each descriptor and each measure.
     w : what each component counts.
     proof : the same, learnt without the held-out pictures.
@@ -77,6 +81,7 @@ class Alike:
     """
 
     descriptors: tuple[str, ...]
+    frames: tuple[Frame, ...]
     phi: Phi
     w: Doubles
     proof: Doubles
@@ -91,12 +96,22 @@ class Alike:
         return tuple(name_of(d) for d in self.descriptors)
 
     @property
+    def lengths(self) -> tuple[int, ...]:
+        """How many numbers the store has of each descriptor."""
+        return tuple(f.length for f in self.frames)
+
+    @property
     def constant(self) -> tuple[str, ...]:
         """The names of descriptors by which all training pairs are alike; they count 0."""
         still = (self.phi.factor == 0).reshape(len(self.descriptors), -1).all(axis=1)
         return tuple(n for n, s in zip(self.names, still, strict=True) if s)
 
-    def compare(self, queries: Described, pictures: Described) -> Floats:
+    def framed(self, pictures: Described) -> Framed:
+        """Return pictures with their rows laid out to be compared."""
+        views = zip(self.frames, pictures.views, strict=True)
+        return Framed(tuple(frame(rows) for frame, rows in views), pictures.have)
+
+    def compare(self, queries: Framed, pictures: Framed) -> Floats:
         """Return phi of every query with every picture, 0 where either lacks the descriptor."""
         found = self.phi(queries.views, pictures.views)
         both = queries.have[:, None, :] & pictures.have[None, :, :]
@@ -104,7 +119,7 @@ class Alike:
             found *= np.repeat(both, len(self.phi.kinds), axis=2)
         return found
 
-    def pairs(self, pictures: Described, left: Any, right: Any) -> Floats:
+    def pairs(self, pictures: Framed, left: Any, right: Any) -> Floats:
         """Return phi of listed pairs, (pairs, components), 0 where either lacks the descriptor."""
         found = self.phi.of_pairs(pictures.views, pictures.views, left, right)
         both = pictures.have[left] & pictures.have[right]
@@ -119,6 +134,7 @@ class Alike:
             **self.about,
             "format": FORMAT,
             "descriptors": list(self.descriptors),
+            "frames": [[f.kind, f.length] for f in self.frames],
             "shortlist": {
                 "descriptors": [[v, by] for v, by in s.descriptors],
                 "depth": s.depth,
@@ -127,6 +143,8 @@ class Alike:
             },
         }
         arrays = {f"phi.{n}": a for n, a in self.phi.to_arrays().items()}
+        for v, f in enumerate(self.frames):
+            arrays |= {f"frame.{v}.{n}": a for n, a in f.arrays.items()}
         return about, {**arrays, "w": self.w, "proof": self.proof}
 
 
@@ -139,9 +157,15 @@ def from_saved(saved: SavedModel) -> Alike:
         parts = {n.removeprefix("phi."): np.array(a) for n, a in arrays.items() if n[:4] == "phi."}
         phi, prints = Phi.from_arrays(parts), _texts(about["descriptors"])
         w, proof = (np.array(arrays[n], np.float64) for n in ("w", "proof"))
-        if not len(prints) == len(phi.lengths) or {w.shape, proof.shape} != {phi.mean.shape}:
+        frames = _frames(about["frames"], arrays)
+        if (
+            {w.shape, proof.shape} != {phi.mean.shape}
+            or len(frames) != len(prints)
+            or not all(f.framed_length == n for f, n in zip(frames, phi.lengths, strict=True))
+        ):
             raise ValueError("its parts do not fit together")
-        return Alike(prints, phi, w, proof, _shortlist(about["shortlist"]), about, saved.name)
+        shortlist = _shortlist(about["shortlist"])
+        return Alike(prints, frames, phi, w, proof, shortlist, about, saved.name)
     except (KeyError, ValueError, TypeError, IndexError, DataError) as e:
         raise StoreDamaged(
             f"The model {saved.name} is not one this release understands ({e}). "
@@ -153,6 +177,15 @@ def _texts(said: Any) -> tuple[str, ...]:
     if not isinstance(said, list):
         raise TypeError("descriptors are no list")
     return tuple(map(str, said))
+
+
+def _frames(said: Any, arrays: Mapping[str, Any]) -> tuple[Frame, ...]:
+    found = []
+    for v, (kind, length) in enumerate(said):
+        start = f"frame.{v}."
+        own = {n.removeprefix(start): np.array(a) for n, a in arrays.items() if n.startswith(start)}
+        found.append(Frame.from_arrays(str(kind), int(length), own))
+    return tuple(found)
 
 
 def _shortlist(said: Any) -> Shortlist:
@@ -201,9 +234,22 @@ def uniform(snapshot: Snapshot, wanted: Sequence[str] = ()) -> Alike:
             f"Only {len(data)} of {len(few)} pictures have all of the descriptors "
             f"{', '.join(map(name_of, prints))}. Run: sightline index"
         )
-    phi = Phi.of(data.views, pairs=FEW_PAIRS)
+    return evenly(prints, as_stored(lengths), data, FEW_PAIRS)
+
+
+def as_stored(lengths: Sequence[int]) -> tuple[Frame, ...]:
+    """Return frames that leave rows as they are."""
+    return tuple(Frame(PLAIN, n, {}) for n in lengths)
+
+
+def evenly(
+    descriptors: tuple[str, ...], frames: tuple[Frame, ...], data: Described, pairs: int = PAIRS
+) -> Alike:
+    """Return what compares by some frames, all components alike, scaled by pairs of pictures."""
+    views = tuple(frame(rows) for frame, rows in zip(frames, data.views, strict=True))
+    phi = Phi.of(views, pairs=pairs)
     w = even_weights(phi)
-    return Alike(prints, phi, w, w, all_of(len(prints)), {})
+    return Alike(descriptors, frames, phi, w, w, all_of(len(descriptors)), {})
 
 
 def complete(data: Described) -> Int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ def name_of(fingerprint: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Described:
+class _ByDescriptor:
     """Pictures by descriptor: a matrix for each, and which pictures have which, (pictures, n)."""
 
     views: tuple[View, ...]
@@ -55,9 +56,17 @@ class Described:
     def __len__(self) -> int:
         return len(self.have)
 
-    def only(self, rows: Int | Bool) -> Described:
+    def only(self, rows: Int | Bool) -> Self:
         """Return some of the pictures."""
-        return Described(tuple(v[rows] for v in self.views), self.have[rows])
+        return type(self)(tuple(v[rows] for v in self.views), self.have[rows])
+
+
+class Described(_ByDescriptor):
+    """Pictures with rows as the store has them."""
+
+
+class Framed(_ByDescriptor):
+    """Pictures with rows as they are compared (`similarity.frames`)."""
 
 
 def descriptors_of(snapshot: Snapshot, wanted: Sequence[str] = ()) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from sightline.collection.likeness.combination import Alike, Floats, load_alike, seeded, uniform
-from sightline.collection.likeness.descriptors import Described, Int, stored, too_rare
+from sightline.collection.likeness.descriptors import Framed, Int, stored, too_rare
 from sightline.combiners.opar import OPARI
 from sightline.contracts import Json
 from sightline.errors import UsageError
@@ -99,7 +99,7 @@ def with_judgements(reader: Reader, alike: Alike) -> tuple[Alike, Lesson]:
     judged, drawn, ids = triplets_of(said[-MOST:], reader.snapshot.ids())
     if not len(judged) + len(drawn):
         return alike, Lesson(0, 0, judged.n_contradicted, 0, 0)
-    data = stored(reader.snapshot, ids, alike.descriptors, alike.phi.lengths)
+    data = alike.framed(stored(reader.snapshot, ids, alike.descriptors, alike.lengths))
     rows = _differences(alike, data, judged)
     every = np.concatenate([rows, _differences(alike, data, drawn)])
     order = np.random.default_rng(0).permutation(len(every))
@@ -109,7 +109,7 @@ def with_judgements(reader: Reader, alike: Alike) -> tuple[Alike, Lesson]:
     return replace(alike, w=learner.w_, judged=len(every)), lesson
 
 
-def _differences(alike: Alike, data: Described, t: PictureTriplets) -> Floats:
+def _differences(alike: Alike, data: Framed, t: PictureTriplets) -> Floats:
     found = alike.pairs(data, t.query, t.first)
     found -= alike.pairs(data, t.query, t.second)
     return found

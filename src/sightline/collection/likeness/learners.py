@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.likeness.combination import Alike, Doubles, Floats, even_weights
-from sightline.collection.likeness.descriptors import Described, Int
+from sightline.collection.likeness.descriptors import Framed, Int
 from sightline.collection.likeness.grounds import Grounds, query_set
 from sightline.combiners.online import OnlineCombiner
 from sightline.combiners.opar import OGDR, OPARI, OPARII, OPR
@@ -54,7 +54,7 @@ class Asking:
     """Queries of one kind, and the pictures they rank, by position."""
 
     grounds: Grounds
-    data: Described
+    data: Framed
     queries: Int
     pictures: Int
 
@@ -78,7 +78,7 @@ class Asking:
         return out
 
 
-def asking(grounds: Grounds, data: Described, queries: Int, pictures: Int, most: int) -> Asking:
+def asking(grounds: Grounds, data: Framed, queries: Int, pictures: Int, most: int) -> Asking:
     """Return at most so many of the queries that have both pictures that belong and others."""
     usable = []
     for start in range(0, len(queries), _QUERIES):

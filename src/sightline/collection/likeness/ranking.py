@@ -164,8 +164,8 @@ def scored(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Doubl
 
 def combined(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Doubles:
     """Return phi of each picture with all that were asked for, weighted, (pictures, components)."""
-    rows = stored(snapshot, ids, alike.descriptors, alike.phi.lengths)
-    found: Floats = alike.compare(asked.rows, rows)
+    rows = stored(snapshot, ids, alike.descriptors, alike.lengths)
+    found: Floats = alike.compare(alike.framed(asked.rows), alike.framed(rows))
     return np.asarray(np.einsum("q,qpc->pc", asked.weights, found))
 
 

@@ -82,7 +82,7 @@ def _best(snapshot: Snapshot, alike: Alike, asked: Question) -> Int:
 
 
 def _question(snapshot: Snapshot, alike: Alike, picture: int) -> Question:
-    rows = stored(snapshot, np.array([picture], np.int64), alike.descriptors, alike.phi.lengths)
+    rows = stored(snapshot, np.array([picture], np.int64), alike.descriptors, alike.lengths)
     return Question((Asked(picture, b""),), rows, np.ones(1), {})
 
 

@@ -1,12 +1,14 @@
 """Training: learn how much each similarity counts, prove it on held-out queries, then serve.
 
-Scales of phi come from pictures that are not held out. Every learner learns from triplets whose
-pictures are neither held out nor for validation; which one is taken, and which component is best
-alone, is decided by queries that are validation pictures. The choice then learns from all pictures
-that are not held out, and is measured on queries that are, against all descriptors alike, the best
-similarity alone, and the combination now in use. It is published only if its mean AvgP is below
-neither of the first and the last (less .001); what is served has learnt from everything. With
-under 30 held-out queries there is no proof, and the combination is marked `unproven`.
+Frames and scales of phi come from pictures that are not held out. Which frame each descriptor gets
+is decided by queries that are validation pictures (`framing`). Every learner learns from triplets
+whose pictures are neither held out nor for validation; which one is taken, and which component is
+best alone, is decided by validation queries too. The choice then learns from all pictures that are
+not held out, and is measured on queries that are, against all descriptors alike as the store has
+them, the best similarity alone, and the combination now in use. It is published only if its mean
+AvgP is below neither of the first and the last (less .001); what is served has learnt from
+everything. With under 30 held-out queries there is no proof, and the combination is marked
+`unproven`.
 """
 
 from __future__ import annotations
@@ -25,21 +27,23 @@ from sightline.collection.likeness.combination import (
     Doubles,
     Floats,
     Shortlist,
-    all_of,
+    as_stored,
     complete,
-    even_weights,
+    evenly,
     load_alike,
     uniform,
 )
 from sightline.collection.likeness.descriptors import (
     Bool,
     Described,
+    Framed,
     Int,
     descriptors_of,
     lengths_of,
     stored,
     too_rare,
 )
+from sightline.collection.likeness.framing import choose_frames
 from sightline.collection.likeness.grounds import Grounds, find_grounds
 from sightline.collection.likeness.learners import ONLINE, UNIFORM, Asking, asking, weights_of
 from sightline.collection.likeness.shortlisting import choose_shortlist, measure_recall
@@ -47,7 +51,6 @@ from sightline.contracts import Json, Progress
 from sightline.errors import CollectionError, DataError, NotBetter, StoreBusy
 from sightline.measures.significance import wilcoxon
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
-from sightline.similarity.pairs import Phi
 from sightline.store.events import EventLog
 from sightline.store.home import Home, Reader
 from sightline.store.models import save_model
@@ -114,6 +117,7 @@ class SimilarReport:
     source: str
     learner: str
     descriptors: tuple[str, ...]
+    frames: tuple[str, ...]
     constant: tuple[str, ...]
     single: str
     table: tuple[tuple[str, float], ...]
@@ -164,9 +168,9 @@ def train_similar(
     if not options.dry_run:
         name, version = _publish(home, alike, before, course.grounds.ids, wait)
     return SimilarReport(
-        grounds.source, learner, alike.names, alike.constant, course.single_name, tuple(table),
-        proof, shortlist, len(course.grounds), course.left_out, course.too_rare, name, version,
-        not proof.proven, forced, time.monotonic() - begun,
+        grounds.source, learner, alike.names, tuple(f.kind for f in alike.frames), alike.constant,
+        course.single_name, tuple(table), proof, shortlist, len(course.grounds), course.left_out,
+        course.too_rare, name, version, not proof.proven, forced, time.monotonic() - begun,
     )  # fmt: skip
 
 
@@ -182,7 +186,7 @@ class _Course:
         data = stored(self.snapshot, grounds.ids[few], prints, lengths)
         whole = complete(data)
         self.left_out = len(few) - len(whole)
-        self.data: Described = data.only(whole)
+        self.raw: Described = data.only(whole)
         self.grounds: Grounds = grounds.only(few[whole])
         fold = fold_of(self.grounds.ids)
         self.held, self.validating = fold == HELD_OUT, fold == VALIDATION
@@ -192,10 +196,14 @@ class _Course:
                 f"Only {len(rest)} pictures that are not held out can be compared, so there is "
                 "nothing to learn. Index more pictures."
             )
-        phi = Phi.of(self.data.only(rest).views)
-        w = even_weights(phi)
-        self.blank = Alike(prints, phi, w, w, all_of(len(prints)), {})
+        # What is in use before anything was learnt.
+        self.untrained = evenly(prints, as_stored(lengths), self.raw.only(rest))
+        self._lay_out(self.untrained)
         self.single = 0
+
+    def _lay_out(self, blank: Alike) -> None:
+        self.blank = blank
+        self.data: Framed = blank.framed(self.raw)
 
     @property
     def single_name(self) -> str:
@@ -211,6 +219,10 @@ class _Course:
                 f"belongs to it and one that does not, by {self.grounds.source}. Add pictures or "
                 "words, then: sightline index"
             )
+        rest = np.flatnonzero(~self.held)
+        frames = choose_frames(self.grounds, self.raw, judges.queries, rest)
+        self._lay_out(evenly(self.blank.descriptors, frames, self.raw.only(rest)))
+        judges = replace(judges, data=self.data)
         n = self.blank.phi.n_components
         alone = _means(judges.avgp(self.blank, list(np.eye(n))))
         self.single = int(np.argmax(np.where(self.blank.phi.factor > 0, alone, -1.0)))
@@ -232,7 +244,9 @@ class _Course:
             return alike, SimilarProof(0, nan, nan, nan, 1.0, 0, 0)
         single = np.zeros(len(proof_w))
         single[self.single] = 1.0
-        mine, even, alone = judges.avgp(alike, [proof_w, even_weights(alike.phi), single])
+        mine, alone = judges.avgp(alike, [proof_w, single])
+        before = self.untrained
+        even = replace(judges, data=before.framed(self.raw)).avgp(before, [before.w])[0]
         test = wilcoxon(mine, even)
         means = [float(values.mean()) for values in (mine, even, alone)]
         known, lost = self._current(judges, current)
@@ -274,8 +288,8 @@ class _Course:
                 return None, lost
             current = uniform(self.snapshot)
         ids = self.grounds.ids
-        data = stored(self.snapshot, ids, current.descriptors, current.phi.lengths)
-        found = replace(judges, data=data).avgp(current, [current.proof])
+        data = stored(self.snapshot, ids, current.descriptors, current.lengths)
+        found = replace(judges, data=current.framed(data)).avgp(current, [current.proof])
         return float(found.mean()), lost
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sightline.contracts import Json
-from sightline.reproduce.online.frames import FRAMES
 from sightline.reproduce.online.methods import METHODS
 from sightline.reproduce.online.pool import DEEP
 from sightline.reproduce.online.protocol import LAWS
 from sightline.reproduce.searching import Search, Stage, tried
 from sightline.similarity.context import SAMPLE
+from sightline.similarity.frames import FRAMES
 
 FEATURES = ("nine", f"nine+{DEEP}")
 
@@ -101,7 +101,7 @@ def full_plan() -> Plan:
         triplets=200_000,
         validation=300,
         test=150,
-        frames=tuple(FRAMES),
+        frames=FRAMES,
         frame_queries=100,
         sample=SAMPLE,
         searches={name: searches[name] for name in METHODS},
