@@ -92,7 +92,7 @@ def test_nothing_is_written_into_the_data_folder(
 
 @pytest.mark.parametrize(
     ("option", "given", "known"),
-    [("--features", "gist", "nine, nine+deep-large"), ("--only", "holidays", "made, corel5k")],
+    [("--features", "gist", "nine, nine+deep"), ("--only", "holidays", "made, corel5k")],
 )
 def test_unknown_names_are_refused(
     option: str, given: str, known: str, small: Path, capfd: pytest.CaptureFixture[str]

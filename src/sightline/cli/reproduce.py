@@ -122,7 +122,7 @@ def _run(
     show_default=True,
     help="Where curves go.",
 )
-@click.option("--features", help="nine, nine+deep-large; separated by commas.")
+@click.option("--features", help="nine, nine+deep; separated by commas.")
 @click.option("--only", help="caltech101, corel5k; separated by commas. All by default.")
 @click.option("--folds", type=click.IntRange(1, 5), help="How many folds; 5, or 1 if quick.")
 @click.option("--no-cache", is_flag=True, help="Compute all features anew and keep none.")

@@ -33,6 +33,7 @@ from sightline.reproduce.searching import Choice, Settings
 Floats = NDArray[np.float32]
 # What the time against triplets, the large run, distractors and the simulation look at.
 _ONCE = "nine"
+_DEEPER = "+deep"
 
 
 def run(
@@ -70,7 +71,7 @@ def _settings(plan: Plan) -> dict[str, Json]:
         "SURF": "replaced by dense gradients, which are free to use",
         "similarities": "cosine, exp(-L1), exp(-L2^2), exp(-chi2), by mean distance",
         "distractors": "made of training pictures' descriptors, each number times 1 + N(0, .1^2)",
-        "note": "features named deep come from a network trained on ImageNet",
+        "deep": f"{DEEP}, from a network trained on ImageNet",
     }
 
 
@@ -99,14 +100,14 @@ class _Experiment:
         """Measure all methods, fold by fold, since they share what they see of one."""
         rows = self.describer.describe(self.folds, NINE)
         features = list(self.plan.features)
-        if any(DEEP in f for f in features):
+        if any(_DEEPER in f for f in features):
             try:
                 for own, deep in zip(
                     rows, self.describer.describe(self.folds, [DEEP]), strict=True
                 ):
                     own |= deep
             except MissingExtra as e:
-                features = [f for f in features if DEEP not in f]
+                features = [f for f in features if _DEEPER not in f]
                 self.found.notes.append(f"{self.title}: {DEEP} was left out: {e}")
         for fold, own in zip(self.folds, rows, strict=True):
             framed = self._framed(own, fold)

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 from sightline.contracts import Json
 from sightline.reproduce.online.methods import METHODS
-from sightline.reproduce.online.pool import DEEP
 from sightline.reproduce.online.protocol import LAWS
 from sightline.reproduce.searching import Search, Stage, tried
 from sightline.similarity.context import SAMPLE
 from sightline.similarity.frames import FRAMES
 
-FEATURES = ("nine", f"nine+{DEEP}")
+FEATURES = ("nine", "nine+deep")
 
 
 @dataclass(frozen=True, slots=True)
