@@ -1,6 +1,9 @@
-"""Slow, readable twins of the solvers: the passive-aggressive step and the draws of triplets."""
+"""Slow, readable twins of the solvers: the passive-aggressive step, draws of triplets, programmes."""
 
 from __future__ import annotations
+
+from itertools import product
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,3 +79,19 @@ def second_order_objective(
         return float(distance + (max(0.0, 1 - w * x) ** 2 + s * x * x) / (2 * C))
     loss = max(0.0, z * np.sqrt(s) * abs(x) - w * x)
     return float(distance + (C * loss if rule == "SCW-I" else C * loss**2))
+
+
+def simplex_minimum(G: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """The least 1/2 m.G m - b.m over the simplex, by trying every set of shares above 0."""
+    best = inf
+    for chosen in product((False, True), repeat=len(b)):
+        at = [i for i, yes in enumerate(chosen) if yes]
+        if not at:
+            continue
+        n = len(at)
+        system = np.ones((n + 1, n + 1))
+        system[:n, :n], system[n, n] = G[np.ix_(at, at)], 0.0
+        m = np.linalg.lstsq(system, np.append(b[at], 1.0), rcond=None)[0][:n]
+        if m.min() >= -1e-9:
+            best = min(best, float(0.5 * m @ G[np.ix_(at, at)] @ m - b[at] @ m))
+    return best

@@ -1,0 +1,288 @@
+"""Compiled: the best tags for the regions of a picture, exactly, by branch and bound.
+
+Every tag has a gain b and may hold regions, each worth a; a region belongs to one tag at most. If a
+price v >= 0 is put on each region instead, tags no longer depend on each other: a tag holds all
+regions that are worth their price, one at least, or stays away, and
+
+    D(v) = sum_i v_i + sum_j max(0, b_j + max over sets T of regions of sum_T (a_ij - v_i))
+
+is never below the best value (the Lagrangian bound, whose least value is that of the linear
+programme); no T is empty. Prices are moved one at a time, to the middle of where D is least; tags
+of which the bound says enough are settled, of the others the most doubtful is tried open and closed.
+
+Tables are (tags, regions) here, so that the regions of a tag lie side by side.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+Int = NDArray[np.int64]
+States = NDArray[np.int8]
+
+FREE, OPEN, CLOSED = 0, 1, 2
+NOBODY = -1
+_ROOT_PASSES, _PASSES = 12, 4
+_NEAR = 1e-9
+
+
+@njit(cache=True, nogil=True)
+def representatives(cost: Doubles, rep: Int) -> None:
+    """Give each row a column of its own so that the sum of costs is least; rows <= columns.
+
+    The Hungarian method by shortest paths, rows one after the other.
+    """
+    rows, columns = cost.shape
+    u, w = np.zeros(rows + 1), np.zeros(columns + 1)
+    match, way = np.zeros(columns + 1, np.int64), np.zeros(columns + 1, np.int64)
+    for row in range(1, rows + 1):
+        match[0] = row
+        at = 0
+        least, seen = np.full(columns + 1, np.inf), np.zeros(columns + 1, np.bool_)
+        while match[at] != 0:
+            seen[at] = True
+            here, step, to = match[at], np.inf, 0
+            for c in range(1, columns + 1):
+                if not seen[c]:
+                    reduced = cost[here - 1, c - 1] - u[here] - w[c]
+                    if reduced < least[c]:
+                        least[c], way[c] = reduced, at
+                    if least[c] < step:
+                        step, to = least[c], c
+            for c in range(columns + 1):
+                if seen[c]:
+                    u[match[c]] += step
+                    w[c] -= step
+                else:
+                    least[c] -= step
+            at = to
+        while at != 0:
+            match[at] = match[way[at]]
+            at = way[at]
+    for c in range(1, columns + 1):
+        if match[c] != 0:
+            rep[match[c] - 1] = c - 1
+
+
+@njit(cache=True, nogil=True)
+def place(a: Doubles, active: Int, owner: Int) -> float:
+    """Give every active tag one region at least; return the worth of all, without tags' gains.
+
+    Exact: tags take representatives that cost least, all other regions what is best for them.
+    `owner` gets the tag of each region. -inf where there are more tags than regions.
+    """
+    n, regions = len(active), a.shape[1]
+    if n > regions:
+        return -np.inf
+    total, best = 0.0, np.zeros(regions)
+    has = np.zeros(a.shape[0], np.bool_)
+    for i in range(regions):
+        owner[i] = NOBODY
+        for k in range(n):
+            if a[active[k], i] > best[i]:
+                best[i], owner[i] = a[active[k], i], active[k]
+        total += best[i]
+        if owner[i] != NOBODY:
+            has[owner[i]] = True
+    missing = 0
+    for k in range(n):
+        missing += not has[active[k]]
+    if missing == 0:
+        return total
+    cost, rep = np.empty((n, regions)), np.empty(n, np.int64)
+    for k in range(n):
+        for i in range(regions):
+            cost[k, i] = best[i] - a[active[k], i]
+    representatives(cost, rep)
+    for k in range(n):
+        owner[rep[k]] = active[k]
+        total -= cost[k, rep[k]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def worth(a: Doubles, b: float, v: Doubles, without: int) -> tuple[float, float]:
+    """Return what a tag is worth at these prices, and the sum over regions it would keep anyway.
+
+    Region `without` is left out of both; NOBODY leaves out none.
+    """
+    kept, best = 0.0, -np.inf
+    for k in range(len(v)):
+        if k != without:
+            d = a[k] - v[k]
+            best = max(best, d)
+            kept += max(d, 0.0)
+    return b + (kept if best >= 0.0 else best), kept
+
+
+@njit(cache=True, nogil=True)
+def descend(a: Doubles, b: Doubles, state: States, v: Doubles, passes: int, gain: Doubles) -> float:
+    """Move prices, one at a time, to where the bound is least; return it.
+
+    `gain` gets what each tag that is not closed is worth at the last prices.
+    """
+    tags, regions = a.shape
+    for _ in range(passes):
+        for i in range(regions):
+            # Below its h a price lets a tag want the region; one may want it, a second not.
+            first, second = 0.0, 0.0
+            for j in range(tags):
+                if state[j] != CLOSED:
+                    other, kept = worth(a[j], b[j], v, i)
+                    base = other if state[j] == OPEN else max(other, 0.0)
+                    h = a[j, i] + b[j] + kept - base
+                    if h > first:
+                        first, second = h, first
+                    elif h > second:
+                        second = h
+            v[i] = second if first == np.inf else (first + second) / 2
+    bound = v.sum()
+    for j in range(tags):
+        if state[j] != CLOSED:
+            gain[j] = worth(a[j], b[j], v, NOBODY)[0]
+            bound += gain[j] if state[j] == OPEN else max(gain[j], 0.0)
+    return bound
+
+
+@njit(cache=True, nogil=True)
+def settle(state: States, gain: Doubles, bound: float, least: float) -> int:
+    """Fix tags that the bound has settled; return the most doubtful one left, or NOBODY."""
+    doubtful = NOBODY
+    for j in range(len(state)):
+        if state[j] != FREE:
+            continue
+        if bound - abs(gain[j]) <= least:
+            state[j] = OPEN if gain[j] > 0 else CLOSED
+        elif doubtful == NOBODY or abs(gain[j]) < abs(gain[doubtful]):
+            doubtful = j
+    return doubtful
+
+
+@njit(cache=True, nogil=True)
+def best_tags(a: Doubles, b: Doubles, floor: float, most: int, owner: Int) -> tuple[float, int]:
+    """Find the best value above `floor`, and the tag of each region; at most so many nodes.
+
+    Returns the value, -inf if none is above the floor, and the nodes looked at, one more than
+    allowed where the search was given up.
+    """
+    tags, regions = a.shape
+    best = floor
+    if floor < 0.0:
+        best = 0.0
+        owner[:] = NOBODY
+    v = np.zeros((tags + 2, regions))
+    states = np.zeros((tags + 2, tags), np.int8)
+    gain, trial = np.zeros(tags), np.empty(regions, np.int64)
+    for j in range(tags):
+        # A tag that is worth nothing when regions are free never is.
+        if worth(a[j], b[j], v[0], NOBODY)[0] <= 0.0:
+            states[0, j] = CLOSED
+    height, nodes = 1, 0
+    state, price = np.empty(tags, np.int8), np.empty(regions)
+    while height > 0:
+        nodes += 1
+        if nodes > most:
+            return best, nodes
+        height -= 1
+        state[:], price[:] = states[height], v[height]
+        bound = descend(a, b, state, price, _ROOT_PASSES if nodes == 1 else _PASSES, gain)
+        near = _NEAR * (1.0 + abs(best))
+        if bound <= best + near:
+            continue
+        value = _attempt(a, b, state, gain, trial)
+        if value > best + near:
+            best = value
+            owner[:] = trial
+            if bound <= best + near:
+                continue
+        at = settle(state, gain, bound, best + near)
+        if (state == OPEN).sum() > regions:
+            continue
+        if at == NOBODY:
+            value = _attempt(a, b, state, gain, trial)
+            if value > best:
+                best = value
+                owner[:] = trial
+            continue
+        for child in range(2):
+            states[height], v[height] = state, price
+            # What is likelier is looked at first, so it is put on top.
+            wanted = (gain[at] > 0) == (child == 1)
+            states[height, at] = OPEN if wanted else CLOSED
+            height += 1
+    return (best if best > floor else -np.inf), nodes
+
+
+@njit(cache=True, nogil=True)
+def _attempt(a: Doubles, b: Doubles, state: States, gain: Doubles, owner: Int) -> float:
+    """Return the worth of the tags that are open or seem to pay."""
+    chosen = np.empty(len(b), np.int64)
+    n, total = 0, 0.0
+    for j in range(len(b)):
+        if state[j] == OPEN or (state[j] == FREE and gain[j] > 0):
+            chosen[n] = j
+            n += 1
+            total += b[j]
+    return total + place(a, chosen[:n], owner)
+
+
+@njit(cache=True, nogil=True)
+def best_scene(
+    a: Doubles, B: Doubles, const: Doubles, most: int, owner: Int
+) -> tuple[float, int, int]:
+    """Return the best value over scenes, the scene, and the most nodes that one took.
+
+    a : (tags, regions); B : (scenes, tags) gains of tags; const : what each scene is worth besides.
+    """
+    scenes, tags = B.shape
+    bounds, free = np.empty(scenes), np.zeros(a.shape[1])
+    # Cheap bounds first: a scene that cannot win is not looked into.
+    for i in range(a.shape[1]):
+        for j in range(tags):
+            free[i] = max(free[i], a[j, i])
+    for s in range(scenes):
+        bounds[s] = const[s] + free.sum()
+        for j in range(tags):
+            bounds[s] += max(B[s, j], 0.0)
+    trial = np.empty(a.shape[1], np.int64)
+    best, scene, nodes = -np.inf, 0, 0
+    for s in np.argsort(-bounds):
+        if bounds[s] <= best:
+            break
+        value, used = best_tags(a, B[s], best - const[s], most, trial)
+        nodes = max(nodes, used)
+        if value > -np.inf and value + const[s] > best:
+            best, scene = value + const[s], s
+            owner[:] = trial
+    return best, scene, nodes
+
+
+@njit(cache=True, nogil=True)
+def best_of_all(
+    A: Doubles, start: Int, B: Doubles, extra: Doubles, const: Doubles, most: int,
+    values: Doubles, scenes: Int, owner: Int, nodes: Int,
+) -> None:  # fmt: skip
+    """Find the best scene and tags of many pictures.
+
+    A : (regions of all pictures, tags), those of picture n from start[n] to start[n + 1].
+    B : (scenes, tags); extra : (pictures, tags) more gain of tags; const : (pictures, scenes).
+    """
+    own = np.empty_like(B)
+    for n in range(len(values)):
+        part = slice(start[n], start[n + 1])
+        for s in range(len(B)):
+            own[s] = B[s] + extra[n]
+        values[n], scenes[n], nodes[n] = best_scene(
+            A[part].T.copy(), own, const[n], most, owner[part]
+        )
+
+
+@njit(cache=True, nogil=True)
+def place_all(A: Doubles, start: Int, Y: NDArray[np.bool_], values: Doubles, owner: Int) -> None:
+    """Place the given tags of many pictures; -inf where there are more tags than regions."""
+    for n in range(len(values)):
+        part = slice(start[n], start[n + 1])
+        values[n] = place(A[part].T.copy(), np.flatnonzero(Y[n]), owner[part])

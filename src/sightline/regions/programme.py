@@ -1,0 +1,116 @@
+"""The same inference by general solvers: integers, which is exact, and the paper's relaxation.
+
+Slow beside `inference`; the first is its fallback and its judge, the second is what the paper does.
+Both are solved by HiGHS, through SciPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import SightlineError
+from sightline.regions.inference import NOBODY, Placed, checked, place_tags
+
+Doubles = NDArray[np.float64]
+_HALF = 0.5
+_WHOLE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relaxed:
+    """What the linear programme says.
+
+    Attributes
+    ----------
+    z : (regions, tags), from 0 to 1.
+    y : (tags,), from 0 to 1.
+    bound : its value; no tags are worth more.
+    fractional : some of it is neither 0 nor 1.
+    """
+
+    z: Doubles
+    y: Doubles
+    bound: float
+    fractional: bool
+
+
+def by_integers(a: Doubles, b: Doubles) -> Placed:
+    """Return the best tags and where they lie, by mixed-integer programming.
+
+    >>> a = np.array([[1.0, -9.0, 1.0], [1.0, 1.0, -9.0], [-9.0, 1.0, 1.0]])
+    >>> round(by_integers(a, np.full(3, -1.0)).value, 6)
+    1.0
+    """
+    found = _solve(checked(a), b, integers=True)
+    z = found.z.round().astype(np.bool_)
+    owner = np.where(z.any(axis=1), z.argmax(axis=1), NOBODY).astype(np.int64)
+    return Placed(owner, _value(checked(a), b, owner))
+
+
+def relax(a: Doubles, b: Doubles) -> Relaxed:
+    """Return the solution of the paper's linear programme (eq. 13).
+
+    >>> a = np.array([[1.0, -9.0, 1.0], [1.0, 1.0, -9.0], [-9.0, 1.0, 1.0]])
+    >>> found = relax(a, np.full(3, -1.0))
+    >>> round(found.bound, 6), found.fractional
+    (1.5, True)
+    """
+    return _solve(checked(a), b, integers=False)
+
+
+def by_relaxation(a: Doubles, b: Doubles) -> Placed:
+    """Return tags as the paper does, by the linear programme, and mend what rounding breaks.
+
+    A region keeps the tag with the largest share of it, if that is a half at least; tags are those
+    that hold a region.
+    """
+    a = checked(a)
+    found = relax(a, b)
+    at = found.z.argmax(axis=1)
+    owner = np.where(found.z[np.arange(len(a)), at] >= _HALF - _WHOLE, at, NOBODY).astype(np.int64)
+    tags = Placed(owner, 0.0).tags(a.shape[1])
+    # Those tags may lie better than rounding left them, and never worse.
+    placed = place_tags(a, tags)
+    return Placed(placed.owner, placed.value + float(np.sum(b[tags])))
+
+
+def _solve(a: Doubles, b: Doubles, integers: bool) -> Relaxed:
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    regions, tags = a.shape
+    found: Any = milp(
+        -np.concatenate([a.ravel(), b]),
+        integrality=np.full(a.size + tags, int(integers)),
+        bounds=Bounds(0, 1),
+        constraints=[LinearConstraint(m, ub=u) for m, u in _constraints(regions, tags)],
+    )
+    if found.x is None:
+        raise SightlineError(f"HiGHS found no tags for {regions} regions: {found.message}.")
+    z, y = found.x[: a.size].reshape(a.shape), found.x[a.size :]
+    off = np.abs(found.x - found.x.round()).max(initial=0.0)
+    return Relaxed(z, y, float(-found.fun), bool(off > _WHOLE))
+
+
+def _constraints(regions: int, tags: int) -> list[tuple[Any, Doubles]]:
+    """Return left sides over (z, y) and upper bounds: (13b), (13c), (13d) of the paper."""
+    from scipy.sparse import block_array, eye_array, kron
+
+    one_tag = kron(eye_array(regions), np.ones((1, tags)))
+    each, every = eye_array(regions * tags), kron(np.ones((regions, 1)), eye_array(tags))
+    held = kron(np.ones((1, regions)), eye_array(tags))
+    none = np.zeros((regions, tags))
+    return [
+        (block_array([[one_tag, none]], format="csr"), np.ones(regions)),
+        (block_array([[each, -every]], format="csr"), np.zeros(regions * tags)),
+        (block_array([[-held, eye_array(tags)]], format="csr"), np.zeros(tags)),
+    ]
+
+
+def _value(a: Doubles, b: Doubles, owner: NDArray[np.int64]) -> float:
+    held = owner != NOBODY
+    tags = np.unique(owner[held])
+    return float(a[held, owner[held]].sum() + b[tags].sum())
