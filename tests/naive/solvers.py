@@ -1,4 +1,4 @@
-"""Slow, readable twins of the solvers: the passive-aggressive step, draws of triplets, programmes."""
+"""Slow, readable twins of the solvers: passive-aggressive steps, draws of triplets, programmes."""
 
 from __future__ import annotations
 

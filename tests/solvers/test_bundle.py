@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -100,7 +102,7 @@ def test_planes_that_hold_up_nothing_are_forgotten() -> None:
         w, bound = bundle.lowest()
         bounds.append(bound)
     assert len(bundle.b) < 80
-    assert all(b >= a - 1e-7 for a, b in zip(bounds, bounds[1:], strict=False))
+    assert all(b >= a - 1e-7 for a, b in pairwise(bounds))
 
 
 def test_what_cannot_be_is_refused() -> None:

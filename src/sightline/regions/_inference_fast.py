@@ -8,7 +8,7 @@ regions that are worth their price, one at least, or stays away, and
 
 is never below the best value (the Lagrangian bound, whose least value is that of the linear
 programme); no T is empty. Prices are moved one at a time, to the middle of where D is least; tags
-of which the bound says enough are settled, of the others the most doubtful is tried open and closed.
+of which the bound says enough are settled, the most doubtful other is tried open and closed.
 
 Tables are (tags, regions) here, so that the regions of a tag lie side by side.
 """

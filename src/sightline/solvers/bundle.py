@@ -120,8 +120,9 @@ class Bundle:
 
     def add(self, w: Doubles, risk: float, slope: Doubles) -> None:
         """Add the plane of an answer at w."""
+        risk = float(risk)
         if not (np.isfinite(risk) and np.isfinite(slope).all()):
-            raise DataError(f"The risk and its slope must be finite. Got {risk} at iteration.")
+            raise DataError(f"The risk and its slope must be finite. Got a risk of {risk}.")
         value = self.strength / 2 * float(w @ w) + risk
         a, b, shift = np.array(slope, np.float64), risk - float(slope @ w), 0.0
         if not self.convex and np.isfinite(self.value):
@@ -177,8 +178,8 @@ class Bundle:
 def on_simplex(G: Doubles, b: Doubles, start: Doubles) -> Doubles:
     """Return the shares, not negative and of sum 1, for which 1/2 m.G m - b.m is least.
 
-    By active sets, after Wolfe, "Finding the nearest point in a polytope", 1976: solve for the shares
-    above 0; give up those that fall below 0 on the way; take in the one whose slope is lowest.
+    By active sets, after Wolfe, "Finding the nearest point in a polytope", 1976: solve for the
+    shares above 0; give up those that fall below 0 on the way; take in the one of lowest slope.
 
     Parameters
     ----------

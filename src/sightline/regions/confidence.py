@@ -1,0 +1,39 @@
+"""How sure the model is of each tag: the best score with it less the best without."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sightline.regions.examples import Doubles, Int, Pictures
+from sightline.regions.inference import choose_tags
+from sightline.regions.weights import Weights
+
+# More than anything else is worth, so that a tag is there, or not, whatever speaks against it.
+_FORCED = 1e6
+
+
+def tag_margins(weights: Weights, pictures: Pictures, scenes: Int) -> Doubles:
+    """Return the margin of each tag in the given scene of each picture: (pictures, tags)."""
+    A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
+    B = weights.gamma[:, :, 1] - weights.gamma[:, :, 0]
+    found = np.empty(gain.shape)
+    for n, s in enumerate(scenes):
+        found[n] = margins(A[pictures.start[n] : pictures.start[n + 1]], B[s] + gain[n])
+    return found
+
+
+def margins(a: Doubles, b: Doubles) -> Doubles:
+    """Return for each tag of one picture the best value with it less the best without.
+
+    >>> margins(np.array([[1.0, 3.0]]), np.array([0.0, 0.5])).tolist()
+    [-2.5, 2.5]
+    """
+    best = choose_tags(a, b)
+    there = best.tags(len(b))
+    found = np.empty(len(b))
+    for j in range(len(b)):
+        forced = b.copy()
+        forced[j] += -_FORCED if there[j] else _FORCED
+        other = choose_tags(a, forced).value
+        found[j] = best.value - other if there[j] else other - _FORCED - best.value
+    return found

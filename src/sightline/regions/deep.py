@@ -1,0 +1,87 @@
+"""What a network sees in each region: its maps, averaged over the region's pixels.
+
+A map has a cell for 32 pixels of the picture as the network sees it, the finer one for 16. Between
+cells it is read linearly, so that small regions are not all the same. The network was trained on
+ImageNet.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import DataError
+from sightline.features.deep import session
+from sightline.features.deep.framing import framed
+from sightline.features.deep.network import LITE0, Network
+
+Floats = NDArray[np.float32]
+Labels = NDArray[np.int32]
+_MAPS = ("map", "fine_map")
+
+
+def region_vectors(
+    rgb: NDArray[np.uint8], labels: Labels, network: Network = LITE0, size: int = 448
+) -> Floats:
+    """Return a row for each region: means of both maps, each of length one: (regions, 1280 + 672).
+
+    The picture and its mirror image are averaged.
+
+    Parameters
+    ----------
+    rgb : array of uint8, (height, width, 3)
+    labels : the region of each pixel, from 0.
+    size : the picture is brought to about size × size pixels, its shape kept.
+    """
+    session.require(network)
+    if labels.shape != rgb.shape[:2]:
+        raise DataError(f"Regions of {labels.shape} do not fit a picture of {rgb.shape[:2]}.")
+    plain = session.run(network, framed(rgb, size, "area")[None], *_MAPS)
+    mirror = np.ascontiguousarray(rgb[:, ::-1])
+    turned = session.run(network, framed(mirror, size, "area")[None], *_MAPS)
+    parts = []
+    for one, other in zip(plain, turned, strict=True):
+        mean = (one[0] + other[0][:, :, ::-1]) / 2
+        parts.append(_unit(pooled(mean.transpose(1, 2, 0), labels)))
+    return np.hstack(parts)
+
+
+def pooled(cells: Floats, labels: Labels) -> Floats:
+    """Return the mean of a (rows, columns, n) map over each region.
+
+    >>> cells = np.array([[[0.0], [8.0]]], np.float32)
+    >>> pooled(cells, np.array([[0, 0, 1, 1]], np.int32)).tolist()
+    [[1.0], [7.0]]
+    """
+    rows, columns, length = cells.shape
+    weights = pixel_shares(labels, rows, columns)
+    found: Floats = (weights @ cells.reshape(-1, length)).astype(np.float32)
+    return found
+
+
+def pixel_shares(labels: Labels, rows: int, columns: int) -> Floats:
+    """Return how much each cell of a map counts for each region: (regions, cells), sums are 1."""
+    down, across = _between(labels.shape[0], rows), _between(labels.shape[1], columns)
+    n = int(labels.max()) + 1
+    found = np.zeros(n * rows * columns)
+    for row, high in down:
+        for column, wide in across:
+            at = (labels * rows + row[:, None]) * columns + column[None]
+            found += np.bincount(at.ravel(), np.outer(high, wide).ravel(), len(found))
+    table = found.reshape(n, rows * columns)
+    shares: Floats = (table / table.sum(axis=1, keepdims=True)).astype(np.float32)
+    return shares
+
+
+def _between(pixels: int, cells: int) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    """Return the two cells that each pixel lies between, and how much of each it takes."""
+    at = np.clip((np.arange(pixels) + 0.5) * cells / pixels - 0.5, 0, cells - 1)
+    first = np.minimum(at.astype(np.int64), max(cells - 2, 0))
+    second = np.minimum(first + 1, cells - 1)
+    return [(first, 1 - (at - first)), (second, at - first)]
+
+
+def _unit(rows: Floats) -> Floats:
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    found: Floats = (rows / np.where(length > 0, length, 1)).astype(np.float32)
+    return found

@@ -1,0 +1,149 @@
+"""The risk of the region model: what the worst tags score above the right ones, and its slope.
+
+    sum over pictures of  L - R,     L = max over y of [wrong tags + f(x, y)],     R = f(x, y of it)
+
+(eq. 15, 16). L is at least R, and L - R at least the number of wrong tags predicted. The slope is
+the difference of what the two best explanations use (tags' regions, scene, tags). The sum is a
+difference of convex functions: `solvers.bundle` minimises it, or R is replaced by its plane where
+it was last looked at, which leaves a convex problem (Yuille and Rangarajan, "The concave-convex
+procedure", 2003).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.regions.examples import Bools, Doubles, Int, Pictures
+from sightline.regions.inference import MOST_NODES, NOBODY
+from sightline.regions.weights import Weights
+
+_NONE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explained:
+    """How pictures are explained.
+
+    Attributes
+    ----------
+    values : score of each picture's explanation.
+    owner : the tag of each region, or -1.
+    tags : which tags each picture has.
+    scenes : of each picture.
+    """
+
+    values: Doubles
+    owner: Int
+    tags: Bools
+    scenes: Int
+
+
+def explain(weights: Weights, pictures: Pictures, extra: Doubles | None = None) -> Explained:
+    """Return the best tags, regions and scene of each picture.
+
+    Parameters
+    ----------
+    extra : more gain of tags, (pictures, tags).
+    """
+    from sightline.regions._inference_fast import best_of_all
+
+    n, tags = len(pictures), weights.n_tags
+    A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
+    gain = gain if extra is None else gain + extra
+    const = weights.of_scenes(pictures.whole) + weights.gamma[:, :, 0].sum(axis=1)
+    B = np.ascontiguousarray(weights.gamma[:, :, 1] - weights.gamma[:, :, 0])
+    values, owner = np.empty(n), np.empty(len(A), np.int64)
+    scenes, nodes = np.empty(n, np.int64), np.empty(n, np.int64)
+    best_of_all(A, pictures.start, B, gain, const, MOST_NODES, values, scenes, owner, nodes)
+    for p in np.flatnonzero(nodes > MOST_NODES):
+        part = slice(pictures.start[p], pictures.start[p + 1])
+        values[p], scenes[p], owner[part] = _by_integers(A[part], B + gain[p], const[p])
+    return Explained(values, owner, held(owner, pictures, tags), scenes)
+
+
+def explain_tags(
+    weights: Weights, pictures: Pictures, Y: Bools, scenes: Int | None = None
+) -> Explained:
+    """Return the best regions and scene of each picture for the tags it carries."""
+    from sightline.regions._inference_fast import place_all
+
+    values, owner = np.empty(len(pictures)), np.empty(len(pictures.rows), np.int64)
+    place_all(weights.of_regions(pictures.rows), pictures.start, Y, values, owner)
+    fits = weights.of_scenes(pictures.whole)
+    fits += ~Y @ weights.gamma[:, :, 0].T + Y @ weights.gamma[:, :, 1].T
+    chosen = fits.argmax(axis=1) if scenes is None else scenes
+    values += fits[np.arange(len(Y)), chosen]
+    values += np.where(Y, weights.of_tags(pictures.whole), 0).sum(axis=1)
+    return Explained(values, owner, Y, chosen.astype(np.int64))
+
+
+def held(owner: Int, pictures: Pictures, n_tags: int) -> Bools:
+    """Return which tags hold a region of each picture."""
+    found = np.zeros((len(pictures), n_tags), np.bool_)
+    at = owner != NOBODY
+    found[pictures.picture[at], owner[at]] = True
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Risk:
+    """The sum of L - R over training pictures; call it with weights as one vector.
+
+    Attributes
+    ----------
+    template : weights of the right shapes.
+    pictures, Y : to learn from; no picture has more tags than regions.
+    scenes : of the pictures, where they are known.
+    right : explanations of the tags carried that stay as they are, which makes the risk convex.
+    """
+
+    template: Weights
+    pictures: Pictures
+    Y: Bools
+    scenes: Int | None = None
+    right: Explained | None = None
+
+    def __call__(self, vector: Doubles) -> tuple[float, Doubles]:
+        """Return the risk and its slope."""
+        weights = self.template.from_vector(vector)
+        worst = explain(weights, self.pictures, np.where(self.Y, -1.0, 1.0))
+        right = self.right or explain_tags(weights, self.pictures, self.Y, self.scenes)
+        slope = self._use(worst) - self._use(right)
+        # By its slope, so that value and slope belong together to the last digit.
+        wrong = float(np.count_nonzero(worst.tags != self.Y))
+        return float(slope @ vector) + wrong, slope
+
+    def fixed(self, vector: Doubles) -> Risk:
+        """Return the convex risk whose right explanations are the best ones at some weights."""
+        weights = self.template.from_vector(vector)
+        return replace(self, right=explain_tags(weights, self.pictures, self.Y, self.scenes))
+
+    def _use(self, e: Explained) -> Doubles:
+        """Return the sum of Phi over pictures, as one vector (eq. 4 to 7)."""
+        z = _one_hot(e.owner, self.template.n_tags)
+        s = _one_hot(e.scenes, self.template.n_scenes)
+        y, whole = e.tags.astype(np.float64), self.pictures.whole
+        gamma = np.stack([s.T @ (1 - y), s.T @ y], axis=-1)
+        delta = None if self.template.delta is None else whole.T @ y
+        return Weights(self.pictures.rows.T @ z, whole.T @ s, gamma, delta).as_vector()
+
+
+def _one_hot(labels: Int, n: int) -> Doubles:
+    found = np.zeros((len(labels), n))
+    at = np.flatnonzero(labels != NOBODY)
+    found[at, labels[at]] = 1.0
+    return found
+
+
+def _by_integers(a: Doubles, B: Doubles, const: Doubles) -> tuple[float, int, NDArray[np.int64]]:
+    from sightline.regions.programme import by_integers
+
+    best = (-np.inf, 0, _NONE)
+    for s in range(len(B)):
+        found = by_integers(a, B[s])
+        if found.value + const[s] > best[0]:
+            best = (found.value + const[s], s, found.owner)
+    return best

@@ -1,0 +1,283 @@
+"""The latent region-tag model: tags, the regions they belong to, and the scene, learnt from tags.
+
+Wang and Mori, "A discriminative latent model of image region and object tag correspondence", NIPS
+2010. Training pictures come with tags; which region each tag means, and what scene it is, nobody
+says. A picture x with tags y scores
+
+    f(x, y) = max over scenes s and placings z of y of
+              sum_ij alpha_j.x_i z_ij + beta_s.x + sum_j gamma_{s, j, y_j}          (eq. 3 to 7)
+    min  1/2 |weights|² + C sum over pictures of
+              [max over y of (wrong tags of y + f(x, y)) - f(x, y of the picture)]  (eq. 14 to 16)
+
+Departures: inference is exact where the paper relaxes (`inference`); the start is in log-odds, at
+the one scale that is best (`weights`); regions may be any numbers, not codewords alone, and what
+whole pictures say of tags may count besides (`whole_tags`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Estimator
+from sightline.errors import ParameterError
+from sightline.measures.annotation import f_measure
+from sightline.regions.confidence import tag_margins
+from sightline.regions.examples import Bools, Doubles, Int, Pictures, as_tags, fitting
+from sightline.regions.inference import NOBODY
+from sightline.regions.learning import Risk, explain
+from sightline.regions.programme import by_relaxation
+from sightline.regions.scenes import pseudo_scenes
+from sightline.regions.weights import Weights, start_weights
+from sightline.solvers.bundle import Minimum, minimize
+
+Watch = Callable[[int, float, float], None]
+_SCALES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tagging:
+    """What a model says of pictures.
+
+    Attributes
+    ----------
+    tags : (pictures, tags), which each has.
+    scenes : of each picture.
+    regions : for each picture the tag of each region, or -1.
+    """
+
+    tags: Bools
+    scenes: Int
+    regions: list[Int]
+
+
+class RegionModel(Estimator):
+    """Tags of pictures, each with the regions it belongs to, and scenes.
+
+    Parameters
+    ----------
+    n_scenes : how many kinds of pictures to tell apart.
+    C : how much a wrong tag counts against large weights, greater than 0.
+    whole_tags : also learn what whole pictures say of tags; the paper does not.
+    solver : "bundle", the paper's; or "cccp", which solves a convex problem again and again.
+    inference : "exact", or "lp", the paper's relaxation, when predicting.
+    lean : gain of every tag when predicting; more of it gives more tags.
+    least_pictures : tags of fewer training pictures are never predicted.
+    max_iterations, tolerance : of the solver.
+    random_state : seed of the first scenes.
+
+    Attributes
+    ----------
+    weights_ : what was learnt.
+    minimum_ : value, gap and course of the objective.
+    start_scenes_ : the scenes that learning started with.
+    dropped_ : tags that had no region to lie in, since their picture has more tags than regions.
+    known_ : which tags had enough pictures.
+
+    Examples
+    --------
+    >>> grass, sky, cow = np.eye(3)
+    >>> X = [[grass, sky], [grass, cow], [grass, sky], [cow, sky]] * 3
+    >>> Y = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1]] * 3)
+    >>> model = RegionModel(n_scenes=1, C=10.0).fit(X, Y)
+    >>> said = model.predict([[sky, cow, grass]])
+    >>> said.tags.tolist(), said.regions[0].tolist()
+    ([[True, True, True]], [1, 2, 0])
+    """
+
+    def __init__(
+        self,
+        n_scenes: int = 8,
+        C: float = 1.0,
+        whole_tags: bool = False,
+        solver: Literal["bundle", "cccp"] = "bundle",
+        inference: Literal["exact", "lp"] = "exact",
+        lean: float = 0.0,
+        least_pictures: int = 3,
+        max_iterations: int = 100,
+        tolerance: float = 1e-2,
+        random_state: int = 0,
+    ) -> None:
+        self.n_scenes = n_scenes
+        self.C = C
+        self.whole_tags = whole_tags
+        self.solver = solver
+        self.inference = inference
+        self.lean = lean
+        self.least_pictures = least_pictures
+        self.max_iterations = max_iterations
+        self.tolerance = tolerance
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        Y: Any,
+        whole: Any = None,
+        scenes: Any = None,
+        watch: Watch | None = None,
+    ) -> Self:
+        """Learn from pictures' regions and the tags Y they carry, 0 or 1.
+
+        Parameters
+        ----------
+        X : for each picture its regions, (regions, numbers).
+        whole : rows of whole pictures; by default the sums of their regions.
+        scenes : of each picture, from 0, where they are known; found by clustering else, and then
+            only the start of learning.
+        watch : told iteration, value and gap.
+        """
+        self._check()
+        pictures = Pictures.of(X, whole)
+        tags = as_tags(Y, len(pictures))
+        self.known_ = tags.sum(axis=0) >= self.least_pictures
+        tags, self.dropped_ = fitting(tags & self.known_, pictures.counts)
+        known = None if scenes is None else self._scenes(scenes, len(pictures))
+        first = pseudo_scenes(pictures, tags, self.n_scenes, self.random_state)
+        self.start_scenes_ = first if known is None else known
+        start = start_weights(
+            pictures, tags, self.start_scenes_, self.n_scenes, bool(self.whole_tags)
+        )
+        risk = Risk(start, pictures, tags, known)
+        begin = self._scaled(risk, start.as_vector())
+        self.minimum_ = self._minimum(risk, begin, watch)
+        self.weights_ = start.from_vector(self.minimum_.w)
+        return self
+
+    def predict(self, X: Sequence[Any], whole: Any = None) -> Tagging:
+        """Return tags, their regions and the scene of pictures."""
+        pictures, weights = Pictures.of(X, whole), self._serving()
+        found = explain(weights, pictures)
+        owner, tags = found.owner, found.tags
+        if self.inference == "lp":
+            owner, tags = _relaxed(weights, pictures, found.scenes)
+        return Tagging(tags, found.scenes, pictures.split(owner))
+
+    def decision_function(self, X: Sequence[Any], whole: Any = None) -> Doubles:
+        """Return how much better pictures score with each tag than without: (pictures, tags).
+
+        In the best scene of each picture; above 0 for what `predict` gives, and below for others.
+        """
+        pictures, weights = Pictures.of(X, whole), self._serving()
+        return tag_margins(weights, pictures, explain(weights, pictures).scenes)
+
+    def region_scores(self, X: Sequence[Any]) -> list[Doubles]:
+        """Return for each picture what its regions are worth to tags: (regions, tags)."""
+        pictures = Pictures.of(X)
+        return pictures.split(self._fitted().of_regions(pictures.rows))
+
+    def label_regions(self, X: Sequence[Any], whole: Any = None) -> list[Int]:
+        """Return a tag for every region: its own, or else the best of those its picture has.
+
+        -1 where a picture has no tag.
+        """
+        said, worth = self.predict(X, whole), self.region_scores(X)
+        return [
+            filled(owner, a, tags)
+            for owner, a, tags in zip(said.regions, worth, said.tags, strict=True)
+        ]
+
+    def score(self, X: Sequence[Any], Y: Any, whole: Any = None) -> float:
+        """Return the F-measure over all decisions."""
+        return f_measure(as_tags(Y, len(X)), self.predict(X, whole).tags).micro
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that predicting needs; `from_arrays` makes a model that says the same."""
+        w = self._fitted()
+        arrays: dict[str, NDArray[Any]] = {
+            "alpha": w.alpha, "beta": w.beta, "gamma": w.gamma, "known": self.known_,
+            "lean": np.array([self.lean], np.float64),
+        }  # fmt: skip
+        return arrays if w.delta is None else {**arrays, "delta": w.delta}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted model as far as predicting goes."""
+        weights = Weights(arrays["alpha"], arrays["beta"], arrays["gamma"], arrays.get("delta"))
+        made = cls(
+            n_scenes=weights.n_scenes,
+            whole_tags=weights.delta is not None,
+            lean=float(arrays["lean"][0]),
+        )
+        made.weights_, made.known_ = weights, arrays["known"]
+        return made
+
+    def _check(self) -> None:
+        name = type(self).__name__
+        if not 0 < self.C < np.inf:
+            raise ParameterError.of("C", name, "greater than 0", self.C)
+        for what in ("n_scenes", "least_pictures", "max_iterations"):
+            if type(getattr(self, what)) is not int or getattr(self, what) < 1:
+                raise ParameterError.of(what, name, "at least 1", getattr(self, what))
+        if self.solver not in ("bundle", "cccp"):
+            raise ParameterError.of("solver", name, "'bundle' or 'cccp'", self.solver)
+        if self.inference not in ("exact", "lp"):
+            raise ParameterError.of("inference", name, "'exact' or 'lp'", self.inference)
+
+    def _scenes(self, scenes: Any, n: int) -> Int:
+        known = np.asarray(scenes, np.int64)
+        if known.shape != (n,) or known.min() < 0 or known.max() >= self.n_scenes:
+            must = f"a number from 0 to {self.n_scenes - 1} for each of {n} pictures"
+            raise ParameterError.of("scenes", type(self).__name__, must, scenes)
+        return known
+
+    def _scaled(self, risk: Risk, vector: Doubles) -> Doubles:
+        """Return the start at the scale where the objective is least."""
+        square = float(vector @ vector)
+        worth = [s * s * square / (2 * self.C) + risk(s * vector)[0] for s in _SCALES]
+        return vector * _SCALES[int(np.argmin(worth))]
+
+    def _minimum(self, risk: Risk, w: Doubles, watch: Watch | None) -> Minimum:
+        strength = 1.0 / self.C
+        if self.solver == "bundle":
+            return minimize(risk, w, strength, False, self.tolerance, self.max_iterations, watch)
+        found, before = None, np.inf
+        for _ in range(self.max_iterations):
+            found = minimize(
+                risk.fixed(w), w, strength, True, self.tolerance / 10, 10 * self.max_iterations
+            )
+            w = found.w
+            if found.value > before * (1 - self.tolerance):
+                break
+            before = found.value
+        assert found is not None
+        return found
+
+    def _fitted(self) -> Weights:
+        if not hasattr(self, "weights_"):
+            raise ParameterError("This RegionModel is not fitted yet. Call fit first.")
+        return self.weights_
+
+    def _serving(self) -> Weights:
+        """Return the weights to predict by: leaning, and never a tag that is not known."""
+        weights = self._fitted().leaning(self.lean)
+        weights.gamma[:, ~self.known_, 1] = -1e9
+        return weights
+
+
+def filled(owner: Int, worth: Doubles, tags: Bools) -> Int:
+    """Return the tags of regions, those without one given the best of the picture's tags.
+
+    >>> filled(np.array([1, -1]), np.array([[0.0, 1.0], [-2.0, -1.0]]), np.array([True, True]))
+    array([1, 1])
+    """
+    if not tags.any():
+        return owner
+    best = np.where(tags, worth, -np.inf).argmax(axis=1)
+    return np.where(owner == NOBODY, best, owner)
+
+
+def _relaxed(weights: Weights, pictures: Pictures, scenes: Int) -> tuple[Int, Bools]:
+    """Return owners and tags by the paper's relaxation, for scenes that were chosen."""
+    A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
+    owner, tags = np.empty(len(A), np.int64), np.zeros((len(pictures), weights.n_tags), np.bool_)
+    for n, s in enumerate(scenes):
+        part = slice(pictures.start[n], pictures.start[n + 1])
+        b = weights.gamma[s, :, 1] - weights.gamma[s, :, 0] + gain[n]
+        placed = by_relaxation(A[part], b)
+        owner[part], tags[n] = placed.owner, placed.tags(weights.n_tags)
+    return owner, tags

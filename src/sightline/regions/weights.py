@@ -1,0 +1,124 @@
+"""What the region model learns: four tables of weights, and where they start.
+
+alpha   (numbers of a region, tags)       region and tag           (eq. 5)
+beta    (numbers of a picture, scenes)    picture and scene        (eq. 6)
+gamma   (scenes, tags, 2)                 scene and tag, absent or there  (eq. 7)
+delta   (numbers of a picture, tags)      picture and tag; not in the paper, and left out unless
+                                          asked for
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sightline.regions.examples import Bools, Doubles, Int, Pictures
+
+_SMOOTH = 1.0
+_RIDGE = 0.1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """The tables; see above."""
+
+    alpha: Doubles
+    beta: Doubles
+    gamma: Doubles
+    delta: Doubles | None = None
+
+    @property
+    def n_tags(self) -> int:
+        return self.alpha.shape[1]
+
+    @property
+    def n_scenes(self) -> int:
+        return self.beta.shape[1]
+
+    def of_regions(self, rows: Doubles) -> Doubles:
+        """Return what regions are worth to tags."""
+        return np.ascontiguousarray(rows @ self.alpha)
+
+    def of_scenes(self, whole: Doubles) -> Doubles:
+        """Return how well scenes fit pictures, whatever their tags."""
+        fits: Doubles = whole @ self.beta
+        return fits
+
+    def of_tags(self, whole: Doubles) -> Doubles:
+        """Return what whole pictures say of tags."""
+        if self.delta is None:
+            return np.zeros((len(whole), self.n_tags))
+        says: Doubles = whole @ self.delta
+        return says
+
+    def as_vector(self) -> Doubles:
+        """Return all weights, one after the other."""
+        parts = (self.alpha, self.beta, self.gamma, self.delta)
+        return np.concatenate([p.ravel() for p in parts if p is not None])
+
+    def from_vector(self, vector: Doubles) -> Weights:
+        """Return weights of the same shapes from one vector."""
+        found, at = [], 0
+        for p in (self.alpha, self.beta, self.gamma, self.delta):
+            if p is None:
+                found.append(None)
+                continue
+            found.append(vector[at : at + p.size].reshape(p.shape))
+            at += p.size
+        alpha, beta, gamma, delta = found
+        assert alpha is not None and beta is not None and gamma is not None
+        return Weights(alpha, beta, gamma, delta)
+
+    def leaning(self, by: float) -> Weights:
+        """Return weights by which every tag is worth so much more."""
+        gamma = self.gamma.copy()
+        gamma[:, :, 1] += by
+        return replace(self, gamma=gamma)
+
+
+def start_weights(
+    pictures: Pictures, Y: Bools, scenes: Int, n_scenes: int, whole_tags: bool
+) -> Weights:
+    """Return where learning starts.
+
+    Of codewords, rows of 0 and 1, by counting what occurs together, whatever the regions (section
+    5): the log of how much likelier a word is in pictures with a tag, or of a scene. The paper
+    takes the counts themselves, beside which a margin of one is nothing. Of other rows by ridge
+    regression of the tags, and of the scenes, on pictures' means.
+    """
+    s = np.eye(n_scenes)[scenes]
+    if np.isin(pictures.rows, (0.0, 1.0)).all():
+        sums = np.add.reduceat(pictures.rows, pictures.start[:-1], axis=0)
+        alpha, beta = _log_odds(sums, Y.astype(float)), _log_odds(sums, s)
+        # A scene is judged by all regions, each of which says what the whole says.
+        beta /= np.maximum(pictures.counts.mean(), 1)
+        if pictures.whole.shape != sums.shape or not np.array_equal(pictures.whole, sums):
+            beta = _ridge(pictures.whole, s)
+    else:
+        means = np.add.reduceat(pictures.rows, pictures.start[:-1], axis=0)
+        alpha = _ridge(means / pictures.counts[:, None], Y.astype(float))
+        beta = _ridge(pictures.whole, s)
+    with_tag = (s.T @ Y + _SMOOTH / 2) / (s.sum(axis=0)[:, None] + _SMOOTH)
+    half = np.log(with_tag / (1 - with_tag)) / 2
+    gamma = np.stack([-half, half], axis=-1)
+    delta = _ridge(pictures.whole, Y.astype(float)) if whole_tags else None
+    return Weights(alpha, beta, gamma, delta)
+
+
+def _log_odds(counts: Doubles, groups: Doubles) -> Doubles:
+    """Return log P(word | group) / P(word), smoothed: (words, groups)."""
+    words = counts.sum(axis=0)
+    usual = (words + _SMOOTH) / (words.sum() + _SMOOTH * len(words))
+    joint = counts.T @ groups + _SMOOTH * len(words) * usual[:, None]
+    found: Doubles = np.log(joint / joint.sum(axis=0) / usual[:, None])
+    return found
+
+
+def _ridge(rows: Doubles, targets: Doubles) -> Doubles:
+    """Return weights, without constant, that are about 1 for yes and 0 for no less the mean."""
+    centered = rows - rows.mean(axis=0)
+    gram = centered.T @ centered
+    gram.flat[:: len(gram) + 1] += _RIDGE * max(float(np.trace(gram)), 1e-12) / len(gram)
+    found: Doubles = np.linalg.solve(gram, centered.T @ (targets - targets.mean(axis=0)))
+    return found
