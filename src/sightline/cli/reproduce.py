@@ -14,9 +14,11 @@ from sightline.errors import UsageError
 if TYPE_CHECKING:
     from sightline.datasets.classed import Classed
     from sightline.datasets.corel5k import Corel5K
+    from sightline.datasets.msrc import MSRC
     from sightline.reproduce.cache import ArrayCache
     from sightline.reproduce.online.plan import Plan as OnlinePlan
     from sightline.reproduce.pamir.plan import Plan
+    from sightline.reproduce.regions.plan import Plan as RegionsPlan
 
 
 @click.group()
@@ -192,6 +194,87 @@ def _run_online(
     for file in draw_curves(found, out):
         click.echo(f"Look at {file}")
     return 0
+
+
+@reproduce.command()
+@click.option(
+    "--data",
+    type=click.Path(),
+    help="The folder that holds msrc_v2.zip or msrc_v2/ [SIGHTLINE_DATA].",
+)
+@click.option("--quick", is_flag=True, help="One half and one setting each: minutes, not hours.")
+@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
+@click.option(
+    "--out",
+    type=click.Path(),
+    default="reproduce-regions",
+    show_default=True,
+    help="Where drawings go.",
+)
+@click.option("--features", help="classic, deep; separated by commas.")
+@click.option("--halves", type=click.IntRange(1, 20), help="How many halves; 5, or 1 if quick.")
+@click.option("--no-cache", is_flag=True, help="Compute all features anew and keep none.")
+@click.option("--workers", type=int, help="Worker processes; 0 is one for each core.")
+@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+def regions(
+    data: str | None,
+    quick: bool,
+    json_file: str | None,
+    out: str,
+    features: str | None,
+    halves: int | None,
+    no_cache: bool,
+    workers: int | None,
+    debug: bool,
+) -> int:
+    """Tag MSRC v2's pictures, and say where each tag is: the latent model and its rivals.
+
+    Settings are chosen on validation pictures; the test pictures are looked at once for each half.
+    Nothing is written into the data folder.
+    """
+    from sightline.datasets.msrc import NAME, TITLE, load_msrc
+
+    folder, workers = _settings(data, workers, f"{NAME}.zip or {NAME}/")
+    plan = _regions_plan(quick, features, halves)
+    target = _targets(out, json_file, folder)
+    c = load_msrc(folder)
+    if c is None:
+        return _unavailable("regions", {TITLE: NAME}, folder, json_file)
+    _make_folder(target)
+    return _run_regions(c, plan, target, json_file, workers, no_cache)
+
+
+def _run_regions(
+    c: MSRC, plan: RegionsPlan, out: Path, json_file: str | None, workers: int, no_cache: bool
+) -> int:
+    from sightline.compute.local import LocalCompute
+    from sightline.datasets.msrc import NAME
+    from sightline.progress import ProgressBar
+    from sightline.reproduce.regions import run, tables
+    from sightline.reproduce.regions.results import figures_of
+    from sightline.reproduce.regions.sheets import draw_sheets
+
+    with LocalCompute(workers) as compute, _cache(NAME, c, no_cache) as cache:
+        found = run(c, plan, compute, cache, ProgressBar())
+        for line in tables.lines(found):
+            click.echo(line)
+        # First of all what took longest to find out.
+        if json_file is not None:
+            figures_of(found).write(Path(json_file))
+            click.echo(f"Figures written to {json_file}")
+        click.echo("")
+        for file in draw_sheets(c, found, compute, out):
+            click.echo(f"Look at {file}")
+    return 0
+
+
+def _regions_plan(quick: bool, features: str | None, halves: int | None) -> RegionsPlan:
+    from sightline.reproduce.regions.plan import FEATURES, full_plan, quick_plan
+
+    plan = quick_plan() if quick else full_plan()
+    if features is not None:
+        plan = plan.with_features(_listed(features, FEATURES, "features"))
+    return plan if halves is None else plan.with_halves(halves)
 
 
 def _online_plan(quick: bool, features: str | None, folds: int | None) -> OnlinePlan:

@@ -1,0 +1,149 @@
+"""The experiments of paper E: tags, the regions they belong to, and scenes, on MSRC v2.
+
+`plan` holds everything that may be tuned; `halves` shares the pictures out; `pool` cuts and
+describes them; `seeing` is what learners see of a half, `methods` what they do with it; `sealed`
+holds the test pictures and measures each choice once. `results`, `tables` and `sheets` show it.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Compute, Json, Progress
+from sightline.datasets.msrc import MSRC
+from sightline.errors import MissingExtra
+from sightline.measures.annotation import f_measure
+from sightline.regions.inference import choose_tags
+from sightline.regions.programme import relax
+from sightline.reproduce.cache import ArrayCache
+from sightline.reproduce.regions import paper
+from sightline.reproduce.regions.halves import Half, make_halves
+from sightline.reproduce.regions.methods import Fitted, Learner
+from sightline.reproduce.regions.plan import Plan
+from sightline.reproduce.regions.pool import NETWORK, SIZE, Pool
+from sightline.reproduce.regions.results import Ran, Relaxation, Results, Trial
+from sightline.reproduce.regions.sealed import Sealed
+from sightline.reproduce.regions.seeing import Seeing, Seen
+from sightline.reproduce.searching import Choice, Settings
+
+_DEEP = "deep"
+
+
+def run(c: MSRC, plan: Plan, compute: Compute, cache: ArrayCache, progress: Progress) -> Results:
+    """Measure every method on every half."""
+    experiment = _Experiment(c, plan, compute, cache, progress)
+    for features in plan.features:
+        try:
+            experiment.run(features)
+        except MissingExtra as e:
+            experiment.found.notes.append(f"{features} was left out: {e}")
+    return experiment.found
+
+
+def _settings(plan: Plan) -> dict[str, Json]:
+    return {
+        "halves": plan.halves,
+        "scenes": plan.scenes,
+        "left out": ["void", "horse", "mountain"],
+        "settings chosen by": "F of tags on a fifth of the pictures to learn from; scenes and "
+        "pixels have no say; K-means and what is built on it has nothing to choose but C",
+        "fitted to": "all pictures that are not for the test, by what was chosen",
+        "codebooks and reductions from": "pictures that are not for the test",
+        "regions": {
+            f: f"scale {s.scale:g}, sigma {s.sigma:g}, smallest {s.smallest:g}, most {s.most}"
+            for f, s in plan.cuts.items()
+        },
+        "codewords": "20, 25, 40, 8 for shape, texture, colour, place",
+        "pixels": "by predicted tags; a region without one takes the best of its picture's",
+        "SVM": "linear, squared hinge; a threshold of tags' scores by validation",
+        "deep": f"{NETWORK.name} at {SIZE}, trained on ImageNet, reduced to {plan.reduced}",
+    }
+
+
+class _Experiment:
+    def __init__(
+        self, c: MSRC, plan: Plan, compute: Compute, cache: ArrayCache, progress: Progress
+    ) -> None:
+        self.plan, self.progress = plan, progress
+        self.found = Results(_settings(plan), c.words)
+        self.halves, tests = make_halves(c.scenes, plan.halves)
+        self.sealed = Sealed(c, tests)
+        pool = Pool(c, compute, cache, progress)
+        self.seeing = Seeing(c, pool, dict(plan.cuts), plan.reduced)
+
+    def run(self, features: str) -> None:
+        """Measure all methods on one set of features."""
+        ran: dict[str, Ran] = {}
+        choices = {name: Choice[Trial](s) for name, s in self.plan.searches[features].items()}
+        left_out: set[str] = set()
+        for half in self.halves:
+            seen = self.seeing.seen(features, half)
+            learner = Learner(seen, self.plan.scenes)
+            for name, choice in choices.items():
+                if name in left_out:
+                    continue
+                self.progress.start(f"{features}, half {half.number}: {name}", None)
+                try:
+                    own = ran.setdefault(name, Ran(features, name))
+                    fitted = self._chosen(own, choice, learner, half)
+                except MissingExtra as e:
+                    left_out.add(name)
+                    ran.pop(name, None)
+                    self.found.notes.append(f"{name} was left out: {e}")
+                    continue
+                finally:
+                    self.progress.finish()
+                own.outcomes.append(self.sealed.measure(name, features, fitted, seen))
+                if name == paper.LATENT and half.number == 0:
+                    self.found.models[features] = fitted, seen
+                    self.found.relaxation[features] = self._relaxed(fitted, seen)
+        self.found.ran += ran.values()
+
+    def _chosen(self, ran: Ran, choice: Choice[Trial], learner: Learner, half: Half) -> Fitted:
+        """Choose settings on validation pictures, and fit to all that are not for the test."""
+
+        def attempt(settings: Settings) -> Trial:
+            began = time.process_time()
+            fitted = learner.fit(ran.method, settings, half.train)
+            seconds = time.process_time() - began
+            value = _worth(learner, fitted, half.validation)
+            trial = Trial(half.number, settings, value, seconds)
+            ran.trials.append(trial)
+            self.progress.advance()
+            return trial
+
+        best = choice.best(attempt, lambda trial: trial.value, half.number == 0)
+        began = time.process_time()
+        fitted = learner.fit(ran.method, best.settings, half.development)
+        seconds = time.process_time() - began
+        ran.chosen.append(Trial(half.number, best.settings, best.value, seconds))
+        return fitted
+
+    def _relaxed(self, fitted: Fitted, seen: Seen) -> Relaxation:
+        """Compare exact inference with the relaxation on validation pictures, in every scene."""
+        model = fitted.model
+        assert model is not None
+        w, some = model.weights_, seen.half.validation[: self.plan.relaxed]
+        B, gain = w.gamma[:, :, 1] - w.gamma[:, :, 0], w.of_tags(seen.whole)
+        problems = [(w.of_regions(seen.regions[p]), B[s] + gain[p])
+                    for p in some for s in range(len(B))]  # fmt: skip
+        began = time.process_time()
+        for a, b in problems:
+            choose_tags(a, b)
+        middle = time.process_time()
+        fractional = [relax(a, b).fractional for a, b in problems]
+        ended = time.process_time()
+        n = len(problems)
+        return Relaxation(float(np.mean(fractional)), (middle - began) / n, (ended - middle) / n, n)
+
+
+def _worth(learner: Learner, fitted: Fitted, validation: NDArray[np.int64]) -> float:
+    """Return F of tags; of what gives none, how many scenes are those of clustered pictures."""
+    said = (fitted.tagger or fitted.say)(learner.seen, validation)
+    if said.tags is not None:
+        return f_measure(learner.seen.tags[validation], said.tags).micro
+    assert said.scenes is not None
+    return float(np.mean(said.scenes == learner.pseudo_scenes(validation)))

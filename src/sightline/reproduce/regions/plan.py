@@ -1,0 +1,92 @@
+"""What a run does: halves, regions, and the settings tried. All that may be tuned is here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sightline.regions.segment import Segmenter
+from sightline.reproduce.regions import paper
+from sightline.reproduce.searching import Search, tried
+
+FEATURES = ("classic", "deep")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run.
+
+    Attributes
+    ----------
+    halves : how many ways to share the pictures out.
+    scenes : that every method tells apart.
+    cuts : how pictures are cut, by features.
+    reduced : numbers that vectors of the network are reduced to.
+    searches : the settings to try, for each method, by features.
+    features : of `FEATURES`.
+    relaxed : pictures of the first half whose inference is compared with the relaxation.
+    """
+
+    halves: int
+    scenes: int
+    cuts: Mapping[str, Segmenter]
+    reduced: int
+    searches: Mapping[str, Mapping[str, Search]]
+    features: tuple[str, ...]
+    relaxed: int
+
+    def with_halves(self, n: int) -> Plan:
+        """Return the plan with n halves."""
+        return replace(self, halves=n)
+
+    def with_features(self, features: tuple[str, ...]) -> Plan:
+        """Return the plan with other features."""
+        return replace(self, features=features)
+
+
+def _rivals() -> dict[str, Search]:
+    C, thresholds = tried("C", 0.01, 0.03, 0.1, 0.3, 3.0, 10.0), (-0.6, -0.4, -0.2, 0.2)
+    return {
+        paper.SVM: Search({"C": 1.0, "threshold": 0.0}, (C, tried("threshold", *thresholds))),
+        paper.PSEUDO_LABEL: Search({"C": 1.0}, (C,)),
+        paper.PSEUDO_TAGS: Search({"C": 1.0, "threshold": 0.0}, (C,)),
+        paper.K_MEANS: Search({}),
+        paper.RIDGE: Search(
+            {"alpha": 1.0, "threshold": 0.35},
+            (tried("alpha", 0.03, 0.1, 0.3, 3.0, 10.0), tried("threshold", 0.25, 0.3, 0.4, 0.45)),
+        ),
+    }
+
+
+def _latent(features: str) -> Search:
+    lean = tried("lean", -0.6, -0.3, 0.3, 0.6)
+    if features == "classic":
+        return Search({"C": 0.01, "lean": 0.0}, (tried("C", 0.001, 0.003, 0.03, 0.1), lean))
+    return Search(
+        {"C": 0.1, "whole_tags": True, "lean": 0.0}, (tried("C", 0.01, 0.03, 0.3, 1.0), lean)
+    )
+
+
+def full_plan() -> Plan:
+    """Return the run whose figures may be quoted."""
+    return Plan(
+        halves=5,
+        scenes=20,
+        cuts={"classic": Segmenter(), "deep": Segmenter(scale=100.0, smallest=0.005)},
+        reduced=256,
+        searches={f: {paper.LATENT: _latent(f), **_rivals()} for f in FEATURES},
+        features=FEATURES,
+        relaxed=60,
+    )
+
+
+def quick_plan() -> Plan:
+    """Return a run that shows how it goes: one half and one setting each."""
+    full = full_plan()
+    start = {
+        f: {m: Search(s.start) for m, s in methods.items()} for f, methods in full.searches.items()
+    }
+    for methods in start.values():
+        latent = methods[paper.LATENT]
+        methods[paper.LATENT] = Search({**latent.start, "max_iterations": 30})
+    return replace(full, halves=1, searches=start, relaxed=20)

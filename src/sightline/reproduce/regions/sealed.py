@@ -1,0 +1,94 @@
+"""The test pictures, behind one door.
+
+`Sealed.measure` lets a fitted method speak of them, once for each method, set of features and half;
+it refuses a second time. Nothing else in this package knows which pictures they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.datasets.msrc import MSRC
+from sightline.errors import UsageError
+from sightline.reproduce.regions.judging import f_of_each, judged
+from sightline.reproduce.regions.methods import Fitted
+from sightline.reproduce.regions.seeing import Seen
+
+Int = NDArray[np.int64]
+N_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """A test picture, its tags, and the tag of each pixel by a method and in truth; -1 for none."""
+
+    picture: int
+    tags: tuple[str, ...]
+    given: tuple[str, ...]
+    painted: Int
+    truth: Int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a method reached on the test pictures of one half.
+
+    Attributes
+    ----------
+    measures : by name.
+    each : F of each picture, if tags were given.
+    shown : some pictures, always the same of a half.
+    n : pictures.
+    """
+
+    measures: dict[str, float]
+    each: NDArray[np.float64] | None
+    shown: list[Shown]
+    n: int
+
+
+class Sealed:
+    """The test pictures of each half.
+
+    Parameters
+    ----------
+    c : the dataset.
+    tests : the pictures of each half, as `make_halves` gives them.
+    """
+
+    def __init__(self, c: MSRC, tests: Sequence[Int]) -> None:
+        self._c, self._tests = c, tuple(tests)
+        self._measured: set[tuple[str, str, int]] = set()
+
+    def measure(self, who: str, features: str, fitted: Fitted, seen: Seen) -> Outcome:
+        """Return what a fitted method reaches on the test pictures of its half."""
+        key = who, features, seen.half.number
+        if key in self._measured:
+            raise UsageError(
+                f"{who} ({features}) has been measured on the test pictures of half "
+                f"{seen.half.number} before. Choose on validation pictures."
+            )
+        self._measured.add(key)
+        test = self._tests[seen.half.number]
+        said = fitted.say(seen, test)
+        tags, scenes = self._c.tags[test], np.asarray(self._c.scenes)[test]
+        labels = [seen.labels[p] for p in test]
+        truth = [] if said.regions is None else [self._c.truth(int(p)) for p in test]
+        each = None if said.tags is None else f_of_each(tags, said.tags)
+        shown = []
+        if said.regions is not None and said.tags is not None:
+            for i in np.linspace(0, len(test) - 1, min(N_SHOWN, len(test))).astype(int):
+                shown.append(
+                    Shown(
+                        int(test[i]), self._named(tags[i]), self._named(said.tags[i]),
+                        said.regions[i][labels[i]], truth[i],
+                    )
+                )  # fmt: skip
+        return Outcome(judged(said, tags, scenes, labels, truth), each, shown, len(test))
+
+    def _named(self, tags: NDArray[np.bool_]) -> tuple[str, ...]:
+        return tuple(w for w, yes in zip(self._c.words, tags, strict=True) if yes)
