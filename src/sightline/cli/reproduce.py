@@ -240,7 +240,7 @@ def regions(
     c = load_msrc(folder)
     if c is None:
         return _unavailable("regions", {TITLE: NAME}, folder, json_file)
-    _make_folder(target)
+    _make_folder(target, curves=False)
     return _run_regions(c, plan, target, json_file, workers, no_cache)
 
 
@@ -297,15 +297,16 @@ def _listed(said: str | None, known: tuple[str, ...], what: str) -> tuple[str, .
     return names
 
 
-def _make_folder(out: Path) -> None:
-    """Make the folder for pictures, and see before the work that they can be drawn."""
+def _make_folder(out: Path, curves: bool = True) -> None:
+    """Make the folder for pictures, and see before the work that curves can be drawn."""
     from sightline.measures.plots import check_plot_file
 
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise UsageError(f"{out} cannot be a folder for curves and sheets: {e.strerror}.") from e
-    check_plot_file(out / "curve.png")
+    if curves:
+        check_plot_file(out / "curve.png")
 
 
 class _Summed(Protocol):

@@ -2,9 +2,9 @@
 
 Felzenszwalb and Huttenlocher, "Efficient graph-based image segmentation", IJCV 2004, as
 scikit-image has it (extra `regions`). The paper names the method and none of its settings; here
-they are sigma .8, scale 300, no region below a hundredth of the picture, and at most 50, the smallest
-merged into the neighbour of most similar colour. Regions are numbered as they are met, row by row,
-so that the same picture always gives the same numbers.
+they are sigma .8, scale 300, no region below a hundredth of the picture, and at most 50, the
+smallest merged into the neighbour of most similar colour. Regions are numbered as they are met, row
+by row, so that the same picture always gives the same numbers.
 """
 
 from __future__ import annotations
