@@ -127,7 +127,7 @@ def test_more_tags_than_regions_drop_the_rarest_and_say_so() -> None:
 
 
 def test_rare_tags_are_never_predicted_and_pictures_without_tags_are_learnt_from() -> None:
-    X, Y, _, _ = made(14)
+    X, Y, _, _ = made(30)
     Y[:, 4] = 0
     Y[0, 4] = 1
     Y[1] = 0

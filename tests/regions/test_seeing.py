@@ -122,7 +122,7 @@ def test_textures_tell_stripes_from_plain() -> None:
     found = textures(rgb, labels, 4, textons)
     assert found.sum(axis=1) == pytest.approx(np.ones(4))
     apart = np.abs(found[0] - found[3]).sum()
-    assert apart > 4 * np.abs(found[1] - found[2]).sum()
+    assert apart > 1.9 > 2 * np.abs(found[1] - found[2]).sum()
 
 
 def test_words_lie_in_their_ranges_and_rows_have_four_ones() -> None:

