@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from sightline.datasets.msrc import MSRC, NAME, Counts, load_msrc
@@ -42,7 +43,7 @@ def made_files(seed: int = 0) -> dict[str, bytes]:
     return files
 
 
-def _labels(things: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
+def _labels(things: tuple[int, ...], random: np.random.Generator) -> NDArray[np.uint8]:
     labels = np.zeros((32, 48), np.uint8)
     middle = int(random.integers(12, 20))
     labels[:middle], labels[middle:] = things[0], things[1]
@@ -53,14 +54,14 @@ def _labels(things: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
     return labels
 
 
-def _jpeg(labels: np.ndarray, random: np.random.Generator) -> bytes:
+def _jpeg(labels: NDArray[np.uint8], random: np.random.Generator) -> bytes:
     pixels = np.array(COLORS, float)[labels] + random.normal(0, 6, (*labels.shape, 3))
     out = io.BytesIO()
     Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(out, "JPEG", quality=95)
     return out.getvalue()
 
 
-def _png(labels: np.ndarray) -> bytes:
+def _png(labels: NDArray[np.uint8]) -> bytes:
     image = Image.fromarray(labels, "L").convert("P")
     image.putdata(labels.ravel().tolist())
     out = io.BytesIO()

@@ -46,7 +46,8 @@ def test_where_no_tag_costs_anything_the_assignment_is_exact() -> None:
         assert found.value == pytest.approx(naive.best_value(a, b), abs=1e-9)
         assert value_of(a, b, found.owner) == pytest.approx(found.value, abs=1e-9)
         owner = np.empty(len(a), np.int64)
-        searched = fast.best_tags(np.ascontiguousarray(a.T), b, -1.0, 10_000, owner)[0]
+        prices = np.zeros(len(a))
+        searched = fast.best_tags(np.ascontiguousarray(a.T), b, -1.0, 10_000, owner, prices)[0]
         assert searched == pytest.approx(found.value, abs=1e-9)
 
 
@@ -140,7 +141,7 @@ def test_pieces_of_the_kernel_do_what_their_twins_do() -> None:
         assert cost[np.arange(len(rep)), rep].sum() == pytest.approx(naive.least_assignment(cost))
         v, gain = np.zeros(len(a)), np.zeros(a.shape[1])
         state = np.zeros(a.shape[1], np.int8)
-        bound = fast.descend(np.ascontiguousarray(a.T), b, state, v, 5, gain)
+        bound = fast.descend(np.ascontiguousarray(a.T), b, state, v, 5, -1.0, gain)
         assert bound == pytest.approx(naive.dual_bound(a, b, v))
         assert bound >= naive.best_value(a, b) - 1e-9
 

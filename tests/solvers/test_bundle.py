@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize as by_scipy
 
 from sightline.errors import DataError, ParameterError
-from sightline.solvers.bundle import Bundle, minimize, on_simplex
+from sightline.solvers.bundle import Bundle, Risk, minimize, on_simplex
 from tests.naive.solvers import simplex_minimum
 
 Doubles = NDArray[np.float64]
 
 
-def hinges(X: Doubles, y: Doubles) -> object:
+def hinges(X: Doubles, y: Doubles) -> Risk:
     def risk(w: Doubles) -> tuple[float, Doubles]:
         short = 1 - y * (X @ w)
         on = short > 0
@@ -25,7 +25,7 @@ def hinges(X: Doubles, y: Doubles) -> object:
     return risk
 
 
-def latent(parts: Doubles, others: Doubles) -> object:
+def latent(parts: Doubles, others: Doubles) -> Risk:
     """A difference of maxima, as latent SVMs have it: (pictures, ways, numbers) each."""
 
     def risk(w: Doubles) -> tuple[float, Doubles]:
@@ -52,7 +52,7 @@ def test_a_convex_problem_is_solved_as_by_a_quadratic_programme() -> None:
             jac=lambda m, M=M: M @ m / 0.5 - 1, bounds=[(0, 1)] * 12, method="L-BFGS-B",
             options={"ftol": 1e-15, "gtol": 1e-12, "maxiter": 2000},
         )  # fmt: skip
-        found = minimize(hinges(X, y), np.zeros(3), 0.5, True, 1e-9, 300)  # type: ignore[arg-type]
+        found = minimize(hinges(X, y), np.zeros(3), 0.5, True, 1e-9, 300)
         assert found.value == pytest.approx(-dual.fun, rel=1e-6)
         assert found.gap + 1e-9 >= 0 and found.gap <= 1e-8 * found.value + 1e-9
         assert found.w == pytest.approx((dual.x * y) @ X / 0.5, abs=1e-3)
@@ -65,7 +65,7 @@ def test_where_it_is_not_convex_the_best_never_gets_worse_and_planes_spare_it() 
     bundle, w = Bundle(0.3), random.normal(size=5)
     values = []
     for _ in range(40):
-        bundle.add(w, *risk(w))  # type: ignore[operator]
+        bundle.add(w, *risk(w))
         assert (bundle.A @ bundle.best + bundle.b).max() <= bundle.risk + 1e-9
         values.append(bundle.value)
         w, _ = bundle.lowest()
@@ -75,11 +75,11 @@ def test_where_it_is_not_convex_the_best_never_gets_worse_and_planes_spare_it() 
 def test_a_place_next_to_the_best_is_no_better() -> None:
     random = np.random.default_rng(2)
     risk = latent(random.normal(size=(6, 3, 4)), random.normal(size=(6, 3, 4)))
-    found = minimize(risk, np.zeros(4), 0.5, max_iterations=150, tolerance=1e-6)  # type: ignore[arg-type]
+    found = minimize(risk, np.zeros(4), 0.5, max_iterations=150, tolerance=1e-6)
     assert found.values == sorted(found.values, reverse=True)
     for step in random.normal(size=(200, 4)) * 1e-3:
         w = found.w + step
-        assert 0.25 * w @ w + risk(w)[0] >= found.value - 5e-3  # type: ignore[operator]
+        assert 0.25 * w @ w + risk(w)[0] >= found.value - 5e-3
 
 
 def test_shares_are_those_of_a_slow_search() -> None:
@@ -98,7 +98,7 @@ def test_planes_that_hold_up_nothing_are_forgotten() -> None:
     bundle, w = Bundle(1.0, convex=True), np.zeros(6)
     bounds = []
     for _ in range(80):
-        bundle.add(w, *hinges(X, y)(w))  # type: ignore[operator]
+        bundle.add(w, *hinges(X, y)(w))
         w, bound = bundle.lowest()
         bounds.append(bound)
     assert len(bundle.b) < 80

@@ -27,6 +27,9 @@ FREE, OPEN, CLOSED = 0, 1, 2
 NOBODY = -1
 _ROOT_PASSES, _PASSES = 12, 4
 _NEAR = 1e-9
+# Sums that are kept up to date are off by rounding; below this they are taken anew.
+_ALONE = 1e-9
+_STILL = 1e-6
 
 
 @njit(cache=True, nogil=True)
@@ -119,31 +122,56 @@ def worth(a: Doubles, b: float, v: Doubles, without: int) -> tuple[float, float]
 
 
 @njit(cache=True, nogil=True)
-def descend(a: Doubles, b: Doubles, state: States, v: Doubles, passes: int, gain: Doubles) -> float:
-    """Move prices, one at a time, to where the bound is least; return it.
+def bound_at(a: Doubles, b: Doubles, state: States, v: Doubles, gain: Doubles) -> float:
+    """Return D at these prices; `gain` gets what each tag that is not closed is worth."""
+    bound = v.sum()
+    for j in range(len(b)):
+        if state[j] != CLOSED:
+            gain[j] = worth(a[j], b[j], v, NOBODY)[0]
+            bound += gain[j] if state[j] == OPEN else max(gain[j], 0.0)
+    return bound
+
+
+@njit(cache=True, nogil=True)
+def descend(
+    a: Doubles, b: Doubles, state: States, v: Doubles, passes: int, floor: float, gain: Doubles
+) -> float:
+    """Move prices, one at a time, to where the bound is least, or below the floor; return it.
 
     `gain` gets what each tag that is not closed is worth at the last prices.
     """
     tags, regions = a.shape
+    bound = bound_at(a, b, state, v, gain)
+    kept = np.zeros(tags)
     for _ in range(passes):
+        for j in range(tags):
+            if state[j] != CLOSED:
+                kept[j] = worth(a[j], b[j], v, NOBODY)[1]
         for i in range(regions):
             # Below its h a price lets a tag want the region; one may want it, a second not.
             first, second = 0.0, 0.0
             for j in range(tags):
-                if state[j] != CLOSED:
-                    other, kept = worth(a[j], b[j], v, i)
-                    base = other if state[j] == OPEN else max(other, 0.0)
-                    h = a[j, i] + b[j] + kept - base
-                    if h > first:
-                        first, second = h, first
-                    elif h > second:
-                        second = h
-            v[i] = second if first == np.inf else (first + second) / 2
-    bound = v.sum()
-    for j in range(tags):
-        if state[j] != CLOSED:
-            gain[j] = worth(a[j], b[j], v, NOBODY)[0]
-            bound += gain[j] if state[j] == OPEN else max(gain[j], 0.0)
+                if state[j] == CLOSED:
+                    continue
+                rest = kept[j] - max(a[j, i] - v[i], 0.0)
+                other = b[j] + rest
+                if rest <= _ALONE:
+                    # No other region is kept: the tag would have to take its least bad one.
+                    other, rest = worth(a[j], b[j], v, i)
+                base = other if state[j] == OPEN else max(other, 0.0)
+                h = a[j, i] + b[j] + rest - base
+                if h > first:
+                    first, second = h, first
+                elif h > second:
+                    second = h
+            price = second if first == np.inf else (first + second) / 2
+            for j in range(tags):
+                kept[j] += max(a[j, i] - price, 0.0) - max(a[j, i] - v[i], 0.0)
+            v[i] = price
+        before = bound
+        bound = bound_at(a, b, state, v, gain)
+        if bound <= floor or before - bound <= _STILL * (1.0 + abs(bound)):
+            break
     return bound
 
 
@@ -162,9 +190,12 @@ def settle(state: States, gain: Doubles, bound: float, least: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def best_tags(a: Doubles, b: Doubles, floor: float, most: int, owner: Int) -> tuple[float, int]:
+def best_tags(
+    a: Doubles, b: Doubles, floor: float, most: int, owner: Int, prices: Doubles
+) -> tuple[float, int]:
     """Find the best value above `floor`, and the tag of each region; at most so many nodes.
 
+    `prices` of regions are where to begin, and get those that the first bound was found with.
     Returns the value, -inf if none is above the floor, and the nodes looked at, one more than
     allowed where the search was given up.
     """
@@ -180,6 +211,7 @@ def best_tags(a: Doubles, b: Doubles, floor: float, most: int, owner: Int) -> tu
         # A tag that is worth nothing when regions are free never is.
         if worth(a[j], b[j], v[0], NOBODY)[0] <= 0.0:
             states[0, j] = CLOSED
+    v[0] = prices
     height, nodes = 1, 0
     state, price = np.empty(tags, np.int8), np.empty(regions)
     while height > 0:
@@ -188,8 +220,11 @@ def best_tags(a: Doubles, b: Doubles, floor: float, most: int, owner: Int) -> tu
             return best, nodes
         height -= 1
         state[:], price[:] = states[height], v[height]
-        bound = descend(a, b, state, price, _ROOT_PASSES if nodes == 1 else _PASSES, gain)
         near = _NEAR * (1.0 + abs(best))
+        passes = _ROOT_PASSES if nodes == 1 else _PASSES
+        bound = descend(a, b, state, price, passes, best + near, gain)
+        if nodes == 1:
+            prices[:] = price
         if bound <= best + near:
             continue
         value = _attempt(a, b, state, gain, trial)
@@ -238,21 +273,23 @@ def best_scene(
     a : (tags, regions); B : (scenes, tags) gains of tags; const : what each scene is worth besides.
     """
     scenes, tags = B.shape
-    bounds, free = np.empty(scenes), np.zeros(a.shape[1])
+    bounds, prices = np.empty(scenes), np.zeros(a.shape[1])
     # Cheap bounds first: a scene that cannot win is not looked into.
     for i in range(a.shape[1]):
         for j in range(tags):
-            free[i] = max(free[i], a[j, i])
+            prices[i] = max(prices[i], a[j, i])
+    state, gain = np.zeros(tags, np.int8), np.zeros(tags)
     for s in range(scenes):
-        bounds[s] = const[s] + free.sum()
-        for j in range(tags):
-            bounds[s] += max(B[s, j], 0.0)
+        bounds[s] = const[s] + bound_at(a, B[s], state, prices, gain)
     trial = np.empty(a.shape[1], np.int64)
     best, scene, nodes = -np.inf, 0, 0
     for s in np.argsort(-bounds):
         if bounds[s] <= best:
             break
-        value, used = best_tags(a, B[s], best - const[s], most, trial)
+        # Prices that bound one scene well mostly do so for others.
+        if best > -np.inf and const[s] + bound_at(a, B[s], state, prices, gain) <= best:
+            continue
+        value, used = best_tags(a, B[s], best - const[s], most, trial, prices)
         nodes = max(nodes, used)
         if value > -np.inf and value + const[s] > best:
             best, scene = value + const[s], s

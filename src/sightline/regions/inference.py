@@ -101,7 +101,9 @@ def choose_tags(a: Doubles, b: Doubles) -> Placed:
     if np.all(b >= 0):
         return _by_assignment(a, b)
     owner = np.empty(len(a), np.int64)
-    value, nodes = best_tags(np.ascontiguousarray(a.T), b, -1.0, MOST_NODES, owner)
+    value, nodes = best_tags(
+        np.ascontiguousarray(a.T), b, -1.0, MOST_NODES, owner, np.zeros(len(a))
+    )
     if nodes > MOST_NODES:
         from sightline.regions.programme import by_integers
 

@@ -59,7 +59,8 @@ class Weights:
 
     def from_vector(self, vector: Doubles) -> Weights:
         """Return weights of the same shapes from one vector."""
-        found, at = [], 0
+        found: list[Doubles | None] = []
+        at = 0
         for p in (self.alpha, self.beta, self.gamma, self.delta):
             if p is None:
                 found.append(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightline import __version__
 from sightline.contracts import Json
@@ -53,7 +54,7 @@ class Ran:
         """Return a measure on each half; nothing if the method does not speak of that."""
         return [o.measures[measure] for o in self.outcomes if measure in o.measures]
 
-    def each(self) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:
+    def each(self) -> NDArray[np.float64] | None:
         """Return F of each test picture of all halves."""
         found = [o.each for o in self.outcomes if o.each is not None]
         return np.concatenate(found) if found else None
