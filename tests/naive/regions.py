@@ -36,7 +36,7 @@ def best_placing(a: Doubles, tags: NDArray[np.bool_]) -> float:
 
 def best_scene(a: Doubles, B: Doubles, const: Doubles) -> float:
     """The value of the best scene with the best tags for it."""
-    return max(best_value(a, b) + c for b, c in zip(B, const, strict=True))
+    return max(best_value(a, b) + float(c) for b, c in zip(B, const, strict=True))
 
 
 def least_assignment(cost: Doubles) -> float:
@@ -46,7 +46,7 @@ def least_assignment(cost: Doubles) -> float:
         if row == len(cost):
             return 0.0
         free = (c for c in range(cost.shape[1]) if c not in taken)
-        return min(cost[row, c] + from_row(row + 1, taken | {c}) for c in free)
+        return min(float(cost[row, c]) + from_row(row + 1, taken | {c}) for c in free)
 
     return from_row(0, frozenset())
 

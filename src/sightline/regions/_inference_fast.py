@@ -124,7 +124,7 @@ def worth(a: Doubles, b: float, v: Doubles, without: int) -> tuple[float, float]
 @njit(cache=True, nogil=True)
 def bound_at(a: Doubles, b: Doubles, state: States, v: Doubles, gain: Doubles) -> float:
     """Return D at these prices; `gain` gets what each tag that is not closed is worth."""
-    bound = v.sum()
+    bound: float = v.sum()
     for j in range(len(b)):
         if state[j] != CLOSED:
             gain[j] = worth(a[j], b[j], v, NOBODY)[0]

@@ -170,4 +170,5 @@ def _shares(n: int, cells: int) -> Floats:
     width = n / cells
     begin = np.arange(cells)[:, None] * width
     overlap = np.minimum(np.arange(n) + 1, begin + width) - np.maximum(np.arange(n), begin)
-    return (np.maximum(overlap, 0) / width).astype(np.float32)
+    shares: Floats = (np.maximum(overlap, 0) / width).astype(np.float32)
+    return shares

@@ -10,6 +10,7 @@ by row, so that the same picture always gives the same numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +89,7 @@ class Segmenter:
             raise ParameterError.of("at_least", "Segmenter", f"from 1 to {self.most}", at_least)
 
 
-def numbered(labels: NDArray[np.int_]) -> Labels:
+def numbered(labels: NDArray[Any]) -> Labels:
     """Return the same regions numbered from 0 as they are met, row by row.
 
     >>> numbered(np.array([[7, 7], [2, 7]])).tolist()
@@ -147,5 +148,6 @@ def _neighbours(labels: Labels, region: int) -> NDArray[np.int64]:
             (labels[1:], labels[:-1]), (labels[:-1], labels[1:]),
         )
     ]  # fmt: skip
-    there = np.unique(np.concatenate(found))
-    return there[there != region].astype(np.int64)
+    there: NDArray[np.int64] = np.unique(np.concatenate(found)).astype(np.int64)
+    others: NDArray[np.int64] = there[there != region]
+    return others

@@ -212,7 +212,8 @@ def on_simplex(G: Doubles, b: Doubles, start: Doubles) -> Doubles:
         if slopes[lowest] >= float(slopes @ shares) - near or support[lowest]:
             break
         support[lowest] = True
-    return shares / shares.sum()
+    found: Doubles = shares / shares.sum()
+    return found
 
 
 def _on_plane(G: Doubles, b: Doubles) -> Doubles:
