@@ -55,7 +55,7 @@ def test_given_tags_are_placed_best() -> None:
     tried = 0
     for seed in range(150):
         a, _ = made(seed)
-        tags = np.random.default_rng(seed).random(a.shape[1]) < 0.6
+        tags = np.asarray(np.random.default_rng(seed).random(a.shape[1]) < 0.6)
         if tags.sum() > len(a):
             continue
         tried += 1
@@ -108,7 +108,7 @@ def test_the_relaxation_bounds_and_its_repair_is_no_better_than_the_best() -> No
 def test_the_loss_is_counted_and_leaves_no_gap_below_zero() -> None:
     for seed in range(60):
         a, b = made(seed)
-        yes = np.random.default_rng(seed).random(a.shape[1]) < 0.5
+        yes = np.asarray(np.random.default_rng(seed).random(a.shape[1]) < 0.5)
         if yes.sum() > len(a):
             continue
         gains, constant = augmented(b, yes)

@@ -82,7 +82,9 @@ class Codewords:
         """Return where in the picture a word of the kind "place" is: (8, 8), from 0 to 1."""
         a = self._arrays
         center = a["place.centres"][place] * a["place.scale"] + a["place.mean"]
-        return np.clip(center[: PLACE_SIDE**2].reshape(PLACE_SIDE, PLACE_SIDE), 0, 1)
+        cells = center[: PLACE_SIDE**2].reshape(PLACE_SIDE, PLACE_SIDE)
+        found: Floats = np.clip(cells, 0, 1).astype(np.float32)
+        return found
 
     def to_arrays(self) -> dict[str, Floats]:
         """Return all there is to keep; `Codewords(arrays)` makes the same of it."""

@@ -30,11 +30,11 @@ class Weights:
 
     @property
     def n_tags(self) -> int:
-        return self.alpha.shape[1]
+        return int(self.alpha.shape[1])
 
     @property
     def n_scenes(self) -> int:
-        return self.beta.shape[1]
+        return int(self.beta.shape[1])
 
     def of_regions(self, rows: Doubles) -> Doubles:
         """Return what regions are worth to tags."""

@@ -81,7 +81,8 @@ def overlay(rgb: RGB, painted: Int) -> RGB:
     for word in np.unique(painted[painted >= 0]):
         at = painted == word
         out[at] = (1 - _COVER) * grey[at] + _COVER * np.array(colour_of(int(word)))
-    return np.clip(out, 0, 255).astype(np.uint8)
+    found: RGB = np.clip(out, 0, 255).astype(np.uint8)
+    return found
 
 
 def overlays(shown: Sequence[Shown], pictures: Sequence[RGB], words: Sequence[str]) -> Image.Image:

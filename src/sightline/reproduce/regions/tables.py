@@ -62,7 +62,7 @@ def _margins(ran: dict[str, Ran]) -> Iterator[str]:
             values = r.values(measure)
             if name == paper.LATENT or not values or not mine:
                 continue
-            gain = np.mean(mine) / max(np.mean(values), 1e-9) - 1
+            gain = float(np.mean(mine)) / max(float(np.mean(values)), 1e-9) - 1
             said_by = f"{theirs[paper.LATENT] / theirs[name] - 1:+.1%}" if name in theirs else LOST
             yield f"{measure} of {paper.LATENT} against {name}: {gain:+.1%} (paper {said_by})"
 
