@@ -40,7 +40,9 @@ def test_pairs_equal_their_twins(lists: list[naive.List]) -> None:
         (skipped_above(rows), naive.skipped_above(lists)),
         (over_others(rows), naive.over_others(lists)),
     ):
-        got = zip(*(a.tolist() for a in (found.query, found.plus, found.minus, found.rank)))
+        got = zip(
+            *(a.tolist() for a in (found.query, found.plus, found.minus, found.rank)), strict=True
+        )
         assert list(got) == twin
 
 
@@ -48,7 +50,7 @@ def test_pairs_equal_their_twins(lists: list[naive.List]) -> None:
 def test_relevance_equals_its_twin(lists: list[naive.List], eta: float, floor: float) -> None:
     found = relevance(shown(lists), eta, floor)
     twin = naive.relevance(lists, eta, floor)
-    assert list(zip(found.query.tolist(), found.picture.tolist())) == sorted(twin)
+    assert list(zip(found.query.tolist(), found.picture.tolist(), strict=True)) == sorted(twin)
     both = np.array([twin[key] for key in sorted(twin)]).reshape(-1, 2)
     np.testing.assert_allclose(found.worth, both[:, 0])
     np.testing.assert_allclose(found.exposure, both[:, 1])

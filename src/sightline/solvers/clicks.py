@@ -19,6 +19,7 @@ where orders vary. *Clicked over others* takes all that was not clicked, and nee
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -109,14 +110,15 @@ def shown(
     >>> rows.picture.tolist(), rows.rank.tolist(), rows.clicked.tolist()
     ([3, 5, 3, 5], [1, 2, 1, 2], [False, True, True, False])
     """
-    parts: list[tuple[int, int, int, int, bool]] = []
+    # Numbers by themselves: as tuples, a large log would take ten times as much.
+    rows = array("q")
     for i, (query, pictures, ranks, clicked) in enumerate(lists):
         at = range(1, len(pictures) + 1) if ranks is None else ranks
         _check_list(pictures, at, clicked)
-        order = sorted(zip(at, pictures, strict=True))
-        parts.extend((i, query, p, k, p in clicked) for k, p in order)
-    table = np.array(parts, np.int64).reshape(-1, 5).T
-    return Shown(table[0], table[1], table[2], table[3], table[4].astype(np.bool_))
+        for k, p in sorted(zip(at, pictures, strict=True)):
+            rows.extend((i, query, p, k, p in clicked))
+    table = np.frombuffer(rows, np.int64).reshape(-1, 5).T if rows else np.zeros((5, 0), np.int64)
+    return Shown(*(np.ascontiguousarray(c) for c in table[:4]), table[4].astype(np.bool_))
 
 
 def _check_list(pictures: Sequence[int], ranks: Sequence[int], clicked: Collection[int]) -> None:
@@ -183,6 +185,18 @@ def skipped_above(rows: Shown) -> ClickPairs:
     first = np.searchsorted(rows.list, rows.list)
     at = np.flatnonzero(rows.clicked)
     return _paired(rows, at, first[at], at)
+
+
+def count_skipped_above(rows: Shown) -> int:
+    """Return how many pairs `skipped_above` would make.
+
+    >>> count_skipped_above(shown([(0, [8, 9, 7], None, {7, 9}), (0, [8, 9], None, {9})]))
+    3
+    """
+    first = np.searchsorted(rows.list, rows.list)
+    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(rows.clicked)))
+    at = np.flatnonzero(rows.clicked)
+    return int(np.sum(at - first[at] - (before[at] - before[first[at]])))
 
 
 def over_others(rows: Shown) -> ClickPairs:
