@@ -264,26 +264,30 @@ def test_a_log_that_is_too_much_at_once_is_refused(
     assert log.told.counts == {"end of a list longer than 2": 1}
 
 
-_json = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            ["query_id", "user_query", "query_response_hit_ids", "action_name", "event", "items",
-             "event_attributes", "object", "object_id", "position", "ordinal", "id", "fields",
-             "name", "value", "type", "ranking", "item", "_source", "index"]
-        ),
-        inner | st.sampled_from(["click", "impression", "ranking", "interaction", "query", "1"]),
-        max_size=5,
-    ),
-    max_leaves=12,
+_KEYS = (
+    "query_id", "user_query", "query_response_hit_ids", "action_name", "event", "items", "object",
+    "event_attributes", "object_id", "position", "ordinal", "id", "fields", "name", "value", "type",
+    "ranking", "item", "_source", "index",
+)  # fmt: skip
+_WORDS = ("click", "impression", "ranking", "interaction", "query", "b.jpg", "5")
+
+
+def nested(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    records = st.dictionaries(st.sampled_from(_KEYS), inner, max_size=5)
+    return st.one_of(inner, st.lists(inner, max_size=3), records)
+
+
+_values = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5),
+    st.sampled_from(_WORDS),
 )  # fmt: skip
 
 
-@given(st.lists(_json, max_size=6))
+@given(st.lists(nested(nested(nested(_values))), max_size=6))
 def test_no_record_whatever_ends_the_reading(
     tmp_path_factory: pytest.TempPathFactory, records: list[object]
 ) -> None:
     path = tmp_path_factory.mktemp("any") / "log"
     log = read_clicks([lines(path, [*GOOD, *records])])
-    assert log.impressions[0].clicked[-1:] == ("b.jpg",) or log.told.counts
+    assert {"red sea", "sea"} <= {i.query for i in log.impressions}
+    assert log.impressions[0].clicked == ("b.jpg",)
