@@ -26,7 +26,8 @@ from sightline.store.writer import Change, Judging, Writer
 from tests.clicks_made import asked, event, interaction, lines, ranking
 from tests.planted import clusters, plant
 
-QUICK = TrainOptions(rankers=("ridge",))
+# What the gate thinks of a new word is not what these tests are about.
+QUICK = TrainOptions(rankers=("ridge",), force=True)
 ROOT = b"/nowhere/photos"
 
 
@@ -138,7 +139,7 @@ def test_purging_a_picture_removes_the_lists_it_stood_in(home: Home, tmp_path: P
     take(home, lines(tmp_path / "log", records))
     purge(home, [1], [])
     assert [x.query for x in kept(home)] == ["sea"]
-    assert b"0001" not in home.events.read_bytes()[:0] and not said_by(home).judgements
+    assert not said_by(home).judgements
 
 
 @pytest.mark.parametrize(
@@ -291,7 +292,8 @@ def test_the_verb_of_a_collection(tmp_path: Path) -> None:
     photos = make_photos(tmp_path / "photos", 4)
     c = Collection.open(photos, store=tmp_path / "store", workers=1)
     c.index()
-    path = lines(tmp_path / "log", [asked("1", "tree", ["000.jpg", "001.jpg"]), event("1", "2")])
+    records = [asked("1", "tree", ["000.jpg", "001.jpg"]), event("1", "001.jpg", 2)]
+    path = lines(tmp_path / "log", records)
     report = c.import_clicks(path)
     assert report.added == 1 and report.pairs == 1 and report.files == (path,)
     assert c.import_clicks(path, eta=0.5, dry_run=True).added == 0

@@ -117,8 +117,9 @@ def shown(
         _check_list(pictures, at, clicked)
         for k, p in sorted(zip(at, pictures, strict=True)):
             rows.extend((i, query, p, k, p in clicked))
-    table = np.frombuffer(rows, np.int64).reshape(-1, 5).T if rows else np.zeros((5, 0), np.int64)
-    return Shown(*(np.ascontiguousarray(c) for c in table[:4]), table[4].astype(np.bool_))
+    table = np.frombuffer(rows, np.int64).reshape(-1, 5) if rows else np.zeros((0, 5), np.int64)
+    columns = [np.ascontiguousarray(table[:, i]) for i in range(5)]
+    return Shown(columns[0], columns[1], columns[2], columns[3], columns[4].astype(np.bool_))
 
 
 def _check_list(pictures: Sequence[int], ranks: Sequence[int], clicked: Collection[int]) -> None:
