@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from sightline import Collection
-from sightline.collection.clicks import learning
+from sightline.collection.clicks import learning, taking
 from sightline.collection.clicks.learning import FromClicks, from_clicks, known_judgements
 from sightline.collection.clicks.taking import ClicksReport, import_clicks
 from sightline.collection.training import TrainOptions, TrainReport, is_trained, train
-from sightline.errors import DataError, ParameterError, UsageError
+from sightline.errors import DataError, Interrupted, ParameterError, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
 from sightline.records import ClickedList
@@ -157,6 +157,26 @@ def test_a_log_that_teaches_nothing_here_is_refused(
     with pytest.raises(DataError, match=said):
         take(home, lines(tmp_path / "log", records))
     assert not kept(home)
+
+
+def test_what_is_stopped_keeps_what_was_written_and_goes_on(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stops(NoProgress):
+        def start(self, what: str, total: int | None) -> None:
+            self.what = what
+
+        def advance(self, n: int = 1) -> None:
+            if self.what == "write":
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(taking, "_BATCH", 2)
+    records = [r for i in range(5) for r in (asked(f"{i}", "sea", ["4"]), event(f"{i}", "4"))]
+    path = lines(tmp_path / "log", records)
+    with pytest.raises(Interrupted, match="2 of 5 lists are kept"):
+        import_clicks(home, ROOT, [path], None, False, Stops())
+    assert len(kept(home)) == 2
+    assert take(home, path).added == 3 and len(kept(home)) == 5
 
 
 def test_eta_is_estimated_or_given(home: Home, tmp_path: Path) -> None:
