@@ -164,6 +164,11 @@ class Catalogue:
         with database_errors(self.path):
             return [Known(*row) for row in self.db.execute(sql)]
 
+    def gone(self) -> list[tuple[int, bytes]]:
+        """Return id and last path of every picture that is gone."""
+        with database_errors(self.path):
+            return list(self.db.execute("SELECT id, path FROM pictures WHERE gone=1 ORDER BY id"))
+
     def gone_with(self, sha: str) -> list[Known]:
         """Return the pictures with this content that are gone, oldest first."""
         sql = f"SELECT {_KNOWN} FROM pictures WHERE gone=1 AND sha=? ORDER BY id"

@@ -12,6 +12,7 @@ words-file        a table of words lying outside or beside the pictures was adde
 vectors-file      a file of vectors was added, read in another state, or removed
 judged            somebody or something said how well a picture fits a query
 judged-similar    somebody or something said whether a picture is like another one
+clicked           a list of pictures was shown for a query, and some of them were clicked
 session-reverted  forget what this session said
 purged            in place of a row that the owner had removed for good
 """
@@ -22,13 +23,13 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sightline.contracts import Json
 from sightline.errors import ParameterError, StoreDamaged
-from sightline.records import Judgement, Likeness
+from sightline.records import ClickedList, Judgement, Likeness
 from sightline.store.database import (
     connect,
     connect_sealed,
@@ -41,7 +42,7 @@ from sightline.store.database import (
 SCHEMA = 1
 KINDS = frozenset(
     ("picture-seen", "picture-gone", "words", "words-file", "vectors-file", "judged",
-     "judged-similar", "session-reverted", "purged")
+     "judged-similar", "clicked", "session-reverted", "purged")
 )  # fmt: skip
 COLUMNS = "seq, kind, picture, session, key, at, body, crc"
 
@@ -198,8 +199,22 @@ class EventLog:
         """
         return [_likeness(e) for e in self._standing("judged-similar", after)]
 
+    def clicked_lists(self) -> list[ClickedList]:
+        """Return the lists that were shown, with their clicks; reverted sessions are left out."""
+        return [_clicked(e) for e in self._standing("clicked")]
+
+    def with_keys(self, keys: Iterable[str]) -> dict[str, Event]:
+        """Return the events that have some of these keys."""
+        with database_errors(self.path):
+            found = ((k, self._by_key(k)) for k in keys)
+            return {k: e for k, e in found if e is not None}
+
+    def reverted(self) -> frozenset[str]:
+        """Return the sessions that are to be forgotten."""
+        return frozenset(str(e.body.get("session")) for e in self.read(kinds=["session-reverted"]))
+
     def _standing(self, kind: str, after: int = 0) -> Iterator[Event]:
-        reverted = {e.body.get("session") for e in self.read(kinds=["session-reverted"])}
+        reverted = self.reverted()
         for e in self.read(after, [kind]):
             if e.session is None or e.session not in reverted:
                 yield e
@@ -270,8 +285,30 @@ def _likeness(e: Event) -> Likeness:
     return Likeness(query, e.picture, alike, str(e.body.get("source", "")), e.seq)
 
 
+def _clicked(e: Event) -> ClickedList:
+    query, eta = e.body.get("query"), e.body.get("eta")
+    shown, clicked = _numbers(e.body.get("pictures")), _numbers(e.body.get("clicked"))
+    known = isinstance(query, str) and isinstance(eta, int | float)
+    if not known or shown is None or clicked is None:
+        raise StoreDamaged(f"Event {e.seq} is no list with clicks: {e.body!r:.200}")
+    # Places are written only where they are not the first ones in turn.
+    ranks = _numbers(e.body.get("ranks")) or tuple(range(1, len(shown) + 1))
+    return ClickedList(
+        str(query), shown, ranks, frozenset(clicked), float(str(eta)), e.session or "", e.seq
+    )
+
+
+def _numbers(values: Json) -> tuple[int, ...] | None:
+    if not isinstance(values, list) or not all(type(v) is int for v in values):
+        return None
+    return tuple(v for v in values if isinstance(v, int))
+
+
 def _asks_for(e: Event, pictures: Container[int]) -> bool:
-    """Say whether an event has one of some pictures for its query."""
+    """Say whether an event has one of some pictures for its query, or in its list."""
+    if e.kind == "clicked":
+        listed = e.body.get("pictures")
+        return isinstance(listed, list) and any(p in pictures for p in listed)
     return e.kind == "judged-similar" and e.body.get("query") in pictures
 
 
