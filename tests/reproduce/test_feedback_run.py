@@ -26,7 +26,7 @@ from sightline.reproduce.feedback.results import (
     figures_of,
 )
 from sightline.reproduce.figures import Figures
-from sightline.similarity.frames import FRAMES
+from sightline.similarity.frames import KINDS
 from tests.classed_made import load_made
 from tests.photos import fingerprint
 
@@ -125,6 +125,6 @@ def test_the_full_plan_is_the_papers() -> None:
     assert (plan.queries, plan.rounds, plan.shown, plan.most) == (500, 9, 20, 180)
     assert plan.features == FEATURES and plan.methods == tuple(METHODS)
     assert (min(plan.sweep), max(plan.sweep)) == (0.001, 1000.0) and plan.flipped == 0.1
-    assert set(plan.frames) == set(FEATURES) and set(plan.frames.values()) <= set(FRAMES)
+    assert set(plan.frames) == set(FEATURES) and set(plan.frames.values()) <= set(KINDS)
     assert quick_plan().queries < plan.queries
     assert plan.with_features(("ehd",)).features == ("ehd",)

@@ -99,8 +99,9 @@ def ratio(to_relevant: Doubles, to_other: Doubles) -> Doubles:
 def moved_query(rows: Floats, relevant: Bools) -> Doubles:
     """Return Q as its parts of each judged row; they sum to 1.
 
-    >>> moved_query(np.array([[0.0], [2.0], [4.0]], np.float32), np.array([True, True, False]))
-    array([ 0.583..., 0.583..., -0.166...])
+    >>> rows, relevant = np.array([[0], [2], [4]], np.float32), np.array([True, True, False])
+    >>> moved_query(rows, relevant).round(3).tolist()
+    [0.583, 0.583, -0.167]
     """
     n_relevant, n_other = int(relevant.sum()), int((~relevant).sum())
     parts = np.where(relevant, 1.0 / max(n_relevant, 1), 0.0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sightline.reproduce.feedback.methods import METHODS
 from sightline.reproduce.online.pool import DEEP
+from sightline.similarity.frames import COMPACT
 
 DESCRIPTORS: Mapping[str, str] = {"ehd": "ehd", "cedd": "cedd", "deep": DEEP}
 """The descriptor behind each set of features."""
@@ -54,7 +55,7 @@ def full_plan() -> Plan:
         shown=20,
         most=180,
         features=FEATURES,
-        frames={"ehd": "unit", "cedd": "unit", "deep": "unit"},
+        frames={"ehd": "unit", "cedd": "unit", "deep": COMPACT},
         methods=tuple(METHODS),
         sweep=(0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0),
         flipped=0.1,
