@@ -24,6 +24,7 @@ SUBJECTS = (
     "pamir",
     "pamir-growth",
     "online-ranking",
+    "feedback-round",
     "text-query",
     "similar-query",
     "start-up",
