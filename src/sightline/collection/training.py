@@ -100,12 +100,16 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:
-    """What to choose from: names of rankers and features, all there are by default."""
+    """What to choose from: names of rankers and features, all there are by default.
+
+    `session_cap` is how many pictures one session can speak of, None for all.
+    """
 
     rankers: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     force: bool = False
     dry_run: bool = False
+    session_cap: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,8 @@ def train(home: Home, options: TrainOptions, wait: float, progress: Progress) ->
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before = reader.snapshot.model
         current = load_learnt(home, before)
-        sample = load_sample(reader.snapshot, log.judgements(), _needed(options, current))
+        said = log.judgements(options.session_cap)
+        sample = load_sample(reader.snapshot, said, _needed(options, current))
     rankers = options.rankers or RANKERS
     choice = prepare(sample, rankers, _prints(sample, options.features), progress)
     held = HeldOut.of(sample)
@@ -162,13 +167,14 @@ def train(home: Home, options: TrainOptions, wait: float, progress: Progress) ->
     )  # fmt: skip
 
 
-def is_trained(home: Home) -> bool:
+def is_trained(home: Home, session_cap: int | None = None) -> bool:
     """Say whether the model in use was trained on all that is known now."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         learnt = load_learnt(home, reader.snapshot.model)
         if learnt is None:
             return False
-        return load_sample(reader.snapshot, log.judgements()).basis() == learnt.about["basis"]
+        sample = load_sample(reader.snapshot, log.judgements(session_cap))
+        return sample.basis() == learnt.about["basis"]
 
 
 def _proven(

@@ -91,6 +91,19 @@ class Blend(Estimator):
         learnt: Any = self._learner
         return np.asarray((1.0 - self.weight_) / self._scale[0] * learnt.w_ + untouched)
 
+    @property
+    def parts_(self) -> tuple[Doubles | None, float]:
+        """Weights of what was learnt, if it counts, and the factor of the untouched score.
+
+        `decision_function` is their sum, row by row; with a linear learner a whole collection can
+        be ranked by them without looking at its rows twice.
+        """
+        if self.weight_ == 1.0 or not self._learner.linear:
+            return None, 1.0
+        learnt: Any = self._learner
+        weights = (1.0 - self.weight_) / self._scale[0] * learnt.w_
+        return np.asarray(weights), self.weight_ / self._scale[1]
+
     def start(self, query_weights: Any = None) -> Self:
         """Forget everything, and begin with the untouched ranking."""
         whole_number("n_folds", self.n_folds, "Blend", 2)

@@ -232,10 +232,9 @@ class EventLog:
         reverted = {e.body.get("session") for e in self.read(kinds=["session-reverted"])}
         undone = {(e.session, e.body.get("mark")) for e in self.read(kinds=["mark-undone"])}
         for e in self.read(after, [kind]):
-            if e.session is None:
-                yield e
-            elif e.session not in reverted and (e.session, e.body.get("mark")) not in undone:
-                yield e
+            if e.session in reverted or (e.session, e.body.get("mark")) in undone:
+                continue
+            yield e
 
     def restore(self, events: Sequence[Event]) -> None:
         """Fill an empty log with events that were saved from a damaged one.
