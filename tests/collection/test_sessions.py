@@ -44,7 +44,7 @@ def test_a_session_of_words_finds_pictures_that_do_not_carry_them(c: Collection)
     session = c.judge("word2")
     first = session.next(20)
     assert all(h.tagged and not h.learnt for h in first) and len(first) == 10
-    session.mark(relevant=[h for h in first][:6], other=[1, 2, 4, 5])
+    session.mark(relevant=list(first)[:6], other=[1, 2, 4, 5])
     found = session.next(20)
     assert found.round == 1 and found.session == session.id and found.hits[0].learnt
     assert precision([h.picture for h in found], 2) == 1.0

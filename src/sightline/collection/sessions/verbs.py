@@ -157,6 +157,10 @@ class Sessions:
         with self.home.reader(), contextlib.closing(EventLog(self.home.events, write=False)) as log:
             return [_state(r) for r in read_sessions(log)]
 
+    def session(self, session: str) -> SessionState:
+        """Return how one session stands."""
+        return _state(self._session(session))
+
     def revert(self, session: str) -> bool:
         """Take back all that a session said; return whether that was still to be done.
 
