@@ -26,6 +26,8 @@ SUBJECTS = (
     "online-ranking",
     "text-query",
     "similar-query",
+    "feedback-session",
+    "replay",
     "start-up",
     "restart-after-kill",
     "second-index",

@@ -12,7 +12,6 @@ from sightline.errors import UsageError
 from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
-    from sightline.collection.sessions.verbs import SessionState
     from sightline.contracts import Progress
     from sightline.settings import Settings
     from sightline.store.home import Home
@@ -27,8 +26,6 @@ class Upkeep:
     settings: Settings
     index: Callable[..., Any]
     resolve: Callable[[Sequence[str | bytes | int]], list[int]]
-    sessions: Callable[[], list[SessionState]]
-    revert: Callable[[str], bool]
 
     def verify(self, progress: Progress | None = None) -> Verified:
         """Check every byte of the store."""
@@ -82,9 +79,9 @@ class Upkeep:
         self, pictures: Sequence[str | bytes | int] = (), sessions: Sequence[str] = ()
     ) -> int:
         """Remove all that is known of some pictures or sessions, for good."""
+        from sightline.collection.sessions.saving import revert_saved
         from sightline.store.keeping import purge
 
-        for session in sessions:
-            if any(s.id == session and s.words for s in self.sessions()):
-                self.revert(session)  # Words made of it lie in the published rows too.
+        # Words made of a session lie in the published rows too.
+        revert_saved(self.home, sessions, self.settings.wait)
         return purge(self.home, self.resolve(pictures), sessions, self.settings.wait)

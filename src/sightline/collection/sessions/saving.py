@@ -7,7 +7,7 @@ the session's id. Reverting writes one event, and with it, at once, that these w
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sightline.collection import words
 from sightline.collection.learning.serving import scorer_of
@@ -71,6 +71,15 @@ def revert(home: Home, session: str, wait: float) -> Record:
         pictures = set(writer.catalogue.with_source(source))
         _publish(writer, source, pictures, lambda *_: (), session, event)
     return record
+
+
+def revert_saved(home: Home, sessions: Sequence[str], wait: float) -> None:
+    """Revert those of some sessions that words were made of."""
+    with contextlib.closing(EventLog(home.events, write=False)) as log:
+        found = [read_session(log, s) for s in sessions]
+    for record in found:
+        if record is not None and record.words:
+            revert(home, record.session, wait)
 
 
 def _publish(

@@ -112,6 +112,8 @@ class Sessions:
             raise UsageError(
                 "Name what to judge: a query, pictures it should be like, or a session."
             )
+        if resume and feature:
+            raise UsageError("A session goes on with its own descriptor. Leave out the feature.")
         if resume:
             session, start = resume, self._started(resume)
         else:
