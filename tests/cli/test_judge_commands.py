@@ -36,7 +36,7 @@ def rounds(out: str) -> list[dict[str, Any]]:
 def test_answers_are_learnt_from_round_by_round(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    say(monkeypatch, "1-3 y", "4,5 n", "why 1", "", "1 y", "u", "q")
+    say(monkeypatch, "1-3 y", "4,5 n", "why 1", "1 y", "u", "q")
     ran = shell("judge", "--like", "1", "-t", "5", "--json")
     assert ran.code == 0, ran.err
     first, second = rounds(ran.out)
@@ -59,7 +59,6 @@ def test_hits_are_asked_for_one_by_one_and_resumed(
     table = [line.split("\t") for line in ran.out.splitlines()]
     assert [row[0] for row in table] == ["1", "2", "3"] * 2
     assert [row[3] for row in table[:3]] == ["", "", ""]
-    assert sorted(row[3] for row in table[3:])[-1] == "fits"
     session = ran.err.split("sightline judge --resume ")[1].split()[0]
     say(monkeypatch, "q")
     again = shell("judge", "--resume", session, "--undo", "--json", "-t", "3")
@@ -71,7 +70,7 @@ def test_hits_are_asked_for_one_by_one_and_resumed(
 def test_a_session_is_listed_saved_and_reverted(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    say(monkeypatch, "1-4 y", "5 n", "save my find", "q")
+    say(monkeypatch, "1-4 y", "save my find", "5 n", "q")
     ran = shell("judge", "--query", "word2", "-t", "5")
     assert ran.code == 0 and "4 pictures carry 'my find' now" in ran.err
     found = shell("search", '"my find"', "--json")

@@ -151,9 +151,9 @@ def test_eight_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     c = judged_collection(tmp_path)
     shared = c.judge("word1")
     shared.mark(relevant=[2])
-    spawn = multiprocessing.get_context("spawn")
+    fork = multiprocessing.get_context("fork")
     args = [(os.fsdecode(c.root), str(c.home.folder), w, shared.id, 10) for w in range(8)]
-    writers = [spawn.Process(target=_judge_many, args=a) for a in args]
+    writers = [fork.Process(target=_judge_many, args=a) for a in args]
     for w in writers:
         w.start()
     for w in writers:

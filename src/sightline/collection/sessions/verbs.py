@@ -109,9 +109,7 @@ class Sessions:
 
         wanted = [like] if isinstance(like, str | bytes | int | os.PathLike) else list(like)
         if bool(query) + bool(wanted) + bool(resume) != 1:
-            raise UsageError(
-                "Name what to judge: a query, pictures it should be like, or a session."
-            )
+            raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
         if resume and feature:
             raise UsageError("A session goes on with its own descriptor. Leave out the feature.")
         if resume:
@@ -119,9 +117,7 @@ class Sessions:
         else:
             if query and (named := pictures_of(query)):
                 if any(t.unwanted for t in named):
-                    raise UsageError(
-                        "Begin with wanted pictures alone; judge the others to not fit."
-                    )
+                    raise UsageError("Begin with wanted pictures alone, then judge others.")
                 query, wanted = "", [t.path for t in named]
             with self.home.reader() as reader:
                 start = begin(reader, self.root, self.settings, query, wanted, feature, compute)
