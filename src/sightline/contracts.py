@@ -147,9 +147,13 @@ class FeedbackLearner(Protocol):
         """Whether there is anything to rank by; until then the ranking there was holds."""
         ...
 
-    def start(self, query_weights: Any = None) -> Self:
+    def start(self, query_weights: Any = None, background: Any = None) -> Self:
         """Forget everything, and begin with the query: a picture's own row, or the weights of a
-        text ranker, of length d; None begins with nothing."""
+        text ranker, of length d; None begins with nothing.
+
+        `background` may hold rows of pictures drawn at random from the collection, (m, d), of which
+        hardly any will be wanted. Learners that can use them rank better after few judgements.
+        """
         ...
 
     def learn(self, X: Any, y: Any) -> Self:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sightline.datasets.classed import Classed
     from sightline.datasets.corel5k import Corel5K
     from sightline.reproduce.cache import ArrayCache
+    from sightline.reproduce.feedback.plan import Plan as FeedbackPlan
     from sightline.reproduce.online.plan import Plan as OnlinePlan
     from sightline.reproduce.pamir.plan import Plan
 
@@ -192,6 +193,92 @@ def _run_online(
     for file in draw_curves(found, out):
         click.echo(f"Look at {file}")
     return 0
+
+
+@reproduce.command()
+@click.option(
+    "--data",
+    type=click.Path(),
+    help="The folder that holds caltech101.zip or caltech101/ [SIGHTLINE_DATA].",
+)
+@click.option("--quick", is_flag=True, help="120 queries instead of 500, and less of the sweep.")
+@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
+@click.option(
+    "--out",
+    type=click.Path(),
+    default="reproduce-feedback",
+    show_default=True,
+    help="Where curves go.",
+)
+@click.option("--features", help="ehd, cedd, deep; separated by commas.")
+@click.option("--no-cache", is_flag=True, help="Compute all features anew and keep none.")
+@click.option("--workers", type=int, help="Worker processes; 0 is one for each core.")
+@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+def feedback(
+    data: str | None,
+    quick: bool,
+    json_file: str | None,
+    out: str,
+    features: str | None,
+    no_cache: bool,
+    workers: int | None,
+    debug: bool,
+) -> int:
+    """Let simulated users judge pictures: passive-aggressive feedback, its rivals, and the blend.
+
+    Nine rounds of 20 judgements for 500 queries of Caltech-101. Nothing is written into the data
+    folder.
+    """
+    from sightline.datasets.classed import CALTECH, load_classed
+
+    name = CALTECH.name
+    folder, workers = _settings(data, workers, f"{name}.zip or {name}/")
+    plan = _feedback_plan(quick, features)
+    target = _targets(out, json_file, folder)
+    c = load_classed(folder, CALTECH)
+    if c is None:
+        return _unavailable("feedback", {CALTECH.title: name}, folder, json_file)
+    _make_folder(target)
+    return _run_feedback(c, plan, target, json_file, workers, no_cache)
+
+
+def _run_feedback(
+    c: Classed,
+    plan: FeedbackPlan,
+    out: Path,
+    json_file: str | None,
+    workers: int,
+    no_cache: bool,
+) -> int:
+    from sightline.compute.local import LocalCompute
+    from sightline.progress import ProgressBar
+    from sightline.reproduce.feedback import run, tables
+    from sightline.reproduce.feedback.curves import draw_curves
+    from sightline.reproduce.feedback.results import figures_of
+
+    with (
+        LocalCompute(workers) as compute,
+        _cache(f"{c.kind.name}-classes", c, no_cache) as cache,
+    ):
+        found = run(c, plan, compute, cache, ProgressBar())
+    for line in tables.lines(found):
+        click.echo(line)
+    if json_file is not None:
+        figures_of(found).write(Path(json_file))
+        click.echo(f"Figures written to {json_file}")
+    click.echo("")
+    for file in draw_curves(found, out, c.kind.title):
+        click.echo(f"Look at {file}")
+    return 0
+
+
+def _feedback_plan(quick: bool, features: str | None) -> FeedbackPlan:
+    from sightline.reproduce.feedback.plan import FEATURES, full_plan, quick_plan
+
+    plan = quick_plan() if quick else full_plan()
+    if features is None:
+        return plan
+    return plan.with_features(_listed(features, FEATURES, "features"))
 
 
 def _online_plan(quick: bool, features: str | None, folds: int | None) -> OnlinePlan:

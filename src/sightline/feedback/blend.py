@@ -7,8 +7,10 @@ with which they are ordered best:
 
     score(x) = (1 - b) learnt(x) / s_learnt + b untouched(x) / s_untouched,     0 <= b <= 1
 
-b is 1 where learning does not help at all and 0 where the untouched ranking adds nothing. s are the
-deviations of both scores over the judged pictures.
+b is 1 where learning does not help at all and 0 where the untouched ranking adds nothing; of shares
+that order them equally well the smallest is taken, since what was judged is known. Before there are
+relevant and other pictures, nothing can be held against anything, and the ranking stays untouched.
+s are the deviations of both scores over the judged pictures.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from sightline.feedback.learner import (
 from sightline.feedback.passive_aggressive import PassiveAggressive
 
 SHARES = np.linspace(0.0, 1.0, 11)
+"""The shares that are tried."""
 
 
 class Blend(Estimator):
@@ -42,7 +45,7 @@ class Blend(Estimator):
 
     Parameters
     ----------
-    learner : what learns, a `FeedbackLearner`; by default `PassiveAggressive()`.
+    learner : what learns, a `FeedbackLearner`; by default `shipped_learner()`.
     n_folds : parts that are left out in turn; as many as judgements at most.
 
     Attributes
@@ -73,81 +76,88 @@ class Blend(Estimator):
     @property
     def linear(self) -> bool:
         """Whether `w_` is all there is to it."""
-        return self.query_ is not None and self._learner.linear
+        if not hasattr(self, "_learner"):
+            return False
+        return bool(self._learner.linear) and (self.query_ is not None or self.weight_ == 0.0)
 
     @property
     def ready(self) -> bool:
         """Whether there is anything to rank by."""
-        return self.query_ is not None or self._learner.ready
+        return hasattr(self, "_learner") and (self.query_ is not None or self.weight_ < 1.0)
 
     @property
     def w_(self) -> Doubles:
-        """The weights of a linear learner and of a query that is weights."""
-        if not self.linear or self.query_ is None:
+        """The weights, of a linear learner and of an untouched ranking that is weights."""
+        if not self.linear or not self.ready:
             raise UsageError("This Blend has no weights: its learner or its query is not linear.")
-        untouched = self.weight_ / self._scale[1] * self.query_
-        if self.weight_ == 1.0 or not self._learner.ready:
-            return np.asarray(untouched if self.weight_ else self.query_.copy())
-        learnt: Any = self._learner
-        return np.asarray((1.0 - self.weight_) / self._scale[0] * learnt.w_ + untouched)
+        learnt, untouched = self._parts
+        found = np.zeros(1) if self.query_ is None else untouched * self.query_
+        return np.asarray(found + learnt * self._learner.w_ if learnt else found)
 
     @property
     def parts_(self) -> tuple[Doubles | None, float]:
-        """Weights of what was learnt, if it counts, and the factor of the untouched score.
+        """Weights of what was learnt, None if it does not count, and the factor of the untouched.
 
         `decision_function` is their sum, row by row; with a linear learner a whole collection can
         be ranked by them without looking at its rows twice.
         """
-        if self.weight_ == 1.0 or not self._learner.linear:
-            return None, 1.0
-        learnt: Any = self._learner
-        weights = (1.0 - self.weight_) / self._scale[0] * learnt.w_
-        return np.asarray(weights), self.weight_ / self._scale[1]
+        learnt, untouched = self._parts
+        if not learnt or not self._learner.linear:
+            return None, untouched
+        return np.asarray(learnt * self._learner.w_), untouched
 
-    def start(self, query_weights: Any = None) -> Self:
-        """Forget everything, and begin with the untouched ranking."""
+    def start(self, query_weights: Any = None, background: Any = None) -> Self:
+        """Forget everything, and begin with the untouched ranking; see `FeedbackLearner`."""
         whole_number("n_folds", self.n_folds, "Blend", 2)
         self.query_ = None if query_weights is None else weights(query_weights, "Blend")
-        self._learner = _fresh(self.learner).start(self.query_)
-        self._forget()
+        self._background = background
+        self._learner = _fresh(self.learner).start(self.query_, background)
+        self._share(1.0)
         return self
 
     def learn(self, X: Any, y: Any, untouched: Any = None) -> Self:
-        """Learn from all judgements so far, and choose the share of the untouched ranking."""
+        """Learn from all judgements so far, and choose the share of the untouched ranking.
+
+        Parameters
+        ----------
+        X, y : see `FeedbackLearner`.
+        untouched : scores of the judged pictures, where the untouched ranking is no weights.
+        """
         if not hasattr(self, "_learner"):
             self.start()
         rows, relevant = judgements(X, y, "Blend")
-        self._learner.learn(X, y)
-        self._forget()
-        if relevant.all() or not relevant.any() or not self._learner.ready:
-            return self
+        self._learner.learn(rows, y)
+        self._share(1.0)
         before = self._untouched(rows, untouched)
-        learnt = self._learner.decision_function(rows)
-        left_out = self._left_out(rows, relevant)
-        self._scale = _spread(learnt), _spread(before)
-        self._choose(left_out, before, relevant)
+        if before is None and self._learner.ready:
+            self._share(0.0)
+        elif before is not None and self._learner.ready and 0 < relevant.sum() < len(relevant):
+            self._choose(rows, before, relevant)
         return self
 
     def decision_function(self, X: Any, untouched: Any = None) -> Doubles:
         """Return the blended score of each row of X."""
         rows = finite_rows(X, "Blend")
-        if self.weight_ == 1.0:
-            return self._untouched(rows, untouched)
-        learnt = (1.0 - self.weight_) / self._scale[0] * self._learner.decision_function(rows)
-        if self.weight_ == 0.0:
-            return np.asarray(learnt)
         before = self._untouched(rows, untouched)
-        return np.asarray(learnt + self.weight_ / self._scale[1] * before)
+        learnt_part, untouched_part = self._parts
+        if before is None and untouched_part:
+            raise UsageError(
+                "This Blend has nothing to rank by. Start it with a query, or give the scores of "
+                "the untouched ranking as 'untouched'."
+            )
+        found = np.zeros(len(rows)) if before is None else untouched_part * before
+        if learnt_part:
+            found = found + learnt_part * self._learner.decision_function(rows)
+        return np.asarray(found)
 
-    def _forget(self) -> None:
-        self.weight_, self.before_, self.after_ = 1.0, None, None
-        self._scale = 1.0, 1.0
+    def _share(self, weight: float, scales: tuple[float, float] = (1.0, 1.0)) -> None:
+        """Take a share of the untouched ranking; `_choose` says what bears it out."""
+        self.weight_, self.before_, self.after_ = weight, None, None
+        self._parts = (1.0 - weight) / scales[0], weight / scales[1]
 
-    def _untouched(self, rows: Floats, given: Any) -> Doubles:
-        if given is None and self.query_ is not None:
-            return np.asarray(rows @ self.query_, dtype=np.float64)
+    def _untouched(self, rows: Floats, given: Any) -> Doubles | None:
         if given is None:
-            raise UsageError("Blend was started without a query. Give the scores as 'untouched'.")
+            return None if self.query_ is None else np.asarray(rows @ self.query_, np.float64)
         scores = np.asarray(given, dtype=np.float64)
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
             raise DataError(
@@ -161,18 +171,20 @@ class Blend(Estimator):
         found = np.zeros(len(rows))
         for number in range(int(fold.max()) + 1):
             out = fold == number
-            learner = _fresh(self._learner).start(self.query_)
+            learner = _fresh(self._learner).start(self.query_, self._background)
             learner.learn(rows[~out], np.where(relevant[~out], 1, -1))
             if learner.ready:
                 found[out] = learner.decision_function(rows[out])
         return found
 
-    def _choose(self, learnt: Doubles, before: Doubles, relevant: Bools) -> None:
-        a, b = learnt / self._scale[0], before / self._scale[1]
-        ordered = [in_order((1 - s) * a + s * b, relevant) for s in SHARES]
-        self.before_ = ordered[-1]
+    def _choose(self, rows: Floats, before: Doubles, relevant: Bools) -> None:
+        """Take the share that orders the judged pictures best while they are left out."""
+        scales = _spread(self._learner.decision_function(rows)), _spread(before)
+        a, b = self._left_out(rows, relevant) / scales[0], before / scales[1]
+        ordered = [in_order((1 - share) * a + share * b, relevant) for share in SHARES]
         best = int(np.argmax(ordered))
-        self.weight_, self.after_ = float(SHARES[best]), ordered[best]
+        self._share(float(SHARES[best]), scales)
+        self.before_, self.after_ = ordered[-1], ordered[best]
 
 
 def in_order(scores: Doubles, relevant: Bools) -> float:
@@ -198,7 +210,12 @@ def _spread(scores: Doubles) -> float:
     return found if found > 0 else 1.0
 
 
+def shipped_learner() -> PassiveAggressive:
+    """Return the learner that sessions use: chosen on validation queries of Caltech-101."""
+    return PassiveAggressive(averaged=True, n_background=100)
+
+
 def _fresh(learner: FeedbackLearner | None) -> Any:
     """Return an unlearnt copy of a learner."""
-    made: Any = PassiveAggressive() if learner is None else learner
+    made: Any = shipped_learner() if learner is None else learner
     return type(made)(**made.get_params())

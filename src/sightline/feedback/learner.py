@@ -22,10 +22,12 @@ class Learner(Estimator, ABC):
     Attributes
     ----------
     query_ : the weights it was started with, float64; None where it was started with nothing.
+    background_ : rows that nobody judged, as it was started with; None where there are none.
     n_rounds_ : how often it was given judgements.
     """
 
     query_: Doubles | None
+    background_: Floats | None
     n_rounds_: int
 
     @property
@@ -38,10 +40,17 @@ class Learner(Estimator, ABC):
     def ready(self) -> bool:
         """Whether there is anything to rank by."""
 
-    def start(self, query_weights: Any = None) -> Self:
-        """Forget everything, and begin with the query, or with nothing."""
+    def start(self, query_weights: Any = None, background: Any = None) -> Self:
+        """Forget everything, and begin with the query, or with nothing.
+
+        Parameters
+        ----------
+        query_weights : a picture's own row, or a text ranker's weights.
+        background : rows of pictures drawn at random from the collection, judged by nobody.
+        """
         self._check()
         self.query_ = None if query_weights is None else weights(query_weights, self._name)
+        self.background_ = None if background is None else finite_rows(background, self._name)
         self.n_rounds_ = 0
         self._begin()
         return self
@@ -52,18 +61,15 @@ class Learner(Estimator, ABC):
         if not hasattr(self, "n_rounds_"):
             self.start()
         rows, relevant = judgements(X, y, self._name)
-        self._check_length(rows)
+        if len(rows):
+            self._check_length(rows)
         self._learn(rows, relevant)
         self.n_rounds_ += 1
         return self
 
     def decision_function(self, X: Any) -> Doubles:
         """Return a score for each row of X."""
-        if not self.ready:
-            raise UsageError(
-                f"This {self._name} has nothing to rank by yet. Start it with a query, or let it "
-                "learn from relevant and other pictures."
-            )
+        self._check_ready()
         rows = finite_rows(X, self._name)
         self._check_length(rows)
         return self._scores(rows)
@@ -91,6 +97,13 @@ class Learner(Estimator, ABC):
     def _length(self) -> int | None:
         """Return how long rows are, as far as that is known."""
         return None if self.query_ is None else len(self.query_)
+
+    def _check_ready(self) -> None:
+        if not self.ready:
+            raise UsageError(
+                f"This {self._name} has nothing to rank by yet. Start it with a query, or let it "
+                "learn from relevant and other pictures."
+            )
 
     def _check_length(self, rows: Floats) -> None:
         wanted = self._length()
@@ -121,7 +134,7 @@ class LinearLearner(Learner):
         self.w_ = None if self.query_ is None else self.query_.copy()
 
     def _scores(self, rows: Floats) -> Doubles:
-        return np.asarray(rows @ self.w_, dtype=np.float64)
+        return np.asarray(rows @ np.asarray(self.w_), dtype=np.float64)
 
     def _length(self) -> int | None:
         return None if self.w_ is None else len(self.w_)
@@ -168,16 +181,25 @@ def weights(given: Any, owner: str) -> Doubles:
     return found
 
 
-def share(name: str, value: Any, owner: str) -> float:
-    """Return a parameter that is a share, from 0 to 1."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not (number and 0 <= value <= 1):
-        raise ParameterError.of(name, owner, "from 0 to 1", value)
-    return float(value)
-
-
 def whole_number(name: str, value: Any, owner: str, least: int = 1) -> int:
     """Return a parameter that counts something."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError.of(name, owner, f"a whole number of at least {least}", value)
     return int(value)
+
+
+def number(name: str, value: Any, owner: str, least: float, most: float = np.inf) -> float:
+    """Return a parameter that is a number of some range, both ends of which it may have."""
+    known = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (known and least <= value <= most and np.isfinite(value)):
+        said = f"at least {least:g}" if np.isinf(most) else f"from {least:g} to {most:g}"
+        raise ParameterError.of(name, owner, said, value)
+    return float(value)
+
+
+def positive(name: str, value: Any, owner: str) -> float:
+    """Return a parameter that is greater than 0 and finite."""
+    known = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (known and 0 < value < np.inf):
+        raise ParameterError.of(name, owner, "greater than 0", value)
+    return float(value)

@@ -10,7 +10,7 @@ from sightline.collection.likeness.asking import Asked, Picture, find
 from sightline.collection.likeness.descriptors import name_of
 from sightline.collection.searching import ranked
 from sightline.collection.sessions.record import Start
-from sightline.collection.sessions.rounds import Ground
+from sightline.collection.sessions.rounds import Ground, drawn_background
 from sightline.collection.sessions.space import Floats, Space, as_text, choose, from_text
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, UsageError
@@ -73,8 +73,10 @@ def stand(reader: Reader, start: Start) -> tuple[Ground, list[str]]:
             near = f" Near it: {', '.join(u.near)}." if u.near else ""
             said.append(f"No picture carries {u.word!r}.{near}")
     asked, ids = _asked(start, space)
-    ground = Ground(snapshot.version, snapshot.model, snapshot.ids(), space, asked, ids, words)
-    return ground, said
+    background = np.zeros(0, np.int64)
+    if space is not None:
+        background = drawn_background(space, ids, words)
+    return Ground(snapshot.version, snapshot.model, space, asked, ids, background, words), said
 
 
 def _asked(start: Start, space: Space | None) -> tuple[Floats, tuple[int, ...]]:

@@ -8,6 +8,7 @@ judgements themselves how much of the untouched ranking stays.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,10 @@ from sightline.collection.sessions.record import Record
 from sightline.collection.sessions.space import Doubles, Floats, Int, Space, unit
 from sightline.feedback.blend import Blend
 
+# Pictures nobody judged, drawn once for all rounds: they tell where the rest of the collection is.
+BACKGROUND = 1_000
+_BESIDE = 0.2
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
@@ -26,19 +31,19 @@ class Ground:
     Attributes
     ----------
     version, model : the version, and the model of words it serves.
-    live : ids of all pictures, ascending.
     space : the descriptor; None if pictures have none.
     asked : rows of the pictures it began with, made one long; none if it began with words.
     ids : those of them that are in the collection.
+    background : ids of pictures drawn at random, ascending, that are most likely not wanted.
     words : what the words rank; None if it began with pictures.
     """
 
     version: int
     model: str
-    live: Int
     space: Space | None
     asked: Floats
     ids: tuple[int, ...]
+    background: Int
     words: Ranked | None
 
     @property
@@ -53,6 +58,19 @@ class Ground:
         if self.words is None:
             return np.zeros(len(pictures))
         return looked_up(self.words.ids, self.words.scores, pictures)
+
+
+def drawn_background(space: Space, ids: Sequence[int], words: Ranked | None) -> Int:
+    """Return pictures drawn at random, without those asked for and those that words rank high."""
+    out = np.array(ids, np.int64)
+    if words is not None and len(words.ids):
+        # As of a query that is a picture, whose nearest fifth the learner itself leaves out.
+        best = np.argsort(-words.scores, kind="stable")[: max(1, int(_BESIDE * len(words.ids)))]
+        out = np.concatenate([out, words.carried, words.ids[best]])
+    left = np.setdiff1d(space.ids, out)
+    if len(left) > BACKGROUND:
+        left = np.sort(np.random.default_rng(0).choice(left, BACKGROUND, replace=False))
+    return left
 
 
 def looked_up(ids: Int, values: Doubles, pictures: Int) -> Doubles:
@@ -102,7 +120,7 @@ def learn(ground: Ground, record: Record) -> Learnt:
     known = np.array(list(judged), np.int64)
     usable = known[space.has(known)].tolist()
     row_of = dict(zip(usable, space.rows(usable), strict=True))
-    blend = Blend().start(ground.query)
+    blend = Blend().start(ground.query, _background(space, ground, judged))
     X, fits, pictures = _taught(ground, {}, row_of)
     for so_far in record.rounds():
         X, fits, pictures = _taught(ground, so_far, row_of)
@@ -115,6 +133,12 @@ def learn(ground: Ground, record: Record) -> Learnt:
         weights, factor, blend.weight_, blend.before_, blend.after_, pictures, X, fits,
         len(judged) - len(usable),
     )  # fmt: skip
+
+
+def _background(space: Space, ground: Ground, judged: dict[int, bool]) -> Floats:
+    """Return rows of pictures that nobody said fit."""
+    wanted = np.array([p for p, fits in judged.items() if fits], np.int64)
+    return space.rows(np.setdiff1d(ground.background, wanted).tolist())
 
 
 def _taught(
