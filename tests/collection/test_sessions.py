@@ -134,7 +134,7 @@ def test_why_adds_up_to_the_score(c: Collection) -> None:
         for h in session.next(10):
             why = session.why(h)
             assert why.path == h.path and abs(why.score - h.score) < 1e-4
-            total = why.untouched + sum(b.adds for b in why.because)
+            total = why.untouched + why.rest + sum(b.adds for b in why.because)
             assert abs(total - why.score) < 1e-9
     judged = session.why(2)
     assert judged.judged is False and judged.lines()[-1] == "you said that it does not fit"

@@ -203,10 +203,10 @@ class Session:
             ground, learnt, record, _ = self._learnt(reader)
             known = [p for p in (number, *learnt.pictures) if p is not None]
             paths = {p: f.path for p, f in reader.catalogue.facts(known).items()}
-        untouched, because = wording.shares(ground, learnt, number, paths)
-        score = untouched + sum(b.adds for b in because)
+        untouched, rest, because = wording.shares(ground, learnt, number, paths)
+        score = untouched + rest + sum(b.adds for b in because)
         said = record.judged.get(number)
-        return SessionWhy(number, paths.get(number, b""), score, untouched, because, said)
+        return SessionWhy(number, paths.get(number, b""), score, untouched, rest, because, said)
 
     def save_as(self, word: str) -> int:
         """Give the pictures that fit a word, so that search and train know it; return how many.

@@ -1,7 +1,8 @@
 """Why a picture stands where it does in a session: the query's share, and each judgement's.
 
-The weights that were learnt are a sum of judged rows, so what they give a picture is a sum over
-judged pictures: how much each of them counts, times how alike the two are.
+The weights that were learnt are a sum of judged rows and of rows nobody judged, so what they give a
+picture is a sum over judged pictures, how much each of them counts times how alike the two are, and
+a rest that is owed to what the collection looks like elsewhere.
 """
 
 from __future__ import annotations
@@ -29,15 +30,16 @@ class Because:
 
 @dataclass(frozen=True, slots=True)
 class SessionWhy:
-    """Why a picture has its score: `untouched` and the shares in `because` add up to it.
+    """Why a picture has its score: `untouched`, `rest` and the shares in `because` add up to it.
 
-    `judged` says whether the picture itself was judged to fit, None if it was not judged.
+    `rest` is how it stands out from pictures nobody judged. `judged` says whether the picture itself was judged to fit, None if it was not judged.
     """
 
     picture: int
     path: bytes
     score: float
     untouched: float
+    rest: float
     because: tuple[Because, ...]
     judged: bool | None
 
@@ -49,9 +51,11 @@ class SessionWhy:
             kind = "fits" if b.fits else "does not fit"
             name = shown(b.path) if b.path else "the picture asked for"
             out.append(f"{b.adds:+.3f}  {what} {name}, which {kind} (cosine {b.alike:.2f})")
-        rest = self.because[_SHOWN:]
-        if rest:
-            out.append(f"{sum(b.adds for b in rest):+.3f}  {len(rest)} other judged pictures")
+        more = self.because[_SHOWN:]
+        if more:
+            out.append(f"{sum(b.adds for b in more):+.3f}  {len(more)} other judged pictures")
+        if self.because:
+            out.append(f"{self.rest:+.3f}  unlike pictures nobody judged")
         if self.judged is not None:
             out.append(f"you said that it {'fits' if self.judged else 'does not fit'}")
         return out
@@ -59,8 +63,8 @@ class SessionWhy:
 
 def shares(
     ground: Ground, learnt: Learnt, picture: int, paths: dict[int, bytes]
-) -> tuple[float, tuple[Because, ...]]:
-    """Return what the untouched ranking adds to a picture's score, and what each judgement does."""
+) -> tuple[float, float, tuple[Because, ...]]:
+    """Return what the untouched ranking adds to a score, what the rest does, and each judgement."""
     space, query = ground.space, ground.query
     has = space is not None and bool(space.has(np.array([picture])).all())
     x = np.asarray(space.rows([picture])[0], np.float64) if space is not None and has else None
@@ -68,7 +72,7 @@ def shares(
     if query is not None:
         before = 0.0 if x is None else float(query @ x)
     if x is None or learnt.weights is None:
-        return learnt.factor * before, ()
+        return learnt.factor * before, 0.0, ()
     rows = np.asarray(learnt.rows, np.float64)
     counts, *_ = np.linalg.lstsq(rows.T, learnt.weights)
     alike = rows @ x
@@ -76,4 +80,5 @@ def shares(
         Because(p, b"" if p is None else paths.get(p, b""), bool(fits), float(c * a), float(a))
         for p, fits, c, a in zip(learnt.pictures, learnt.fits, counts, alike, strict=True)
     ]
-    return learnt.factor * before, tuple(sorted(found, key=lambda b: -abs(b.adds)))
+    rest = float(learnt.weights @ x) - sum(b.adds for b in found)
+    return learnt.factor * before, rest, tuple(sorted(found, key=lambda b: -abs(b.adds)))
