@@ -32,7 +32,8 @@ class Because:
 class SessionWhy:
     """Why a picture has its score: `untouched`, `rest` and the shares in `because` add up to it.
 
-    `rest` is how it stands out from pictures nobody judged. `judged` says whether the picture itself was judged to fit, None if it was not judged.
+    `rest` is how it stands out from pictures nobody judged. `judged` says whether the picture
+    itself was judged to fit, None if it was not judged.
     """
 
     picture: int
