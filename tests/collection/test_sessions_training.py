@@ -146,6 +146,7 @@ def test_words_of_a_session_survive_an_edit_of_the_picture_and_a_repair(tmp_path
     session = c.judge(like="000.jpg")
     session.mark(relevant=["001.jpg"], other=["002.jpg"])
     session.save_as("treasure")
+    session.close()
     make_photo(photos / "001.jpg", 77)
     c.index()
     assert [h.path for h in c.search("treasure")] == [b"001.jpg"]

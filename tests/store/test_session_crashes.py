@@ -25,9 +25,10 @@ needs_sqlite = pytest.mark.skipif(
 # The whole 200 take minutes: SIGHTLINE_KILLS=200.
 POINTS = int(os.environ.get("SIGHTLINE_KILLS", "40"))
 # What a session says, one after another: pictures that fit and that do not, or None for an undo.
-SAID: list[tuple[list[int], list[int]] | None] = [
+_ROUND: list[tuple[list[int], list[int]] | None] = [
     ([3, 5], [2]), ([7], []), None, ([], [4, 6]), ([2], [3]), None, ([8], [9, 10]), ([11], []),
 ]  # fmt: skip
+SAID = _ROUND * 3
 
 
 def states() -> list[dict[int, bool]]:
@@ -59,12 +60,15 @@ def judging(photos: Path, store: Path, disk: Disk) -> Callable[..., None]:
             disk.flushed_path(str(path))
         session = Collection.open(photos, store=store).judge(like=1)
         say("session", session.id)
-        for said in SAID:
+        for i, said in enumerate(SAID):
+            if i % 10 == 9:
+                session.close()  # Folds the log in, and seals.
             if said is None:
                 session.undo()
             else:
                 session.mark(relevant=said[0], other=said[1])
             say("said")
+        session.close()
 
     return run
 

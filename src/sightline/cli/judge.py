@@ -65,5 +65,6 @@ def judge(
         if save_as:
             dialogue.save(save_as)
     finally:
+        session.close()
         dialogue.farewell()
     return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -70,6 +71,8 @@ class Session:
         self._root, self._home, self._resolve, self._save = root, home, resolve, save
         self._ground: tuple[Ground, list[str]] | None = None
         self._last: tuple[tuple[object, ...], Learnt] | None = None
+        self._judging: Judging | None = None
+        self._closing: weakref.finalize[[], Session] | None = None
         # Marks made before the next look at the hits are one round.
         self._open = self._record().round + 1
 
@@ -134,8 +137,7 @@ class Session:
         begun = NewEvent(
             "session-started", None, self.start.body(), self.id, f"session-started:{self.id}"
         )
-        with Judging(self._home) as judging:
-            judging.append([begun, *events])
+        self._append([begun, *events])
         return len(events)
 
     def undo(self) -> dict[int, bool]:
@@ -149,8 +151,7 @@ class Session:
             raise UsageError(f"Nothing is judged in the session {self.id}, so nothing to undo.")
         last = record.marks[-1]
         key = f"mark-undone:{self.id}:{last.name}"
-        with Judging(self._home) as judging:
-            judging.append([NewEvent("mark-undone", None, {"mark": last.name}, self.id, key)])
+        self._append([NewEvent("mark-undone", None, {"mark": last.name}, self.id, key)])
         return last.judged
 
     # -- what follows from it
@@ -216,6 +217,32 @@ class Session:
         """
         self._refuse_reverted(self._record())
         return self._save(self.id, word)
+
+    def close(self) -> None:
+        """Let go of the log, so that the store is sealed; a later mark opens it again."""
+        if self._closing is not None:
+            self._closing()
+        self._judging = self._closing = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _append(self, events: Sequence[NewEvent]) -> None:
+        """Write facts; the log stays open, since sealing a large store takes longer than a round.
+
+        After a failure it is opened anew: nobody knows what the old connection still believes.
+        """
+        if self._judging is None:
+            self._judging = Judging(self._home)
+            self._closing = weakref.finalize(self, self._judging.close)
+        try:
+            self._judging.append(events)
+        except BaseException:
+            self.close()
+            raise
 
     # -- replaying
 
