@@ -27,6 +27,8 @@ SUBJECTS = (
     "feedback-round",
     "text-query",
     "similar-query",
+    "feedback-session",
+    "replay",
     "start-up",
     "restart-after-kill",
     "second-index",

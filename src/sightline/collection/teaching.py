@@ -59,7 +59,8 @@ class Teaching:
         for name in rankers:
             kind_of(name)
         self._describe_first(features, bar, dry_run)
-        options = TrainOptions(tuple(rankers), tuple(features), force, dry_run)
+        cap = self.settings.session_cap
+        options = TrainOptions(tuple(rankers), tuple(features), force, dry_run, cap)
         try:
             return train(self.home, options, self.settings.wait, bar)
         except KeyboardInterrupt:
@@ -101,7 +102,7 @@ class Teaching:
         """Say whether all that is known now has been learnt from."""
         from sightline.collection.training import is_trained
 
-        return is_trained(self.home)
+        return is_trained(self.home, self.settings.session_cap)
 
     def evaluate(self, *, curve: bool = True, progress: Progress | None = None) -> Evaluation:
         """Measure what was learnt on held-out pictures: gain, p-value, harmed queries.

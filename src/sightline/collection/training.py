@@ -101,12 +101,16 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:
-    """What to choose from: names of rankers and features, all there are by default."""
+    """What to choose from: names of rankers and features, all there are by default.
+
+    `session_cap` is how many pictures one session can speak of, None for all.
+    """
 
     rankers: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     force: bool = False
     dry_run: bool = False
+    session_cap: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,7 @@ def train(home: Home, options: TrainOptions, wait: float, progress: Progress) ->
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before = reader.snapshot.model
         current = load_learnt(home, before)
-        judgements, clicks = known_judgements(log, reader.snapshot)
+        judgements, clicks = known_judgements(log, reader.snapshot, options.session_cap)
         sample = load_sample(reader.snapshot, judgements, _needed(options, current))
     rankers = options.rankers or RANKERS
     choice = prepare(sample, rankers, _prints(sample, options.features), progress)
@@ -165,13 +169,13 @@ def train(home: Home, options: TrainOptions, wait: float, progress: Progress) ->
     )  # fmt: skip
 
 
-def is_trained(home: Home) -> bool:
+def is_trained(home: Home, session_cap: int | None = None) -> bool:
     """Say whether the model in use was trained on all that is known now."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         learnt = load_learnt(home, reader.snapshot.model)
         if learnt is None:
             return False
-        judgements, _ = known_judgements(log, reader.snapshot)
+        judgements, _ = known_judgements(log, reader.snapshot, session_cap)
         return load_sample(reader.snapshot, judgements).basis() == learnt.about["basis"]
 
 

@@ -237,6 +237,12 @@ class Catalogue:
             rows = self.db.execute(sql, (picture,)).fetchall()
         return [Tags(source, tuple(json.loads(tags)), text) for source, tags, text in rows]
 
+    def with_source(self, source: str) -> list[int]:
+        """Return the pictures, gone ones too, that a source gives words, ids ascending."""
+        sql = "SELECT picture FROM words WHERE source=? ORDER BY picture"
+        with database_errors(self.path):
+            return [row[0] for row in self.db.execute(sql, (source,))]
+
     def words_files(self) -> list[str]:
         """Return the tables of words this collection reads, in the order they were added."""
         return list(json.loads(self.meta("words_files") or "[]"))

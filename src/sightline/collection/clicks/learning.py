@@ -83,13 +83,16 @@ class _Sum:
         return min(self.worth / (self.exposure + _DOUBT), 1.0)
 
 
-def known_judgements(log: EventLog, snapshot: Snapshot) -> tuple[list[Judgement], FromClicks]:
+def known_judgements(
+    log: EventLog, snapshot: Snapshot, session_cap: int | None = None
+) -> tuple[list[Judgement], FromClicks]:
     """Return all that is known of which picture fits which query, and what of it is by clicks.
 
-    Clicks come first, so that what somebody said with care has the last word.
+    Clicks come first, so that what somebody said with care has the last word. `session_cap` is how
+    many pictures one session of judging may speak of.
     """
     found = from_clicks(log.clicked_lists(), snapshot)
-    return [*found.judgements, *log.judgements()], found
+    return [*found.judgements, *log.judgements(session_cap)], found
 
 
 def from_clicks(lists: Sequence[ClickedList], snapshot: Snapshot) -> FromClicks:
