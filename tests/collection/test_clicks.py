@@ -77,7 +77,7 @@ def test_pictures_that_are_not_here_leave_their_places_empty(home: Home, tmp_pat
     records = [asked("1", "sea", shown), event("1", "no.jpg", 1), event("1", "0003.jpg", 6)]
     report = take(home, lines(tmp_path / "log", records))
     (only,) = kept(home)
-    assert (only.pictures, only.ranks, only.clicked) == ((3, 4), (3, 6), {4})
+    assert (only.pictures, only.ranks, only.clicked) == ((3, 4), (3, 6), frozenset({4}))
     assert (report.unknown, report.n_unknown) == (("99", "no.jpg"), 2)
     assert (report.gone, report.n_gone) == (("0001.jpg", "2"), 2)
     assert report.skipped == {"click on a picture that is not here": 1}

@@ -122,7 +122,7 @@ def test_eta_is_found_from_swaps_where_there_are_some() -> None:
     fits = rng.uniform(0.3, 0.9, 8)
     lists: list[naive.List] = []
     for order in ([0, 1, 2, 3, 4, 5, 6, 7], [0, 5, 2, 3, 4, 1, 6, 7]):
-        rank = np.argsort(order) * 1.0
+        rank = np.argsort(order).astype(np.float64)
         lists += naive.clicks(fits, -rank, 0.0, 1.2, 2000, seed=len(lists))
     found = estimate_bias(shown(lists))
     assert found.how == "swaps" and found.eta == pytest.approx(1.2, abs=3 * found.error)

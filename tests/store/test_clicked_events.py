@@ -24,7 +24,7 @@ def log(tmp_path: Path) -> EventLog:
 def test_places_are_the_first_ones_unless_they_are_written(log: EventLog) -> None:
     log.append([a_list(), a_list(ranks=[4, 9]), a_list(clicked=[], session=None)])
     first, second, third = log.clicked_lists()
-    assert (first.pictures, first.ranks, first.clicked) == ((3, 1), (1, 2), {1})
+    assert (first.pictures, first.ranks, first.clicked) == ((3, 1), (1, 2), frozenset({1}))
     assert (first.query, first.eta, first.session, first.seq) == ("sea", 0.5, "s", 1)
     assert second.ranks == (4, 9) and third.clicked == frozenset() and third.session == ""
 
@@ -43,7 +43,7 @@ def test_reverted_sessions_are_left_out_and_keys_tell_what_stands(log: EventLog)
     [{"query": 1}, {"pictures": "1"}, {"pictures": [1.5]}, {"clicked": None}, {"eta": "much"}],
 )
 def test_what_is_no_list_is_damage(log: EventLog, wrong: dict[str, Json]) -> None:
-    log.append([a_list(**wrong)])
+    log.append([a_list(None, "s", **wrong)])
     with pytest.raises(StoreDamaged, match="Event 1 is no list with clicks"):
         log.clicked_lists()
 

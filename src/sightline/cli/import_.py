@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from sightline.cli.common import common_options, open_collection, print_json
+from sightline.errors import UsageError
 
 if TYPE_CHECKING:
     from sightline.collection.clicks.taking import ClicksReport
@@ -19,26 +20,12 @@ def import_() -> None:
     """Take in what other programs know, such as clicks."""
 
 
-class _Eta(click.ParamType):
-    name = "X|auto"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | Literal["auto"]:
-        if value == "auto":
-            return "auto"
-        try:
-            return float(str(value))
-        except ValueError:
-            self.fail(f"{value!r} is neither a number nor auto.", param, ctx)
-
-
 @import_.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--eta",
-    type=_Eta(),
     default="auto",
+    metavar="X|auto",
     help="How fast looking fades: a picture at rank k is looked at with (1/k)^eta. Estimated by "
     "default.",
 )
@@ -47,7 +34,7 @@ class _Eta(click.ParamType):
 @common_options
 def clicks(
     files: tuple[str, ...],
-    eta: float | Literal["auto"],
+    eta: str,
     dry_run: bool,
     as_json: bool,
     collection: str | None,
@@ -65,12 +52,23 @@ def clicks(
 
     c = open_collection(collection, store, writes=True)
     with logged(c, "import clicks"):
-        report = c.import_clicks(*files, eta=eta, dry_run=dry_run, progress=ProgressBar())
+        report = c.import_clicks(*files, eta=_eta(eta), dry_run=dry_run, progress=ProgressBar())
     if as_json:
         print_json(as_plain(report))
     else:
         show_report(report)
     return 0
+
+
+def _eta(text: str) -> float | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(
+            f"--eta {text!r} is neither a number nor auto. Give a number from 0 to 3, or auto."
+        ) from None
 
 
 def show_report(r: ClicksReport) -> None:

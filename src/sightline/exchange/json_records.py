@@ -182,8 +182,10 @@ class _Text:
         if self.peek() == c:
             self._take(1)
 
-    def decoded(self, decode: Callable[[str, int], tuple[object, int]]) -> tuple[int, object] | str:
-        """Return the line and the value that comes next, or what is wrong with it."""
+    def decoded(
+        self, decode: Callable[[str, int], tuple[object, int]]
+    ) -> tuple[int, object, int] | str:
+        """Return the line, value and length of what comes next, or what is wrong with it."""
         while True:
             try:
                 body, end = decode(self._held, self._at)

@@ -169,8 +169,8 @@ def relevance(
     unique, which = np.unique(keys, axis=0, return_inverse=True)
     which = which.reshape(-1)
     n = len(unique)
-    worth = np.bincount(which, w * rows.clicked, minlength=n)
-    exposure = np.bincount(which, prop * w, minlength=n)
+    worth = np.bincount(which, w * rows.clicked, minlength=n).astype(np.float64)
+    exposure = np.bincount(which, prop * w, minlength=n).astype(np.float64)
     shrunk = np.minimum(1.0, most / np.maximum(exposure, 1e-300))
     clicks = np.bincount(which, rows.clicked, minlength=n).astype(np.int64)
     return Relevance(unique[:, 0], unique[:, 1], clicks, worth * shrunk, exposure * shrunk)
@@ -194,10 +194,11 @@ def count_skipped_above(rows: Shown) -> int:
     >>> count_skipped_above(shown([(0, [8, 9, 7], None, {7, 9}), (0, [8, 9], None, {9})]))
     3
     """
-    first = np.searchsorted(rows.list, rows.list)
-    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(rows.clicked)))
     at = np.flatnonzero(rows.clicked)
-    return int(np.sum(at - first[at] - (before[at] - before[first[at]])))
+    first = np.searchsorted(rows.list, rows.list[at])
+    before = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(rows.clicked, out=before[1:])
+    return int(np.sum(at - first) - np.sum(before[at] - before[first]))
 
 
 def over_others(rows: Shown) -> ClickPairs:

@@ -107,7 +107,7 @@ def by_swaps(rows: Shown) -> PositionBias:
 
 def _solve(cells: _Cells, how: How) -> PositionBias:
     n = int(cells.which.max(initial=-1)) + 1
-    total = np.bincount(cells.which, cells.clicks, minlength=n)
+    total = np.bincount(cells.which, cells.clicks, minlength=n).astype(np.float64)
     x = np.log(cells.rank.astype(np.float64))
     got = float(cells.clicks @ x)
     low, high = LOWEST, HIGHEST
@@ -136,7 +136,7 @@ def _changed(rows: Shown) -> _Cells:
     cells, which = np.unique(keys, axis=0, return_inverse=True)
     which = which.reshape(-1)
     times = np.bincount(which, minlength=len(cells)).astype(np.float64)
-    clicks = np.bincount(which, rows.clicked, minlength=len(cells))
+    clicks = np.bincount(which, rows.clicked, minlength=len(cells)).astype(np.float64)
     _, item = np.unique(cells[:, :2], axis=0, return_inverse=True)
     item = item.reshape(-1)
     n = int(item.max(initial=-1)) + 1

@@ -168,7 +168,7 @@ def words_of(query: str) -> str:
     """Return the words a query asks for, as it would be typed here; "" if there are none.
 
     >>> words_of('Red "Golden Gate" -people 2:sea'), words_of("t-shirt -"), words_of("?")
-    ('red "golden gate" sea', 't-shirt', '')
+    ('red "golden gate" sea', 't shirt', '')
     """
     try:
         wanted = [t.text for t in parse(query).wanted]
