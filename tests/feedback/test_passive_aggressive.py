@@ -174,7 +174,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
         learner.learn(X, np.arange(20))
     with pytest.raises(DataError, match="must have 8 numbers"):
         PassiveAggressive(n_background=1).start(X[0], np.ones((3, 2)))
-    for parameter in ({"C": 0.0}, {"n_draws": 0}, {"n_background": -1}, {"beside": 1.5}):
-        with pytest.raises(ParameterError, match=str(next(iter(parameter)))):
-            PassiveAggressive(**parameter).start()
+    for name, value in (("C", 0.0), ("n_draws", 0), ("n_background", -1), ("beside", 1.5)):
+        with pytest.raises(ParameterError, match=f"'{name}' parameter of PassiveAggressive"):
+            PassiveAggressive().set_params(**{name: value}).start()
     assert PassiveAggressive().set_params(C=2.0).get_params()["C"] == 2.0

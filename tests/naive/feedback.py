@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import dist, e, exp, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tests.naive.solvers import tau
 
-Vector = NDArray[np.float64]
+Vector = NDArray[Any]
 Kernel = Callable[[Vector, Vector], float]
 
 

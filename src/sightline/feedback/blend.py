@@ -141,7 +141,8 @@ class Blend(Estimator):
     def _share(self, weight: float, scales: tuple[float, float] = (1.0, 1.0)) -> None:
         """Take a share of the untouched ranking; `_choose` says what bears it out."""
         self.weight_, self.before_, self.after_ = weight, None, None
-        self._parts = (1.0 - weight) / scales[0], weight / scales[1]
+        # Alone it is not scaled: rounding would order pictures anew that lie close together.
+        self._parts = ((1.0 - weight) / scales[0], weight / scales[1]) if weight < 1 else (0.0, 1.0)
 
     def _untouched(self, rows: Floats, given: Any) -> Doubles | None:
         if given is None:

@@ -74,8 +74,8 @@ def rounded(rows: Floats) -> tuple[NDArray[np.int8], Floats]:
     """Return rows as whole numbers of a byte, and what one of them stands for.
 
     >>> codes, scale = rounded(np.array([[1.0, -0.5], [0.0, 0.0]], np.float32))
-    >>> codes.tolist(), scale.round(4).tolist()
-    ([[127, -64], [0, 0]], [0.0079, 0.0])
+    >>> codes.tolist(), (127 * scale).tolist()
+    ([[127, -64], [0, 0]], [1.0, 0.0])
     """
     scale = np.abs(rows).max(axis=1) / np.float32(_LARGEST)
     by = np.where(scale > 0, scale, np.float32(1.0))
@@ -86,4 +86,5 @@ def whole_weights(w: Floats) -> NDArray[np.int16]:
     """Return weights as whole numbers, as large as sums of 32 bits allow."""
     largest = min(2**15 - 1, (2**31 - 1) // (_LARGEST * len(w)))
     longest = float(np.abs(w).max())
-    return np.rint(w * (largest / longest if longest > 0 else 0.0)).astype(np.int16)
+    found = np.rint(w * (largest / longest if longest > 0 else 0.0))
+    return np.asarray(found, dtype=np.int16)

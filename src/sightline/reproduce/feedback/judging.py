@@ -9,12 +9,11 @@ them by heart. So there is also P@20 of the ranking without them, as a share of 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 Int = NDArray[np.int64]
 
@@ -29,7 +28,7 @@ class Measured(NamedTuple):
     unjudged: float
 
 
-def best(scores: NDArray[np.floating], k: int) -> Int:
+def best(scores: NDArray[Any], k: int) -> Int:
     """Return the k best places, by score descending and place ascending.
 
     >>> best(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()

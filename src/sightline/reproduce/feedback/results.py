@@ -86,8 +86,8 @@ def figures_of(found: Results) -> Figures:
             figures.rows += _rows(ran.features, name, track)
         figures.rows += _beside(ran)
         for a, b in compared(ran):
-            names = (f"{m} ({ran.features})" for m in (a, b))
-            figures.tests.append(Compared(*names, "AP@T", compare(ran, a, b).p))
+            of = f" ({ran.features})"
+            figures.tests.append(Compared(a + of, b + of, "AP@T", compare(ran, a, b).p))
     return figures
 
 

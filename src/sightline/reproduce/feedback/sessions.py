@@ -98,7 +98,9 @@ def run_sessions(
         progress.advance()
     table = np.array(found).transpose(2, 0, 1)
     shares = [getattr(s.learner, "weight_", np.nan) for s in sessions]
-    return Track(*table, spent / max(rounds * len(sessions), 1), np.array(shares))
+    p, a, paper_p, paper_a, unjudged = table
+    seconds = spent / max(rounds * len(sessions), 1)
+    return Track(p, a, paper_p, paper_a, unjudged, seconds, np.array(shares))
 
 
 def _measure_all(

@@ -30,9 +30,9 @@ class Space:
 
     Examples
     --------
-    >>> space = Space([[3.0, 4.0], [0.0, 2.0]], [0, 0], "unit", 1)
-    >>> space.rows.round(1).tolist(), space.sizes.tolist()
-    ([[0.6, 0.8], [0.0, 1.0]], [2, 2])
+    >>> space = Space([[3.0, 0.0], [0.0, 2.0]], [0, 0], "unit", 1)
+    >>> space.rows.tolist(), space.sizes.tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [2, 2])
     """
 
     def __init__(self, rows: Any, labels: Any, frame: str, n_background: int) -> None:
