@@ -107,6 +107,7 @@ class Sessions:
         from sightline.collection.sessions.ground import begin
         from sightline.collection.sessions.session import Session
 
+        wanted: list[Picture]
         wanted = [like] if isinstance(like, str | bytes | int | os.PathLike) else list(like)
         if bool(query) + bool(wanted) + bool(resume) != 1:
             raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
@@ -118,7 +119,8 @@ class Sessions:
             if query and (named := pictures_of(query)):
                 if any(t.unwanted for t in named):
                     raise UsageError("Begin with wanted pictures alone, then judge others.")
-                query, wanted = "", [t.path for t in named]
+                query = ""
+                wanted = [t.path for t in named]
             with self.home.reader() as reader:
                 start = begin(reader, self.root, self.settings, query, wanted, feature, compute)
             session = secrets.token_hex(5)
