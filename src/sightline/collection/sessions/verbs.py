@@ -101,6 +101,7 @@ class Sessions:
         2
         >>> [hit.path for hit in session.next(1, hide_judged=True)]
         [b'3.png']
+        >>> session.close()
         >>> box.cleanup()
         """
         from sightline.collection.searching import pictures_of
