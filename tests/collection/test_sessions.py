@@ -93,6 +93,7 @@ print(json.dumps([[h.picture, float(h.score).hex(), h.tagged] for h in r] + [r.s
 @pytest.mark.parametrize("begun", ["word2", 3])
 def test_another_process_goes_on_with_the_same_ranking(c: Collection, begun: str | int) -> None:
     session = c.judge(begun) if isinstance(begun, str) else c.judge(like=begun)
+    session.mark(other=[1, 2, 4, 5])
     for _ in range(3):
         answer(session, 2)
     session.undo()
@@ -182,7 +183,7 @@ def test_only_one_label_can_be_made_of_a_session(c: Collection, word: str) -> No
 def test_a_session_can_begin_with_several_pictures(c: Collection) -> None:
     both = c.judge(like=[1, "0001.jpg", 1])
     found = [h.picture for h in both.next(30)]
-    assert both.start.like == (1, 2) and sum(kind_of(p) in (0, 1) for p in found) >= 24
+    assert both.start.like == (1, 2) and sum(kind_of(p) in (0, 1) for p in found) >= 20
     assert not {1, 2} & set(found)
     both.mark(relevant=[7], other=[3])
     assert events_of(c, "judged")[0].body["like"] == [1, 2]

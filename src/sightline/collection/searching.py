@@ -196,7 +196,8 @@ class _Search:
         n = len(self.snapshot.ids())
         tops = self._tops(n, allowed) if n and len(self.terms) else []
         ids = np.concatenate([*(t.ids for t, _ in tops), np.zeros(0, np.int64)])
-        scores = np.concatenate([*(t.scores + (why == "carried") for t, why in tops), np.zeros(0)])
+        parts = [np.asarray(t.scores, np.float64) + (why == "carried") for t, why in tops]
+        scores = np.concatenate([*parts, np.zeros(0)])
         order = np.argsort(ids)
         carried = tops[0][0].ids if tops else np.zeros(0, np.int64)
         unknown = tuple(UnknownWord(w, near(w, self._spellings())) for w in self.unknown)

@@ -98,14 +98,14 @@ class Space:
         found = self.snapshot.rows(self.feature, ids)
         if not isinstance(found, FeatureRows):
             raise CollectionError(f"The rows of {name_of(self.feature)} are not dense.")
-        return unit(found.rows)[at]
+        return np.asarray(unit(found.rows)[at], np.float32)
 
     def row_of(
         self, reader: Reader, asked: Asked, settings: Settings, compute: Compute | None = None
     ) -> Floats:
         """Return the row of a picture that somebody named, made one long."""
         if asked.picture is not None and self.has(np.array([asked.picture])).all():
-            return self.rows([asked.picture])[0]
+            return np.asarray(self.rows([asked.picture])[0], np.float32)
         own = compute or LocalCompute(1, seconds=settings.seconds)
         limits = ReadLimits(
             settings.working_size, settings.max_megapixels, int(settings.max_file_mb * 1e6), False
@@ -121,7 +121,7 @@ class Space:
                 f"{name_of(self.feature)} cannot be computed here. Name a picture of the "
                 "collection, or another descriptor."
             )
-        return unit(np.asarray(made.views[0], np.float32))[0]
+        return np.asarray(unit(np.asarray(made.views[0], np.float32))[0], np.float32)
 
 
 def unit(rows: Floats) -> Floats:

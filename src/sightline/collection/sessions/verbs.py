@@ -101,12 +101,14 @@ class Sessions:
         2
         >>> [hit.path for hit in session.next(1, hide_judged=True)]
         [b'3.png']
+        >>> session.close()
         >>> box.cleanup()
         """
         from sightline.collection.searching import pictures_of
         from sightline.collection.sessions.ground import begin
         from sightline.collection.sessions.session import Session
 
+        wanted: list[Picture]
         wanted = [like] if isinstance(like, str | bytes | int | os.PathLike) else list(like)
         if bool(query) + bool(wanted) + bool(resume) != 1:
             raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
@@ -118,7 +120,8 @@ class Sessions:
             if query and (named := pictures_of(query)):
                 if any(t.unwanted for t in named):
                     raise UsageError("Begin with wanted pictures alone, then judge others.")
-                query, wanted = "", [t.path for t in named]
+                query = ""
+                wanted = [t.path for t in named]
             with self.home.reader() as reader:
                 start = begin(reader, self.root, self.settings, query, wanted, feature, compute)
             session = secrets.token_hex(5)
