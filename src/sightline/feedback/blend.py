@@ -94,6 +94,18 @@ class Blend(Estimator):
         found = np.zeros(1) if self.query_ is None else untouched * self.query_
         return np.asarray(found + learnt * self._learner.w_ if learnt else found)
 
+    @property
+    def parts_(self) -> tuple[Doubles | None, float]:
+        """Weights of what was learnt, None if it does not count, and the factor of the untouched.
+
+        `decision_function` is their sum, row by row; with a linear learner a whole collection can
+        be ranked by them without looking at its rows twice.
+        """
+        learnt, untouched = self._parts
+        if not learnt or not self._learner.linear:
+            return None, untouched
+        return np.asarray(learnt * self._learner.w_), untouched
+
     def start(self, query_weights: Any = None, background: Any = None) -> Self:
         """Forget everything, and begin with the untouched ranking; see `FeedbackLearner`."""
         whole_number("n_folds", self.n_folds, "Blend", 2)
