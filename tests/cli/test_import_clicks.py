@@ -78,3 +78,14 @@ def test_wrong_use_is_one_line(
 
 def test_the_group_lists_its_command(shell: Shell) -> None:
     assert "clicks" in shell("import", "--help", place=False).out
+
+
+def test_an_import_is_a_session_that_can_be_taken_back(shell: Shell, tmp_path: Path) -> None:
+    path = log(tmp_path)
+    session = json.loads(shell("import", "clicks", path, "--json").out)["files"][0]["session"]
+    assert f"{session}\t" in shell("sessions").out and "\t1 lists\t" in shell("sessions").out
+    dry = shell("sessions", "revert", session, "--dry-run")
+    assert "would take back 1 lists with clicks" in dry.out
+    assert "took back 1 lists with clicks" in shell("sessions", "revert", session).out
+    assert "reverted" in shell("sessions").out
+    assert json.loads(shell("import", "clicks", path, "--json").out)["added"] == 1

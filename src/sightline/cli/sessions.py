@@ -26,7 +26,10 @@ def sessions(
     store: str | None,
     debug: bool,
 ) -> int:
-    """List judging sessions: id, when, fit/not, rounds, state, and what was looked for."""
+    """List sessions: id, when, fit/not, rounds, state, and what was looked for.
+
+    A file of clicks that was imported is a session too; in place of fit/not it has its lists.
+    """
     if ctx.invoked_subcommand is not None:
         outer = ctx.find_root().obj
         outer.update({k: v for k, v in (("collection", collection), ("store", store)) if v})
@@ -37,7 +40,7 @@ def sessions(
         return 0
     for s in found:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(s.last))
-        count = f"{s.relevant}/{s.other}"
+        count = f"{s.lists} lists" if s.lists else f"{s.relevant}/{s.other}"
         click.echo(f"{s.id}\t{when}\t{count}\t{s.rounds}\t{_state(s)}\t{_asked(s)}")
     if not found:
         click.echo('Nothing was judged yet. To begin: sightline judge --query "WORDS"', err=True)
@@ -81,11 +84,13 @@ def revert(
     if as_json:
         print_json({**asdict(state), "changed": done})
         return 0
-    n = state.relevant + state.other
+    what = f"{state.relevant + state.other} judgements and {len(state.words)} words"
+    if state.lists:
+        what = f"{state.lists} lists with clicks"
     if dry_run and state.state != "reverted":
-        click.echo(f"would take back {n} judgements and {len(state.words)} words")
+        click.echo(f"would take back {what}")
     elif done:
-        click.echo(f"took back {n} judgements and {len(state.words)} words of {session}")
+        click.echo(f"took back {what} of {session}")
         if c.state().learnt:
             click.echo("To have the model forget them too: sightline train", err=True)
     else:

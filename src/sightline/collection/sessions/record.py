@@ -72,7 +72,8 @@ class Record:
     """All that the log says of one session.
 
     `begun` and `last` are times in nanoseconds since 1970, for people; `marks` are those that
-    stand, in order, `undone` counts the others; `words` are those it was saved as.
+    stand, in order, `undone` counts the others; `words` are those it was saved as; `lists` counts
+    lists with clicks, where an import made the session.
     """
 
     session: str
@@ -85,6 +86,7 @@ class Record:
     words: tuple[str, ...] = ()
     reverted: bool = False
     asked: dict[str, None] = field(default_factory=dict)
+    lists: int = 0
 
     @property
     def judged(self) -> dict[int, bool]:
@@ -157,6 +159,8 @@ def _add(r: Record, e: Event) -> None:
             r.marks.append(Mark(name, number if isinstance(number, int) else 1))
         r.marks[-1].judged[e.picture] = isinstance(fits, int | float) and fits > 0
         r.asked[str(e.body.get("query", ""))] = None
+    elif e.kind == "clicked":
+        r.lists += 1
     elif e.kind == "words":
         tags = e.body.get("tags")
         new = [str(t) for t in tags] if isinstance(tags, list) else []

@@ -36,6 +36,7 @@ class SessionState:
     words : those it was saved as.
     state : open, saved or reverted.
     resumable : whether it was begun by `judge` and can go on.
+    lists : lists with clicks, where an import of clicks made the session.
     """
 
     id: str
@@ -50,6 +51,7 @@ class SessionState:
     words: tuple[str, ...]
     state: str
     resumable: bool
+    lists: int = 0
 
 
 class Sessions:
@@ -188,7 +190,7 @@ def _state(r: Record) -> SessionState:
     return SessionState(
         r.session, query, r.start.like if r.start else (), fit, len(judged) - fit,
         len({m.round for m in r.marks}), r.undone, r.begun // 10**9, r.last // 10**9, r.words,
-        state, r.start is not None,
+        state, r.start is not None, r.lists,
     )  # fmt: skip
 
 
