@@ -8,21 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from sightline.cli import main
 from sightline.datasets import classed
 from sightline.reproduce.feedback import plan as plans
 from tests.classed_made import KIND, made_files
 from tests.corel_made import pack
+from tests.experiments import reproduce
 from tests.photos import fingerprint
 from tests.reproduce.test_feedback_run import PLAN
 
 
 def sightline(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    capfd.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        main(["reproduce", "feedback", *arguments])
-    out, err = capfd.readouterr()
-    return (ended.value.code if isinstance(ended.value.code, int) else 1), out, err
+    return reproduce(capfd, "feedback", *arguments)
 
 
 @pytest.fixture
