@@ -7,21 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from sightline.cli import main
 from sightline.datasets import msrc
 from sightline.reproduce.regions import plan as plans
 from tests.corel_made import pack
+from tests.experiments import reproduce
 from tests.msrc_made import COUNTS, made_files
 from tests.photos import fingerprint
 from tests.reproduce.test_regions_run import PLAN
 
 
 def sightline(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    capfd.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        main(["reproduce", "regions", *arguments])
-    out, err = capfd.readouterr()
-    return (ended.value.code if isinstance(ended.value.code, int) else 1), out, err
+    return reproduce(capfd, "regions", *arguments)
 
 
 @pytest.fixture
