@@ -136,7 +136,8 @@ def test_pieces_of_the_kernel_do_what_their_twins_do() -> None:
         a, b = made(seed, -0.5)
         cost = np.abs(a.T) if a.shape[0] >= a.shape[1] else np.abs(a)
         rep = np.empty(len(cost), np.int64)
-        fast.representatives(np.ascontiguousarray(cost), rep)
+        w = np.empty(cost.shape[1] + 1)
+        fast.representatives(np.ascontiguousarray(cost), rep, w)
         assert len(set(rep.tolist())) == len(rep)
         assert cost[np.arange(len(rep)), rep].sum() == pytest.approx(naive.least_assignment(cost))
         v, gain = np.zeros(len(a)), np.zeros(a.shape[1])
@@ -144,6 +145,26 @@ def test_pieces_of_the_kernel_do_what_their_twins_do() -> None:
         bound = fast.descend(np.ascontiguousarray(a.T), b, state, v, 5, -1.0, gain)
         assert bound == pytest.approx(naive.dual_bound(a, b, v))
         assert bound >= naive.best_value(a, b) - 1e-9
+
+
+def test_an_assignment_is_exact_and_its_prices_bound_it() -> None:
+    for seed in range(40):
+        a, b = made(seed, 0.0)
+        b = np.abs(b)
+        owner, v = np.empty(len(a), np.int64), np.empty(len(a))
+        part = np.ones(len(b), np.int8)
+        value = fast.matched(np.ascontiguousarray(a.T), b, part, owner, v)
+        assert value == pytest.approx(naive.best_value(a, b)), seed
+        assert value == pytest.approx(naive.dual_bound(a, b, v)), seed
+        assert value_of(a, b, owner) == pytest.approx(value)
+
+
+def test_more_tags_that_pay_than_regions_take_one_node() -> None:
+    random = np.random.default_rng(0)
+    a, b = random.normal(0.0, 0.01, (12, 21)), np.where(np.arange(21) < 3, -1.0, 1.0)
+    owner, prices = np.empty(12, np.int64), np.zeros(12)
+    value, nodes = fast.best_tags(np.ascontiguousarray(a.T), b, -1.0, 50, owner, prices)
+    assert nodes <= 3 and value == pytest.approx(by_integers(a, b).value)
 
 
 def test_a_search_that_is_given_up_is_done_by_integers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,10 @@ regions that are worth their price, one at least, or stays away, and
     D(v) = sum_i v_i + sum_j max(0, b_j + max over sets T of regions of sum_T (a_ij - v_i))
 
 is never below the best value (the Lagrangian bound, whose least value is that of the linear
-programme); no T is empty. Prices are moved one at a time, to the middle of where D is least; tags
-of which the bound says enough are settled, the most doubtful other is tried open and closed.
+programme); no T is empty. Tags with b >= 0 need no branching: once it is settled which others are
+there, an assignment solves the rest, and its prices are where the bound is looked for; then prices
+are moved one at a time, to the middle of where D is least. Tags of which the bound says enough are
+settled, the most doubtful other is tried open and closed.
 
 Tables are (tags, regions) here, so that the regions of a tag lie side by side.
 """
@@ -24,8 +26,10 @@ Int = NDArray[np.int64]
 States = NDArray[np.int8]
 
 FREE, OPEN, CLOSED = 0, 1, 2
+# What a tag may do in an assignment: nothing, hold a region or not, or hold one at least.
+_OUT, _MAY, _MUST = 0, 1, 2
 NOBODY = -1
-_ROOT_PASSES, _PASSES = 12, 4
+_ROOT_PASSES, _PASSES = 8, 3
 _NEAR = 1e-9
 # Sums that are kept up to date are off by rounding; below this they are taken anew.
 _ALONE = 1e-9
@@ -33,13 +37,15 @@ _STILL = 1e-6
 
 
 @njit(cache=True, nogil=True)
-def representatives(cost: Doubles, rep: Int) -> None:
+def representatives(cost: Doubles, rep: Int, w: Doubles) -> None:
     """Give each row a column of its own so that the sum of costs is least; rows <= columns.
 
-    The Hungarian method by shortest paths, rows one after the other.
+    The Hungarian method by shortest paths, rows one after the other. `w`, one longer than the
+    columns, gets what those are worth in the dual, from 1 on: 0 or below.
     """
     rows, columns = cost.shape
-    u, w = np.zeros(rows + 1), np.zeros(columns + 1)
+    u = np.zeros(rows + 1)
+    w[:] = 0.0
     match, way = np.zeros(columns + 1, np.int64), np.zeros(columns + 1, np.int64)
     for row in range(1, rows + 1):
         match[0] = row
@@ -99,10 +105,50 @@ def place(a: Doubles, active: Int, owner: Int) -> float:
     for k in range(n):
         for i in range(regions):
             cost[k, i] = best[i] - a[active[k], i]
-    representatives(cost, rep)
+    representatives(cost, rep, np.empty(regions + 1))
     for k in range(n):
         owner[rep[k]] = active[k]
         total -= cost[k, rep[k]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def matched(a: Doubles, b: Doubles, part: States, owner: Int, v: Doubles) -> float:
+    """Return the best value if some tags may hold regions and some must; -inf if they cannot.
+
+    Exact where no tag that may has a gain below 0: each names a region that stands for it, or none.
+    `owner` gets the tag of each region, `v` prices by which the bound is this value.
+    """
+    regions, n, optional = a.shape[1], 0, 0
+    rows = np.empty(len(b), np.int64)
+    for j in range(len(b)):
+        if part[j] != _OUT:
+            rows[n] = j
+            n += 1
+            optional += part[j] == _MAY
+    if n - optional > regions:
+        return -np.inf
+    best, total = np.zeros(regions), 0.0
+    for i in range(regions):
+        owner[i] = NOBODY
+        for k in range(n):
+            if a[rows[k], i] > best[i]:
+                best[i], owner[i] = a[rows[k], i], rows[k]
+        total += best[i]
+    cost = np.full((n, regions + optional), np.inf)
+    for k in range(n):
+        for i in range(regions):
+            cost[k, i] = best[i] - a[rows[k], i] - b[rows[k]]
+        if part[rows[k]] == _MAY:
+            cost[k, regions:] = 0.0
+    rep, w = np.empty(n, np.int64), np.empty(regions + optional + 1)
+    representatives(cost, rep, w)
+    for k in range(n):
+        total -= cost[k, rep[k]]
+        if rep[k] < regions:
+            owner[rep[k]] = rows[k]
+    for i in range(regions):
+        v[i] = best[i] - w[i + 1]
     return total
 
 
@@ -176,17 +222,31 @@ def descend(
 
 
 @njit(cache=True, nogil=True)
-def settle(state: States, gain: Doubles, bound: float, least: float) -> int:
+def settle(b: Doubles, state: States, gain: Doubles, bound: float, least: float) -> int:
     """Fix tags that the bound has settled; return the most doubtful one left, or NOBODY."""
     doubtful = NOBODY
     for j in range(len(state)):
-        if state[j] != FREE:
+        if state[j] != FREE or b[j] >= 0.0:
             continue
         if bound - abs(gain[j]) <= least:
             state[j] = OPEN if gain[j] > 0 else CLOSED
         elif doubtful == NOBODY or abs(gain[j]) < abs(gain[doubtful]):
             doubtful = j
     return doubtful
+
+
+@njit(cache=True, nogil=True)
+def _attempt(
+    a: Doubles, b: Doubles, state: States, gain: Doubles, owner: Int, v: Doubles
+) -> float:
+    """Return the worth of the tags that are open, seem to pay or cost nothing; prices go to v."""
+    part = np.zeros(len(b), np.int8)
+    for j in range(len(b)):
+        if state[j] == OPEN or (state[j] == FREE and b[j] < 0.0 and gain[j] > 0):
+            part[j] = _MUST
+        elif state[j] == FREE and b[j] >= 0.0:
+            part[j] = _MAY
+    return matched(a, b, part, owner, v)
 
 
 @njit(cache=True, nogil=True)
@@ -204,8 +264,7 @@ def best_tags(
     if floor < 0.0:
         best = 0.0
         owner[:] = NOBODY
-    v = np.zeros((tags + 2, regions))
-    states = np.zeros((tags + 2, tags), np.int8)
+    v, states = np.zeros((tags + 2, regions)), np.zeros((tags + 2, tags), np.int8)
     gain, trial = np.zeros(tags), np.empty(regions, np.int64)
     for j in range(tags):
         # A tag that is worth nothing when regions are free never is.
@@ -213,13 +272,20 @@ def best_tags(
             states[0, j] = CLOSED
     v[0] = prices
     height, nodes = 1, 0
-    state, price = np.empty(tags, np.int8), np.empty(regions)
+    state, price, other = np.empty(tags, np.int8), np.empty(regions), np.empty(regions)
     while height > 0:
         nodes += 1
         if nodes > most:
             return best, nodes
         height -= 1
         state[:], price[:] = states[height], v[height]
+        bound = bound_at(a, b, state, price, gain)
+        value = _attempt(a, b, state, gain, trial, other)
+        if value > best:
+            best = value
+            owner[:] = trial
+        if value > -np.inf and bound_at(a, b, state, other, gain) < bound:
+            price[:] = other
         near = _NEAR * (1.0 + abs(best))
         passes = _ROOT_PASSES if nodes == 1 else _PASSES
         bound = descend(a, b, state, price, passes, best + near, gain)
@@ -227,17 +293,12 @@ def best_tags(
             prices[:] = price
         if bound <= best + near:
             continue
-        value = _attempt(a, b, state, gain, trial)
-        if value > best + near:
-            best = value
-            owner[:] = trial
-            if bound <= best + near:
-                continue
-        at = settle(state, gain, bound, best + near)
-        if (state == OPEN).sum() > regions:
-            continue
+        at = settle(b, state, gain, bound, best + near)
         if at == NOBODY:
-            value = _attempt(a, b, state, gain, trial)
+            for j in range(tags):
+                # Nothing seems to pay any more, so that what is open is all there is.
+                gain[j] = 0.0
+            value = _attempt(a, b, state, gain, trial, other)
             if value > best:
                 best = value
                 owner[:] = trial
@@ -249,19 +310,6 @@ def best_tags(
             states[height, at] = OPEN if wanted else CLOSED
             height += 1
     return (best if best > floor else -np.inf), nodes
-
-
-@njit(cache=True, nogil=True)
-def _attempt(a: Doubles, b: Doubles, state: States, gain: Doubles, owner: Int) -> float:
-    """Return the worth of the tags that are open or seem to pay."""
-    chosen = np.empty(len(b), np.int64)
-    n, total = 0, 0.0
-    for j in range(len(b)):
-        if state[j] == OPEN or (state[j] == FREE and gain[j] > 0):
-            chosen[n] = j
-            n += 1
-            total += b[j]
-    return total + place(a, chosen[:n], owner)
 
 
 @njit(cache=True, nogil=True)

@@ -41,12 +41,18 @@ class Explained:
     scenes: Int
 
 
-def explain(weights: Weights, pictures: Pictures, extra: Doubles | None = None) -> Explained:
+def explain(
+    weights: Weights,
+    pictures: Pictures,
+    extra: Doubles | None = None,
+    scenes_extra: Doubles | None = None,
+) -> Explained:
     """Return the best tags, regions and scene of each picture.
 
     Parameters
     ----------
     extra : more gain of tags, (pictures, tags).
+    scenes_extra : more gain of scenes, (pictures, scenes).
     """
     from sightline.regions._inference_fast import best_of_all
 
@@ -54,6 +60,7 @@ def explain(weights: Weights, pictures: Pictures, extra: Doubles | None = None) 
     A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
     gain = gain if extra is None else gain + extra
     const = weights.of_scenes(pictures.whole) + weights.gamma[:, :, 0].sum(axis=1)
+    const = const if scenes_extra is None else const + scenes_extra
     B = np.ascontiguousarray(weights.gamma[:, :, 1] - weights.gamma[:, :, 0])
     values, owner = np.empty(n), np.empty(len(A), np.int64)
     scenes, nodes = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -97,6 +104,7 @@ class Risk:
     template : weights of the right shapes.
     pictures, Y : to learn from; no picture has more tags than regions.
     scenes : of the pictures, where they are known.
+    scene_loss : how much a wrong scene counts beside a wrong tag, where scenes are known.
     right : explanations of the tags carried that stay as they are, which makes the risk convex.
     """
 
@@ -104,17 +112,26 @@ class Risk:
     pictures: Pictures
     Y: Bools
     scenes: Int | None = None
+    scene_loss: float = 0.0
     right: Explained | None = None
 
     def __call__(self, vector: Doubles) -> tuple[float, Doubles]:
         """Return the risk and its slope."""
         weights = self.template.from_vector(vector)
-        worst = explain(weights, self.pictures, np.where(self.Y, -1.0, 1.0))
+        worst = explain(weights, self.pictures, np.where(self.Y, -1.0, 1.0), self._wrong_scenes())
         right = self.right or explain_tags(weights, self.pictures, self.Y, self.scenes)
         slope = self._use(worst) - self._use(right)
         # By its slope, so that value and slope belong together to the last digit.
         wrong = float(np.count_nonzero(worst.tags != self.Y))
+        if self.scenes is not None:
+            wrong += self.scene_loss * np.count_nonzero(worst.scenes != self.scenes)
         return float(slope @ vector) + wrong, slope
+
+    def _wrong_scenes(self) -> Doubles | None:
+        """Return what each scene counts as wrong."""
+        if self.scenes is None or not self.scene_loss:
+            return None
+        return self.scene_loss * (1.0 - _one_hot(self.scenes, self.template.n_scenes))
 
     def fixed(self, vector: Doubles) -> Risk:
         """Return the convex risk whose right explanations are the best ones at some weights."""
