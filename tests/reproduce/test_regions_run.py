@@ -38,6 +38,7 @@ PLAN = Plan(
     searches={
         "classic": {
             paper.LATENT: Search({"C": 0.1, "max_iterations": 8}, (tried("lean", 0.2),)),
+            paper.PLAIN: Search({"C": 0.1, "max_iterations": 8}),
             paper.SVM: Search({"C": 1.0}, (tried("C", 0.1),)),
             paper.PSEUDO_LABEL: Search({"C": 1.0}),
             paper.PSEUDO_TAGS: Search({"C": 1.0}),
@@ -99,7 +100,9 @@ def test_figures_are_of_one_form(found: Results, tmp_path: Path) -> None:
     (main,) = [r for r in rows if r["at"] is None and r["subset"] == "all"]
     assert main["paper"] == 0.4552 and main["n"] == 24
     assert main["value"] == pytest.approx(np.mean(found.of("classic")[paper.LATENT].values("F")))
-    assert {t["b"] for t in said["tests"]} == {"SVM (classic)", "ridge (classic)"}
+    assert {t["b"] for t in said["tests"]} == {
+        "SVM (classic)", "ridge (classic)", "latent model, plain (classic)",
+    }  # fmt: skip
     assert said["settings"]["chosen"]["latent model (classic)"][0]["C"] == 0.1
 
 
@@ -171,8 +174,9 @@ def test_what_is_not_installed_is_left_out_and_said(
 def test_plans_know_every_method() -> None:
     for plan in (full_plan(), quick_plan()):
         assert plan.features == FEATURES and plan.scenes == 20
-        for methods in plan.searches.values():
-            assert {*paper.F, *paper.NMI, paper.RIDGE} == set(methods)
+        for features, methods in plan.searches.items():
+            plain = {paper.PLAIN} if features == "classic" else set()
+            assert {*paper.F, *paper.NMI, paper.RIDGE} | plain == set(methods)
     assert full_plan().halves == 5 and quick_plan().halves == 1
     assert full_plan().with_halves(2).with_features(("deep",)).features == ("deep",)
 

@@ -236,9 +236,7 @@ def settle(b: Doubles, state: States, gain: Doubles, bound: float, least: float)
 
 
 @njit(cache=True, nogil=True)
-def _attempt(
-    a: Doubles, b: Doubles, state: States, gain: Doubles, owner: Int, v: Doubles
-) -> float:
+def _attempt(a: Doubles, b: Doubles, state: States, gain: Doubles, owner: Int, v: Doubles) -> float:
     """Return the worth of the tags that are open, seem to pay or cost nothing; prices go to v."""
     part = np.zeros(len(b), np.int8)
     for j in range(len(b)):

@@ -78,6 +78,12 @@ class Pictures:
             raise DataError("Regions and pictures must be finite numbers. Got NaN or infinity.")
         return cls(rows, start, pictures)
 
+    def some(self, at: Int) -> Pictures:
+        """Return some of the pictures."""
+        rows = np.concatenate([np.arange(self.start[n], self.start[n + 1]) for n in at])
+        start = np.concatenate([[0], np.cumsum(self.counts[at])]).astype(np.int64)
+        return Pictures(self.rows[rows], start, self.whole[at])
+
     def split(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Return values that stand for regions, picture by picture."""
         return np.split(values, self.start[1:-1])

@@ -11,7 +11,10 @@ says. A picture x with tags y scores
 
 Departures: inference is exact where the paper relaxes (`inference`); the start is in log-odds, at
 the one scale that is best (`weights`); regions may be any numbers, not codewords alone, and what
-whole pictures say of tags may count besides (`whole_tags`).
+whole pictures say of tags may count besides (`whole_tags`). Learnt to the end, the paper's
+objective puts all pictures into one scene, since no tag is lost by it; so the scenes of the start
+hold, and a wrong one counts as well (`scene_loss`; 0 is the paper's way). Weights may be learnt
+near a start that is good already.
 """
 
 from __future__ import annotations
@@ -63,6 +66,8 @@ class RegionModel(Estimator):
     n_scenes : how many kinds of pictures to tell apart.
     C : how much a wrong tag counts against large weights, greater than 0.
     whole_tags : also learn what whole pictures say of tags; the paper does not.
+    scene_loss : how much a scene other than the start's counts beside a wrong tag; with 0 scenes
+        are found anew while learning, as in the paper.
     solver : "bundle", the paper's; or "cccp", which solves a convex problem again and again.
     inference : "exact", or "lp", the paper's relaxation, when predicting.
     lean : gain of every tag when predicting; more of it gives more tags.
@@ -94,6 +99,7 @@ class RegionModel(Estimator):
         n_scenes: int = 8,
         C: float = 1.0,
         whole_tags: bool = False,
+        scene_loss: float = 1.0,
         solver: Literal["bundle", "cccp"] = "bundle",
         inference: Literal["exact", "lp"] = "exact",
         lean: float = 0.0,
@@ -105,6 +111,7 @@ class RegionModel(Estimator):
         self.n_scenes = n_scenes
         self.C = C
         self.whole_tags = whole_tags
+        self.scene_loss = scene_loss
         self.solver = solver
         self.inference = inference
         self.lean = lean
@@ -120,6 +127,7 @@ class RegionModel(Estimator):
         whole: Any = None,
         scenes: Any = None,
         watch: Watch | None = None,
+        start: Weights | None = None,
     ) -> Self:
         """Learn from pictures' regions and the tags Y they carry, 0 or 1.
 
@@ -130,6 +138,7 @@ class RegionModel(Estimator):
         scenes : of each picture, from 0, where they are known; found by clustering else, and then
             only the start of learning.
         watch : told iteration, value and gap.
+        start : weights to stay near; found, and forgotten while learning, by default.
         """
         self._check()
         pictures = Pictures.of(X, whole)
@@ -137,15 +146,20 @@ class RegionModel(Estimator):
         self.known_ = tags.sum(axis=0) >= self.least_pictures
         tags, self.dropped_ = fitting(tags & self.known_, pictures.counts)
         known = None if scenes is None else self._scenes(scenes, len(pictures))
-        first = pseudo_scenes(pictures, tags, self.n_scenes, self.random_state)
-        self.start_scenes_ = first if known is None else known
-        start = start_weights(
-            pictures, tags, self.start_scenes_, self.n_scenes, bool(self.whole_tags)
+        first = known
+        if first is None:
+            first = pseudo_scenes(pictures, tags, self.n_scenes, self.random_state)
+        self.start_scenes_ = first
+        template = start or start_weights(
+            pictures, tags, first, self.n_scenes, bool(self.whole_tags)
         )
-        risk = Risk(start, pictures, tags, known)
-        begin = self._scaled(risk, start.as_vector())
-        self.minimum_ = self._minimum(risk, begin, watch)
-        self.weights_ = start.from_vector(self.minimum_.w)
+        held = known if known is not None or not self.scene_loss else first
+        risk = Risk(template, pictures, tags, held, float(self.scene_loss))
+        vector = template.as_vector()
+        center = np.zeros(len(vector)) if start is None else vector
+        begin = vector if start is not None else self._scaled(risk, vector)
+        self.minimum_ = self._minimum(risk, begin, center, watch)
+        self.weights_ = template.from_vector(self.minimum_.w + center)
         return self
 
     def predict(self, X: Sequence[Any], whole: Any = None) -> Tagging:
@@ -181,6 +195,13 @@ class RegionModel(Estimator):
             for owner, a, tags in zip(said.regions, worth, said.tags, strict=True)
         ]
 
+    def problems(self, X: Sequence[Any], whole: Any = None) -> list[tuple[Doubles, Doubles]]:
+        """Return what inference is asked: for each picture and scene worths and gains."""
+        pictures, w = Pictures.of(X, whole), self._fitted()
+        gain, B = w.of_tags(pictures.whole), w.gamma[:, :, 1] - w.gamma[:, :, 0]
+        parts = pictures.split(w.of_regions(pictures.rows))
+        return [(a, b + own) for a, own in zip(parts, gain, strict=True) for b in B]
+
     def score(self, X: Sequence[Any], Y: Any, whole: Any = None) -> float:
         """Return the F-measure over all decisions."""
         return f_measure(as_tags(Y, len(X)), self.predict(X, whole).tags).micro
@@ -210,6 +231,8 @@ class RegionModel(Estimator):
         name = type(self).__name__
         if not 0 < self.C < np.inf:
             raise ParameterError.of("C", name, "greater than 0", self.C)
+        if not 0 <= self.scene_loss < np.inf:
+            raise ParameterError.of("scene_loss", name, "0 or more", self.scene_loss)
         for what in ("n_scenes", "least_pictures", "max_iterations"):
             if type(getattr(self, what)) is not int or getattr(self, what) < 1:
                 raise ParameterError.of(what, name, "at least 1", getattr(self, what))
@@ -231,16 +254,22 @@ class RegionModel(Estimator):
         worth = [s * s * square / (2 * self.C) + risk(s * vector)[0] for s in _SCALES]
         return vector * _SCALES[int(np.argmin(worth))]
 
-    def _minimum(self, risk: Risk, w: Doubles, watch: Watch | None) -> Minimum:
-        strength = 1.0 / self.C
+    def _minimum(self, risk: Risk, w: Doubles, center: Doubles, watch: Watch | None) -> Minimum:
+        """Minimise around a center; what is found is told from there."""
+        strength, z = 1.0 / self.C, w - center
         if self.solver == "bundle":
-            return minimize(risk, w, strength, False, self.tolerance, self.max_iterations, watch)
+            return minimize(
+                lambda d: risk(center + d), z, strength, False, self.tolerance,
+                self.max_iterations, watch,
+            )  # fmt: skip
         found, before = None, np.inf
         for _ in range(self.max_iterations):
+            fixed = risk.fixed(center + z)
             found = minimize(
-                risk.fixed(w), w, strength, True, self.tolerance / 10, 10 * self.max_iterations
-            )
-            w = found.w
+                lambda d, fixed=fixed: fixed(center + d), z, strength, True,  # type: ignore[misc]
+                self.tolerance / 10, 10 * self.max_iterations,
+            )  # fmt: skip
+            z = found.w
             if found.value > before * (1 - self.tolerance):
                 break
             before = found.value

@@ -100,11 +100,17 @@ def start_weights(
         means = np.add.reduceat(pictures.rows, pictures.start[:-1], axis=0)
         alpha = _ridge(means / pictures.counts[:, None], Y.astype(float))
         beta = _ridge(pictures.whole, s)
-    with_tag = (s.T @ Y + _SMOOTH / 2) / (s.sum(axis=0)[:, None] + _SMOOTH)
-    half = np.log(with_tag / (1 - with_tag)) / 2
-    gamma = np.stack([-half, half], axis=-1)
+    gamma = scene_gains(Y, scenes, n_scenes)
     delta = _ridge(pictures.whole, Y.astype(float)) if whole_tags else None
     return Weights(alpha, beta, gamma, delta)
+
+
+def scene_gains(Y: Bools, scenes: Int, n_scenes: int) -> Doubles:
+    """Return half the log-odds of each tag in each scene, smoothed: (scenes, tags, 2)."""
+    s = np.eye(n_scenes)[scenes]
+    with_tag = (s.T @ Y + _SMOOTH / 2) / (s.sum(axis=0)[:, None] + _SMOOTH)
+    half = np.log(with_tag / (1 - with_tag)) / 2
+    return np.stack([-half, half], axis=-1)
 
 
 def _log_odds(counts: Doubles, groups: Doubles) -> Doubles:

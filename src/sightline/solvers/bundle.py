@@ -41,6 +41,7 @@ class Minimum:
     value, risk : f and R there.
     gap : value less the bound; a certificate where R is convex.
     values : the best f after each answer; never rises.
+    gaps : the gap after each answer.
     """
 
     w: Doubles
@@ -48,6 +49,7 @@ class Minimum:
     risk: float
     gap: float
     values: list[float]
+    gaps: list[float] = field(default_factory=list)
 
 
 def minimize(
@@ -83,17 +85,19 @@ def minimize(
         raise ParameterError.of("max_iterations", "minimize", "at least 1", max_iterations)
     bundle, w = Bundle(strength, convex), np.array(start, np.float64)
     values: list[float] = []
+    gaps: list[float] = []
     gap = np.inf
     for iteration in range(max_iterations):
         bundle.add(w, *risk(w))
         values.append(bundle.value)
         w, bound = bundle.lowest()
         gap = bundle.value - bound
+        gaps.append(gap)
         if watch is not None:
             watch(iteration, bundle.value, gap)
         if gap <= tolerance * max(abs(bundle.value), _TINY):
             break
-    return Minimum(bundle.best, bundle.value, bundle.risk, gap, values)
+    return Minimum(bundle.best, bundle.value, bundle.risk, gap, values, gaps)
 
 
 @dataclass(eq=False)

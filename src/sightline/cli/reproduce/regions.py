@@ -44,13 +44,14 @@ def _run(asked: Asked, c: MSRC, plan: Plan, out: Path, workers: int) -> int:
     from sightline.datasets.msrc import NAME
     from sightline.progress import ProgressBar
     from sightline.reproduce.regions import run, tables
+    from sightline.reproduce.regions.curves import draw_curves
     from sightline.reproduce.regions.results import figures_of
     from sightline.reproduce.regions.sheets import draw_sheets
 
     with LocalCompute(workers) as compute, asked.cache(NAME, c) as cache:
         found = run(c, plan, compute, cache, ProgressBar())
         asked.show(tables.lines(found), figures_of(found))
-        return show_files(draw_sheets(c, found, compute, out))
+        return show_files([*draw_sheets(c, found, compute, out), *draw_curves(found, out)])
 
 
 def _plan(quick: bool, features: str | None, halves: int | None) -> Plan:

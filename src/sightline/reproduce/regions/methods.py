@@ -1,6 +1,7 @@
 """The methods: the latent model, the paper's rivals, and ridge on whole pictures.
 
-    latent model                  `regions.model.RegionModel`
+    latent model                  `regions.scored.ScoredRegionModel`, on what ridge says of regions
+    latent model, plain           `regions.model.RegionModel`, scenes latent, as in the paper
     SVM                           a linear one for each tag, on the picture's row
     pseudo-label + SVM            scenes found by clustering rows and tags, told apart by SVMs
     pseudo-annotation + K-means   test pictures clustered by rows and by the tags that SVMs give
@@ -8,12 +9,15 @@
     ridge                         a linear score for each tag, learnt on whole pictures' rows and
                                   read in each region; test pictures clustered by their scores
 
-Of SVMs and of ridge a tag is given where its score is above a threshold that validation chooses.
+Of SVMs and of ridge a tag is given where its score is above a threshold that validation chooses. A
+picture's row is how often each codeword occurs, as in the paper, or (`rows: shares`) the share of
+regions and the share of the area that has it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +27,7 @@ from numpy.typing import NDArray
 from sightline.errors import MissingExtra
 from sightline.regions.model import RegionModel, filled
 from sightline.regions.scenes import clusters, scaled
+from sightline.regions.scored import ScoredRegionModel
 from sightline.reproduce.regions import paper
 from sightline.reproduce.regions.seeing import Seen
 from sightline.reproduce.searching import Settings
@@ -64,7 +69,7 @@ class Fitted:
     """
 
     say: Say
-    model: RegionModel | None = None
+    model: ScoredRegionModel | None = None
     tagger: Say | None = None
 
 
@@ -79,6 +84,7 @@ class Learner:
         """Let a method learn from some pictures."""
         makers = {
             paper.LATENT: self._latent,
+            paper.PLAIN: self._plain,
             paper.SVM: self._svm,
             paper.PSEUDO_LABEL: self._pseudo_label,
             paper.PSEUDO_TAGS: self._pseudo_tags,
@@ -88,45 +94,57 @@ class Learner:
         return makers[name](settings, pictures)
 
     def _latent(self, settings: Settings, pictures: Int) -> Fitted:
-        lean = float(str(settings.get("lean", 0.0)))
+        rest = {k: v for k, v in settings.items() if k != "lean"}
+
+        def make() -> ScoredRegionModel:
+            X, whole, areas = inputs(self.seen, pictures)
+            model = ScoredRegionModel(n_scenes=self.n_scenes, **rest)  # type: ignore[arg-type]
+            return model.fit(X, self.seen.tags[pictures], whole, areas)
+
+        model = copy(self._once(("latent", len(pictures), *sorted(rest.items())), make))
+        model.lean = float(str(settings.get("lean", 0.0)))
+
+        def say(seen: Seen, of: Int) -> Said:
+            given = inputs(seen, of)
+            said, margins = model.predict(*given), model.decision_function(*given)
+            return Said(said.tags, margins, said.scenes, model.label_regions(*given))
+
+        return Fitted(say, model)
+
+    def _plain(self, settings: Settings, pictures: Int) -> Fitted:
         rest = {k: v for k, v in settings.items() if k != "lean"}
 
         def make() -> RegionModel:
             X, whole, Y = self.seen.of(pictures)
-            return RegionModel(n_scenes=self.n_scenes, **rest).fit(X, Y, whole)  # type: ignore[arg-type]
+            model = RegionModel(n_scenes=self.n_scenes, scene_loss=0.0, **rest)  # type: ignore[arg-type]
+            return model.fit(X, Y, whole)
 
-        found = self._once(("latent", len(pictures), *sorted(rest.items())), make)
-        model = RegionModel(**{**found.get_params(), "lean": lean})
-        model.weights_, model.known_ = found.weights_, found.known_
+        model = copy(self._once(("plain", len(pictures), *sorted(rest.items())), make))
+        model.lean = float(str(settings.get("lean", 0.0)))
 
         def say(seen: Seen, of: Int) -> Said:
             X, whole, _ = seen.of(of)
-            said = model.predict(X, whole)
-            margins = model.decision_function(X, whole)
+            said, margins = model.predict(X, whole), model.decision_function(X, whole)
             return Said(said.tags, margins, said.scenes, model.label_regions(X, whole))
 
-        return Fitted(say, model)
+        return Fitted(say)
 
     def _svm(self, settings: Settings, pictures: Int) -> Fitted:
         score = self._svm_scores(settings, pictures)
         threshold = float(str(settings.get("threshold", 0.0)))
 
         def say(seen: Seen, of: Int) -> Said:
-            scores = score(seen.whole[of])
+            scores = score(_rows(seen, settings)[of])
             return Said(scores > threshold, scores)
 
         return Fitted(say)
 
     def _svm_scores(self, settings: Settings, pictures: Int) -> Callable[[Doubles], Doubles]:
-        C = float(str(settings.get("C", 1.0)))
-        low, wide = _range(self.seen.whole[pictures])
+        C, rows = float(str(settings.get("C", 1.0))), _rows(self.seen, settings)[pictures]
+        low, wide = _range(rows)
         Y = self.seen.tags[pictures]
-
-        def make() -> tuple[Doubles, Doubles]:
-            X = (self.seen.whole[pictures] - low) / wide
-            return svm_weights(X, Y, C)
-
-        W, constant = self._once(("svm", len(pictures), C), make)
+        key = "svm", len(pictures), C, settings.get("rows")
+        W, constant = self._once(key, lambda: svm_weights((rows - low) / wide, Y, C))
 
         def scores(whole: Doubles) -> Doubles:
             found: Doubles = (whole - low) / wide @ W + constant
@@ -136,12 +154,13 @@ class Learner:
 
     def _pseudo_label(self, settings: Settings, pictures: Int) -> Fitted:
         C = float(str(settings.get("C", 1.0)))
-        low, wide = _range(self.seen.whole[pictures])
+        rows = _rows(self.seen, settings)[pictures]
+        low, wide = _range(rows)
         Y = self.pseudo_scenes(pictures)[:, None] == np.arange(self.n_scenes)
-        W, constant = svm_weights((self.seen.whole[pictures] - low) / wide, Y, C)
+        W, constant = svm_weights((rows - low) / wide, Y, C)
 
         def say(seen: Seen, of: Int) -> Said:
-            scores = (seen.whole[of] - low) / wide @ W + constant
+            scores = (_rows(seen, settings)[of] - low) / wide @ W + constant
             return Said(scenes=scores.argmax(axis=1))
 
         return Fitted(say)
@@ -190,6 +209,16 @@ class Learner:
         if key not in self._kept:
             self._kept[key] = make()
         return self._kept[key]
+
+
+def inputs(seen: Seen, of: Int) -> tuple[list[Doubles], Doubles | None, list[Doubles]]:
+    """Return what the latent model sees; of codewords it makes the whole picture's row itself."""
+    X, whole, _ = seen.of(of)
+    return X, whole if seen.words is None else None, [seen.areas[p] for p in of]
+
+
+def _rows(seen: Seen, settings: Settings) -> Doubles:
+    return seen.shares if settings.get("rows") == "shares" else seen.whole
 
 
 def svm_weights(X: Doubles, Y: Bools, C: float) -> tuple[Doubles, Doubles]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 LATENT = "latent model"
+# The same without what was added: see `regions.scored`.
+PLAIN = "latent model, plain"
 SVM = "SVM"
 PSEUDO_LABEL = "pseudo-label + SVM"
 PSEUDO_TAGS = "pseudo-annotation + K-means"

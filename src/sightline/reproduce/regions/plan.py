@@ -44,12 +44,17 @@ class Plan:
         return replace(self, features=features)
 
 
-def _rivals() -> dict[str, Search]:
-    C, thresholds = tried("C", 0.01, 0.03, 0.1, 0.3, 3.0, 10.0), (-0.6, -0.4, -0.2, 0.2)
+def _rivals(features: str) -> dict[str, Search]:
+    C, thresholds = tried("C", 0.01, 0.03, 0.1, 0.3, 3.0), (-0.7, -0.5, -0.3, -0.15, 0.15)
+    # Of codewords also the rows that the latent model sees of whole pictures.
+    rows = (tried("rows", "shares"),) if features == "classic" else ()
     return {
-        paper.SVM: Search({"C": 1.0, "threshold": 0.0}, (C, tried("threshold", *thresholds))),
-        paper.PSEUDO_LABEL: Search({"C": 1.0}, (C,)),
-        paper.PSEUDO_TAGS: Search({"C": 1.0, "threshold": 0.0}, (C,)),
+        paper.SVM: Search(
+            {"C": 1.0, "threshold": 0.0},
+            (C, tried("threshold", *thresholds), *rows, tried("C", 0.03, 0.1, 0.3, 1.0)),
+        ),
+        paper.PSEUDO_LABEL: Search({"C": 1.0}, (C, *rows)),
+        paper.PSEUDO_TAGS: Search({"C": 1.0, "threshold": 0.0}, (C, *rows)),
         paper.K_MEANS: Search({}),
         paper.RIDGE: Search(
             {"alpha": 1.0, "threshold": 0.35},
@@ -58,13 +63,14 @@ def _rivals() -> dict[str, Search]:
     }
 
 
-def _latent(features: str) -> Search:
-    lean = tried("lean", -0.6, -0.3, 0.3, 0.6)
+def _latent(features: str) -> dict[str, Search]:
+    lean = tried("lean", -0.4, -0.2, 0.2, 0.4, 0.6)
+    C = tried("C", 0.01, 0.03, 0.3)
     if features == "classic":
-        return Search({"C": 0.01, "lean": 0.0}, (tried("C", 0.001, 0.003, 0.03, 0.1), lean))
-    return Search(
-        {"C": 0.1, "whole_tags": True, "lean": 0.0}, (tried("C", 0.01, 0.03, 0.3, 1.0), lean)
-    )
+        start = {"C": 0.1, "whole_alpha": 0.6, "region_alpha": 0.3, "lean": 0.0}
+        plain = Search({"C": 0.1, "lean": 0.0}, (tried("C", 0.01, 1.0), lean))
+        return {paper.LATENT: Search(start, (C, lean)), paper.PLAIN: plain}
+    return {paper.LATENT: Search({"C": 0.1, "lean": 0.0}, (C, lean))}
 
 
 def full_plan() -> Plan:
@@ -74,7 +80,7 @@ def full_plan() -> Plan:
         scenes=20,
         cuts={"classic": Segmenter(), "deep": Segmenter(scale=100.0, smallest=0.005)},
         reduced=256,
-        searches={f: {paper.LATENT: _latent(f), **_rivals()} for f in FEATURES},
+        searches={f: {**_latent(f), **_rivals(f)} for f in FEATURES},
         features=FEATURES,
         relaxed=60,
     )
@@ -87,6 +93,6 @@ def quick_plan() -> Plan:
         f: {m: Search(s.start) for m, s in methods.items()} for f, methods in full.searches.items()
     }
     for methods in start.values():
-        latent = methods[paper.LATENT]
-        methods[paper.LATENT] = Search({**latent.start, "max_iterations": 30})
+        for name in {paper.LATENT, paper.PLAIN} & set(methods):
+            methods[name] = Search({**methods[name].start, "max_iterations": 30})
     return replace(full, halves=1, searches=start, relaxed=20)

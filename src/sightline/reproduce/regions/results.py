@@ -69,12 +69,28 @@ class Relaxation:
     fractional : share of problems whose relaxed solution is no whole one.
     exact, relaxed : CPU seconds of one problem.
     n : problems.
+    hard : share of fractional ones when wrong tags count, as in learning.
+    assigned, free_relaxed : CPU seconds of one problem where no tag costs anything.
     """
 
     fractional: float
     exact: float
     relaxed: float
     n: int
+    hard: float
+    assigned: float
+    free_relaxed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """CPU seconds of learning, and of tagging one picture, at some size."""
+
+    pictures: int
+    tags: int
+    learning: float
+    iterations: int
+    inference: float
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +103,7 @@ class Results:
     relaxation : by features.
     models : what the latent model learnt of the first half, and what it saw, by features.
     words : the tags there are.
+    growth : time against pictures and tags.
     notes : what was left out, and why.
     """
 
@@ -95,6 +112,7 @@ class Results:
     ran: list[Ran] = field(default_factory=list)
     relaxation: dict[str, Relaxation] = field(default_factory=dict)
     models: dict[str, tuple[Fitted, Seen]] = field(default_factory=dict)
+    growth: list[Growth] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def features(self) -> list[str]:
@@ -134,6 +152,11 @@ def figures_of(found: Results) -> Figures:
         figures.rows += _rows(ran)
     for features, relaxation in found.relaxation.items():
         figures.rows += _relaxation_rows(features, relaxation)
+    for g in found.growth:
+        at = f"{g.pictures} pictures, {g.tags} tags"
+        for name, value in (("learning", g.learning), ("inference", g.inference)):
+            figures.rows.append(Figure(paper.LATENT, "seconds", value, "classic", f"growth, {name}",
+                                       direction=DIRECTION, at=at))  # fmt: skip
     for features in found.features():
         for a, b, test in compared(found.of(features)):
             figures.tests.append(Compared(a.name, b.name, judging.F, test.p))
@@ -180,5 +203,8 @@ def _relaxation_rows(features: str, r: Relaxation) -> list[Figure]:
     return [
         figure("linear programme", "fractional", r.fractional),
         figure("linear programme", "seconds", r.relaxed),
+        figure("linear programme", "fractional, wrong tags counted", r.hard),
         figure("branch and bound", "seconds", r.exact),
+        figure("assignment, no tag costs anything", "seconds", r.assigned),
+        figure("linear programme, no tag costs anything", "seconds", r.free_relaxed),
     ]

@@ -10,7 +10,7 @@ Codebooks and reductions know the development pictures of their half alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ class Seen:
     tags : (pictures, tags); those of test pictures are False here.
     labels : the region of each pixel, of each picture.
     words : of regions, where they are codewords.
+    areas : of each picture's regions, shares of the picture.
+    shares : means of pictures' regions, plain and by area.
     """
 
     half: Half
@@ -45,6 +47,8 @@ class Seen:
     tags: NDArray[np.bool_]
     labels: Sequence[NDArray[np.int32]]
     words: Codewords | None = None
+    areas: Sequence[Doubles] = ()
+    shares: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
 
     def of(self, pictures: Int) -> tuple[list[Doubles], Doubles, NDArray[np.bool_]]:
         """Return regions, whole rows and tags of some pictures."""
@@ -71,9 +75,9 @@ class Seeing:
         if features == "classic":
             rows, words = self._words(cuts, half)
             whole = np.array([r.sum(axis=0) for r in rows])
-            return Seen(half, rows, whole, tags, labels, words)
+            return Seen(half, rows, whole, tags, labels, words, *_by_area(rows, labels))
         rows, whole = _reduced(cuts, half.development, self.reduced)
-        return Seen(half, rows, whole, tags, labels)
+        return Seen(half, rows, whole, tags, labels, None, *_by_area(rows, labels))
 
     def _words(self, cuts: Sequence[Cut], half: Half) -> tuple[list[Doubles], Codewords]:
         known = half.development
@@ -81,6 +85,15 @@ class Seeing:
         described = [cut.described(t) for cut, t in zip(cuts, textures, strict=True)]
         words = Codewords.fit([described[p] for p in known])
         return [words.rows(d).astype(np.float64) for d in described], words
+
+
+def _by_area(
+    rows: Sequence[Doubles], labels: Sequence[NDArray[np.int32]]
+) -> tuple[list[Doubles], Doubles]:
+    """Return the areas of regions, and means of regions, plain and by area."""
+    areas = [np.bincount(at.ravel()) / at.size for at in labels]
+    means = [np.hstack([r.mean(axis=0), a @ r]) for r, a in zip(rows, areas, strict=True)]
+    return areas, np.array(means)
 
 
 def _reduced(cuts: Sequence[Cut], known: Int, n: int) -> tuple[list[Doubles], Doubles]:

@@ -48,13 +48,13 @@ def _of_model(found: Results, features: str, out: Path) -> list[Path]:
     model = fitted.model
     if model is None:
         return []
-    gamma = model.weights_.gamma
+    gamma = model.model_.weights_.gamma
     files = [out / f"figure3-{features}.png"]
     words_of_scenes(gamma[:, :, 1] - gamma[:, :, 0], found.words).save(files[0], "PNG")
     if seen.words is not None:
         place = KINDS.index("place")
         begin = sum(seen.words.sizes[:place])
-        alpha = model.weights_.alpha[begin : begin + seen.words.sizes[place]]
+        alpha = model.ridge_.regions.weights[begin : begin + seen.words.sizes[place]]
         masks = [seen.words.mask(int(w)) for w in alpha.argmax(axis=0)]
         files.append(out / f"figure4-{features}.png")
         masks_of_words(masks, found.words).save(files[1], "PNG")

@@ -32,8 +32,15 @@ def lines(found: Results) -> Iterator[str]:
             r = found.relaxation[features]
             yield (
                 f"The linear programme was fractional in {r.fractional:.1%} of {r.n:,} inferences; "
-                f"{1000 * r.relaxed:.2f} ms each, exact {1000 * r.exact:.3f} ms"
+                f"{1000 * r.relaxed:.2f} ms each, exact {1000 * r.exact:.3f} ms; {r.hard:.1%} if "
+                f"wrong tags count. Where no tag costs anything {1000 * r.free_relaxed:.2f} ms, by "
+                f"assignment {1000 * r.assigned:.3f} ms"
             )
+    for g in found.growth:
+        yield (
+            f"{g.pictures:>5} pictures, {g.tags:>3} tags: {g.learning:.2f} s for {g.iterations} "
+            f"iterations, {1000 * g.inference:.3f} ms to tag a picture"
+        )
     for note in found.notes:
         yield f"Note: {note}"
 

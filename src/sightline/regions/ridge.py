@@ -1,0 +1,111 @@
+"""Ridge regression of tags, on whole pictures and on regions of which nobody says what they show.
+
+Regions are labelled and learnt from by turns: each picture's tags are placed in its regions by the
+weights there are, every region taking one of them and every tag one region at least, and the
+weights are then those of ridge regression on these labels. Regions count by the root of their area.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightline.regions.examples import Bools, Doubles, Int, Pictures
+from sightline.regions.inference import NOBODY
+
+_FIRST = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """Scores of rows: rows @ weights + constants."""
+
+    weights: Doubles
+    constants: Doubles
+
+    def __call__(self, rows: Doubles) -> Doubles:
+        found: Doubles = rows @ self.weights + self.constants
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionRidge:
+    """What was learnt: scores of tags for whole pictures and for regions, about 1 for yes."""
+
+    whole: Linear
+    regions: Linear
+
+
+def fit_region_ridge(
+    pictures: Pictures,
+    Y: Bools,
+    areas: Doubles,
+    whole_alpha: float = 0.3,
+    region_alpha: float = 0.01,
+    rounds: int = 3,
+) -> RegionRidge:
+    """Learn from pictures and the tags they carry, no more of them than regions.
+
+    Parameters
+    ----------
+    areas : of all regions, the shares of their pictures.
+    whole_alpha, region_alpha : strength of the regulariser, against the rows' usual square.
+    rounds : how often regions are labelled and learnt from.
+
+    Examples
+    --------
+    >>> grass, sky = np.eye(2)
+    >>> pictures = Pictures.of([[grass, sky], [grass, grass], [sky, sky]])
+    >>> Y = np.array([[True, True], [True, False], [False, True]])
+    >>> learnt = fit_region_ridge(pictures, Y, np.full(6, 0.5))
+    >>> learnt.regions(np.eye(2)).argmax(axis=1).tolist()
+    [0, 1]
+    """
+    tags = Y.astype(np.float64)
+    whole = ridge(pictures.whole, tags, whole_alpha)
+    first = ridge(averaged(pictures, areas), tags, _FIRST)
+    scores, weight = first(pictures.rows), np.sqrt(areas)
+    for _ in range(rounds):
+        owner = labelled(scores, pictures, Y)
+        found = ridge(pictures.rows, _one_hot(owner, Y.shape[1]), region_alpha, weight)
+        scores = found(pictures.rows)
+    return RegionRidge(whole, found if rounds else first)
+
+
+def labelled(scores: Doubles, pictures: Pictures, Y: Bools) -> Int:
+    """Return a tag of its picture for each region, and every tag a region; -1 without tags."""
+    from sightline.regions._inference_fast import place_all
+
+    values, owner = np.empty(len(pictures)), np.empty(len(scores), np.int64)
+    # Above 0, so that no region is better off without a tag.
+    place_all(np.ascontiguousarray(scores - scores.min() + 1.0), pictures.start, Y, values, owner)
+    return owner
+
+
+def averaged(pictures: Pictures, weight: Doubles) -> Doubles:
+    """Return the mean of each picture's regions, weighted."""
+    total = np.add.reduceat(pictures.rows * weight[:, None], pictures.start[:-1], axis=0)
+    mean: Doubles = total / np.add.reduceat(weight, pictures.start[:-1])[:, None]
+    return mean
+
+
+def ridge(rows: Doubles, targets: Doubles, alpha: float, weight: Doubles | None = None) -> Linear:
+    """Return the linear scores nearest to the targets."""
+    w = np.ones(len(rows)) if weight is None else weight
+    mean, usual = np.average(rows, axis=0, weights=w), np.average(targets, axis=0, weights=w)
+    root = np.sqrt(w)[:, None]
+    centered = (rows - mean) * root
+    gram = centered.T @ centered
+    # Of whole pictures the mean square of a row, of many regions that of a direction.
+    usual_square = float(np.trace(gram)) / min(gram.shape[0], len(rows))
+    gram.flat[:: len(gram) + 1] += alpha * max(usual_square, 1e-12)
+    weights = np.linalg.solve(gram, centered.T @ ((targets - usual) * root))
+    return Linear(weights, usual - mean @ weights)
+
+
+def _one_hot(owner: Int, n: int) -> Doubles:
+    found = np.zeros((len(owner), n))
+    at = np.flatnonzero(owner != NOBODY)
+    found[at, owner[at]] = 1.0
+    return found
