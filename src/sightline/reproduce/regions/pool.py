@@ -31,7 +31,7 @@ from sightline.regions.segment import Segmenter
 from sightline.reproduce.cache import ArrayCache, Arrays
 from sightline.reproduce.describing import decoded
 
-NETWORK, SIZE = LITE2, 448
+NETWORK, SIZE = LITE2, 320
 TASK = "sightline.reproduce.regions.pool:see"
 _TEXTON_PICTURES = 80
 
