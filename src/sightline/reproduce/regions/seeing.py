@@ -103,8 +103,9 @@ def _reduced(cuts: Sequence[Cut], known: Int, n: int) -> tuple[list[Doubles], Do
     """
     some = np.concatenate([cuts[p].arrays["deep"] for p in known]).astype(np.float64)
     mean = some.mean(axis=0)
-    _, strength, basis = np.linalg.svd(some - mean, full_matrices=False)
-    kept = basis[: min(n, int((strength > 1e-9).sum()))].T
+    # Of ten thousand rows of two thousand numbers this is far faster than their own decomposition.
+    strength, basis = np.linalg.eigh((some - mean).T @ (some - mean))
+    kept = basis[:, ::-1][:, : min(n, int((strength > 1e-9).sum()))]
     scale = np.sqrt(np.square((some - mean) @ kept).sum(axis=1).mean())
 
     def rows(of: NDArray[np.float32]) -> Doubles:

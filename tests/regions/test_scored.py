@@ -1,0 +1,113 @@
+"""The region model on what ridge says: tags, places and scenes that were put there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sightline.errors import ParameterError
+from sightline.regions.examples import Pictures
+from sightline.regions.inference import choose_tags
+from sightline.regions.learning import Risk, explain
+from sightline.regions.model import RegionModel
+from sightline.regions.ridge import averaged, fit_region_ridge, labelled, ridge
+from sightline.regions.scored import ScoredRegionModel
+from tests.regions.test_model import made, random_weights
+
+
+def test_tags_places_and_scenes_are_learnt() -> None:
+    X, Y, _, scenes = made(60)
+    model = ScoredRegionModel(n_scenes=2, max_iterations=20).fit(X, Y)
+    test, tags, where, true = made(40, seed=1)
+    said = model.predict(test)
+    assert model.score(test, tags) > 0.9
+    painted = model.label_regions(test)
+    right = [np.mean(a == b) for a, b in zip(painted, where, strict=True)]
+    assert np.mean(right) > 0.85
+    # Names of scenes are free; pictures of the shared tag alone tell nothing.
+    agree = np.mean(said.scenes == true)
+    assert max(agree, 1 - agree) > 0.75 and len(scenes) == 60
+
+
+def test_leaning_gives_more_tags_and_margins_agree_with_them() -> None:
+    X, Y, _, _ = made(30)
+    model = ScoredRegionModel(n_scenes=2, max_iterations=10).fit(X, Y)
+    plain = model.predict(X).tags.sum()
+    assert ((model.decision_function(X) > 0) == model.predict(X).tags).all()
+    model.lean = 3.0
+    assert model.predict(X).tags.sum() > plain
+
+
+def test_problems_are_what_inference_solves() -> None:
+    X, Y, _, _ = made(12)
+    model = ScoredRegionModel(n_scenes=1, max_iterations=5).fit(X, Y)
+    problems = model.problems(X)
+    assert len(problems) == 12
+    found = np.array([choose_tags(a, b).tags(5) for a, b in problems])
+    assert (found == model.predict(X).tags).all()
+
+
+def test_a_start_that_may_not_be_left_stays() -> None:
+    X, Y, _, _ = made(12)
+    start = random_weights(0)
+    model = RegionModel(n_scenes=2, C=1e-9).fit(X, Y, start=start)
+    assert np.allclose(model.weights_.as_vector(), start.as_vector(), atol=1e-5)
+
+
+def test_a_wrong_scene_counts() -> None:
+    X, Y, _, scenes = made(8)
+    pictures, w = Pictures.of(X), random_weights(1)
+    plain = Risk(w, pictures, Y.astype(bool), scenes)
+    strict = Risk(w, pictures, Y.astype(bool), scenes, 2.0)
+    without, counted = (risk(w.as_vector())[0] for risk in (plain, strict))
+    wrong = np.count_nonzero(explain(w, pictures).scenes != scenes)
+    assert without < counted <= without + 2.0 * len(X) and wrong > 0
+
+
+def test_regions_are_labelled_with_tags_of_their_picture_alone() -> None:
+    X, Y, _, _ = made(20)
+    pictures, yes = Pictures.of(X), Y.astype(bool)
+    owner = labelled(np.random.default_rng(0).normal(size=(len(pictures.rows), 5)), pictures, yes)
+    assert yes[pictures.picture, owner].all()
+    for n, part in enumerate(pictures.split(owner)):
+        assert set(part.tolist()) == set(np.flatnonzero(yes[n]).tolist())
+
+
+def test_ridge_is_that_of_normal_equations_and_weights_repeat_rows() -> None:
+    random = np.random.default_rng(0)
+    rows, targets = random.normal(size=(9, 3)), random.normal(size=(9, 2))
+    found = ridge(rows, targets, 1e-9)
+    full = np.linalg.lstsq(np.hstack([rows, np.ones((9, 1))]), targets, rcond=None)[0]
+    assert np.allclose(found(rows), np.hstack([rows, np.ones((9, 1))]) @ full, atol=1e-6)
+    twice = np.array([2.0] + [1.0] * 8)
+    repeated = ridge(np.vstack([rows, rows[:1]]), np.vstack([targets, targets[:1]]), 1e-9)
+    assert np.allclose(ridge(rows, targets, 1e-9, twice)(rows), repeated(rows), atol=1e-6)
+
+
+def test_means_of_regions_count_by_their_weight() -> None:
+    pictures = Pictures.of([[[0.0], [4.0]], [[1.0]]])
+    assert averaged(pictures, np.array([3.0, 1.0, 1.0])).tolist() == [[1.0], [1.0]]
+
+
+def test_pictures_without_tags_of_one_region_or_with_too_many_tags_are_learnt_from() -> None:
+    X, Y, _, _ = made(20)
+    Y[0] = 0
+    X[1], Y[1] = X[1][:1], [1, 1, 1, 0, 0]
+    model = ScoredRegionModel(n_scenes=2, max_iterations=5).fit(X, Y)
+    assert model.predict([X[1]]).tags.sum() <= 1
+    learnt = fit_region_ridge(Pictures.of(X[:1]), Y[:1].astype(bool), np.ones(len(X[0])))
+    assert np.isfinite(learnt.regions(X[0])).all()
+
+
+def test_what_cannot_be_is_refused() -> None:
+    X, Y, _, _ = made(6)
+    with pytest.raises(ParameterError, match="region_alpha"):
+        ScoredRegionModel(region_alpha=0.0).fit(X, Y)
+    with pytest.raises(ParameterError, match="folds"):
+        ScoredRegionModel(folds=1).fit(X, Y)
+    with pytest.raises(ParameterError, match="areas"):
+        ScoredRegionModel().fit(X, Y, areas=[[1.0]])
+    with pytest.raises(ParameterError, match="not fitted"):
+        ScoredRegionModel().predict(X)
+    with pytest.raises(ParameterError, match="scene_loss"):
+        RegionModel(scene_loss=-1.0).fit(X, Y)
