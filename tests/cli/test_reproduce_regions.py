@@ -41,7 +41,9 @@ def test_a_run_prints_draws_and_writes(
     )
     assert code == 0, err
     assert "Table 1 on MSRC v2, classic" in out and "cut into regions, classic: 24/24" in err
-    assert len(list((tmp_path / "reproduce-regions").iterdir())) == 4
+    drawn = {p.name for p in (tmp_path / "reproduce-regions").iterdir()}
+    assert {"learning-classic.png", "growth-pictures.png", "growth-tags.png"} < drawn
+    assert len(drawn) == 7 and "iterations" in out
     assert json.loads((tmp_path / "f.json").read_bytes())["experiment"] == "regions"
     assert fingerprint(small) == before
 

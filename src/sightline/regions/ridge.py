@@ -93,14 +93,14 @@ def averaged(pictures: Pictures, weight: Doubles) -> Doubles:
 def ridge(rows: Doubles, targets: Doubles, alpha: float, weight: Doubles | None = None) -> Linear:
     """Return the linear scores nearest to the targets."""
     w = np.ones(len(rows)) if weight is None else weight
-    mean, usual = np.average(rows, axis=0, weights=w), np.average(targets, axis=0, weights=w)
+    mean, usual = w @ rows / w.sum(), w @ targets / w.sum()
     root = np.sqrt(w)[:, None]
     centered = (rows - mean) * root
     gram = centered.T @ centered
     # Of whole pictures the mean square of a row, of many regions that of a direction.
     usual_square = float(np.trace(gram)) / min(gram.shape[0], len(rows))
     gram.flat[:: len(gram) + 1] += alpha * max(usual_square, 1e-12)
-    weights = np.linalg.solve(gram, centered.T @ ((targets - usual) * root))
+    weights: Doubles = np.linalg.solve(gram, centered.T @ ((targets - usual) * root))
     return Linear(weights, usual - mean @ weights)
 
 

@@ -31,16 +31,14 @@ def _growth(growth: list[Growth], out: Path) -> list[Path]:
         return []
     most, tags = max(g.pictures for g in growth), max(g.tags for g in growth)
     files = []
-    for what, some, across in (
-        ("pictures", [g for g in growth if g.tags == tags], lambda g: float(g.pictures)),
-        ("tags", [g for g in growth if g.pictures == most], lambda g: float(g.tags)),
-    ):
-        some = sorted(some, key=across)
-        x = [across(g) for g in some]
+    by_pictures = {float(g.pictures): g for g in growth if g.tags == tags}
+    by_tags = {float(g.tags): g for g in growth if g.pictures == most}
+    for what, found in (("pictures", by_pictures), ("tags", by_tags)):
+        x = sorted(found)
         files.append(out / f"growth-{what}.png")
         lines = {
-            "learning, seconds": (x, [g.learning for g in some]),
-            "tagging a picture, milliseconds": (x, [1000 * g.inference for g in some]),
+            "learning, seconds": (x, [found[n].learning for n in x]),
+            "tagging a picture, milliseconds": (x, [1000 * found[n].inference for n in x]),
         }
         draw_lines(files[-1], lines, f"Latent model: time against {what}", (what, "CPU time"))
     return files

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightline.regions.scored import ScoredRegionModel
 from sightline.reproduce.regions.methods import inputs
@@ -25,7 +26,7 @@ def grown(seen: Seen, n_scenes: int) -> list[Growth]:
     return [_measured(seen, mixed[:n], t, n_scenes) for n, t in sizes if n]
 
 
-def _measured(seen: Seen, some: np.ndarray, tags: int, n_scenes: int) -> Growth:  # type: ignore[type-arg]
+def _measured(seen: Seen, some: NDArray[np.int64], tags: int, n_scenes: int) -> Growth:
     given, Y = inputs(seen, np.sort(some)), seen.tags[np.sort(some)][:, :tags]
     model = ScoredRegionModel(
         n_scenes=n_scenes, max_iterations=_ITERATIONS, tolerance=0.0, least_pictures=1
