@@ -50,7 +50,9 @@ def _of_model(found: Results, features: str, out: Path) -> list[Path]:
         return []
     gamma = model.model_.weights_.gamma
     files = [out / f"figure3-{features}.png"]
-    words_of_scenes(gamma[:, :, 1] - gamma[:, :, 0], found.words).save(files[0], "PNG")
+    gains = gamma[:, :, 1] - gamma[:, :, 0]
+    # All share a large constant that weighs against what regions and pictures say.
+    words_of_scenes(gains - gains.mean(), found.words).save(files[0], "PNG")
     if seen.words is not None:
         place = KINDS.index("place")
         begin = sum(seen.words.sizes[:place])

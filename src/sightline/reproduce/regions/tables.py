@@ -15,6 +15,7 @@ from sightline.reproduce.regions.results import Ran, Results, compared
 from sightline.reproduce.searching import said
 
 LOST = "–"
+_NOTHING = 1e-6
 
 
 def lines(found: Results) -> Iterator[str]:
@@ -69,9 +70,10 @@ def _margins(ran: dict[str, Ran]) -> Iterator[str]:
             values = r.values(measure)
             if name == paper.LATENT or not values or not mine:
                 continue
-            gain = float(np.mean(mine)) / max(float(np.mean(values)), 1e-9) - 1
+            base = float(np.mean(values))
+            gain = f"{float(np.mean(mine)) / base - 1:+.1%}" if base > _NOTHING else LOST
             said_by = f"{theirs[paper.LATENT] / theirs[name] - 1:+.1%}" if name in theirs else LOST
-            yield f"{measure} of {paper.LATENT} against {name}: {gain:+.1%} (paper {said_by})"
+            yield f"{measure} of {paper.LATENT} against {name}: {gain} (paper {said_by})"
 
 
 def _share(value: float | None) -> str:
