@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Progress
+from sightline.feedback.blend import placed
 from sightline.feedback.nearness import NearnessLearner
 from sightline.feedback.simulate import SimulatedUser
 from sightline.reproduce.feedback.judging import Measured, best, depth, measured
@@ -133,4 +134,12 @@ def _scores(sessions: Sequence[_Session], space: Space, learnt: bool) -> list[An
             found[i] = s.learner.scores_by_distance(space.squared[s.judged].T)
         else:
             found[i] = s.learner.decision_function(space.rows)
-    return found
+    return [
+        _placed(s, scores) if learnt else scores for s, scores in zip(sessions, found, strict=True)
+    ]
+
+
+def _placed(s: _Session, scores: Any) -> Any:
+    """Put judged pictures where the learner says they stand, if it says so."""
+    stands = getattr(s.learner, "stands_", None)
+    return scores if stands is None else placed(scores, s.judged, stands)
