@@ -67,6 +67,19 @@ def test_hits_are_asked_for_one_by_one_and_resumed(
     assert len(rounds(other.out)[0]["hits"]) == 4
 
 
+def test_filters_are_those_of_search(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = {
+        h["picture"] for h in json.loads(shell("similar", "1", "-t", "200", "--json").out)["hits"]
+    }
+    ran = shell("judge", "--like", "1", "--untagged", "--json", "-t", "200")
+    assert ran.code == 0, ran.err
+    shown = {h["picture"] for h in rounds(ran.out)[0]["hits"]}
+    assert len(shown) == 60 and shown < plain
+    assert shell("judge", "--like", "1", "--min-mb", "1").err.count("leave none") == 1
+    wrong = shell("judge", "--query", "word2", "--folder", "nowhere")
+    assert wrong.code == 2 and "There is no folder nowhere" in wrong.err
+
+
 def test_a_session_is_listed_saved_and_reverted(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
