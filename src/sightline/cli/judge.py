@@ -62,7 +62,7 @@ def judge(
     c = open_collection(collection, store)
     session = c.judge(query, like=like, resume=resume, feature=feature, **filters_of(**given))
     if undo:
-        undo_last(session)
+        undo_last(c, session)
     way: Way = "" if no_thumbnails or as_json else here()
     dialogue = Dialogue(c, session, top, propose, hide_judged, as_json, way)
     try:
