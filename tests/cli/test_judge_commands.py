@@ -46,7 +46,7 @@ def test_answers_are_learnt_from_round_by_round(
     assert second["blend"]["before"] is not None and second["blend"]["share"] <= 1
     judged = {h["picture"]: h["judged"] for h in second["hits"]}
     assert judged[first["hits"][0]["picture"]] is True
-    assert "took back what was said of picture" in ran.err and "the ranking as it was" in ran.err
+    assert "took back what was said of 0" in ran.err and "the ranking as it was" in ran.err
     assert f"session {first['session']}: 3 fit, 2 do not" in ran.err
 
 
@@ -65,6 +65,46 @@ def test_hits_are_asked_for_one_by_one_and_resumed(
     assert (rounds(again.out)[0]["relevant"], rounds(again.out)[0]["other"]) == (1, 0)
     other = shell("judge", "--resume", session, "--propose", "--json", "-t", "4")
     assert len(rounds(other.out)[0]["hits"]) == 4
+
+
+def test_hits_that_were_skipped_or_judged_give_way_to_others(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(monkeypatch, "s", "", "1-3 y", "1-3 y", "1,2 y", "q")
+    ran = shell("judge", "--like", "1", "-t", "3", "--json")
+    assert ran.code == 0, ran.err
+    shown = [[h["picture"] for h in r["hits"]] for r in rounds(ran.out)]
+    # Nothing was judged of the first three, so three others come, and no skipped one again.
+    assert len(shown) == 4 and not set(shown[0]) & {p for r in shown[1:] for p in r}
+    for r in rounds(ran.out)[1:]:
+        assert any(h["judged"] is None for h in r["hits"])
+    assert sum("were all judged, 3 of them to fit" in s for r in rounds(ran.out) for s in r["said"])
+
+
+def test_an_answer_of_an_earlier_round_is_taken_back_by_name(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(monkeypatch, "1 y", "2,3 n", "u", "u", "q")
+    ran = shell("judge", "--like", "1", "-t", "3", "--json")
+    assert ran.code == 0, ran.err
+    first, second, third = rounds(ran.out)
+    assert (second["relevant"], second["other"], third["relevant"], third["other"]) == (1, 2, 1, 0)
+    names = [Path(h["path"]).name for h in first["hits"]]
+    assert f"took back what was said of {names[1]}, {names[2]}\n" in ran.err
+    assert f"took back what was said of {names[0]}\n" in ran.err
+
+
+def test_filters_are_those_of_search(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = {
+        h["picture"] for h in json.loads(shell("similar", "1", "-t", "200", "--json").out)["hits"]
+    }
+    ran = shell("judge", "--like", "1", "--untagged", "--json", "-t", "200")
+    assert ran.code == 0, ran.err
+    shown = {h["picture"] for h in rounds(ran.out)[0]["hits"]}
+    assert len(shown) == 60 and shown < plain
+    assert shell("judge", "--like", "1", "--min-mb", "1").err.count("leave none") == 1
+    wrong = shell("judge", "--query", "word2", "--folder", "nowhere")
+    assert wrong.code == 2 and "There is no folder nowhere" in wrong.err
 
 
 def test_a_session_is_listed_saved_and_reverted(

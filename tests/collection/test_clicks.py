@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -206,9 +207,47 @@ def test_clicked_pictures_fit_and_others_keep_their_words(home: Home) -> None:
     lists = [*[a_list("red", [3])] * 5, *[a_list("red", [])] * 5, a_list("red", [1])]
     with home.reader() as reader:
         found = from_clicks(lists, reader.snapshot)
-    # A click at the first place is worth 1, at the third 3: 1/12 is too little, 15/12 enough.
-    assert [(j.query, j.picture, j.relevance) for j in found.judgements] == [("red", 3, 1.0)]
+    # A click at the first place is worth 1, at the third 3, and one alone proves nothing: five
+    # are worth 15, give or take the root of 5 times 9.
+    assert [(j.query, j.picture) for j in found.judgements] == [("red", 3)]
+    assert found.judgements[0].relevance == pytest.approx((15 - 45**0.5) / (11 + 1))
     assert (found.lists, found.imports, found.capped) == (11, 1, 0)
+
+
+def test_one_click_on_each_picture_proves_nothing(home: Home) -> None:
+    lists = [a_list("red", [p], (1, 2, 3, 4)) for p in (1, 2, 3, 4)]
+    with home.reader() as reader:
+        assert not from_clicks(lists, reader.snapshot).judgements
+
+
+def test_position_bias_is_taken_out_of_what_train_learns(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """Ten pictures that fit are shown below ten that do not, in lists whose orders vary little."""
+    home = plant(tmp_path / "store", [["tree"]] * 2 + [[]] * 38, {"own": np.eye(40, 8, dtype="f4")})
+    rng = np.random.default_rng(0)
+    base = np.arange(1, 21)
+    fits = np.where(base > 10, 0.6, 0.12)
+    lists = []
+    for _ in range(400):
+        order = np.argsort(np.arange(20) + rng.normal(size=20) * 3)
+        looked = rng.random(20) < 1 / np.arange(1, 21)
+        clicked = base[order][looked & (rng.random(20) < fits[order])]
+        lists.append((base[order].tolist(), clicked.tolist()))
+    path = tmp_path / "log"
+    records = []
+    for i, (pictures, clicked) in enumerate(lists):
+        records.append(asked(str(i), "gold", pictures))
+        records += [event(str(i), p) for p in clicked]
+    lines(path, records)
+    right = {}
+    for eta in (None, 0.0):
+        report = take(home, str(path), eta=eta)
+        named = {j.picture for j in said_by(home).judgements}
+        right[eta] = len([p for p in named if p > 10]) - len([p for p in named if p <= 10])
+        record_property(f"eta {report.bias.eta:.2f}", f"right less wrong: {right[eta]}")
+        revert(home, report.sessions[0])
+    assert right[None] >= 8 and right[0.0] <= 2
 
 
 def test_words_in_any_order_are_one_query_and_dead_pictures_say_nothing(home: Home) -> None:
@@ -216,15 +255,15 @@ def test_words_in_any_order_are_one_query_and_dead_pictures_say_nothing(home: Ho
     with home.reader() as reader:
         (only,) = from_clicks(lists, reader.snapshot).judgements
     assert (only.query, only.picture, only.source) == ("red barn", 2, "clicks")
-    assert only.relevance == 1.0
+    assert only.relevance == pytest.approx((4 - 8**0.5) / (2 + 1))
 
 
 def test_one_import_moves_no_more_than_its_share(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learning, "_FEW", 3)
-    hostile = [a_list(f"word{q}", [p], (p,), "bad") for q in range(4) for p in range(1, 9)]
-    honest = [a_list("gold", [8], (8,), "good")]
+    hostile = [a_list(f"word{q}", [p], (p,), "bad") for q in range(4) for p in range(1, 9)] * 9
+    honest = [a_list("gold", [8], (8,), "good")] * 2
     with home.reader() as reader:
         alone = from_clicks(honest, reader.snapshot).judgements
         found = from_clicks([*hostile, *honest], reader.snapshot)
@@ -237,7 +276,7 @@ def test_a_word_goes_to_no_more_pictures_than_carry_it(
 ) -> None:
     monkeypatch.setattr(learning, "_FEW", 2)
     monkeypatch.setattr(learning, "_SHARE_OF_CARRIED", 10.0)
-    lists = [a_list("tree", [p], (p,)) for p in range(1, 9)]
+    lists = [a_list("tree", [p], (p,)) for p in range(1, 9)] * 3
     with home.reader() as reader:
         found = from_clicks(lists, reader.snapshot)
     # Pictures 1 to 3 carry it, so that three more may.
@@ -249,12 +288,12 @@ def test_many_lists_of_one_import_count_as_twenty(home: Home) -> None:
     lists = [a_list("gold", [], (1,), "bad")] * 1000 + [a_list("gold", [1], (1,), "good")] * 20
     with home.reader() as reader:
         (only,) = from_clicks(lists, reader.snapshot).judgements
-    assert only.relevance == pytest.approx(20 / 41)
+    assert only.relevance == pytest.approx((20 - 20**0.5) / 41)
 
 
 def test_what_somebody_said_has_the_last_word(home: Home, tmp_path: Path) -> None:
-    path = lines(tmp_path / "log", [asked("1", "gold", ["7"]), event("1", "7")])
-    take(home, path)
+    twice = [r for k in "12" for r in (asked(k, "gold", ["7"]), event(k, "7"))]
+    take(home, lines(tmp_path / "log", twice))
     with Judging(home) as judging:
         body = {"query": "gold", "relevance": 0.0, "source": "feedback"}
         judging.append([NewEvent("judged", 7, body)])  # type: ignore[arg-type]
@@ -276,8 +315,8 @@ def sha(home: Home) -> str:
 def clicked_cluster(tmp_path: Path, n: int, n_words: int) -> str:
     """Return a log in which people who ask for a new word click all pictures of cluster 0."""
     records = []
-    for i in range(0, n, n_words):
-        shown = [f"{i + k:04d}.jpg" for k in (1, 2, 0, 3)]
+    for i in range(0, 2 * n, n_words):
+        shown = [f"{i % n + k:04d}.jpg" for k in (1, 2, 0, 3)]
         records += [asked(str(i), "novel", shown), event(str(i), shown[2], 3)]
     return lines(tmp_path / "log", records)
 

@@ -12,7 +12,10 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.sessions.session import Session
+from sightline.contracts import Json
 from sightline.errors import UsageError
+from sightline.store.events import NewEvent
+from sightline.store.writer import Change, Writer
 from tests.sessions_made import events_of, judged_collection, kind_of, precision
 
 
@@ -43,7 +46,10 @@ def test_a_session_of_a_picture_finds_more_of_its_kind_each_round(tmp_path: Path
 def test_a_session_of_words_finds_pictures_that_do_not_carry_them(c: Collection) -> None:
     session = c.judge("word2")
     first = session.next(20)
-    assert all(h.tagged and not h.learnt for h in first) and len(first) == 10
+    # Ten carry the word; those that look like them follow.
+    assert [h.tagged for h in first] == [True] * 10 + [False] * 10
+    assert not any(h.learnt for h in first)
+    assert precision([h.picture for h in first], 2) >= 0.9
     session.mark(relevant=list(first)[:6], other=[1, 2, 4, 5, 6, 7, 8, 10, 11, 12])
     found = session.next(20)
     assert found.round == 1 and found.session == session.id and found.hits[0].learnt
@@ -204,3 +210,77 @@ def test_unwanted_and_required_words_stay_in_force(c: Collection) -> None:
     found = {h.picture for h in session.next(200)}
     carriers = {h.picture for h in c.search("word0").hits if h.tagged}
     assert carriers and not carriers & found
+
+
+def test_a_session_of_words_where_all_fits_never_runs_dry(c: Collection) -> None:
+    session = c.judge("word2")
+    seen: list[int] = []
+    for _ in range(4):
+        hits = [h.picture for h in session.next(4, hide_judged=True)]
+        assert len(hits) == 4 and not set(hits) & set(seen)
+        seen += hits
+        session.mark(relevant=hits)
+    assert session.share == 1.0 and session.before is None
+    # Ten carry the word; what follows them is of their kind, and below them.
+    assert precision(seen, 2) >= 0.9
+    every = session.next(200).hits
+    assert len({h.picture for h in every}) == 120
+    assert all(h.tagged for h in every[:10]) and not any(h.tagged for h in every[10:])
+    for h in every[8:14]:
+        assert abs(session.why(h).score - h.score) < 1e-4
+
+
+def test_where_carriers_do_not_fit_others_like_the_rest_of_them_follow(c: Collection) -> None:
+    session = c.judge("pair0")
+    carriers = [h.picture for h in session.next(200) if h.tagged]
+    wrong = [p for p in carriers if kind_of(p) == 1]
+    session.mark(other=wrong)
+    followers = [h.picture for h in session.next(30, hide_judged=True) if not h.tagged]
+    assert precision(followers[:5], 0) == 1.0
+    session.mark(other=[p for p in carriers if kind_of(p) == 0])
+    # Nothing is left that tells what is wanted, so nothing can follow.
+    dry = session.next(30, hide_judged=True)
+    assert not dry.hits and "No picture is left to judge" in dry.said[-1]
+
+
+def test_filters_are_those_of_search_and_stay_in_force(c: Collection) -> None:
+    with Writer(c.home, "test") as w:
+        for p in range(1, 61):
+            body: dict[str, Json] = {
+                "path": f"old/{p:04d}.jpg", "sha": "0" * 64, "size": p, "mtime": 1, "width": p,
+                "height": 1, "format": "JPEG", "taken": 86_400 * p,
+            }  # fmt: skip
+            w.note(Change(events=w.append([NewEvent("picture-seen", p, body)])))
+    for p in range(1, 61):
+        target = Path(c.root.decode(), "old", f"{p:04d}.jpg")
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(b"x")
+    assert {h.picture for h in c.search("word2", 200, folder="old").hits} <= set(range(1, 61))
+    for filters in (
+        {"folder": "old"}, {"after": 86_400 * 20, "before": 86_400 * 40}, {"untagged": True},
+        {"min_side": 30, "max_bytes": 50},
+    ):  # fmt: skip
+        inside = {h.picture for h in c.similar(1, k=200, **filters)} | {1}
+        assert 1 < len(inside) < 110
+        for begun in ({"query": "word2"}, {"like": 1}):
+            session = c.judge(**begun, **filters)
+            some = sorted(inside - {1})
+            assert {h.picture for h in session.next(200)} <= inside
+            session.mark(relevant=some[:2], other=[*some[2:5], 62])
+            for again in (session, c.judge(resume=session.id)):
+                found = {h.picture for h in again.next(200)}
+                assert found and found <= inside
+                assert {h.picture for h in again.propose(50)} <= inside
+            with pytest.raises(UsageError, match="filters it began with"):
+                c.judge(resume=session.id, **filters)
+
+
+def test_a_filter_that_leaves_nothing_says_so(c: Collection) -> None:
+    found = c.judge(like=1, min_side=2).next(10)
+    assert not found.hits and any("No picture fits: filters" in s for s in found.said)
+    with pytest.raises(UsageError, match="before"):
+        c.judge(like=1, before="yesterday-ish")
+    with pytest.raises(UsageError, match="There is no folder nowhere"):
+        c.judge("word2", folder="nowhere")
+    with pytest.raises(TypeError, match="colour"):
+        c.judge(like=1, colour="red")

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from sightline.errors import CollectionError, SightlineError, UsageError
+from sightline.collection.sessions.start import FORMAT, Start
+from sightline.contracts import Json
+from sightline.errors import CollectionError, SightlineError, StoreDamaged, UsageError
 from sightline.store.events import NewEvent
 from sightline.store.writer import Change, Judging, Writer
 from tests.sessions_made import events_of, judged_collection
@@ -179,3 +181,29 @@ def test_sessions_that_others_wrote_are_listed_but_not_resumed(c: Collection) ->
     with pytest.raises(UsageError, match="cannot be resumed"):
         c.judge(resume="told")
     assert c.revert("told") and {s.id: s.state for s in c.sessions()}["told"] == "reverted"
+
+
+def started(c: Collection, session: str, **changes: Json) -> None:
+    """Write the beginning of a session, as another Sightline may have."""
+    (body,) = [e.body for e in events_of(c, "session-started")][:1]
+    with Judging(c.home) as judging:
+        judging.append([NewEvent("session-started", None, {**body, **changes}, session)])
+
+
+def test_a_session_of_another_format(c: Collection) -> None:
+    session = c.judge(like=1, min_side=1, untagged=True)
+    session.mark(relevant=[8], other=[9])
+    (kept,) = events_of(c, "session-started")
+    assert Start.of(kept) == session.start and kept.body["format"] == FORMAT
+    old = {k: kept.body[k] for k in ("query", "like", "rows", "feature", "model", "version")}
+    with Judging(c.home) as judging:
+        judging.append([NewEvent("session-started", None, old, "older")])
+    assert len(c.judge(resume="older").next(200)) == 119
+    started(c, "newer", format=FORMAT + 1, where={"colour": "red"})
+    assert {s.id for s in c.sessions()} == {session.id, "older", "newer"}
+    with pytest.raises(UsageError, match=rf"later Sightline \(format {FORMAT + 1}, here up to"):
+        c.judge(resume="newer")
+    assert c.revert("newer")
+    started(c, "damaged", where={"colour": "red"})
+    with pytest.raises(StoreDamaged, match=r"a filter of no sense: \{'colour': 'red'\}"):
+        c.judge(resume="damaged")

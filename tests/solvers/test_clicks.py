@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -51,9 +53,10 @@ def test_relevance_equals_its_twin(lists: list[naive.List], eta: float, floor: f
     found = relevance(shown(lists), eta, floor)
     twin = naive.relevance(lists, eta, floor)
     assert list(zip(found.query.tolist(), found.picture.tolist(), strict=True)) == sorted(twin)
-    both = np.array([twin[key] for key in sorted(twin)]).reshape(-1, 2)
-    np.testing.assert_allclose(found.worth, both[:, 0])
-    np.testing.assert_allclose(found.exposure, both[:, 1])
+    all_three = np.array([twin[key] for key in sorted(twin)]).reshape(-1, 3)
+    np.testing.assert_allclose(found.worth, all_three[:, 0])
+    np.testing.assert_allclose(found.error, all_three[:, 1])
+    np.testing.assert_allclose(found.exposure, all_three[:, 2])
 
 
 def test_weights_are_one_on_average_and_clipped() -> None:
@@ -152,7 +155,7 @@ def learn(X: Vector, pairs: ClickPairs, weights: Vector) -> Vector:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_weighted_learning_approaches_the_unbiased_ranking_and_plain_learning_does_not(
-    seed: int,
+    seed: int, record_property: Callable[[str, object], None]
 ) -> None:
     X, fits, old = world(seed)
     biased = shown(naive.clicks(fits, old, 0.15, 1.5, 2000, seed=seed))
@@ -161,7 +164,20 @@ def test_weighted_learning_approaches_the_unbiased_ranking_and_plain_learning_do
     pairs, eta = over_others(biased), estimate_bias(biased).eta
     plain = kendalltau(learn(X, pairs, np.ones(len(pairs))), aim)[0]
     weighted = kendalltau(learn(X, pairs, pair_weights(pairs, eta, floor=0.02)), aim)[0]
+    record_property("Kendall's tau to unbiased clicks", f"{weighted:.3f} against {plain:.3f}")
     assert weighted > 0.7 and weighted > plain + 0.2
+
+
+def test_the_error_is_how_far_the_worth_of_other_clicks_lies_off() -> None:
+    _, fits, old = world(4)
+    found = [
+        relevance(shown(naive.clicks(fits, old, 0.2, 1.0, 100, seed=s)), 1.0, 0.02)
+        for s in range(300)
+    ]
+    # All lists show all pictures, so that the estimates of one picture differ by chance alone.
+    spread = np.std([r.worth for r in found], axis=0)
+    said = np.sqrt(np.mean([r.error**2 for r in found], axis=0))
+    assert np.all(said > 0.9 * spread) and np.all(said < 1.5 * spread)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.sessions.session import Ranking, Session
 
+_NAMED = 5
 _KINDS = {True: "fits", False: "does not fit", None: ""}
 
 
@@ -40,6 +44,8 @@ class Dialogue:
         self.hide_judged, self.as_json, self.way = hide_judged, as_json, way
         self.asks = sys.stdin.isatty()
         self.line = 0
+        # Whoever cannot tell is not asked about the same picture again.
+        self.skipped: set[int] = set()
 
     def run(self) -> None:
         """Go round until the answers end."""
@@ -50,33 +56,45 @@ class Dialogue:
                 return
 
     def _ranking(self) -> Ranking:
+        """Return what to show, of which there is always something to be asked, if anything is."""
         if self.propose:
-            return self.session.propose(self.top)
-        return self.session.next(self.top, hide_judged=self.hide_judged)
+            return self._without_skipped(self.session.propose)
+        ranking = self._without_skipped(partial(self.session.next, hide_judged=self.hide_judged))
+        judged = self.session.judged
+        if self.hide_judged or not ranking.hits or any(h.picture not in judged for h in ranking):
+            return ranking
+        fit = sum(judged[h.picture] for h in ranking)
+        said = f"The best {len(ranking)} were all judged, {fit} of them to fit. The best others:"
+        others = self._without_skipped(partial(self.session.next, hide_judged=True))
+        return replace(others, said=(*others.said, said) if others.hits else others.said)
+
+    def _without_skipped(self, ask: Callable[[int], Ranking]) -> Ranking:
+        found = ask(self.top + len(self.skipped))
+        hits = [h for h in found if h.picture not in self.skipped]
+        return replace(found, hits=tuple(hits[: self.top]))
 
     def _round(self, ranking: Ranking) -> bool:
         """Take the answers of one round; return whether there is another."""
-        skipped: set[int] = set()
         while True:
             judged = self.session.judged
             left = [
                 i
                 for i, h in enumerate(ranking.hits)
-                if h.picture not in judged and h.picture not in skipped
+                if h.picture not in judged and h.picture not in self.skipped
             ]
-            if not left and self.session.round > ranking.round:
-                return True
             if not left:
-                said = "Nothing new was judged, so the same hits would come again. Others are"
-                click.echo(f"{said} shown by --hide-judged, --propose or -t.", err=True)
-                return False
+                return True
             answer = self._ask(ranking, left[0])
             if answer is None or answer.what == "quit":
                 return False
             if answer.what == "next":
+                if self.session.round <= ranking.round:
+                    # Nothing was judged, so the same hits would come again: others are wanted.
+                    self.skipped.update(ranking.hits[i].picture for i in left)
                 return True
             try:
-                self._take(answer, ranking, skipped)
+                if not self._take(answer, ranking):
+                    return True
             except SightlineError as e:
                 # At a terminal one answer that cannot be taken does not end the session.
                 if not self.asks:
@@ -105,19 +123,22 @@ class Dialogue:
                 return answer
             click.echo(HELP, err=True)
 
-    def _take(self, answer: Answer, ranking: Ranking, skipped: set[int]) -> None:
+    def _take(self, answer: Answer, ranking: Ranking) -> bool:
+        """Do what an answer says; return whether the hits are still those to be asked about."""
         hits = [ranking.hits[i] for i in answer.hits]
         if answer.what == "undo":
-            undo_last(self.session)
-        elif answer.what == "why":
+            # What was said in an earlier round made the hits that are shown.
+            return undo_last(self.c, self.session) <= {h.picture for h in ranking}
+        if answer.what == "why":
             self._why(hits[0])
         elif answer.what == "save":
             self.save(answer.word)
         elif answer.what == "skip":
-            skipped.update(h.picture for h in hits)
+            self.skipped.update(h.picture for h in hits)
         else:
             fits = answer.what == "fits"
             self.session.mark(relevant=hits if fits else (), other=() if fits else hits)
+        return True
 
     def _why(self, hit: Hit) -> None:
         for line in self.session.why(hit).lines():
@@ -141,6 +162,8 @@ class Dialogue:
             )
 
     def _show(self, ranking: Ranking) -> None:
+        if self.asks and self.line:
+            click.echo(err=True)
         for text in ranking.said:
             click.echo(text, err=True)
         say_missing(ranking)
@@ -150,9 +173,11 @@ class Dialogue:
             sys.stdout.flush()
             return
         if ranking.before is not None and ranking.after is not None:
+            fit = sum(judged.values())
             click.echo(
-                f"round {ranking.round}: of judged pairs {ranking.before:.0%} were in order, now "
-                f"{ranking.after:.0%}; {1 - ranking.share:.0%} of the ranking is learnt",
+                f"round {ranking.round}: {fit} fit, {len(judged) - fit} do not. Of pairs of both "
+                f"{ranking.before:.0%} were in order, now {ranking.after:.0%}; "
+                f"{1 - ranking.share:.0%} of the ranking is learnt.",
                 err=True,
             )
         for i, h in enumerate(ranking.hits, 1):
@@ -163,11 +188,15 @@ class Dialogue:
         sys.stdout.flush()
 
 
-def undo_last(session: Session) -> None:
-    """Take the last answer back, and say which that was."""
+def undo_last(c: Collection, session: Session) -> set[int]:
+    """Take the last answer back, and say which that was; return the pictures it was about."""
     back = session.undo()
-    ids = ", ".join(map(str, back))
-    click.echo(f"took back what was said of picture{'s' * (len(back) > 1)} {ids}", err=True)
+    with c.home.reader() as reader:
+        facts = reader.catalogue.facts(back)
+    names = [shown(facts[p].path) if p in facts else f"picture {p}" for p in back]
+    more = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
+    click.echo(f"took back what was said of {', '.join(names[:_NAMED])}{more}", err=True)
+    return set(back)
 
 
 def _as_json(

@@ -9,53 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from sightline.contracts import Json
-from sightline.errors import StoreDamaged
+from sightline.collection.sessions.start import Start
 from sightline.store.events import Event, EventLog
 
 SOURCE = "session"
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """What a session began with, and what was served then.
-
-    Attributes
-    ----------
-    query : words, as they were typed; empty for a session that began with pictures.
-    like : ids of pictures, or for those outside the collection their path.
-    rows : for each of `like` the row of a picture outside the collection, as text; else empty.
-    feature : the descriptor, by fingerprint, that the session learns by; empty without one.
-    model, version : the model of words and the version that were served.
-    """
-
-    query: str = ""
-    like: tuple[int | str, ...] = ()
-    rows: tuple[str, ...] = ()
-    feature: str = ""
-    model: str = ""
-    version: int = 0
-
-    def body(self) -> dict[str, Json]:
-        """Return it as it is kept in the log."""
-        return {
-            "query": self.query, "like": list[Json](self.like), "rows": list[Json](self.rows),
-            "feature": self.feature, "model": self.model, "version": self.version,
-        }  # fmt: skip
-
-    @classmethod
-    def of(cls, e: Event) -> Start:
-        """Read it back."""
-        b = e.body
-        like, rows = b.get("like", []), b.get("rows", [])
-        if not isinstance(like, list) or not isinstance(rows, list) or len(like) != len(rows):
-            raise StoreDamaged(f"Event {e.seq} begins no session: {b!r}")
-        found = tuple(p if isinstance(p, int) else str(p) for p in like)
-        version = b.get("version", 0)
-        return cls(
-            str(b.get("query", "")), found, tuple(map(str, rows)), str(b.get("feature", "")),
-            str(b.get("model", "")), version if isinstance(version, int) else 0,
-        )  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What a session has learnt: its rounds, replayed one after another, and the ranking they make.
+"""What a session has learnt: its rounds, replayed one after another.
 
 A session that began with pictures starts from them, and they count as judged to fit; its untouched
 ranking is the cosine with their mean. One that began with words learns from nothing, and its
@@ -36,6 +36,7 @@ class Ground:
     ids : those of them that are in the collection.
     background : ids of pictures drawn at random, ascending, that are most likely not wanted.
     words : what the words rank; None if it began with pictures.
+    allowed : ids that filters leave, ascending; None where nothing is filtered.
     """
 
     version: int
@@ -45,6 +46,7 @@ class Ground:
     ids: tuple[int, ...]
     background: Int
     words: Ranked | None
+    allowed: Int | None = None
 
     @property
     def query(self) -> Doubles | None:
@@ -150,28 +152,3 @@ def _taught(
     rows = np.vstack([ground.asked, *(row_of[p] for p in mine)])
     fits = np.array([True] * len(ground.asked) + list(mine.values()), bool)
     return rows, fits, (*own, *mine)
-
-
-def scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
-    """Return every picture that is ranked, ids ascending, with its score."""
-    ids, found = _all_scores(ground, learnt)
-    keep = ~np.isin(ids, np.array(ground.ids, np.int64))
-    if ground.words is not None and ground.words.allowed is not None:
-        keep &= np.isin(ids, ground.words.allowed)
-    return ids[keep], found[keep]
-
-
-def _all_scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
-    space, words, query = ground.space, ground.words, ground.query
-    if query is not None and space is not None:
-        direction = learnt.factor * query
-        if learnt.weights is not None:
-            direction = direction + learnt.weights
-        return space.ids, space.scores(direction)
-    if words is None:
-        return np.zeros(0, np.int64), np.zeros(0)
-    if learnt.weights is None or space is None:
-        return words.ids, learnt.factor * words.scores
-    ids = np.union1d(space.ids, words.ids)
-    found = looked_up(space.ids, space.scores(learnt.weights), ids)
-    return ids, found + learnt.factor * ground.untouched(ids)

@@ -18,9 +18,11 @@ import numpy as np
 from sightline.collection.searching import Results
 from sightline.collection.sessions import proposing, wording
 from sightline.collection.sessions.ground import refuse_nonsense, stand
-from sightline.collection.sessions.record import SOURCE, Record, Start, read_session
-from sightline.collection.sessions.rounds import Ground, Learnt, learn, scores
+from sightline.collection.sessions.ordering import scores
+from sightline.collection.sessions.record import SOURCE, Record, read_session
+from sightline.collection.sessions.rounds import Ground, Learnt, learn
 from sightline.collection.sessions.space import Doubles, Int
+from sightline.collection.sessions.start import Start
 from sightline.collection.sessions.wording import SessionWhy
 from sightline.contracts import Json
 from sightline.errors import CollectionError, UsageError
@@ -334,5 +336,13 @@ def _remarks(record: Record, learnt: Learnt, found: bool, ground: Ground) -> lis
         n = learnt.gone
         said.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learnt from.")
     if not found:
-        said.append("No picture fits. Try other words, or begin with a picture.")
+        said.append(_why_nothing(ground, bool(judged)))
     return said
+
+
+def _why_nothing(ground: Ground, judged: bool) -> str:
+    if ground.allowed is not None and not len(ground.allowed):
+        return "No picture fits: filters, and words required or unwanted, leave none. Ask for less."
+    if judged:
+        return "No picture is left to judge. Try other words, or begin with a picture."
+    return "No picture fits. Try other words, or begin with a picture."

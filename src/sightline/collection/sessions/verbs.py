@@ -6,17 +6,19 @@ import contextlib
 import os
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from sightline.collection.finding import filter_of
 from sightline.errors import CollectionError, SightlineError, UsageError
 from sightline.records import shown
 from sightline.settings import data_folder
 
 if TYPE_CHECKING:
     from sightline.collection.likeness.asking import Picture
-    from sightline.collection.sessions.record import Record, Start
+    from sightline.collection.sessions.record import Record
     from sightline.collection.sessions.session import Session
+    from sightline.collection.sessions.start import Start
     from sightline.contracts import Compute
     from sightline.settings import Settings
     from sightline.store.home import Home
@@ -69,7 +71,9 @@ class Sessions:
         like: Picture | Sequence[Picture] = (),
         resume: str = "",
         feature: str = "",
+        untagged: bool = False,
         compute: Compute | None = None,
+        **filters: Any,
     ) -> Session:
         """Begin a judging session, or go on with one; give one of `query`, `like` and `resume`.
 
@@ -85,6 +89,8 @@ class Sessions:
             The id of a session.
         feature
             The dense descriptor to learn by; the strongest that pictures have by default.
+        untagged, **filters
+            Which pictures may appear, as of `search`. They stay in force when it is resumed.
 
         Examples
         --------
@@ -114,8 +120,11 @@ class Sessions:
         wanted = [like] if isinstance(like, str | bytes | int | os.PathLike) else list(like)
         if bool(query) + bool(wanted) + bool(resume) != 1:
             raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
+        where = filter_of(self.root, **filters)
         if resume and feature:
             raise UsageError("A session goes on with its own descriptor. Leave out the feature.")
+        if resume and (where or untagged):
+            raise UsageError("A session goes on with the filters it began with. Leave them out.")
         if resume:
             session, start = resume, self._started(resume)
         else:
@@ -126,6 +135,7 @@ class Sessions:
                 wanted = [t.path for t in named]
             with self.home.reader() as reader:
                 start = begin(reader, self.root, self.settings, query, wanted, feature, compute)
+            start = replace(start, where=where, untagged=untagged)
             session = secrets.token_hex(5)
         return Session(session, start, self.root, self.home, self.resolve, self._save_session)
 
@@ -137,6 +147,7 @@ class Sessions:
             raise UsageError(
                 f"The session {session} was not begun by judge, so it cannot be resumed."
             )
+        record.start.refuse_newer(session)
         return record.start
 
     def _session(self, session: str) -> Record:

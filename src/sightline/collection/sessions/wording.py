@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sightline.collection.sessions.ordering import untouched
 from sightline.collection.sessions.rounds import Ground, Learnt
 from sightline.records import shown
 
@@ -66,12 +67,10 @@ def shares(
     ground: Ground, learnt: Learnt, picture: int, paths: dict[int, bytes]
 ) -> tuple[float, float, tuple[Because, ...]]:
     """Return what the untouched ranking adds to a score, what the rest does, and each judgement."""
-    space, query = ground.space, ground.query
+    space = ground.space
     has = space is not None and bool(space.has(np.array([picture])).all())
     x = np.asarray(space.rows([picture])[0], np.float64) if space is not None and has else None
-    before = float(ground.untouched(np.array([picture]))[0])
-    if query is not None:
-        before = 0.0 if x is None else float(query @ x)
+    before = untouched(ground, learnt, picture)
     if x is None or learnt.weights is None:
         return learnt.factor * before, 0.0, ()
     rows = np.asarray(learnt.rows, np.float64)
