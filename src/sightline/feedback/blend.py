@@ -45,6 +45,8 @@ SHARES = np.linspace(0.0, 1.0, 11)
 
 # b0 and c: where both kinds stand, where the others were all slips, and where there were none.
 _BOTH, _SLIPPED, _NO_OTHERS = (0.2, 0.2), (0.3, 0.02), (1.0, 0.2)
+# A judgement that is likelier a slip than this is not learnt from.
+_DOUBTED = 0.35
 # Fewer background pictures than this tell neither a mean nor a deviation.
 _ENOUGH = 20
 
@@ -263,7 +265,7 @@ class Blend(Estimator):
         never = self._own(rows)
         if sure is not None:
             never = never | np.asarray(sure, dtype=bool)
-        return slips(out, relevant, never) > 0.5
+        return slips(out, relevant, never) > _DOUBTED
 
     def _own(self, rows: Floats) -> Bools:
         """Say which rows are that of the query itself."""

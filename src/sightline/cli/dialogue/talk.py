@@ -184,7 +184,8 @@ class Dialogue:
             if self.way:
                 click.echo(drawn(self.c.thumbnails([h.picture])[0], self.way))
             path = shown(full_path(self.c, h.path))
-            click.echo(f"{i}\t{h.score:.4f}\t{path}\t{_KINDS[judged.get(h.picture)]}")
+            doubt = "?" if h.picture in ranking.slips else ""
+            click.echo(f"{i}\t{h.score:.4f}\t{path}\t{_KINDS[judged.get(h.picture)]}{doubt}")
         sys.stdout.flush()
 
 
@@ -222,6 +223,7 @@ def _as_json(
                 "tagged": h.tagged,
                 "learnt": h.learnt,
                 "judged": judged.get(h.picture),
+                "slip": h.picture in ranking.slips,
             }
             for i, h in enumerate(ranking.hits, 1)
         ],

@@ -13,6 +13,7 @@ import numpy as np
 from sightline.collection.searching import Ranked
 from sightline.collection.sessions.rounds import Ground, Learnt, looked_up
 from sightline.collection.sessions.space import Doubles, Int, Space, unit
+from sightline.feedback.blend import placed
 
 # So many carriers say well enough what the words look like.
 _CARRIERS = 200
@@ -25,6 +26,21 @@ def scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
     if ground.allowed is not None:
         keep &= np.isin(ids, ground.allowed)
     return ids[keep], found[keep]
+
+
+def standing(ids: Int, found: Doubles, judged: dict[int, bool], learnt: Learnt) -> Doubles:
+    """Return scores that have pictures judged to fit first, and those judged not to last.
+
+    >>> ids, found = np.array([4, 7, 9]), np.array([0.3, 0.2, 0.1])
+    >>> nothing = Learnt(None, 1.0, 1.0, None, None, (), np.zeros((0, 1)), np.zeros(0, bool), 0)
+    >>> order = np.argsort(-standing(ids, found, {4: False, 9: True}, nothing))
+    >>> ids[order].tolist()
+    [9, 7, 4]
+    """
+    known = np.array([p for p in judged if p not in learnt.slips], np.int64)
+    known = known[np.isin(known, ids)]
+    fits = np.array([judged[p] for p in known.tolist()], bool)
+    return placed(found, np.searchsorted(ids, known), np.where(fits, 1, -1))
 
 
 def untouched(ground: Ground, learnt: Learnt, picture: int) -> float:

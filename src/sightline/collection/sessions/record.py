@@ -6,7 +6,7 @@ one picture the last counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sightline.collection.sessions.start import Start
@@ -55,10 +55,16 @@ class Record:
         """The last round in which something was judged, 0 before any."""
         return max((m.round for m in self.marks), default=0)
 
-    def rounds(self) -> Iterator[dict[int, bool]]:
-        """Yield all that had been judged after each round."""
-        for number in sorted({m.round for m in self.marks}):
-            yield _together(m for m in self.marks if m.round <= number)
+    @property
+    def insisted(self) -> frozenset[int]:
+        """Pictures that were judged the same way again."""
+        last: dict[int, bool] = {}
+        again: set[int] = set()
+        for m in self.marks:
+            for picture, fits in m.judged.items():
+                (again.add if last.get(picture) == fits else again.discard)(picture)
+                last[picture] = fits
+        return frozenset(again)
 
 
 def _together(marks: Iterable[Mark]) -> dict[int, bool]:

@@ -18,7 +18,7 @@ import numpy as np
 from sightline.collection.searching import Results
 from sightline.collection.sessions import proposing, wording
 from sightline.collection.sessions.ground import refuse_nonsense, stand
-from sightline.collection.sessions.ordering import scores
+from sightline.collection.sessions.ordering import scores, standing
 from sightline.collection.sessions.record import SOURCE, Record, read_session
 from sightline.collection.sessions.rounds import Ground, Learnt, learn
 from sightline.collection.sessions.space import Doubles, Int
@@ -39,8 +39,8 @@ Named = str | bytes | int | Hit
 class Ranking(Results):
     """The answer of a session: hits, best first, and what there is to say about them.
 
-    `round` counts the rounds that were learnt from; `share`, `before` and `after` are as of
-    `Session`.
+    `round` counts the rounds that were learnt from; `share`, `before`, `after` and `slips` are as
+    of `Session`.
     """
 
     session: str = ""
@@ -49,6 +49,7 @@ class Ranking(Results):
     share: float = 1.0
     before: float | None = None
     after: float | None = None
+    slips: frozenset[int] = frozenset()
 
 
 class Session:
@@ -109,6 +110,14 @@ class Session:
         """How much of the blend is the untouched ranking, from 0 to 1."""
         return self._current()[1].share
 
+    @property
+    def slips(self) -> frozenset[int]:
+        """Judged pictures whose judgement contradicts the others, so that it does not count.
+
+        Judged the same way again, it counts whatever the others say.
+        """
+        return self._current()[1].slips
+
     def mark(self, relevant: Sequence[Named] = (), other: Sequence[Named] = ()) -> int:
         """Say which pictures fit and which do not; return how many judgements were written.
 
@@ -161,6 +170,8 @@ class Session:
     def next(self, n: int = 20, *, hide_judged: bool = False) -> Ranking:
         """Return the best hits by all that was judged so far.
 
+        Pictures that were judged to fit come first, and those judged not to fit last.
+
         Parameters
         ----------
         n
@@ -176,7 +187,8 @@ class Session:
             if hide_judged:
                 keep = ~np.isin(ids, np.array(list(record.judged), np.int64))
                 ids, found = ids[keep], found[keep]
-            hits, missing = self._hits(reader, ground, learnt, ids, found, n)
+            order = standing(ids, found, record.judged, learnt)
+            hits, missing = self._hits(reader, ground, learnt, ids, found, order, n)
         self._open = record.round + 1
         return self._ranking(ground, learnt, record, hits, missing, said)
 
@@ -209,7 +221,10 @@ class Session:
         untouched, rest, because = wording.shares(ground, learnt, number, paths)
         score = untouched + rest + sum(b.adds for b in because)
         said = record.judged.get(number)
-        return SessionWhy(number, paths.get(number, b""), score, untouched, rest, because, said)
+        slip = number in learnt.slips
+        return SessionWhy(
+            number, paths.get(number, b""), score, untouched, rest, because, said, slip
+        )
 
     def save_as(self, word: str) -> int:
         """Give the pictures that fit a word, so that search and train know it; return how many.
@@ -284,18 +299,26 @@ class Session:
         return ground, self._last[1], record, said
 
     def _hits(
-        self, reader: Reader, ground: Ground, learnt: Learnt, ids: Int, found: Doubles, n: int
+        self,
+        reader: Reader,
+        ground: Ground,
+        learnt: Learnt,
+        ids: Int,
+        found: Doubles,
+        order: Doubles,
+        n: int,
     ) -> tuple[list[Hit], int]:
-        """Return the best that are there, and how many of those looked up are not."""
+        """Return the best in order that are there, and how many of those looked up are not."""
         want = n
         while True:
             best = Best(want)
-            best.offer(ids, found.astype(np.float32))
+            best.offer(ids, order.astype(np.float32))
             top = best.top()
             facts = reader.catalogue.facts(top.ids.tolist())
+            own = found[np.searchsorted(ids, top.ids)].tolist()
             hits = [
                 self._hit(ground, learnt, p, facts[p].path, score)
-                for p, score in zip(top.ids.tolist(), top.scores.tolist(), strict=True)
+                for p, score in zip(top.ids.tolist(), own, strict=True)
                 if p in facts and os.path.lexists(os.path.join(self._root, facts[p].path))
             ]
             if len(hits) >= n or len(top.ids) < want:
@@ -319,7 +342,7 @@ class Session:
         more = _remarks(record, learnt, bool(hits), ground)
         return Ranking(
             tuple(hits), unknown, ground.version, missing, self.id, record.round,
-            (*said, *more), learnt.share, learnt.before, learnt.after,
+            (*said, *more), learnt.share, learnt.before, learnt.after, learnt.slips,
         )  # fmt: skip
 
 
@@ -327,11 +350,20 @@ def _remarks(record: Record, learnt: Learnt, found: bool, ground: Ground) -> lis
     """Say why nothing was learnt yet, or what could not be."""
     said = []
     judged = record.judged
-    if ground.space is not None and judged and learnt.before is None:
-        lacking = "do not fit" if any(judged.values()) or len(ground.asked) else "fit"
-        said.append(f"Nothing can be learnt before some pictures that {lacking} are judged too.")
-    elif learnt.before is not None and learnt.share == 1.0:
-        said.append("What was learnt orders judged pictures no better; the ranking stays.")
+    if ground.space is not None and judged and learnt.weights is None:
+        fit = any(judged.values()) or bool(len(ground.asked))
+        if fit and not all(judged.values()):
+            said.append("What was learnt orders judged pictures no better; the ranking stays.")
+        else:
+            lacking = "do not fit" if fit else "fit"
+            said.append(f"The ranking stays until some pictures that {lacking} are judged too.")
+    if learnt.slips:
+        n = len(learnt.slips)
+        s, it = ("", "it") if n == 1 else ("s", "them")
+        said.append(
+            f"{n} judgement{s} contradict{'s' * (n == 1)} all others, and nothing is learnt from "
+            f"{it}. To insist, judge {it} again."
+        )
     if learnt.gone:
         n = learnt.gone
         said.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learnt from.")

@@ -34,7 +34,8 @@ class SessionWhy:
     """Why a picture has its score: `untouched`, `rest` and the shares in `because` add up to it.
 
     `rest` is how it stands out from pictures nobody judged. `judged` says whether the picture
-    itself was judged to fit, None if it was not judged.
+    itself was judged to fit, None if it was not judged; then it stands first or last, unless the
+    judgement is taken for a `slip`.
     """
 
     picture: int
@@ -44,6 +45,7 @@ class SessionWhy:
     rest: float
     because: tuple[Because, ...]
     judged: bool | None
+    slip: bool = False
 
     def lines(self) -> list[str]:
         """Return it in words, the largest shares first."""
@@ -59,7 +61,11 @@ class SessionWhy:
         if self.because:
             out.append(f"{self.rest:+.3f}  unlike pictures nobody judged")
         if self.judged is not None:
-            out.append(f"you said that it {'fits' if self.judged else 'does not fit'}")
+            kind, place = ("fits", "first") if self.judged else ("does not fit", "last")
+            then = f"so it stands {place}"
+            if self.slip:
+                then = "against all else you said; to insist, judge it again"
+            out.append(f"you said that it {kind}, {then}")
         return out
 
 

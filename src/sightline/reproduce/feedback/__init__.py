@@ -40,7 +40,11 @@ def run(c: Classed, plan: Plan, compute: Compute, cache: ArrayCache, progress: P
             found.notes.append(f"{features} was left out: {e}")
             continue
         space = Space(rows, c.labels, plan.frames[features], plan.background)
-        found.ran.append(_Experiment(space, queries, features, plan, progress, found.notes).run())
+        own = space
+        if plan.frames[features] != plan.shipped_frame:
+            own = Space(rows, c.labels, plan.shipped_frame, plan.background)
+        experiment = _Experiment(space, own, queries, features, plan, progress, found.notes)
+        found.ran.append(experiment.run())
     return found
 
 
@@ -53,6 +57,8 @@ def _settings(c: Classed, plan: Plan) -> dict[str, Json]:
         "T": f"min(class size - 1, {plan.most}); in the paper min(class size, {plan.most})",
         "query": "counts as judged relevant, is never shown",
         "frames": dict[str, Json](plan.frames),
+        f"frame of {SHIPPED}": f"{plan.shipped_frame}, as in sessions of a collection",
+        "judged pictures": f"{SHIPPED} places them first and last, as sessions do",
         "first ranking": "inner product with the query's row",
         "background": f"{plan.background} pictures drawn once, seen by the blended learner alone",
         "harmed": "AP@T after the last round below that of the first ranking",
@@ -67,13 +73,14 @@ class _Experiment:
     def __init__(
         self,
         space: Space,
+        own: Space,
         queries: Int,
         features: str,
         plan: Plan,
         progress: Progress,
         notes: list[str],
     ) -> None:
-        self.space, self.queries, self.plan = space, queries, plan
+        self.space, self.own, self.queries, self.plan = space, own, queries, plan
         self.progress, self.notes = progress, notes
         self.ran = Ran(features)
 
@@ -82,7 +89,8 @@ class _Experiment:
         for name in self.plan.methods:
             method = METHODS[name]
             try:
-                track = self._track(name, method.learner, method.from_query)
+                space = self.own if name == SHIPPED else self.space
+                track = self._track(name, method.learner, space, method.from_query)
             except MissingExtra as e:
                 self.notes.append(f"{name} was left out: {e}")
                 continue
@@ -92,23 +100,29 @@ class _Experiment:
         if self.plan.flipped and SHIPPED in self.plan.methods:
             wrong = f"{SHIPPED}, flipped judgements"
             learner = METHODS[SHIPPED].learner
-            self.ran.noisy = self._track(wrong, learner, flipped=self.plan.flipped)
+            self.ran.noisy = self._track(wrong, learner, self.own, flipped=self.plan.flipped)
         return self.ran
 
     def _swept(self, C: float) -> Track:
         known = self.ran.tracks.get(LINEAR)
         if C == PassiveAggressive().C and known is not None:
             return known
-        return self._track(f"{LINEAR}, C = {C:g}", lambda: PassiveAggressive(C=C), False)
+        name = f"{LINEAR}, C = {C:g}"
+        return self._track(name, lambda: PassiveAggressive(C=C), self.space, False)
 
     def _track(
-        self, name: str, make: Callable[[], Any], from_query: bool = True, flipped: float = 0.0
+        self,
+        name: str,
+        make: Callable[[], Any],
+        space: Space,
+        from_query: bool = True,
+        flipped: float = 0.0,
     ) -> Track:
         plan = self.plan
         self.progress.start(f"{self.ran.features}: {name}", plan.rounds + 1)
         try:
             return run_sessions(
-                make, self.space, self.queries, self.progress, rounds=plan.rounds,
+                make, space, self.queries, self.progress, rounds=plan.rounds,
                 shown=plan.shown, most=plan.most, from_query=from_query, flipped=flipped,
             )  # fmt: skip
         finally:

@@ -24,7 +24,8 @@ class Plan:
     queries, rounds, shown : how many queries, rounds of feedback, and pictures judged in each.
     most : the largest T of AP@T.
     features : sets of features, of `FEATURES`.
-    frames : how rows of each are laid out (`similarity.frames`), for all methods alike.
+    frames : how rows of each are laid out (`similarity.frames`), for all methods but the shipped.
+    shipped_frame : how sessions of a collection lay rows out, for the shipped method.
     methods : of `METHODS`.
     sweep : values of C that linear PA is measured with besides.
     flipped : share of wrong judgements of the noisy user.
@@ -37,6 +38,7 @@ class Plan:
     most: int
     features: tuple[str, ...]
     frames: Mapping[str, str]
+    shipped_frame: str
     methods: tuple[str, ...]
     sweep: tuple[float, ...]
     flipped: float
@@ -56,6 +58,7 @@ def full_plan() -> Plan:
         most=180,
         features=FEATURES,
         frames={"ehd": "unit", "cedd": "unit", "deep": COMPACT},
+        shipped_frame=COMPACT,
         methods=tuple(METHODS),
         sweep=(0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0),
         flipped=0.1,
