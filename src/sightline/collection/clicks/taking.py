@@ -113,7 +113,7 @@ def import_clicks(
         reverted = events.reverted()
         sessions = tuple(_session(path, reverted) for path in paths)
         new = list(_new_events(lists, sessions, bias.eta, events, reverted))
-    if not dry_run:
+    if new and not dry_run:
         _write(home, new, progress)
     return ClicksReport(
         files=tuple(paths), formats=log.formats, sessions=sessions, lists=len(lists),
