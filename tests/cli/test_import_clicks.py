@@ -32,15 +32,15 @@ def log(tmp_path: Path) -> str:
 def test_it_says_what_was_taken_in_and_what_was_left_out(shell: Shell, tmp_path: Path) -> None:
     path = log(tmp_path)
     dry = shell("import", "clicks", path, "--dry-run")
-    assert dry.code == 0 and "1 lists would be new, 0 were known" in dry.out
+    assert dry.code == 0 and "1 list would be new, 0 were known" in dry.out
     ran = shell("import", "clicks", path)
     assert ran.code == 0
-    assert "1 lists for 1 queries, 1 clicks, 1 times clicked over skipped above" in ran.out
+    assert "1 list for 1 query, 1 click, 1 time clicked over skipped above" in ran.out
     assert "eta 1.00 (assumed: too few pictures" in ran.out
-    assert "1 lists are new, 0 were known" in ran.out and "sightline train" in ran.out
+    assert "1 list is new, 0 were known" in ran.out and "sightline train" in ran.out
     assert "log.ndjson, line 5: not JSON" in ran.err and "no picture here: x.jpg" in ran.err
     for reason in ("query without words", "event 'hover'", "record that cannot be read"):
-        assert f"left out, 1 times: {reason}" in ran.err
+        assert f"left out, 1 time: {reason}" in ran.err
     again = shell("import", "clicks", path)
     assert "0 lists are new, 1 were known" in again.out and "session" not in again.out
 
@@ -83,9 +83,9 @@ def test_the_group_lists_its_command(shell: Shell) -> None:
 def test_an_import_is_a_session_that_can_be_taken_back(shell: Shell, tmp_path: Path) -> None:
     path = log(tmp_path)
     session = json.loads(shell("import", "clicks", path, "--json").out)["files"][0]["session"]
-    assert f"{session}\t" in shell("sessions").out and "\t1 lists\t" in shell("sessions").out
+    assert f"{session}\t" in shell("sessions").out and "\t1 list\t" in shell("sessions").out
     dry = shell("sessions", "revert", session, "--dry-run")
-    assert "would take back 1 lists with clicks" in dry.out
-    assert "took back 1 lists with clicks" in shell("sessions", "revert", session).out
+    assert "would take back 1 list with clicks" in dry.out
+    assert "took back 1 list with clicks" in shell("sessions", "revert", session).out
     assert "reverted" in shell("sessions").out
     assert json.loads(shell("import", "clicks", path, "--json").out)["added"] == 1

@@ -123,7 +123,7 @@ def test_a_session_is_listed_saved_and_reverted(
     assert told["id"] == row[0] and told["words"] == ["my find"] and told["state"] == "saved"
     assert "would take back 5 judgements" in shell("sessions", "revert", row[0], "--dry-run").out
     done = shell("sessions", "revert", row[0])
-    assert done.code == 0 and "took back 5 judgements and 1 words" in done.out
+    assert done.code == 0 and "took back 5 judgements and 1 word of" in done.out
     assert json.loads(shell("sessions", "--json").out)[0]["state"] == "reverted"
     assert "was reverted before" in shell("sessions", "revert", row[0]).err
     assert json.loads(shell("search", '"my find"', "--json").out)["hits"] == []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from sightline.cli.common import common_options, open_collection, print_json
+from sightline.cli.common import common_options, counted, open_collection, print_json
 from sightline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,17 +82,20 @@ def show_report(r: ClicksReport) -> None:
         (r.n_gone, r.gone, "a picture that is gone"),
     ):
         if n:
-            click.echo(f"{n} names are {what}: {', '.join(names[:3])}{', …' * (n > 3)}", err=True)
+            said = f"{counted(n, 'name is', 'names are')} {what}"
+            click.echo(f"{said}: {', '.join(names[:3])}{', …' * (n > 3)}", err=True)
     for reason, n in r.skipped.items():
-        click.echo(f"left out, {n} times: {reason}", err=True)
+        click.echo(f"left out, {counted(n, 'time')}: {reason}", err=True)
     click.echo(
-        f"{r.lists} lists for {r.queries} queries, {r.clicks} clicks, {r.pairs} times clicked over "
-        "skipped above"
+        f"{counted(r.lists, 'list')} for {counted(r.queries, 'query', 'queries')}, "
+        f"{counted(r.clicks, 'click')}, {counted(r.pairs, 'time')} clicked over skipped above"
     )
     click.echo(bias_line(r))
     known = r.lists - r.added
-    done = "would be new" if r.dry_run else "are new"
-    click.echo(f"{r.added} lists {done}, {known} were known")
+    new = counted(r.added, "list is", "lists are")
+    if r.dry_run:
+        new = f"{counted(r.added, 'list')} would be"
+    click.echo(f"{new} new, {known} were known")
     if r.added and not r.dry_run:
         click.echo(
             f"session {', '.join(dict.fromkeys(r.sessions))}. To learn from it: sightline train"

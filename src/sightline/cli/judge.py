@@ -51,7 +51,7 @@ def judge(
     \b
     y  n  s      the hit asked for fits, does not fit, is skipped
     1-5 y        hits 1 to 5 fit; also 2,4,7-9 n
-    (nothing)    learn, and show the next round
+    (nothing)    learn, and show the next round; other hits, if nothing was judged
     u            take the last answer back
     why 3        why hit 3 stands there
     save WORD    make a word of the session

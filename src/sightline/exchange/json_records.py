@@ -69,7 +69,9 @@ def _check(path: str) -> None:
     try:
         about = os.stat(path)
     except (OSError, ValueError) as error:
-        raise DataError(f"There is no file {_name(path)} that can be read ({error}).") from error
+        raise DataError(
+            f"There is no file {_name(path)} that can be read ({_reason(error)})."
+        ) from error
     if not stat.S_ISREG(about.st_mode):
         raise DataError(f"{_name(path)} is not a file. Name the file that the log is in.")
     if about.st_size > MAX_FILE:
@@ -77,6 +79,10 @@ def _check(path: str) -> None:
             f"{_name(path)} has {about.st_size:,} bytes; at most {MAX_FILE:,} are read. "
             "Split it into several files."
         )
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _refuse_packed(path: str, head: bytes) -> None:

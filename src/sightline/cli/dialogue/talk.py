@@ -104,13 +104,9 @@ class Dialogue:
     def _ask(self, ranking: Ranking, at: int) -> Answer | None:
         """Return the next answer that can be understood; None at the end of them."""
         while True:
-            if self.asks:
-                h = ranking.hits[at]
-                question = f"{at + 1} {shown(h.path)} fits? [y/n/s, ? for help] "
-                click.echo(question, nl=False, err=True)
             self.line += 1
             try:
-                text = sys.stdin.readline()
+                text = self._read(f"{at + 1} {shown(ranking.hits[at].path)}")
                 if not text:
                     return None
                 answer = read_answer(text, len(ranking.hits), at)
@@ -122,6 +118,18 @@ class Dialogue:
             if answer.what != "help":
                 return answer
             click.echo(HELP, err=True)
+
+    def _read(self, hit: str) -> str:
+        """Return a line, empty at the end; what follows begins on a line of its own."""
+        text = ""
+        try:
+            if self.asks:
+                click.echo(f"{hit} fits? [y/n/s, ? for help] ", nl=False, err=True)
+            text = sys.stdin.readline()
+        finally:
+            if self.asks and not text.endswith("\n"):
+                click.echo(err=True)
+        return text
 
     def _take(self, answer: Answer, ranking: Ranking) -> bool:
         """Do what an answer says; return whether the hits are still those to be asked about."""
@@ -164,15 +172,8 @@ class Dialogue:
     def _show(self, ranking: Ranking) -> None:
         if self.asks and self.line:
             click.echo(err=True)
-        for text in ranking.said:
-            click.echo(text, err=True)
-        say_missing(ranking)
         judged = self.session.judged
-        if self.as_json:
-            click.echo(json.dumps(_as_json(self.c, self.session, ranking, judged)))
-            sys.stdout.flush()
-            return
-        if ranking.before is not None and ranking.after is not None:
+        if not self.as_json and ranking.before is not None and ranking.after is not None:
             fit = sum(judged.values())
             click.echo(
                 f"round {ranking.round}: {fit} fit, {len(judged) - fit} do not. Of pairs of both "
@@ -180,6 +181,13 @@ class Dialogue:
                 f"{1 - ranking.share:.0%} of the ranking is learnt.",
                 err=True,
             )
+        for text in ranking.said:
+            click.echo(text, err=True)
+        say_missing(ranking)
+        if self.as_json:
+            click.echo(json.dumps(_as_json(self.c, self.session, ranking, judged)))
+            sys.stdout.flush()
+            return
         for i, h in enumerate(ranking.hits, 1):
             if self.way:
                 click.echo(drawn(self.c.thumbnails([h.picture])[0], self.way))

@@ -113,7 +113,7 @@ def import_clicks(
         reverted = events.reverted()
         sessions = tuple(_session(path, reverted) for path in paths)
         new = list(_new_events(lists, sessions, bias.eta, events, reverted))
-    if not dry_run:
+    if new and not dry_run:
         _write(home, new, progress)
     return ClicksReport(
         files=tuple(paths), formats=log.formats, sessions=sessions, lists=len(lists),
@@ -144,8 +144,12 @@ def _known_lists(
 
     A picture that is not here leaves its place empty: the others stood where they stood.
     """
+    # Reading a query costs more than all else here, and most are asked many times.
+    words: dict[str, str] = {}
     for i in impressions:
-        query = words_of(i.query)
+        if i.query not in words:
+            words[i.query] = words_of(i.query)
+        query = words[i.query]
         found: dict[int, tuple[int, str]] = {}
         for name, rank in zip(i.shown, i.ranks, strict=True):
             picture = names.find(name)

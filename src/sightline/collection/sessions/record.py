@@ -30,7 +30,7 @@ class Record:
 
     `begun` and `last` are times in nanoseconds since 1970, for people; `marks` are those that
     stand, in order, `undone` counts the others; `words` are those it was saved as; `lists` counts
-    lists with clicks, where an import made the session.
+    lists with clicks, where an import made the session; `asked` are queries, in order.
     """
 
     session: str
@@ -124,6 +124,7 @@ def _add(r: Record, e: Event) -> None:
         r.asked[str(e.body.get("query", ""))] = None
     elif e.kind == "clicked":
         r.lists += 1
+        r.asked[str(e.body.get("query", ""))] = None
     elif e.kind == "words":
         tags = e.body.get("tags")
         new = [str(t) for t in tags] if isinstance(tags, list) else []

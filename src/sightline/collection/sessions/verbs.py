@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from sightline.store.home import Home
 
 
+_ASKED = 3
+
+
 @dataclass(frozen=True, slots=True)
 class SessionState:
     """A session in a list.
@@ -31,7 +34,8 @@ class SessionState:
     Attributes
     ----------
     id : by which it is resumed or reverted.
-    query, like : what it began with: words, or ids and paths of pictures.
+    query, like : what it began with: words, or ids and paths of pictures; of several queries, as
+        an import of clicks has them, the first three.
     relevant, other : how many pictures were judged to fit, and not to.
     rounds, undone : how many rounds were judged, and marks taken back.
     begun, last : when, in seconds since 1970.
@@ -196,7 +200,10 @@ class Sessions:
 def _state(r: Record) -> SessionState:
     judged = r.judged
     fit = sum(judged.values())
-    query = r.start.query if r.start else ", ".join(q for q in r.asked if q)
+    asked = [q for q in r.asked if q]
+    # An import of clicks may have thousands.
+    some = ", ".join([*asked[:_ASKED], *["…"] * (len(asked) > _ASKED)])
+    query = r.start.query if r.start else some
     state = "reverted" if r.reverted else "saved" if r.words else "open"
     return SessionState(
         r.session, query, r.start.like if r.start else (), fit, len(judged) - fit,
