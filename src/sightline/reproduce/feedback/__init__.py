@@ -7,7 +7,7 @@ each ranking. `results`, `tables`, `curves` and `paper` show what was found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,14 @@ from sightline.datasets.classed import Classed
 from sightline.errors import MissingExtra
 from sightline.feedback.passive_aggressive import PassiveAggressive
 from sightline.reproduce.cache import ArrayCache
-from sightline.reproduce.feedback.methods import LINEAR, METHODS, SHIPPED
+from sightline.reproduce.feedback.methods import LINEAR, METHODS, REDUCED, SHIPPED
 from sightline.reproduce.feedback.plan import DESCRIPTORS, Plan
 from sightline.reproduce.feedback.results import Ran, Results
 from sightline.reproduce.feedback.sessions import Track, run_sessions
 from sightline.reproduce.feedback.space import Int, Space, choose_queries
 from sightline.reproduce.online.folds import Fold
 from sightline.reproduce.online.pool import Describer
+from sightline.similarity.frames import COMPACT
 
 
 def run(c: Classed, plan: Plan, compute: Compute, cache: ArrayCache, progress: Progress) -> Results:
@@ -39,11 +40,9 @@ def run(c: Classed, plan: Plan, compute: Compute, cache: ArrayCache, progress: P
         except MissingExtra as e:
             found.notes.append(f"{features} was left out: {e}")
             continue
-        space = Space(rows, c.labels, plan.frames[features], plan.background)
-        own = space
-        if plan.frames[features] != plan.shipped_frame:
-            own = Space(rows, c.labels, plan.shipped_frame, plan.background)
-        experiment = _Experiment(space, own, queries, features, plan, progress, found.notes)
+        frames = {METHODS[name].frame or plan.frame for name in plan.methods} | {plan.frame}
+        spaces = {kind: Space(rows, c.labels, kind, plan.background) for kind in frames}
+        experiment = _Experiment(spaces, queries, features, plan, progress, found.notes)
         found.ran.append(experiment.run())
     return found
 
@@ -56,9 +55,8 @@ def _settings(c: Classed, plan: Plan) -> dict[str, Json]:
         "judged in each round": plan.shown,
         "T": f"min(class size - 1, {plan.most}); in the paper min(class size, {plan.most})",
         "query": "counts as judged relevant, is never shown",
-        "frames": dict[str, Json](plan.frames),
-        f"frame of {SHIPPED}": f"{plan.shipped_frame}, as in sessions of a collection",
-        "judged pictures": f"{SHIPPED} places them first and last, as sessions do",
+        "frame": f"{plan.frame}; {REDUCED} has one of its own, that of {COMPACT}",
+        SHIPPED: "as sessions of a collection do, judged pictures placed first and last",
         "first ranking": "inner product with the query's row",
         "background": f"{plan.background} pictures drawn once, seen by the blended learner alone",
         "harmed": "AP@T after the last round below that of the first ranking",
@@ -72,15 +70,15 @@ class _Experiment:
 
     def __init__(
         self,
-        space: Space,
-        own: Space,
+        spaces: Mapping[str, Space],
         queries: Int,
         features: str,
         plan: Plan,
         progress: Progress,
         notes: list[str],
     ) -> None:
-        self.space, self.own, self.queries, self.plan = space, own, queries, plan
+        self.spaces, self.space = spaces, spaces[plan.frame]
+        self.queries, self.plan = queries, plan
         self.progress, self.notes = progress, notes
         self.ran = Ran(features)
 
@@ -89,7 +87,7 @@ class _Experiment:
         for name in self.plan.methods:
             method = METHODS[name]
             try:
-                space = self.own if name == SHIPPED else self.space
+                space = self.spaces[method.frame or self.plan.frame]
                 track = self._track(name, method.learner, space, method.from_query)
             except MissingExtra as e:
                 self.notes.append(f"{name} was left out: {e}")
@@ -100,7 +98,7 @@ class _Experiment:
         if self.plan.flipped and SHIPPED in self.plan.methods:
             wrong = f"{SHIPPED}, flipped judgements"
             learner = METHODS[SHIPPED].learner
-            self.ran.noisy = self._track(wrong, learner, self.own, flipped=self.plan.flipped)
+            self.ran.noisy = self._track(wrong, learner, self.space, flipped=self.plan.flipped)
         return self.ran
 
     def _swept(self, C: float) -> Track:
