@@ -162,6 +162,43 @@ def test_the_readme_quotes_what_was_measured_of_picture_queries() -> None:
             "OPAR-II", "OGDR"} <= seen  # fmt: skip
 
 
+FEEDBACK_COLUMNS = ("ehd", "cedd", "deep")
+
+
+def feedback_figures() -> dict[tuple[str, str, str, int | None], float]:
+    """Return what was measured of feedback, the query left out."""
+    said = json.loads((ROOT / "docs" / "results" / "feedback.json").read_bytes())
+    assert said["experiment"] == "feedback" and said["settings"]["commit"]
+    assert said["settings"]["queries"].startswith("500,")
+    rows = [r for r in said["rows"] if r["protocol"] in ("query left out", "flipped judgements")]
+    return {
+        (r["method"] + ", flipped" * r["protocol"].startswith("flipped"), r["features"],
+         r["measure"], r["at"]): r["value"]
+        for r in rows
+    }  # fmt: skip
+
+
+def test_the_readme_quotes_what_was_measured_of_feedback() -> None:
+    found = feedback_figures()
+    table = re.search(r"^\| AP@T; harmed .*?\n\n", README, re.DOTALL | re.MULTILINE)
+    assert table is not None
+    seen = set()
+    for line in table.group(0).strip().splitlines()[2:]:
+        method, *cells = (cell.strip().strip("`*") for cell in line.strip("|").split("|"))
+        for features, cell in zip(FEEDBACK_COLUMNS, cells, strict=True):
+            values = [found[method, features, "AP@T", at] for at in (0, 1, 9)]
+            harmed = found[method, features, "harmed", 9]
+            want = " ".join(f"{v:.3f}".removeprefix("0") for v in values)
+            assert cell == f"{want}; {100 * harmed:.1f} %", (method, features)
+        seen.add(method)
+    assert {"PA", "PA blended", "kernel PA", "SVM", "RS", "Rocchio"} <= seen
+    for measure, at in (("P@20", 1), ("unjudged P@20", 9)):
+        value = f"{found['PA blended', 'deep', measure, at]:.3f}".removeprefix("0")
+        assert f"{measure} {value}" in README, (measure, value)
+    kept = found["PA blended, flipped", "deep", "gain kept", 9]
+    assert f"{100 * kept:.0f} % of the gain" in README
+
+
 def test_the_map_names_every_room() -> None:
     for room in (ROOT / "src" / "sightline").iterdir():
         if room.is_dir() and room.name != "__pycache__":
