@@ -1,0 +1,275 @@
+"""LSCMR: latent semantic cross-modal ranking, learnt from lists of candidates.
+
+Lu, Wu, Tang, Zhang and Zhuang, "A low rank structural large margin method for cross-modal ranking",
+SIGIR 2013. Queries q and documents d of different kinds, such as texts and pictures, are mapped
+into one space of k dimensions, where f(q, d) = (U q).(V d). With F, delta F and Delta of
+`solvers.oracles`, Delta = 1 - the measure to optimise,
+
+    min_{U, V, xi}  lam / 2 ||U||^2 + lam / 2 ||V||^2 + xi
+    s.t. for every batch of orders y_1 … y_N:  1/N sum_i delta F(y_i) >= 1/N sum_i Delta(y_i) - xi
+
+which `solvers.structural` solves by cutting planes. Its inner problem is solved by projected
+sub-gradients (eq. 11-13): the most violated batch moves U, with the new U the most violated one
+moves V, each by a step 1 / (lam (t + t0)), is projected to norm 1 / sqrt(lam), and both norms are
+made equal, which changes no score.
+
+Departures: t0 is such that the first step is no longer than U is, where the paper leaves the rate
+open; the start is N(0, 1) divided by the root of the columns; batches are formed as matrices where
+that is smaller (`_lscmr_planes`); the factors with the best true objective are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sightline.contracts import Progress
+from sightline.errors import DataError, ParameterError
+from sightline.progress import NoProgress
+from sightline.rankers._lscmr_planes import Plane, Planes, planes_of
+from sightline.rankers.low_rank import LowRank, as_side, check_components, empty_rows
+from sightline.solvers.oracles import Criterion, Lists
+from sightline.solvers.structural import Round, cutting_planes
+
+Doubles = NDArray[np.float64]
+_SILENT = NoProgress()
+_LEAST_T0 = 10.0
+# Steps between two looks at whether the inner objective still falls, and by how much it must.
+_LOOK, _FALLING = 50, 1e-4
+
+
+class LSCMR(LowRank):
+    """A low-rank ranker between two kinds of things, trained on whole lists.
+
+    Parameters
+    ----------
+    n_components : dimensions k of the shared space.
+    lam : strength of the regulariser, greater than 0.
+    optimise : "map", "ndcg", "ndcg@k", "p@k", "mrr" or "auc".
+    eps : by how much the worst orders may be violated more than those learnt from.
+    max_rounds, patience : the most rounds, and how many may pass without a better objective.
+    n_steps : sub-gradient steps in a round, at most.
+    random_state : makes the start; the same number gives the same factors, byte for byte.
+
+    Attributes
+    ----------
+    U_, V_ : (k, columns of queries) and (k, columns of documents), float32.
+    rounds_ : every round: batches, penalty, xi, violation and objective.
+    objective_, xi_, violation_ : of the round that was kept, `best_round_`.
+    stop_reason_ : "converged", "stalled" or "max_rounds".
+    n_dropped_ : lists not learnt from, for want of a relevant or an other candidate, or because
+        their query is all zeros.
+    n_empty_ : documents that are all zeros; they score 0 for every query.
+
+    Examples
+    --------
+    >>> Q, D = np.eye(2), np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    >>> ranker = LSCMR(n_components=2, lam=0.01)
+    >>> ranker = ranker.fit(Q, D, [[0, 1, 2], [0, 1, 2]], [[1, 0, 0], [0, 1, 0]])
+    >>> ranker.score(Q, D, [[1, 0, 0], [0, 1, 0]]), ranker.stop_reason_
+    (1.0, 'converged')
+    """
+
+    _name: ClassVar[str] = "LSCMR"
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        lam: float = 1e-3,
+        optimise: str = "map",
+        eps: float = 0.01,
+        max_rounds: int = 200,
+        patience: int = 20,
+        n_steps: int = 500,
+        random_state: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.lam = lam
+        self.optimise = optimise
+        self.eps = eps
+        self.max_rounds = max_rounds
+        self.patience = patience
+        self.n_steps = n_steps
+        self.random_state = random_state
+
+    def fit(
+        self,
+        Q: Any,
+        D: Any,
+        candidates: Any,
+        relevance: Any,
+        query: ArrayLike | None = None,
+        *,
+        progress: Progress = _SILENT,
+        told: Callable[[Round], None] | None = None,
+    ) -> Self:
+        """Learn from lists.
+
+        Parameters
+        ----------
+        Q, D : rows of queries and of documents, dense or scipy's sparse. They need not come in
+            pairs, and either may have rows that are in no list.
+        candidates, relevance : for each list positions in D, and numbers above 0 where relevant.
+        query : the position in Q of each list's query; list i belongs to row i by default.
+        progress, told : told of each round, which `rounds_` keeps.
+        """
+        criterion = self._check()
+        queries, documents = as_side(Q, "queries", "LSCMR"), as_side(D, "documents", "LSCMR")
+        k = check_components(self.n_components, queries, documents, "LSCMR")
+        asked = np.arange(len(candidates)) if query is None else np.asarray(query, dtype=np.int64)
+        lists, n_empty_queries = usable_lists(queries, documents, candidates, relevance, asked)
+        factors = Factors(
+            planes_of(queries, documents, lists, criterion), k, self.lam, self.n_steps,
+            np.random.default_rng(self.random_state),
+        )  # fmt: skip
+        outcome = cutting_planes(
+            factors, self.eps, self.max_rounds, self.patience, progress=progress, told=told
+        )
+        self.U_, self.V_ = factors.U.astype(np.float32), factors.V.astype(np.float32)
+        self.rounds_, self.best_round_ = outcome.rounds, outcome.best
+        self.stop_reason_ = outcome.stop
+        kept = outcome.kept
+        self.objective_, self.xi_, self.violation_ = kept.objective, kept.xi, kept.violation
+        self.n_dropped_ = lists.n_dropped + n_empty_queries
+        self.n_empty_ = int(np.count_nonzero(empty_rows(documents)))
+        return self
+
+    def _check(self) -> Criterion:
+        for name in ("lam", "eps"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not (
+                isinstance(value, int | float | np.number) and 0 < value < np.inf
+            ):
+                raise ParameterError.of(name, "LSCMR", "greater than 0", value)
+        for name in ("max_rounds", "patience", "n_steps"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ParameterError.of(name, "LSCMR", "a whole number of at least 1", value)
+        return Criterion.named(self.optimise, "LSCMR")
+
+
+def usable_lists(
+    Q: Any, D: Any, candidates: Any, relevance: Any, query: NDArray[np.int64]
+) -> tuple[Lists, int]:
+    """Return lists to learn from, and how many were left out because their query is all zeros."""
+    if len(query) and not (query.min() >= 0 and query.max() < Q.shape[0]):
+        raise DataError(
+            f"Lists belong to queries from 0 to {Q.shape[0] - 1}. Got {query.min()} to "
+            f"{query.max()}."
+        )
+    if len(query) != len(candidates):
+        raise DataError(f"{len(candidates)} lists need as many queries. Got {len(query)}.")
+    said = ~empty_rows(Q)[query]
+    if not said.any():
+        raise DataError("Every query is all zeros, so there is nothing to learn from.")
+    if empty_rows(D).all():
+        raise DataError("Every document is all zeros, so there is nothing to learn from.")
+    kept = np.flatnonzero(said)
+    lists = Lists.of([candidates[i] for i in kept], [relevance[i] for i in kept], query[kept])
+    if not (lists.candidate.min() >= 0 and lists.candidate.max() < D.shape[0]):
+        raise DataError(
+            f"Candidates are documents from 0 to {D.shape[0] - 1}. Got "
+            f"{lists.candidate.min()} to {lists.candidate.max()}."
+        )
+    return lists, len(query) - len(kept)
+
+
+class Factors:
+    """U and V on their way: the structured model that `cutting_planes` trains."""
+
+    def __init__(
+        self, planes: Planes, k: int, lam: float, n_steps: int, rng: np.random.Generator
+    ) -> None:
+        self.planes, self.lam, self.n_steps = planes, float(lam), n_steps
+        self.U, self.V = (
+            rng.standard_normal((k, side.shape[1])) / np.sqrt(side.shape[1])
+            for side in (planes.Q, planes.D)
+        )
+        self.U, self.V = balanced(self._projected(self.U), self._projected(self.V))
+        self._kept = self.U, self.V
+        self._t, self._t0 = 0, 0.0
+
+    def separate(self) -> Plane:
+        """Return the batch that is violated most."""
+        return self.planes.separate(self.U, self.V)
+
+    def violations(self, batches: Sequence[Plane]) -> list[float]:
+        """Return the violations of batches."""
+        return [float(v) for v in self.planes.together(batches).violations(self.U, self.V)]
+
+    def penalty(self) -> float:
+        """Return lam / 2 (||U||^2 + ||V||^2)."""
+        return self.lam / 2 * float(np.sum(self.U**2) + np.sum(self.V**2))
+
+    def remember(self) -> None:
+        """Keep U and V."""
+        self._kept = self.U.copy(), self.V.copy()
+
+    def recall(self) -> None:
+        """Go back to what was kept."""
+        self.U, self.V = (part.copy() for part in self._kept)
+
+    def solve(self, batches: Sequence[Plane]) -> None:
+        """Take projected sub-gradient steps; end with the best factors on these batches."""
+        together = self.planes.together(batches)
+        best = looked = np.inf
+        found = self.U, self.V
+        for step in range(self.n_steps + 1):
+            violations = together.violations(self.U, self.V)
+            worst = int(violations.argmax())
+            objective = self.penalty() + max(0.0, float(violations[worst]))
+            if objective < best:
+                best, found = objective, (self.U, self.V)
+            if step % _LOOK == 0:
+                if looked - best <= _FALLING * best:
+                    break
+                looked = best
+            violated = violations[worst] > 0
+            self.U = self._moved(self.U, together.toward_u(worst, self.V) if violated else None)
+            violations = together.violations(self.U, self.V)
+            worst = int(violations.argmax())
+            violated = violations[worst] > 0
+            self.V = self._moved(self.V, together.toward_v(worst, self.U) if violated else None)
+            self.U, self.V = balanced(self.U, self.V)
+            self._t += 1
+        self.U, self.V = found
+
+    def _moved(self, A: Doubles, toward: Doubles | None) -> Doubles:
+        if not self._t0 and toward is not None:
+            length = float(np.linalg.norm(A))
+            steepness = float(np.linalg.norm(toward)) / (self.lam * length) if length else 0.0
+            self._t0 = max(_LEAST_T0, steepness)
+        share = 1.0 / (self._t + (self._t0 or _LEAST_T0))
+        moved = (1.0 - share) * A
+        if toward is not None:
+            moved += share / self.lam * toward
+        return self._projected(moved)
+
+    def _projected(self, A: Doubles) -> Doubles:
+        return projected(A, self.lam)
+
+
+def projected(A: Doubles, lam: float) -> Doubles:
+    """Return the nearest matrix of norm at most 1 / sqrt(lam).
+
+    >>> projected(np.array([[3.0, 4.0]]), lam=1.0)
+    array([[0.6, 0.8]])
+    """
+    length = float(np.linalg.norm(A)) * float(np.sqrt(lam))
+    return A / length if length > 1 else A
+
+
+def balanced(U: Doubles, V: Doubles) -> tuple[Doubles, Doubles]:
+    """Return factors with the same product and equal norms; zeros stay as they are.
+
+    >>> balanced(np.array([[4.0]]), np.array([[1.0]]))
+    (array([[2.]]), array([[2.]]))
+    """
+    u, v = float(np.linalg.norm(U)), float(np.linalg.norm(V))
+    if not (u and v):
+        return U, V
+    mean = np.sqrt(u * v)
+    return U * (mean / u), V * (mean / v)
