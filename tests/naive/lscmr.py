@@ -52,12 +52,14 @@ def most_violated(scores: Sequence[float], relevant: Sequence[bool], name: str) 
     )
 
 
-def order_of(
-    counts: Sequence[int], scores: Sequence[float], relevant: Sequence[bool]
-) -> list[int]:
+def order_of(counts: Sequence[int], scores: Sequence[float], relevant: Sequence[bool]) -> list[int]:
     """An order that has these inversions, relevant and others by score among themselves."""
-    plus = sorted((d for d in range(len(scores)) if relevant[d]), key=lambda d: (counts[d], -scores[d]))
-    minus = sorted((d for d in range(len(scores)) if not relevant[d]), key=lambda d: (counts[d], -scores[d]))
+    plus = sorted(
+        (d for d in range(len(scores)) if relevant[d]), key=lambda d: (counts[d], -scores[d])
+    )
+    minus = sorted(
+        (d for d in range(len(scores)) if not relevant[d]), key=lambda d: (counts[d], -scores[d])
+    )
     merged: list[int] = []
     taken = 0
     for p in plus:
@@ -67,9 +69,7 @@ def order_of(
     return merged + minus[taken:]
 
 
-def delta_psi(
-    q: Doubles, D: Doubles, order: Sequence[int], relevant: Sequence[bool]
-) -> Doubles:
+def delta_psi(q: Doubles, D: Doubles, order: Sequence[int], relevant: Sequence[bool]) -> Doubles:
     """Psi(y*) - Psi(y) as the paper writes it: a matrix, by the double sum."""
     place = {d: r for r, d in enumerate(order)}
     plus = [d for d in order if relevant[d]]

@@ -14,7 +14,9 @@ from sightline.errors import UsageError
 if TYPE_CHECKING:
     from sightline.datasets.classed import Classed
     from sightline.datasets.corel5k import Corel5K
+    from sightline.datasets.wikipedia import Wikipedia
     from sightline.reproduce.cache import ArrayCache
+    from sightline.reproduce.lscmr.plan import Plan as LscmrPlan
     from sightline.reproduce.online.plan import Plan as OnlinePlan
     from sightline.reproduce.pamir.plan import Plan
 
@@ -183,6 +185,67 @@ def _run_online(
             for title, c in there.items()
         }
         found = run(datasets, plan, compute, ProgressBar())
+    for line in tables.lines(found):
+        click.echo(line)
+    if json_file is not None:
+        figures_of(found).write(Path(json_file))
+        click.echo(f"Figures written to {json_file}")
+    click.echo("")
+    for file in draw_curves(found, out):
+        click.echo(f"Look at {file}")
+    return 0
+
+
+@reproduce.command()
+@click.option(
+    "--data",
+    type=click.Path(),
+    help="The folder that holds wikipedia.zip or wikipedia/ [SIGHTLINE_DATA].",
+)
+@click.option("--quick", is_flag=True, help="Two splits and one setting each.")
+@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
+@click.option(
+    "--out",
+    type=click.Path(),
+    default="reproduce-lscmr",
+    show_default=True,
+    help="Where curves go.",
+)
+@click.option("--splits", type=click.IntRange(1, 50), help="Random splits; 10, or 2 if quick.")
+@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+def lscmr(
+    data: str | None,
+    quick: bool,
+    json_file: str | None,
+    out: str,
+    splits: int | None,
+    debug: bool,
+) -> int:
+    """Rank texts for pictures and pictures for texts: LSCMR, CCA, PAMIR, SSI, semantic matching.
+
+    Settings are chosen on validation pairs; the test pairs are asked once for each method,
+    direction and split. Nothing is written into the data folder.
+    """
+    from sightline.datasets.wikipedia import NAME, TITLE, load_wikipedia
+    from sightline.reproduce.lscmr.plan import full_plan, quick_plan
+
+    folder, _ = _settings(data, None, f"{NAME}.zip or {NAME}/")
+    plan = quick_plan() if quick else full_plan()
+    target = _targets(out, json_file, folder)
+    c = load_wikipedia(folder)
+    if c is None:
+        return _unavailable("lscmr", {TITLE: NAME}, folder, json_file)
+    _make_folder(target)
+    return _run_lscmr(c, plan if splits is None else plan.with_splits(splits), target, json_file)
+
+
+def _run_lscmr(c: Wikipedia, plan: LscmrPlan, out: Path, json_file: str | None) -> int:
+    from sightline.progress import ProgressBar
+    from sightline.reproduce.lscmr import run, tables
+    from sightline.reproduce.lscmr.curves import draw_curves
+    from sightline.reproduce.lscmr.results import figures_of
+
+    found = run(c, plan, ProgressBar())
     for line in tables.lines(found):
         click.echo(line)
     if json_file is not None:

@@ -172,9 +172,7 @@ def separate(
         raise DataError("A score is not finite, so that candidate has no place in an order.")
     longest = int(np.diff(lists.start).max(initial=1))
     inverse, discount = _tables(longest, criterion)
-    found = Separated(
-        np.empty(len(f), dtype=np.int32), np.empty(len(lists)), np.empty(len(lists))
-    )
+    found = Separated(np.empty(len(f), dtype=np.int32), np.empty(len(lists)), np.empty(len(lists)))
     _oracles_fast.separate(
         f, lists.relevant, lists.start, criterion.kind, criterion.k, exact, inverse, discount,
         found.counts, found.losses, found.values,

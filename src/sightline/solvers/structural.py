@@ -158,9 +158,7 @@ def _stop(
     return None
 
 
-def _keep(
-    model: Structured[Batch], batches: list[Batch], found: Batch, max_batches: int
-) -> None:
+def _keep(model: Structured[Batch], batches: list[Batch], found: Batch, max_batches: int) -> None:
     """Add a batch; let the least violated go where there are too many."""
     if len(batches) >= max_batches:
         violations = list(model.violations(batches))
