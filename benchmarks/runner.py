@@ -24,6 +24,8 @@ SUBJECTS = (
     "pamir",
     "pamir-growth",
     "online-ranking",
+    "lscmr-oracle",
+    "low-rank-pairs",
     "text-query",
     "similar-query",
     "start-up",

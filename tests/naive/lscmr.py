@@ -54,12 +54,13 @@ def most_violated(scores: Sequence[float], relevant: Sequence[bool], name: str) 
 
 def order_of(counts: Sequence[int], scores: Sequence[float], relevant: Sequence[bool]) -> list[int]:
     """An order that has these inversions, relevant and others by score among themselves."""
-    plus = sorted(
-        (d for d in range(len(scores)) if relevant[d]), key=lambda d: (counts[d], -scores[d])
-    )
-    minus = sorted(
-        (d for d in range(len(scores)) if not relevant[d]), key=lambda d: (counts[d], -scores[d])
-    )
+    every = range(len(scores))
+
+    def by(d: int) -> tuple[int, float]:
+        return counts[d], -scores[d]
+
+    plus = sorted((d for d in every if relevant[d]), key=by)
+    minus = sorted((d for d in every if not relevant[d]), key=by)
     merged: list[int] = []
     taken = 0
     for p in plus:

@@ -177,7 +177,7 @@ def test_lists_that_say_nothing_are_dropped_and_counted() -> None:
 
 def test_lists_may_belong_to_queries_in_any_order_and_sides_need_no_pairs() -> None:
     data = made()
-    Q, D, candidates, relevance = given(data)
+    Q, D, candidates, _ = given(data)
     which = np.array([5, 5, 3])
     relevant = data["classes"][candidates[:3]] == data["classes"][which][:, None]
     ranker = LSCMR(2, max_rounds=3, n_steps=20).fit(Q[:10], D, candidates[:3], relevant, which)

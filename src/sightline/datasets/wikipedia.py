@@ -1,4 +1,4 @@
-"""Wikipedia's featured articles: 2,866 pairs of a text and a picture, each pair of one of 10 classes.
+"""Wikipedia's featured articles: 2,866 pairs of a text and a picture, of one of 10 classes each.
 
 Rasiwasia et al., "A new approach to cross-modal multimedia retrieval", ACM Multimedia 2010. What is
 published are features: of a picture 128 shares of visual words, of a text 10 shares of topics. The
@@ -153,9 +153,7 @@ def _matrices(source: Source) -> dict[str, Doubles]:
     except DataError:
         raise
     except (MatReadError, NotImplementedError, ValueError, TypeError, OSError, IndexError) as e:
-        raise DataError(
-            f"{source.where}: {FEATURES} is no MATLAB file that can be read. {e}"
-        ) from e
+        raise DataError(f"{source.where}: {FEATURES} is no MATLAB file to be read. {e}") from e
     matrices = {}
     for name in _MATRICES:
         table = found.get(name)

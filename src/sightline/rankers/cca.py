@@ -1,8 +1,8 @@
 """CCA: canonical correlation analysis of pairs, a rival of LSCMR.
 
-Hotelling, "Relations between two sets of variates", 1936; for retrieval across kinds as in Rasiwasia
-et al., "A new approach to cross-modal multimedia retrieval", 2010. Of pairs (q, d), both centred, it
-finds directions in which one tells most of the other,
+Hotelling, "Relations between two sets of variates", 1936; for retrieval across kinds as in
+Rasiwasia et al., "A new approach to cross-modal multimedia retrieval", 2010. Of pairs (q, d), both
+centred, it finds directions in which one tells most of the other,
 
     max corr(A q, B d)        with the covariances raised by kappa times their mean variance
 

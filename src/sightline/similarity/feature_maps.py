@@ -9,7 +9,8 @@ model over the kernel, and stays linear: as fast to learn and to serve. Of numbe
 
 and with the spectrum kappa sampled at 0, L, 2 L, …, n L each number x becomes 2 n + 1 numbers
 
-    sqrt(L kappa(0) x),  sqrt(2 L kappa(j L) x) cos(j L log x),  sqrt(2 L kappa(j L) x) sin(j L log x)
+    sqrt(L kappa(0) x)      and for j = 1 … n
+    sqrt(2 L kappa(j L) x) cos(j L log x)        sqrt(2 L kappa(j L) x) sin(j L log x)
 """
 
 from __future__ import annotations

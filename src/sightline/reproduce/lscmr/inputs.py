@@ -20,7 +20,7 @@ SAMPLES = 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mapped:
-    """One kind of rows: mapped, centred, and divided so that rows have a mean square length of 1."""
+    """One kind of rows: mapped, centred, and divided by the root of their mean square length."""
 
     mean: Doubles
     scale: float

@@ -1,4 +1,4 @@
-"""What a run does: splits, sizes, and the settings that are tried. All that may be tuned is here."""
+"""What a run does: splits, sizes, and the settings tried. All that may be tuned is here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What methods see of an experiment: pairs to learn from, lists of candidates, and validation pairs.
+"""What methods see of an experiment: pairs to learn from, lists of candidates, validation pairs.
 
 The paper's protocol draws 1,500 pairs to learn from, 500 for validation and 866 for test; each
 query has 40 candidates drawn from the other kind, and whatever is of its class is relevant.

@@ -96,7 +96,7 @@ def _dimensions(found: Results) -> Iterator[str]:
         return
     yield ""
     yield (
-        "Dimensions of the shared space: mean AvgP of the first split's validation queries by LSCMR "
+        "Dimensions of the shared space: LSCMR's mean AvgP of the first split's validation queries "
         f"(paper: figure 3, best at {paper.BEST_DIMENSIONS})"
     )
     for direction, points in found.dimensions.items():
