@@ -1,4 +1,4 @@
-"""low-rank-pairs: steps of a low-rank ranker over pairs of sparse rows, in 10, 32 and 100 dimensions.
+"""low-rank-pairs: steps of a low-rank ranker over pairs of sparse rows, by number of dimensions.
 
 Queries and documents have 20 numbers each, of 5,000 and 1,000 columns. SSI learns from pairs it
 draws itself; nearly all of them move the factors. The rival is one epoch of LightFM's BPR over as

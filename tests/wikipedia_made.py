@@ -33,7 +33,7 @@ def made_files(seed: int = 0) -> dict[str, bytes]:
     for end, name, n in (("tr", TRAIN, N_TRAIN), ("te", TEST, N_TEST)):
         classes = np.arange(n) % len(NAMES)
         for side, own in zip("IT", usual, strict=True):
-            drawn = [rng.dirichlet(6 * own[c] + 0.3) for c in classes]
+            drawn = [rng.dirichlet(20 * own[c] + 0.3) for c in classes]
             matrices[f"{side}_{end}"] = np.array(drawn)
         lines = (f"text-{i}\tpicture-{i}\t{c + 1}" for i, c in enumerate(classes))
         files[name] = "\n".join(lines).encode() + b"\n"

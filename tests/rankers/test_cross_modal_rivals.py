@@ -63,8 +63,8 @@ def test_ssi_takes_the_steps_of_its_twin(thin: bool, per_query: int) -> None:
     again.learn(A.copy(), B.copy(), 17, 0.05)
     second = ssi(*first[:2], Q, D, told, int(again._state[0]), 23, per_query, 0.05)
     assert moved == first[2] + second[2] > 0
-    assert A.T == pytest.approx(second[0], abs=1e-4)
-    assert B.T == pytest.approx(second[1], abs=1e-4)
+    assert pytest.approx(second[0], abs=1e-4) == A.T
+    assert pytest.approx(second[1], abs=1e-4) == B.T
 
 
 def test_the_steps_of_ssi_follow_the_gradient_of_its_loss() -> None:
@@ -203,7 +203,7 @@ def test_softmax_regression_equals_scikit_learns() -> None:
     X, y = data["D"], data["classes"]
     W, b = softmax_regression(X, y, 3, 1 / (0.5 * len(X)))
     theirs = linear.LogisticRegression(C=0.5, tol=1e-8, max_iter=5000).fit(X, y)
-    assert W == pytest.approx(theirs.coef_, abs=1e-3)
+    assert pytest.approx(theirs.coef_, abs=1e-3) == W
     assert b - b.mean() == pytest.approx(theirs.intercept_, abs=1e-3)
 
 

@@ -151,7 +151,7 @@ def test_tables_say_what_was_found(found: Results) -> None:
     text = "\n".join(tables.lines(found))
     r = found.of(RANDOM, "picture->text")["CCA"]
     assert f"{np.mean(r.means('MAP')):.4f} ± {np.std(r.means('MAP')):.4f}" in text
-    for part in ("Table 2", "Published split", "0.2208?", "Wilcoxon", "figure 3", "are not publish"):
+    for part in ("Table 2", "Published split", "0.2208?", "Wilcoxon", "figure 3", "not published"):
         assert part in text
     rival, share = gain(found.of(RANDOM, "picture->text"), "MAP") or ("", 0.0)
     word = "above" if share >= 0 else "below"

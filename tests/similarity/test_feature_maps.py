@@ -17,7 +17,9 @@ def exact(x: Any, y: Any, kernel: str) -> Any:
     return (2 * a * b / total if kernel == "chi2" else np.minimum(a, b)).sum(axis=2)
 
 
-@pytest.mark.parametrize(("kernel", "error"), [("chi2", (0.06, 0.01)), ("intersection", (0.2, 0.1))])
+@pytest.mark.parametrize(
+    ("kernel", "error"), [("chi2", (0.06, 0.01)), ("intersection", (0.2, 0.1))]
+)
 def test_inner_products_come_near_the_kernel_and_nearer_with_more_samples(
     kernel: Any, error: tuple[float, float]
 ) -> None:

@@ -20,6 +20,7 @@ from sightline.contracts import Estimator
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.measures.many import average_precisions
 from sightline.records import QuerySet
+from sightline.solvers.oracles import Lists
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -160,6 +161,32 @@ def check_components(k: Any, Q: Any, D: Any, owner: str) -> int:
             f"{D.shape[1]}, so there are at most {most}. Lower 'n_components'."
         )
     return int(k)
+
+
+def usable_lists(
+    Q: Any, D: Any, candidates: Any, relevance: Any, query: NDArray[np.int64]
+) -> tuple[Lists, int]:
+    """Return lists to learn from, and how many were left out because their query is all zeros."""
+    if len(query) and not (query.min() >= 0 and query.max() < Q.shape[0]):
+        raise DataError(
+            f"Lists belong to queries from 0 to {Q.shape[0] - 1}. Got {query.min()} to "
+            f"{query.max()}."
+        )
+    if len(query) != len(candidates):
+        raise DataError(f"{len(candidates)} lists need as many queries. Got {len(query)}.")
+    said = ~empty_rows(Q)[query]
+    if not said.any():
+        raise DataError("Every query is all zeros, so there is nothing to learn from.")
+    if empty_rows(D).all():
+        raise DataError("Every document is all zeros, so there is nothing to learn from.")
+    kept = np.flatnonzero(said)
+    lists = Lists.of([candidates[i] for i in kept], [relevance[i] for i in kept], query[kept])
+    if not (lists.candidate.min() >= 0 and lists.candidate.max() < D.shape[0]):
+        raise DataError(
+            f"Candidates are documents from 0 to {D.shape[0] - 1}. Got "
+            f"{lists.candidate.min()} to {lists.candidate.max()}."
+        )
+    return lists, len(query) - len(kept)
 
 
 def mean_avgp(scores: ArrayLike, relevance: ArrayLike) -> float:

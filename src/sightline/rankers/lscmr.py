@@ -1,8 +1,8 @@
 """LSCMR: latent semantic cross-modal ranking, learnt from lists of candidates.
 
-Lu, Wu, Tang, Zhang and Zhuang, "A low rank structural large margin method for cross-modal ranking",
-SIGIR 2013. Queries q and documents d of different kinds, such as texts and pictures, are mapped
-into one space of k dimensions, where f(q, d) = (U q).(V d). With F, delta F and Delta of
+Lu, Wu, Tang, Zhang, He and Zhuang, "A low rank structural large margin method for cross-modal
+ranking", SIGIR 2013. Queries q and documents d of different kinds, such as texts and pictures, are
+mapped into one space of k dimensions, where f(q, d) = (U q).(V d). With F, delta F and Delta of
 `solvers.oracles`, Delta = 1 - the measure to optimise,
 
     min_{U, V, xi}  lam / 2 ||U||^2 + lam / 2 ||V||^2 + xi
@@ -27,11 +27,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sightline.contracts import Progress
-from sightline.errors import DataError, ParameterError
+from sightline.errors import ParameterError
 from sightline.progress import NoProgress
 from sightline.rankers._lscmr_planes import Plane, Planes, planes_of
-from sightline.rankers.low_rank import LowRank, as_side, check_components, empty_rows
-from sightline.solvers.oracles import Criterion, Lists
+from sightline.rankers.low_rank import (
+    LowRank,
+    as_side,
+    check_components,
+    empty_rows,
+    usable_lists,
+)
+from sightline.solvers.oracles import Criterion
 from sightline.solvers.structural import Round, cutting_planes
 
 Doubles = NDArray[np.float64]
@@ -149,32 +155,6 @@ class LSCMR(LowRank):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ParameterError.of(name, "LSCMR", "a whole number of at least 1", value)
         return Criterion.named(self.optimise, "LSCMR")
-
-
-def usable_lists(
-    Q: Any, D: Any, candidates: Any, relevance: Any, query: NDArray[np.int64]
-) -> tuple[Lists, int]:
-    """Return lists to learn from, and how many were left out because their query is all zeros."""
-    if len(query) and not (query.min() >= 0 and query.max() < Q.shape[0]):
-        raise DataError(
-            f"Lists belong to queries from 0 to {Q.shape[0] - 1}. Got {query.min()} to "
-            f"{query.max()}."
-        )
-    if len(query) != len(candidates):
-        raise DataError(f"{len(candidates)} lists need as many queries. Got {len(query)}.")
-    said = ~empty_rows(Q)[query]
-    if not said.any():
-        raise DataError("Every query is all zeros, so there is nothing to learn from.")
-    if empty_rows(D).all():
-        raise DataError("Every document is all zeros, so there is nothing to learn from.")
-    kept = np.flatnonzero(said)
-    lists = Lists.of([candidates[i] for i in kept], [relevance[i] for i in kept], query[kept])
-    if not (lists.candidate.min() >= 0 and lists.candidate.max() < D.shape[0]):
-        raise DataError(
-            f"Candidates are documents from 0 to {D.shape[0] - 1}. Got "
-            f"{lists.candidate.min()} to {lists.candidate.max()}."
-        )
-    return lists, len(query) - len(kept)
 
 
 class Factors:

@@ -24,8 +24,13 @@ from sightline.contracts import Progress
 from sightline.errors import DataError, ParameterError
 from sightline.progress import NoProgress
 from sightline.rankers import _ssi_fast
-from sightline.rankers.low_rank import LowRank, as_side, check_components, empty_rows
-from sightline.rankers.lscmr import usable_lists
+from sightline.rankers.low_rank import (
+    LowRank,
+    as_side,
+    check_components,
+    empty_rows,
+    usable_lists,
+)
 from sightline.solvers.oracles import Lists
 from sightline.solvers.rows import SparseMatrix, as_rows
 

@@ -151,7 +151,7 @@ def _stop(
         return "converged"
     if last.number >= max_rounds:
         return "max_rounds"
-    before = [r.objective for r in rounds[: len(rounds) - patience]]
+    before = [r.objective for r in rounds[: max(0, len(rounds) - patience)]]
     now = rounds[best].objective
     if before and min(before) - now <= _BETTER * max(abs(now), math.ulp(1.0)):
         return "stalled"
