@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sightline.errors import DataError, ParameterError
-from sightline.rankers._posteriors import Posteriors, softmax_regression
+from sightline.rankers.posteriors import Posteriors, softmax_regression
 from sightline.rankers.cca import CCA
 from sightline.rankers.pamir import PAMIR
 from sightline.rankers.semantic_matching import SemanticMatching
@@ -185,11 +185,11 @@ def test_semantic_matching_gives_probabilities_that_rank(model: Any) -> None:
 def test_left_out_decisions_of_least_squares_are_those_of_fits_without_the_row() -> None:
     data = made(n=15)
     model = Posteriors("chi2-ridge", 2.0).fit(data["D"], data["classes"], 3)
-    from sightline.rankers import _posteriors
+    from sightline.rankers import posteriors
     from sightline.similarity.kernels import gram
 
     K = gram(data["D"], kernel="chi2", bandwidth=model._bandwidth).astype(float)
-    _, offset, held_out = _posteriors._ridge(K, data["classes"], 3, 0.5)
+    _, offset, held_out = posteriors._ridge(K, data["classes"], 3, 0.5)
     told = np.eye(3)[data["classes"]]
     for i in (0, 7, 14):
         rest = np.delete(np.arange(15), i)

@@ -20,7 +20,7 @@ Doubles = NDArray[np.float64]
 MAP = Criterion.named("map")
 
 
-def made(seed: int = 0, n: int = 60, noise: float = 0.6) -> dict[str, Any]:
+def made(seed: int = 0, n: int = 60, noise: float = 0.3) -> dict[str, Any]:
     """Three classes seen from two sides of 4 and 6 columns; lists of 8 candidates."""
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, 3, n)
@@ -231,6 +231,18 @@ def test_other_dimensions_and_unfitted_rankers_are_refused() -> None:
         ranker.query(data["Q"])
     with pytest.raises(UsageError, match="learnt nothing yet"):
         LSCMR().embed(data["D"])
+
+
+def test_dimensions_and_columns_can_be_read() -> None:
+    U = np.array([[3.0, -1.0, 2.0, 0.0], [0.0, 1.0, 0.1, 0.0]], dtype=np.float32)
+    ranker = LSCMR.from_arrays({"U": U, "V": np.eye(2, 6, dtype=np.float32)})
+    assert ranker.topic(0, 2).tolist() == [0, 2]
+    assert ranker.topic(0, 1, lowest=True).tolist() == [1]
+    assert ranker.nearest_columns(0).tolist() == [2, 3, 1]
+    with pytest.raises(DataError, match="dimensions from 0 to 1"):
+        ranker.topic(2)
+    with pytest.raises(DataError, match="columns from 0 to 3"):
+        ranker.nearest_columns(-1)
 
 
 def test_the_inner_solver_never_ends_worse_than_it_began() -> None:

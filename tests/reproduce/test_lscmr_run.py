@@ -61,7 +61,7 @@ def found(c: Wikipedia) -> Results:
         raise MissingExtra.of("A support vector machine", "rivals")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sightline.rankers._posteriors._machines_on", missing)
+        patch.setattr("sightline.rankers.posteriors._machines_on", missing)
         return run(c, PLAN, NoProgress())
 
 

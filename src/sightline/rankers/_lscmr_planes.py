@@ -40,6 +40,8 @@ class Planes(ABC):
     def __init__(self, Q: Any, D: Any, lists: Lists, criterion: Criterion) -> None:
         self.Q, self.D, self.lists, self.criterion = Q, D, lists, criterion
         self.scale = 2.0 / (lists.pairs() * len(lists))
+        everyone = np.array_equal(lists.query, np.arange(Q.shape[0]))
+        self.asked = Q if everyone else Q[lists.query]
         self._each = np.repeat(self.scale, np.diff(lists.start))
         self._scores = np.empty(len(lists.candidate))
 
@@ -109,7 +111,7 @@ class _Counted(Together):
             np.asarray(planes.D @ V.T), lists.start, lists.candidate, self.rows[i], planes.scale,
             sums,
         )  # fmt: skip
-        return np.ascontiguousarray((planes.Q[lists.query].T @ sums).T)
+        return np.ascontiguousarray((planes.asked.T @ sums).T)
 
     def toward_v(self, i: int, U: Doubles) -> Doubles:
         planes, lists = self.planes, self.planes.lists
@@ -130,7 +132,7 @@ class Formed(Planes):
         _lscmr_fast.sum_of_candidates(
             self.D, lists.start, lists.candidate, found.counts, self.scale, sums
         )
-        row: Doubles = (self.Q[lists.query].T @ sums).ravel()
+        row: Doubles = (self.asked.T @ sums).ravel()
         return row
 
     def together(self, planes: Sequence[Plane]) -> Together:

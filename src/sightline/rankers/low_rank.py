@@ -99,6 +99,31 @@ class LowRank(TwoSided):
         self._check_fitted("U_")
         return _mapped(as_side(D, "documents", self._name, self.V_.shape[1]), self.V_)
 
+    def topic(self, dimension: int, n: int = 10, lowest: bool = False) -> NDArray[np.int64]:
+        """Return the columns of queries, such as words, that count most in a dimension, best first.
+
+        A dimension has two ends, of which neither is the right one: `lowest` gives the other.
+        """
+        self._check_fitted("U_")
+        if not 0 <= dimension < len(self.U_):
+            raise DataError(f"There are dimensions from 0 to {len(self.U_) - 1}. Got {dimension}.")
+        row = self.U_[dimension]
+        return np.argsort(row if lowest else -row, kind="stable")[:n]
+
+    def nearest_columns(self, column: int, n: int = 10) -> NDArray[np.int64]:
+        """Return the columns of queries that point where one does, by cosine, nearest first.
+
+        The column itself is left out.
+        """
+        self._check_fitted("U_")
+        if not 0 <= column < self.U_.shape[1]:
+            last = self.U_.shape[1] - 1
+            raise DataError(f"There are columns from 0 to {last}. Got {column}.")
+        lengths = np.linalg.norm(self.U_, axis=0)
+        unit = self.U_ / np.where(lengths > 0, lengths, 1.0)
+        order = np.argsort(-(unit[:, column] @ unit), kind="stable")
+        return order[order != column][:n]
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes a ranker that scores the same."""
         self._check_fitted("U_")

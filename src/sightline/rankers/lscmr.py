@@ -88,7 +88,7 @@ class LSCMR(LowRank):
         optimise: str = "map",
         eps: float = 0.01,
         max_rounds: int = 200,
-        patience: int = 20,
+        patience: int = 50,
         n_steps: int = 500,
         random_state: int = 0,
     ) -> None:

@@ -6,7 +6,7 @@ side learns P(class | row) from labelled rows, and
     f(q, d) = sum over classes c of P(c | q) P(c | d)
 
 which is the probability that both are of one class, were they independent given their rows. Only
-classes are learnt, no order of lists. `_posteriors` has the classifiers.
+classes are learnt, no order of lists. `posteriors` has the classifiers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sightline.errors import DataError
-from sightline.rankers._posteriors import Model, Posteriors
+from sightline.rankers.posteriors import Model, Posteriors
 from sightline.rankers.low_rank import TwoSided, as_side
 
 Floats = NDArray[np.float32]

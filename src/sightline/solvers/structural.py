@@ -100,7 +100,7 @@ def cutting_planes(
     model: Structured[Batch],
     eps: float = 0.01,
     max_rounds: int = 200,
-    patience: int = 20,
+    patience: int = 50,
     max_batches: int = 100,
     progress: Progress = _SILENT,
     told: Callable[[Round], None] | None = None,

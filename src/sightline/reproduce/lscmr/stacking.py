@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Json
-from sightline.rankers._posteriors import Model, Posteriors
+from sightline.rankers.posteriors import Model, Posteriors
 from sightline.rankers.lscmr import LSCMR
 from sightline.reproduce.lscmr.paper import PICTURE, TEXT
 from sightline.reproduce.lscmr.protocol import Scorer, Task
