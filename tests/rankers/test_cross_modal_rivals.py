@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sightline.errors import DataError, ParameterError
-from sightline.rankers.posteriors import Posteriors, softmax_regression
 from sightline.rankers.cca import CCA
 from sightline.rankers.pamir import PAMIR
+from sightline.rankers.posteriors import Posteriors, softmax_regression
 from sightline.rankers.semantic_matching import SemanticMatching
 from sightline.rankers.ssi import SSI, Pairs
 from sightline.records import QuerySet

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sightline.errors import DataError
-from sightline.rankers.posteriors import Model, Posteriors
 from sightline.rankers.low_rank import TwoSided, as_side
+from sightline.rankers.posteriors import Model, Posteriors
 
 Floats = NDArray[np.float32]
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Json
-from sightline.rankers.posteriors import Model, Posteriors
 from sightline.rankers.lscmr import LSCMR
+from sightline.rankers.posteriors import Model, Posteriors
 from sightline.reproduce.lscmr.paper import PICTURE, TEXT
 from sightline.reproduce.lscmr.protocol import Scorer, Task
 from sightline.reproduce.searching import Settings
