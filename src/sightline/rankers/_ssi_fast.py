@@ -126,7 +126,7 @@ def learn_sparse(
     while done < n_pairs:
         x = following(x)
         i = below(x, len(query))
-        begin, end = np.int64(q_start[query[i]]), np.int64(q_start[query[i] + 1])
+        begin, end = int(np.int64(q_start[query[i]])), int(np.int64(q_start[query[i] + 1]))
         u[:], gained[:] = 0.0, 0.0
         add_row(u, A, q_columns, q_values, begin, end, one)
         for _ in range(min(per_query, n_pairs - done)):
@@ -135,8 +135,8 @@ def learn_sparse(
             p = drawn(x, i, plus_start, plus)
             x = following(x)
             m = drawn(x, i, minus_start, minus)
-            p_begin, p_end = np.int64(d_start[p]), np.int64(d_start[p + 1])
-            m_begin, m_end = np.int64(d_start[m]), np.int64(d_start[m + 1])
+            p_begin, p_end = int(np.int64(d_start[p])), int(np.int64(d_start[p + 1]))
+            m_begin, m_end = int(np.int64(d_start[m])), int(np.int64(d_start[m + 1]))
             v[:] = 0.0
             add_row(v, B, d_columns, d_values, p_begin, p_end, one)
             add_row(v, B, d_columns, d_values, m_begin, m_end, -one)
