@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -41,10 +42,10 @@ def made_files(seed: int = 0) -> dict[str, bytes]:
     return files
 
 
-def packed(matrices: dict[str, object]) -> bytes:
+def packed(matrices: Mapping[str, object]) -> bytes:
     """Return a MATLAB file that holds matrices."""
     out = io.BytesIO()
-    savemat(out, matrices, do_compression=True)
+    savemat(out, dict(matrices), do_compression=True)
     return out.getvalue()
 
 

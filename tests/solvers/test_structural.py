@@ -128,7 +128,7 @@ def test_training_that_leads_nowhere_ends_and_says_so() -> None:
         model = Restless(np.zeros((2, 4)), np.ones(2))
         if rising:
             answers = iter(np.linspace(1, 0, 1000))
-            model.violations = lambda b: [next(answers) if len(b) == 1 else 0.0] * len(b)  # type: ignore[method-assign]
+            model.violations = lambda b: [next(answers) if len(b) == 1 else 0.0] * len(b)  # type: ignore[method-assign,assignment]
         return cutting_planes(model, eps=-1.0, patience=patience, max_rounds=rounds)
 
     stalled = outcome(3, 50, rising=False)

@@ -108,7 +108,7 @@ class LowRank(TwoSided):
         if not 0 <= dimension < len(self.U_):
             raise DataError(f"There are dimensions from 0 to {len(self.U_) - 1}. Got {dimension}.")
         row = self.U_[dimension]
-        return np.argsort(row if lowest else -row, kind="stable")[:n]
+        return np.asarray(np.argsort(row if lowest else -row, kind="stable")[:n])
 
     def nearest_columns(self, column: int, n: int = 10) -> NDArray[np.int64]:
         """Return the columns of queries that point where one does, by cosine, nearest first.
@@ -122,7 +122,7 @@ class LowRank(TwoSided):
         lengths = np.linalg.norm(self.U_, axis=0)
         unit = self.U_ / np.where(lengths > 0, lengths, 1.0)
         order = np.argsort(-(unit[:, column] @ unit), kind="stable")
-        return order[order != column][:n]
+        return np.asarray(order[order != column][:n])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes a ranker that scores the same."""
@@ -170,9 +170,8 @@ def as_side(X: Any, what: str, owner: str, n_columns: int | None = None) -> Any:
 def empty_rows(X: Any) -> NDArray[np.bool_]:
     """Return which rows are all zeros."""
     if hasattr(X, "tocsr"):
-        return np.asarray(abs(X.tocsr()).sum(axis=1)).ravel() == 0
-    empty: NDArray[np.bool_] = ~np.asarray(X).any(axis=1)
-    return empty
+        return np.asarray(np.asarray(abs(X.tocsr()).sum(axis=1)).ravel() == 0)
+    return np.asarray(~np.asarray(X).any(axis=1))
 
 
 def check_components(k: Any, Q: Any, D: Any, owner: str) -> int:

@@ -67,7 +67,7 @@ class SemanticMatching(TwoSided):
         """Learn from rows of both sides and their classes; they need not come in pairs."""
         said = [np.asarray(c).ravel() for c in (q_classes, d_classes)]
         names = [np.unique(c) for c in said]
-        if not np.array_equal(*names) or len(names[0]) < 2:
+        if not np.array_equal(names[0], names[1]) or len(names[0]) < 2:
             raise DataError(
                 f"Both sides need rows of the same two or more classes. Got {names[0].tolist()} "
                 f"and {names[1].tolist()}."

@@ -15,6 +15,7 @@ order of pairs and not what one of them does.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -172,30 +173,26 @@ class Pairs:
         squares = Q.multiply(Q) if hasattr(Q, "tocsr") else Q * Q
         lengths = np.asarray(squares.sum(axis=1)).ravel().astype(np.float32)
         owner = np.repeat(np.arange(len(lists)), np.diff(lists.start))
-        sides = []
+        sides: list[Any] = []
         for flags in (lists.relevant, ~lists.relevant):
             counted = np.bincount(owner[flags], minlength=len(lists))
             start = np.concatenate([[0], np.cumsum(counted)]).astype(np.int64)
             sides += [start, lists.candidate[flags]]
-        self._rest = lengths, lists.query, *sides
-        self._how = per_query
-        self._state = np.random.default_rng(seed).integers(1, 1 << 63, 1, dtype=np.uint64)
         if isinstance(queries, SparseMatrix) != isinstance(documents, SparseMatrix):
             queries, documents = (_thin(side) for side in (Q, D))
-        self._rows = queries, documents
+        rows: list[Any] = [queries, documents]
+        self._kernel: Callable[..., int] = _ssi_fast.learn_dense
+        if isinstance(queries, SparseMatrix):
+            self._kernel = _ssi_fast.learn_sparse
+            rows = [part for s in rows for part in (s.start, s.indices, s.values)]
+        self._given: list[Any] = [*rows, lengths, lists.query, *sides]
+        self._per_query = per_query
+        self._state = np.random.default_rng(seed).integers(1, 1 << 63, 1, dtype=np.uint64)
 
     def learn(self, A: Floats, B: Floats, n: int, eta: float) -> int:
         """Learn from n pairs; return how many moved the factors."""
-        queries, documents = self._rows
-        how = (self._state, n, self._how, np.float32(eta))
-        if isinstance(queries, SparseMatrix) and isinstance(documents, SparseMatrix):
-            return int(
-                _ssi_fast.learn_sparse(
-                    A, B, queries.start, queries.indices, queries.values, documents.start,
-                    documents.indices, documents.values, *self._rest, *how,
-                )
-            )  # fmt: skip
-        return int(_ssi_fast.learn_dense(A, B, queries, documents, *self._rest, *how))
+        how = self._state, n, self._per_query, np.float32(eta)
+        return int(self._kernel(A, B, *self._given, *how))
 
 
 def _thin(side: Any) -> SparseMatrix | Floats:

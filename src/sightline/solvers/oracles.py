@@ -134,7 +134,7 @@ class Lists:
     def pairs(self) -> Doubles:
         """Return n+ n- of each list."""
         n = np.add.reduceat(self.relevant.astype(np.int64), self.start[:-1])
-        return (n * (np.diff(self.start) - n)).astype(np.float64)
+        return np.asarray(n * (np.diff(self.start) - n), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
