@@ -41,7 +41,7 @@ class Stack:
         return self._seen(np.concatenate([m.predict(rows) for m in self._models], axis=1))
 
     def _seen(self, probabilities: Doubles) -> Doubles:
-        return (probabilities - self._mean) / self._scale
+        return np.asarray((probabilities - self._mean) / self._scale)
 
 
 def log_loss(probabilities: Doubles, classes: Int) -> float:
