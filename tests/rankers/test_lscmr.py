@@ -101,7 +101,7 @@ def test_training_does_not_collapse_and_ends_below_the_start_and_below_zero() ->
     nothing = planes.separate(np.zeros((3, 4)), np.zeros((3, 6))).loss
     assert ranker.objective_ < 0.8 * start.objective and ranker.objective_ < 0.8 * nothing
     assert np.linalg.norm(ranker.U_.T @ ranker.V_) > 0.1
-    assert ranker.objective_ == min(r.objective for r in ranker.rounds_)
+    assert ranker.objective_ <= min(r.objective for r in ranker.rounds_)
     # The violation of the worst orders bounds the loss of the predicted ones.
     U, V = ranker.U_.astype(float), ranker.V_.astype(float)
     scores = planes.scores(U, V)

@@ -64,7 +64,7 @@ class LSCMR(LowRank):
     ----------
     U_, V_ : (k, columns of queries) and (k, columns of documents), float32.
     rounds_ : every round: batches, penalty, xi, violation and objective.
-    objective_, xi_, violation_ : of the round that was kept, `best_round_`.
+    objective_, xi_, violation_ : of what was kept, in round `best_round_` or on the way to it.
     stop_reason_ : "converged", "stalled" or "max_rounds".
     n_dropped_ : lists not learnt from, for want of a relevant or an other candidate, or because
         their query is all zeros.
@@ -135,7 +135,7 @@ class LSCMR(LowRank):
             factors, self.eps, self.max_rounds, self.patience, progress=progress, told=told
         )
         self.U_, self.V_ = factors.U.astype(np.float32), factors.V.astype(np.float32)
-        self.rounds_, self.best_round_ = outcome.rounds, outcome.best
+        self.rounds_, self.best_round_ = outcome.rounds, outcome.kept.number
         self.stop_reason_ = outcome.stop
         kept = outcome.kept
         self.objective_, self.xi_, self.violation_ = kept.objective, kept.xi, kept.violation
@@ -169,7 +169,7 @@ class Factors:
             for side in (planes.Q, planes.D)
         )
         self.U, self.V = balanced(self._projected(self.U), self._projected(self.V))
-        self._kept = self.U, self.V
+        self._kept = self._solved = self.U, self.V
         self._t, self._t0 = 0, 0.0
 
     def separate(self) -> Plane:
@@ -191,6 +191,13 @@ class Factors:
     def recall(self) -> None:
         """Go back to what was kept."""
         self.U, self.V = (part.copy() for part in self._kept)
+
+    def blend(self, share: float) -> None:
+        """Go a share of the way from what was kept to what was solved for."""
+        self.U, self.V = (
+            kept + share * (solved - kept)
+            for kept, solved in zip(self._kept, self._solved, strict=True)
+        )
 
     def solve(self, batches: Sequence[Plane]) -> None:
         """Take projected sub-gradient steps; end with the best factors on these batches."""
@@ -215,7 +222,7 @@ class Factors:
             self.V = self._moved(self.V, together.toward_v(worst, self.U) if violated else None)
             self.U, self.V = balanced(self.U, self.V)
             self._t += 1
-        self.U, self.V = found
+        self.U, self.V = self._solved = found
 
     def _moved(self, A: Doubles, toward: Doubles | None) -> Doubles:
         if not self._t0 and toward is not None:
