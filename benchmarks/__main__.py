@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", help="file to write every sample to")
     parser.add_argument("--only", help=f"some of: {', '.join(SUBJECTS)}")
     parser.add_argument("--quick", action="store_true", help="small workloads, to try it out")
-    parser.add_argument("--large", action="store_true", help="growth by words up to a million")
+    parser.add_argument("--large", action="store_true", help="growth of queries up to a million")
     return parser
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.errors import SightlineError
 from sightline.progress import NoProgress
 from sightline.records import Batch, FeatureRows
 from sightline.store.home import Home
 from sightline.store.models import save_model
 from sightline.store.segments import OpenSegment
 from sightline.store.writer import Change, Writer
-from tests.faults import Disk
+from tests.faults import Crash, Disk, cut_power, run_child
 
 FEATURE = "f-1"
 TERMS = (11, 12, 13, 14, 15)
@@ -73,6 +75,31 @@ def scored_store(home: Home, seed: int = 1) -> str:
             words = [(TERMS[i % 5],) for i in ids]
             w.publish(Change(batches=[batch(list(ids), words)]), finished=True)
         return train(w, seed)
+
+
+def crash_learning(
+    trained: Path,
+    learn: Callable[[Writer, int], object],
+    new: int,
+    problems_after: Callable[[Home, Crash], list[str]],
+    point: int,
+    seed: int | None,
+    flush: bool,
+) -> list[str]:
+    """Crash a training at one step (a power cut if there is a seed) and return the problems."""
+    folder = trained.parent / f"run-{point}-{seed}"
+    store, shadow = folder / "store", folder / "shadow"
+    shutil.copytree(trained, store)
+    disk = Disk(store, shadow, point, flush=flush)
+    try:
+        crash = run_child(learning(store, disk, learn, new), disk)
+        if seed is not None:
+            cut_power(store, shadow, seed)
+        return problems_after(Home(store), crash)
+    except SightlineError as e:
+        return [f"cannot be used: {e}"]
+    finally:
+        shutil.rmtree(folder)
 
 
 def learning(

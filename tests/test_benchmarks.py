@@ -33,6 +33,14 @@ def test_a_tiny_run_gives_rows_that_can_be_kept_as_json(tmp_path: Path) -> None:
     assert all(r.name in table(rows) for r in rows)
 
 
+def test_sessions_and_their_log_are_measured(tmp_path: Path) -> None:
+    sizes = Sizes(repetitions=1, worded=400, queries=(300,))
+    rows = {r.name: r for r in run(["feedback-session", "replay"], Bench(tmp_path, sizes))}
+    p95, read = rows["feedback-session/p95"], rows["feedback-session/read"]
+    assert p95.value >= read.value > 0 and len(read.samples["ours"]) == 3
+    assert rows["replay/judgements"].value > 0 and rows["replay/events-a-second"].value > 100
+
+
 def test_names_are_unique_and_documented() -> None:
     subjects = [subject(name) for name in SUBJECTS]
     assert [s.NAME for s in subjects] == list(SUBJECTS)

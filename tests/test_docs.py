@@ -129,6 +129,39 @@ def test_the_readme_quotes_what_was_measured_on_corel5k() -> None:
     assert seen >= 12
 
 
+ALIKE_COLUMNS = tuple((d, f) for d in ("Caltech-101", "Corel") for f in ("nine", "nine+deep"))
+
+
+def alike_figures() -> dict[tuple[str, str, str], tuple[float, float | None]]:
+    """Return mAP over five folds and the paper's: by method, dataset and features."""
+    found = {}
+    for file in ("online-caltech101.json", "online-corel5k.json"):
+        said = json.loads((ROOT / "docs" / "results" / file).read_bytes())
+        assert said["experiment"] == "online" and said["settings"]["commit"]
+        assert said["settings"]["folds"] == 5
+        for row in said["rows"]:
+            dataset, _, rest = row["protocol"].partition(", ")
+            if (row["measure"], rest, row["at"]) == ("mAP", "5 folds", None):
+                found[row["method"], dataset, row["features"]] = row["value"], row["paper"]
+    return found
+
+
+def test_the_readme_quotes_what_was_measured_of_picture_queries() -> None:
+    found = alike_figures()
+    table = re.search(r"^\| mAP \(paper\) .*?\n\n", README, re.DOTALL | re.MULTILINE)
+    assert table is not None
+    seen = set()
+    for line in table.group(0).strip().splitlines()[2:]:
+        method, *cells = (cell.strip().strip("`*") for cell in line.strip("|").split("|"))
+        for where, cell in zip(ALIKE_COLUMNS, cells, strict=True):
+            ours, theirs = found[(method, *where)]
+            want = f"{ours:.3f}" + ("" if theirs is None else f" ({theirs:.3f})")
+            assert cell == want.replace("0.", "."), (method, where)
+        seen.add(method)
+    assert {"Best-Fea", "Uni-Con", "RankNet", "C-Ascent", "RankSVM", "λ-MART", "OPR", "OPAR-I",
+            "OPAR-II", "OGDR"} <= seen  # fmt: skip
+
+
 def test_the_map_names_every_room() -> None:
     for room in (ROOT / "src" / "sightline").iterdir():
         if room.is_dir() and room.name != "__pycache__":

@@ -124,6 +124,52 @@ class WordScorer(Protocol):
 
 
 @runtime_checkable
+class FeedbackLearner(Protocol):
+    """What learns one person's wish from judged pictures, round by round of a session.
+
+    Sessions program against exactly this, and against two learners that keep it:
+    `feedback.passive_aggressive.PassiveAggressive(C=1.0, n_draws=100, random_state=0)` and
+    `feedback.blend.Blend(learner)`, which also tells how far the learnt order is to be trusted.
+    All of them have `get_params` and `set_params` (`Estimator`). The same calls with the same
+    `random_state` give the same scores, so that a session may be replayed from its judgements.
+
+    A linear learner (`linear`) also has `w_`, float64, with decision_function(X) = X w_, so that
+    `Store.top` can serve it.
+    """
+
+    @property
+    def linear(self) -> bool:
+        """Whether `w_` is all there is to it."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is anything to rank by; until then the ranking there was holds."""
+        ...
+
+    def start(self, query_weights: Any = None, background: Any = None) -> Self:
+        """Forget everything, and begin with the query: a picture's own row, or the weights of a
+        text ranker, of length d; None begins with nothing.
+
+        `background` may hold rows of pictures drawn at random from the collection, (m, d), of which
+        hardly any will be wanted. Learners that can use them rank better after few judgements.
+        """
+        ...
+
+    def learn(self, X: Any, y: Any) -> Self:
+        """Learn from ALL judgements of the session so far, going on from what was learnt.
+
+        X has a row for each judged picture, (n, d) of float32; y is +1 where it is relevant and -1
+        where it is not. A picture stands there once: of contradictions the caller keeps the last.
+        """
+        ...
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return a score for each row of X; a larger score fits better."""
+        ...
+
+
+@runtime_checkable
 class Store(Protocol):
     """Where pictures, words and vectors lie; a reader sees one published version at a time."""
 

@@ -90,6 +90,22 @@ class Likeness:
 
 
 @dataclass(frozen=True, slots=True)
+class ClickedList:
+    """A list of pictures that was shown for a query, and those of them that were clicked.
+
+    `ranks` says where each picture stood, from 1 on; `eta` how fast looking fades down the list.
+    """
+
+    query: str
+    pictures: tuple[int, ...]
+    ranks: tuple[int, ...]
+    clicked: frozenset[int]
+    eta: float
+    session: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
 class FeatureRows:
     """One row of a feature for each picture of a batch; `name` is the feature's fingerprint."""
 

@@ -51,6 +51,8 @@ class Settings:
         Features to compute for every picture, separated by commas.
     wait
         Seconds to wait for another process that is changing the store.
+    session_cap
+        Pictures that one judging session can speak of in a training; its last ones count.
     log_level
         error, warning, info or debug; only debug writes queries and captions.
     data
@@ -69,6 +71,7 @@ class Settings:
     exclude: str = ""
     features: str = ""
     wait: float = 0.0
+    session_cap: int = 200
     log_level: str = "info"
     data: str = ""
 
@@ -90,6 +93,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_file_mb": (0.001, 100_000),
     "seconds": (0.1, 3600),
     "wait": (0, 86_400),
+    "session_cap": (0, 1_000_000),
 }
 # What belongs to a collection: given once as a flag of `index`, these stay in the store's file.
 REMEMBERED = ("follow", "hidden", "folder_words", "exclude", "features")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from sightline.cli import main
 from sightline.datasets import corel5k
 from sightline.errors import UsageError
 from sightline.reproduce.pamir import plan as plans
@@ -16,15 +15,12 @@ from sightline.reproduce.pamir import protocol
 from sightline.reproduce.searching import Search
 from sightline.settings import user_config
 from tests.corel_made import COUNTS, made_files, pack, unpack
+from tests.experiments import reproduce
 from tests.photos import fingerprint
 
 
 def sightline(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    capfd.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        main(["reproduce", "pamir", *arguments])
-    out, err = capfd.readouterr()
-    return (ended.value.code if isinstance(ended.value.code, int) else 1), out, err
+    return reproduce(capfd, "pamir", *arguments)
 
 
 @pytest.fixture

@@ -7,21 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from sightline.cli import main
 from sightline.datasets import classed
 from sightline.reproduce.online import plan as plans
 from tests.classed_made import KIND, made_files
 from tests.corel_made import pack, unpack
+from tests.experiments import reproduce
 from tests.photos import fingerprint
 from tests.reproduce.test_online_run import PLAN
 
 
 def sightline(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    capfd.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        main(["reproduce", "online", *arguments])
-    out, err = capfd.readouterr()
-    return (ended.value.code if isinstance(ended.value.code, int) else 1), out, err
+    return reproduce(capfd, "online", *arguments)
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from sightline.errors import DataError, ParameterError
-from sightline.similarity.frames import FRAMES, Frame
+from sightline.similarity.frames import KINDS, Frame
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.gamma(1.0, size=(60, 10)).astype(np.float32) * np.linspace(1, 50, 10, dtype=np.float32)
 
 
-@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_frame_is_the_same_after_it_was_kept(kind: str) -> None:
     frame = Frame.of(kind, ROWS[:40])
     again = Frame.from_arrays(kind, frame.length, {n: a.copy() for n, a in frame.arrays.items()})
@@ -21,21 +21,21 @@ def test_a_frame_is_the_same_after_it_was_kept(kind: str) -> None:
     assert frame(ROWS).shape == (60, frame.framed_length) and frame(ROWS).dtype == np.float32
 
 
-@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_laid_out_one_by_one_as_together(kind: str) -> None:
     frame = Frame.of(kind, ROWS[:40])
     alone = np.concatenate([frame(ROWS[i : i + 1]) for i in range(len(ROWS))])
     assert np.allclose(alone, frame(ROWS), atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_blank_and_constant_rows_stay_finite(kind: str) -> None:
     still = np.tile(np.array([[2.0, 0.0, -1.0]], np.float32), (5, 1))
     frame = Frame.of(kind, still)
     assert np.isfinite(frame(still)).all() and np.isfinite(frame(np.zeros_like(still))).all()
 
 
-@pytest.mark.parametrize("kind", ["unit", "root", "damped", "rooted", "reduced"])
+@pytest.mark.parametrize("kind", ["unit", "root", "damped", "rooted", "reduced", "compact"])
 def test_lengths_are_one(kind: str) -> None:
     lengths = np.linalg.norm(Frame.of(kind, ROWS)(ROWS), axis=1)
     assert np.allclose(lengths, 1.0, atol=1e-5)
@@ -50,7 +50,7 @@ def test_each_number_has_its_own_scale_once_standard_or_ranked() -> None:
 
 
 def test_scale_of_a_whole_row_does_not_count_where_length_does_not() -> None:
-    for kind in ("unit", "root", "rooted", "reduced"):
+    for kind in ("unit", "root", "rooted", "reduced", "compact"):
         frame = Frame.of(kind, ROWS)
         assert np.allclose(frame(ROWS), frame(7 * ROWS), atol=1e-4), kind
 
@@ -74,3 +74,11 @@ def test_what_makes_no_sense_is_refused_by_name() -> None:
     for wrong in ({}, {"mean": learnt["mean"]}, {**learnt, "mean": np.zeros(9, np.float32)}):
         with pytest.raises(DataError, match="cannot have arrays"):
             Frame.from_arrays("reduced", 10, wrong)
+
+
+def test_compact_rows_are_reduced_ones_with_strong_directions_damped() -> None:
+    reduced, compact = (Frame.of(kind, ROWS)(ROWS) for kind in ("reduced", "compact"))
+    assert compact.shape == reduced.shape == (60, 5)
+    assert (np.sign(compact) == np.sign(reduced)).all()
+    strong, weak = (np.ptp(found.std(axis=0)) for found in (reduced, compact))
+    assert weak < strong

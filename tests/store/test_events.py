@@ -101,6 +101,26 @@ def test_a_reverted_session_is_as_if_it_had_never_been(log: EventLog) -> None:
     assert log.judgements() == before
 
 
+def test_marks_taken_back_and_what_is_beyond_the_cap_do_not_count(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.sqlite3", write=True)
+
+    def said(picture: int, session: str, mark: str, relevance: float = 1.0) -> NewEvent:
+        body = {"query": "tree", "relevance": relevance, "source": "session", "mark": mark}
+        return NewEvent("judged", picture, body, session)  # type: ignore[arg-type]
+
+    log.append([said(1, "a", "m"), said(2, "a", "m"), said(1, "a", "n", 0.0), said(3, "b", "m")])
+    assert [(j.picture, j.relevance) for j in log.judgements()] == [(1, 0.0), (2, 1.0), (3, 1.0)]
+    # Of the two pictures of the first session, the one it spoke of last counts.
+    assert [j.picture for j in log.judgements(1)] == [1, 3]
+    assert log.judgements(0) == []
+    log.append([NewEvent("mark-undone", None, {"mark": "n"}, "a")])
+    assert [(j.picture, j.relevance) for j in log.judgements()] == [(1, 1.0), (2, 1.0), (3, 1.0)]
+    log.append([NewEvent("mark-undone", None, {"mark": "m"}, "a")])
+    assert [j.picture for j in log.judgements()] == [3]
+    assert [e.session for e in log.read(session="b")] == ["b"]
+    assert len(list(log.read(in_sessions=True))) == 6
+
+
 def test_purging_leaves_numbers_and_nothing_else(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "events.sqlite3", write=True)
     seen = NewEvent("picture-seen", body={"path": "very-secret-name.jpg"})

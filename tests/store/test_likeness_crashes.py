@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sightline.errors import SightlineError
 from sightline.store.home import Home
 from sightline.store.models import load_model, save_model
 from sightline.store.verifying import verify
 from sightline.store.writer import Writer
-from tests.faults import Crash, Disk, cut_power, loaded_sqlite, run_child
-from tests.scored import learning, scored_store
+from tests.faults import Crash, Disk, loaded_sqlite, run_child
+from tests.scored import crash_learning, learning, scored_store
 
 pytestmark = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"
@@ -53,19 +52,7 @@ def served(home: Home) -> int:
 
 def crash_at(trained: Path, point: int, seed: int | None, *, flush: bool = True) -> list[str]:
     """Crash at one step (a power cut if there is a seed) and return the problems."""
-    folder = trained.parent / f"run-{point}-{seed}"
-    store, shadow = folder / "store", folder / "shadow"
-    shutil.copytree(trained, store)
-    disk = Disk(store, shadow, point, flush=flush)
-    try:
-        crash = run_child(learning(store, disk, learn, NEW), disk)
-        if seed is not None:
-            cut_power(store, shadow, seed)
-        return problems_after(Home(store), crash)
-    except SightlineError as e:
-        return [f"cannot be used: {e}"]
-    finally:
-        shutil.rmtree(folder)
+    return crash_learning(trained, learn, NEW, problems_after, point, seed, flush)
 
 
 def problems_after(home: Home, crash: Crash) -> list[str]:

@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 
 from sightline.contracts import Progress
-from sightline.errors import SightlineError
 from sightline.store.home import Home
 from sightline.store.models import load_model
 from sightline.store.snapshot import Snapshot
 from sightline.store.verifying import verify
 from sightline.store.versions import Version
 from sightline.store.writer import Change, Scorer, Writer
-from tests.faults import Crash, Disk, cut_power, loaded_sqlite, run_child
-from tests.scored import TERMS, learning, scored_store, scores_of, train
+from tests.faults import Crash, Disk, loaded_sqlite, run_child
+from tests.scored import TERMS, crash_learning, learning, scored_store, scores_of, train
 
 pytestmark = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"
@@ -41,19 +40,7 @@ def trained(tmp_path: Path) -> Path:
 
 def crash_at(trained: Path, point: int, seed: int | None, *, flush: bool = True) -> list[str]:
     """Crash at one step (a power cut if there is a seed) and return the problems."""
-    folder = trained.parent / f"run-{point}-{seed}"
-    store, shadow = folder / "store", folder / "shadow"
-    shutil.copytree(trained, store)
-    disk = Disk(store, shadow, point, flush=flush)
-    try:
-        crash = run_child(learning(store, disk, train, NEW), disk)
-        if seed is not None:
-            cut_power(store, shadow, seed)
-        return problems_after(Home(store), crash)
-    except SightlineError as e:
-        return [f"cannot be used: {e}"]
-    finally:
-        shutil.rmtree(folder)
+    return crash_learning(trained, train, NEW, problems_after, point, seed, flush)
 
 
 def steps_of(trained: Path) -> int:

@@ -7,6 +7,7 @@ store, 130 stopped by Ctrl-C. Results go to stdout, everything else to stderr.
 from __future__ import annotations
 
 import importlib
+import keyword
 import os
 import re
 import sys
@@ -22,8 +23,11 @@ VERBS = {
     "train": "Learn from the words pictures carry.",
     "search": "Find pictures by words.",
     "similar": "Find pictures that look like others.",
+    "judge": "Say which hits fit, and see better ones.",
+    "sessions": "List judging sessions, or take one back.",
     "duplicates": "Group pictures that are equal, or nearly so.",
     "evaluate": "Measure what was learnt on held-out pictures.",
+    "import": "Take in what other programs know, such as clicks.",
     "store": "Check, mend, roll back, copy or purge what is stored.",
     "doctor": "Show settings, their origins, and what this machine offers.",
     "demo": "Build, train, search and measure the demo collection.",
@@ -38,8 +42,9 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        module = importlib.import_module(f"sightline.cli.{name}")
-        command = getattr(module, name)
+        # A verb that is a word of Python's own has a line below its name.
+        own = name + "_" * keyword.iskeyword(name)
+        command = getattr(importlib.import_module(f"sightline.cli.{own}"), own)
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

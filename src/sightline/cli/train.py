@@ -12,6 +12,7 @@ from sightline.errors import UsageError
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
+    from sightline.collection.clicks.learning import FromClicks
     from sightline.collection.learning.choosing import Tried
     from sightline.collection.likeness.training import SimilarReport
     from sightline.collection.training import TrainReport
@@ -183,6 +184,8 @@ def show_report(r: TrainReport) -> None:
             click.echo(f"  {line}")
     for line in r.not_tried:
         click.echo(f"Not tried: {line}")
+    if r.clicks.lists:
+        click.echo(clicks_line(r.clicks))
     click.echo(f"Chosen: {r.recipe}, words combined by {r.how}")
     p = r.proof
     if r.left_out:
@@ -205,6 +208,16 @@ def show_report(r: TrainReport) -> None:
         click.echo("It is worse, and goes ahead because of --force.")
     what = f"version {r.version}" if r.version else "not published (--dry-run)"
     click.echo(f"Learnt {r.words} words from {r.pictures} pictures in {r.seconds:.1f} s: {what}")
+
+
+def clicks_line(c: FromClicks) -> str:
+    """Say what clicks were learnt from."""
+    queries = len({j.query for j in c.judgements})
+    line = (
+        f"By clicks, {len(c.judgements)} times a picture fits one of {queries} queries "
+        f"({c.lists} lists, {c.imports} import{'s' * (c.imports != 1)})"
+    )
+    return line + (f"; {c.capped} more were left out, as too much for one import" * bool(c.capped))
 
 
 def table_lines(table: Sequence[Tried], limit: int = 12) -> list[str]:
@@ -233,6 +246,10 @@ def as_plain(r: TrainReport) -> dict[str, object]:
         "chosen": r.recipe, "words_combined_by": r.how, "words": r.words, "pictures": r.pictures,
         "left_out": r.left_out, "model": r.model, "version": r.version, "unproven": r.unproven,
         "forced": r.forced, "seconds": round(r.seconds, 3), "not_tried": list(r.not_tried),
+        "clicks": {
+            "judgements": len(r.clicks.judgements), "lists": r.clicks.lists,
+            "imports": r.clicks.imports, "capped": r.clicks.capped,
+        },
         "proof": {
             "queries": p.n, "AvgP": p.candidate if p.n else None,
             "untrained": p.untrained if p.n else None, "p": p.p, "helped": p.helped,

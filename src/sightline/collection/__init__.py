@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from sightline import settings as settings_of
 from sightline.collection.finding import filter_of, inside, root_of_store
 from sightline.collection.likeness.verbs import Comparing
+from sightline.collection.sessions.verbs import Sessions
 from sightline.collection.teaching import Teaching
 from sightline.collection.upkeep import Upkeep
 from sightline.errors import CollectionError, SightlineError, UsageError
@@ -58,7 +59,7 @@ class State:
     likeness: str = ""
 
 
-class Collection(Upkeep, Teaching, Comparing):
+class Collection(Upkeep, Teaching, Comparing, Sessions):
     """A folder of pictures with its store; every verb of the command line is a method here."""
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:

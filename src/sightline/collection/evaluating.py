@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sightline.collection.clicks.learning import known_judgements
 from sightline.collection.learning.choosing import measure
 from sightline.collection.learning.learners import fit
 from sightline.collection.learning.questions import combined, one_word
@@ -133,7 +134,8 @@ def _loaded(home: Home) -> tuple[Learnt, Sample, dict[int, str]]:
                 "When the model was trained, too few pictures had words to hold any out. "
                 "Train again: sightline train"
             )
-        sample = load_sample(reader.snapshot, log.judgements())
+        judgements, _ = known_judgements(log, reader.snapshot)
+        sample = load_sample(reader.snapshot, judgements)
         spelled = dict(reader.catalogue.terms())
     missing = set(learnt.features) - set(sample.views)
     if missing:

@@ -220,8 +220,9 @@ class PictureReader:
         }  # fmt: skip
         reference = -position - 1 if picture is None else picture
         old = self.writer.catalogue.words(picture) if picture is not None else []
-        # A table that cannot be read now says nothing new: what it said last stays.
-        r.words.update((t.source, t) for t in old if t.source in self.files.failed)
+        # A table that cannot be read now says nothing new, and no file what sessions said.
+        kept = (t for t in old if t.source in self.files.failed or words.of_session(t.source))
+        r.words.update((t.source, t) for t in kept)
         seen = NewEvent("picture-seen", picture, body)
         return [seen, *words.changes(reference, old, r.words)], reference
 

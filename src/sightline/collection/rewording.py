@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from sightline.collection import words
 from sightline.records import Batch, Tags
 from sightline.store.catalogue import Catalogue
+from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Stamp, Writer
 
@@ -41,11 +43,22 @@ def _from_file(source: str) -> bool:
     return source.startswith("file:") or source == "folder"
 
 
-def publish_words(writer: Writer, now: dict[int, Words], stamps: list[Stamp]) -> int:
-    """Give pictures new words, copying the rest of their rows; return how many changed."""
+def publish_words(
+    writer: Writer,
+    now: dict[int, Words],
+    stamps: list[Stamp],
+    *,
+    session: str | None = None,
+    first: Sequence[NewEvent] = (),
+    finished: bool = False,
+) -> int:
+    """Give pictures new words, copying the rest of their rows; return how many changed.
+
+    `session` is whose words they are; `first` are events that must be true together with them.
+    """
     catalogue = writer.catalogue
     new = [e for p, w in now.items() for e in words.changes(p, catalogue.words(p), w)]
-    events = writer.append(new)
+    events = writer.append([*first, *(replace(e, session=session) for e in new)])
     snapshot = Snapshot(writer.home.shards, writer.version)
     groups = snapshot.by_features(np.array(sorted(now), np.int64))
     terms = {p: words.terms_of(w.values()) for p, w in now.items()}
@@ -60,5 +73,5 @@ def publish_words(writer: Writer, now: dict[int, Words], stamps: list[Stamp]) ->
     ]
     spelled = [s for t in terms.values() for s in t.spelled]
     change = Change(events=events, batches=batches, stamps=stamps, terms=spelled)
-    writer.publish(change, finished=False)
-    return len({e.picture for e in events})
+    writer.publish(change, finished=finished)
+    return len({e.picture for e in events} - {None})

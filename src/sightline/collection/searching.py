@@ -72,6 +72,30 @@ class SearchOptions:
     learnt: bool = True
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """Every picture that a query ranks, ids ascending, with its score as in `Results`.
+
+    `carried` are those that carry every word; `allowed` are the only ones that may appear, None for
+    all.
+    """
+
+    ids: Int
+    scores: NDArray[np.float64]
+    carried: Int
+    allowed: Int | None
+    unknown: tuple[UnknownWord, ...]
+
+
+def ranked(reader: Reader, text: str) -> Ranked:
+    """Score all pictures by words, without looking up where they lie."""
+    query = parse(text)
+    if not query.wanted:
+        raise QueryError(f"The query {text!r} names no word to look for. Add one, such as: tree")
+    options = SearchOptions(cut=False)
+    return _Search(reader, b"", query, 1, Where(), options).everything()
+
+
 def pictures_of(text: str) -> tuple[PictureTerm, ...]:
     """Return the pictures that a query names, which must then be all it names."""
     query = parse(text)
@@ -162,6 +186,25 @@ class _Search:
 
     def _hits(self, k: int, allowed: Int | None) -> tuple[int, list[Hit], int]:
         """Return how many pictures were ranked, those that are there, and how many are not."""
+        tops = self._tops(k, allowed)
+        hits, lost = self._looked_up(tops)
+        return sum(len(top.ids) for top, _ in tops), hits, lost
+
+    def everything(self) -> Ranked:
+        """Return all pictures the query ranks, however little they fit."""
+        allowed = self._allowed()
+        n = len(self.snapshot.ids())
+        tops = self._tops(n, allowed) if n and len(self.terms) else []
+        ids = np.concatenate([*(t.ids for t, _ in tops), np.zeros(0, np.int64)])
+        parts = [np.asarray(t.scores, np.float64) + (why == "carried") for t, why in tops]
+        scores = np.concatenate([*parts, np.zeros(0)])
+        order = np.argsort(ids)
+        carried = tops[0][0].ids if tops else np.zeros(0, np.int64)
+        unknown = tuple(UnknownWord(w, near(w, self._spellings())) for w in self.unknown)
+        return Ranked(ids[order], scores[order], np.sort(carried), allowed, unknown)
+
+    def _tops(self, k: int, allowed: Int | None) -> list[tuple[Top, str]]:
+        """Return the best pictures in three groups, the first of which comes first."""
         full = self._carrying_all(allowed)
         first = self._top(k, full) if len(full) else _NOTHING
         left = k - len(first.ids)
@@ -172,8 +215,7 @@ class _Search:
             left -= len(found.ids)
         if left:
             rest = self._with_some(left, allowed, np.union1d(full, found.ids))
-        hits, lost = self._looked_up([(first, "carried"), (found, "learnt"), (rest, "some")])
-        return len(first.ids) + len(found.ids) + len(rest.ids), hits, lost
+        return [(first, "carried"), (found, "learnt"), (rest, "some")]
 
     def _with_some(self, k: int, allowed: Int | None, without: Int) -> Top:
         """Return pictures that carry some of the words; below learnt ones, if there are any."""

@@ -1,14 +1,16 @@
-"""The verbs that learn: train and evaluate."""
+"""The verbs that learn, and what is learnt from: train, evaluate, and clicks of other programs."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sightline.errors import Interrupted, UsageError
 from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
+    from sightline.collection.clicks.taking import ClicksReport
     from sightline.collection.evaluating import Evaluation
     from sightline.collection.training import TrainReport
     from sightline.contracts import Progress
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
 
 
 class Teaching:
-    """`train` and `evaluate`, as methods of a collection."""
+    """`train`, `evaluate` and `import_clicks`, as methods of a collection."""
 
+    root: bytes
     home: Home
     settings: Settings
     index: Callable[..., Any]
@@ -56,17 +59,50 @@ class Teaching:
         for name in rankers:
             kind_of(name)
         self._describe_first(features, bar, dry_run)
-        options = TrainOptions(tuple(rankers), tuple(features), force, dry_run)
+        cap = self.settings.session_cap
+        options = TrainOptions(tuple(rankers), tuple(features), force, dry_run, cap)
         try:
             return train(self.home, options, self.settings.wait, bar)
         except KeyboardInterrupt:
             raise Interrupted("Stopped. Nothing was published; what was there serves on.") from None
 
+    def import_clicks(
+        self,
+        *files: str | os.PathLike[str],
+        eta: float | Literal["auto"] = "auto",
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> ClicksReport:
+        """Take in what people were shown elsewhere and what of it they clicked, to train on.
+
+        Lists that were taken in before are not taken in again. Each file is a session of its own,
+        which can be reverted.
+
+        Parameters
+        ----------
+        *files
+            Logs in UBI 1.3 JSON or Metarank's JSON lines, read as one: queries may lie in one
+            file and events in another. Pictures go by path, file name or id.
+        eta
+            How fast looking fades down a list: a picture at rank k is looked at with (1/k)^eta.
+            "auto" estimates it from pictures that were shown at several ranks for the same query.
+        dry_run
+            Read and estimate, and keep nothing.
+        """
+        from sightline.collection.clicks.taking import import_clicks
+
+        if not files:
+            raise UsageError("No file is named. Name the click log, or all files it lies in.")
+        paths = [os.path.abspath(os.fspath(f)) for f in files]
+        fixed = None if eta == "auto" else eta
+        bar = progress or NoProgress()
+        return import_clicks(self.home, self.root, paths, fixed, dry_run, bar)
+
     def is_trained(self) -> bool:
         """Say whether all that is known now has been learnt from."""
         from sightline.collection.training import is_trained
 
-        return is_trained(self.home)
+        return is_trained(self.home, self.settings.session_cap)
 
     def evaluate(self, *, curve: bool = True, progress: Progress | None = None) -> Evaluation:
         """Measure what was learnt on held-out pictures: gain, p-value, harmed queries.

@@ -12,12 +12,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
+from sightline.collection.clicks.learning import FromClicks, known_judgements
 from sightline.collection.learning import choosing
 from sightline.collection.learning.choosing import Choice, Tried
 from sightline.collection.learning.kinds import KINDS
@@ -100,12 +101,16 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:
-    """What to choose from: names of rankers and features, all there are by default."""
+    """What to choose from: names of rankers and features, all there are by default.
+
+    `session_cap` is how many pictures one session can speak of, None for all.
+    """
 
     rankers: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     force: bool = False
     dry_run: bool = False
+    session_cap: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,7 @@ class TrainReport:
     forced: bool
     seconds: float
     not_tried: tuple[str, ...] = ()
+    clicks: FromClicks = field(default_factory=FromClicks)
 
 
 def train(home: Home, options: TrainOptions, wait: float, progress: Progress) -> TrainReport:
@@ -137,7 +143,8 @@ def train(home: Home, options: TrainOptions, wait: float, progress: Progress) ->
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before = reader.snapshot.model
         current = load_learnt(home, before)
-        sample = load_sample(reader.snapshot, log.judgements(), _needed(options, current))
+        judgements, clicks = known_judgements(log, reader.snapshot, options.session_cap)
+        sample = load_sample(reader.snapshot, judgements, _needed(options, current))
     rankers = options.rankers or RANKERS
     choice = prepare(sample, rankers, _prints(sample, options.features), progress)
     held = HeldOut.of(sample)
@@ -158,17 +165,18 @@ def train(home: Home, options: TrainOptions, wait: float, progress: Progress) ->
     return TrainReport(
         str(choice.recipe), choice.combination.how, proof, choice.table, len(sample.terms),
         len(sample), sample.left_out, name, version, not proof.proven, forced,
-        time.monotonic() - begun, choice.not_tried,
+        time.monotonic() - begun, choice.not_tried, clicks,
     )  # fmt: skip
 
 
-def is_trained(home: Home) -> bool:
+def is_trained(home: Home, session_cap: int | None = None) -> bool:
     """Say whether the model in use was trained on all that is known now."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         learnt = load_learnt(home, reader.snapshot.model)
         if learnt is None:
             return False
-        return load_sample(reader.snapshot, log.judgements()).basis() == learnt.about["basis"]
+        judgements, _ = known_judgements(log, reader.snapshot, session_cap)
+        return load_sample(reader.snapshot, judgements).basis() == learnt.about["basis"]
 
 
 def _proven(

@@ -79,6 +79,9 @@ class Upkeep:
         self, pictures: Sequence[str | bytes | int] = (), sessions: Sequence[str] = ()
     ) -> int:
         """Remove all that is known of some pictures or sessions, for good."""
+        from sightline.collection.sessions.saving import revert_saved
         from sightline.store.keeping import purge
 
+        # Words made of a session lie in the published rows too.
+        revert_saved(self.home, sessions, self.settings.wait)
         return purge(self.home, self.resolve(pictures), sessions, self.settings.wait)

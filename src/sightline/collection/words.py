@@ -18,6 +18,8 @@ from sightline.words.tokens import caption_terms, split_labels
 
 # Sources that are read with a picture; the others come from files about many pictures.
 BESIDE = ("txt", "xmp-sidecar")
+# Sources with this beginning are words that people made of judging sessions; no file has them.
+SESSION = "session:"
 
 
 def clean(words: Iterable[Tags]) -> dict[str, Tags]:
@@ -65,6 +67,11 @@ def changes(picture: int, old: Iterable[Tags], new: dict[str, Tags]) -> list[New
 def beside(words: Iterable[Tags]) -> dict[str, Tags]:
     """Return the sources that lie beside a picture."""
     return {t.source: t for t in words if t.source in BESIDE}
+
+
+def of_session(source: str) -> bool:
+    """Say whether words come from a judging session."""
+    return source.startswith(SESSION)
 
 
 @dataclass(frozen=True, slots=True)

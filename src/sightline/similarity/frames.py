@@ -9,6 +9,8 @@
     rooted     as root, and then damped
     reduced    of length 1, centred, the 128 directions in which training pictures differ most, of
                length 1; of shorter descriptors half of the directions
+    compact    the same with 256 directions, strong ones damped as `whitening` does: what feedback
+               learns best from of a network's activations
 
 Which one is best differs between descriptors, and is decided by whoever has queries to decide by.
 """
@@ -27,8 +29,10 @@ from sightline.similarity.formulas import Rows, as_rows
 from sightline.similarity.whitening import Whitening
 
 PLAIN = "plain"
-DIRECTIONS = 128
+COMPACT = "compact"
+DIRECTIONS, MORE_DIRECTIONS = 128, 256
 _WIDEST = 3.0
+_DAMPING, _FLOOR = 0.15, 1e-3
 
 Arrays = Mapping[str, Any]
 
@@ -100,18 +104,26 @@ def _rooted(rows: Floats, arrays: Arrays) -> Floats:
     return _damped(_root(rows, {}), arrays)
 
 
-def _learn_reduced(train: Floats) -> dict[str, Any]:
+def _learn_reduced(train: Floats, most: int = DIRECTIONS, damping: float = 0.0) -> dict[str, Any]:
     from scipy.linalg import eigh
 
     units = _unit(train, {})
     mean = units.mean(axis=0, dtype=np.float64)
     centred = units - mean
     d = train.shape[1]
-    kept = min(DIRECTIONS, (d + 1) // 2)
-    V = eigh(centred.T @ centred, subset_by_index=(d - kept, d - 1))[1][:, ::-1]
+    kept = min(most, (d + 1) // 2)
+    values, V = eigh(centred.T @ centred, subset_by_index=(d - kept, d - 1))
+    values, V = values[::-1], V[:, ::-1]
     # A library may return either sign of a direction.
     V = V * np.sign(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])])
+    if damping and values[0] > 0:
+        # The strongest direction stays as it is; lengths are brought to 1 anyway.
+        V = V * (np.maximum(values, 0.0) / values[0] + _FLOOR) ** -damping
     return {"mean": mean.astype(np.float32), "directions": V.astype(np.float32)}
+
+
+def _learn_compact(train: Floats) -> dict[str, Any]:
+    return _learn_reduced(train, MORE_DIRECTIONS, _DAMPING)
 
 
 def _reduced(rows: Floats, arrays: Arrays) -> Floats:
@@ -127,10 +139,14 @@ _KINDS: dict[str, _Kind] = {
     "damped": _Kind(_learn_damped, _damped, {"mean": ("d",), "matrix": ("d", "d")}),
     "rooted": _Kind(_learn_rooted, _rooted, {"mean": ("d",), "matrix": ("d", "d")}),
     "reduced": _Kind(_learn_reduced, _reduced, {"mean": ("d",), "directions": ("d", "n")}),
+    COMPACT: _Kind(_learn_compact, _reduced, {"mean": ("d",), "directions": ("d", "n")}),
 }
 
-FRAMES = tuple(_KINDS)
+KINDS = tuple(_KINDS)
 """The frames by name."""
+
+FRAMES = tuple(kind for kind in KINDS if kind != COMPACT)
+"""Those that are tried where likeness is learnt."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +155,7 @@ class Frame:
 
     Attributes
     ----------
-    kind : one of `FRAMES`.
+    kind : one of `KINDS`.
     length : how many numbers rows have before.
     arrays : what was learnt.
 
@@ -164,7 +180,7 @@ class Frame:
     def of(cls, kind: str, train: Any) -> Frame:
         """Learn from the rows of training pictures, dense or, for `plain` alone, sparse."""
         if kind not in _KINDS:
-            raise ParameterError.of("kind", "Frame", f"one of {', '.join(FRAMES)}", kind)
+            raise ParameterError.of("kind", "Frame", f"one of {', '.join(KINDS)}", kind)
         rows = as_rows(train)
         if not rows.shape[0]:
             raise DataError("There is no picture to learn a frame from. Give at least one.")
@@ -175,7 +191,7 @@ class Frame:
     def from_arrays(cls, kind: str, length: int, arrays: Arrays) -> Frame:
         """Make a frame again from what it had learnt."""
         if kind not in _KINDS:
-            raise DataError(f"There is no frame {kind!r}. Known: {', '.join(FRAMES)}.")
+            raise DataError(f"There is no frame {kind!r}. Known: {', '.join(KINDS)}.")
         sides = _KINDS[kind].sides
         got = {name: np.shape(a) for name, a in arrays.items()}
         if got.keys() != sides.keys() or not all(
@@ -189,7 +205,11 @@ class Frame:
     @property
     def framed_length(self) -> int:
         """How many numbers rows have once they are laid out."""
-        return int(self.arrays["directions"].shape[1]) if self.kind == "reduced" else self.length
+        return int(self.arrays["directions"].shape[1]) if self._shorter else self.length
+
+    @property
+    def _shorter(self) -> bool:
+        return "directions" in self.arrays
 
     def __call__(self, rows: Any) -> Rows:
         """Return rows as they are to be compared."""

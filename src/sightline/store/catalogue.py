@@ -164,6 +164,11 @@ class Catalogue:
         with database_errors(self.path):
             return [Known(*row) for row in self.db.execute(sql)]
 
+    def gone(self) -> list[tuple[int, bytes]]:
+        """Return id and last path of every picture that is gone."""
+        with database_errors(self.path):
+            return list(self.db.execute("SELECT id, path FROM pictures WHERE gone=1 ORDER BY id"))
+
     def gone_with(self, sha: str) -> list[Known]:
         """Return the pictures with this content that are gone, oldest first."""
         sql = f"SELECT {_KNOWN} FROM pictures WHERE gone=1 AND sha=? ORDER BY id"
@@ -231,6 +236,12 @@ class Catalogue:
         with database_errors(self.path):
             rows = self.db.execute(sql, (picture,)).fetchall()
         return [Tags(source, tuple(json.loads(tags)), text) for source, tags, text in rows]
+
+    def with_source(self, source: str) -> list[int]:
+        """Return the pictures, gone ones too, that a source gives words, ids ascending."""
+        sql = "SELECT picture FROM words WHERE source=? ORDER BY picture"
+        with database_errors(self.path):
+            return [row[0] for row in self.db.execute(sql, (source,))]
 
     def words_files(self) -> list[str]:
         """Return the tables of words this collection reads, in the order they were added."""

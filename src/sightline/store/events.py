@@ -12,6 +12,9 @@ words-file        a table of words lying outside or beside the pictures was adde
 vectors-file      a file of vectors was added, read in another state, or removed
 judged            somebody or something said how well a picture fits a query
 judged-similar    somebody or something said whether a picture is like another one
+clicked           a list of pictures was shown for a query, and some of them were clicked
+session-started   a judging session began with these words or pictures
+mark-undone       take back one mark of a session: the judgements that were made at once
 session-reverted  forget what this session said
 purged            in place of a row that the owner had removed for good
 """
@@ -22,13 +25,13 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sightline.contracts import Json
 from sightline.errors import ParameterError, StoreDamaged
-from sightline.records import Judgement, Likeness
+from sightline.records import ClickedList, Judgement, Likeness
 from sightline.store.database import (
     connect,
     connect_sealed,
@@ -41,7 +44,7 @@ from sightline.store.database import (
 SCHEMA = 1
 KINDS = frozenset(
     ("picture-seen", "picture-gone", "words", "words-file", "vectors-file", "judged",
-     "judged-similar", "session-reverted", "purged")
+     "judged-similar", "clicked", "session-started", "mark-undone", "session-reverted", "purged")
 )  # fmt: skip
 COLUMNS = "seq, kind, picture, session, key, at, body, crc"
 
@@ -108,6 +111,10 @@ class EventLog:
                 " body BLOB NOT NULL, crc INTEGER NOT NULL)"
             )
             self._db.execute("CREATE INDEX IF NOT EXISTS by_picture ON events(picture)")
+            # Stores of older releases go without it: what they are asked is answered by a scan.
+            self._db.execute(
+                "CREATE INDEX IF NOT EXISTS by_session ON events(session) WHERE session IS NOT NULL"
+            )
             self._db.execute(f"PRAGMA user_version={SCHEMA}")
 
     def append(self, events: Sequence[NewEvent]) -> list[Event]:
@@ -148,12 +155,26 @@ class EventLog:
         row = (e.seq, e.kind, e.picture, e.session, e.key, e.at, body)
         self._db.execute("INSERT INTO events VALUES (?,?,?,?,?,?,?,?)", (*row, _crc(row)))
 
-    def read(self, after: int = 0, kinds: Sequence[str] = ()) -> Iterator[Event]:
-        """Yield events in order, of some kinds or of all, each checked; a damaged one raises."""
+    def read(
+        self,
+        after: int = 0,
+        kinds: Sequence[str] = (),
+        session: str | None = None,
+        *,
+        in_sessions: bool = False,
+    ) -> Iterator[Event]:
+        """Yield events in order, each checked; a damaged one raises.
+
+        `kinds` leaves only events of some kinds, `session` those of one session, `in_sessions`
+        those of any.
+        """
         only = f" AND kind IN ({','.join('?' * len(kinds))})" if kinds else ""
+        mine = " AND session IS NOT NULL" if in_sessions else ""
+        mine += "" if session is None else " AND session=?"
+        values = (after, *kinds, *([] if session is None else [session]))
         with database_errors(self.path):
-            sql = f"SELECT {COLUMNS} FROM events WHERE seq>?{only} ORDER BY seq"
-            for row in self._db.execute(sql, (after, *kinds)):
+            sql = f"SELECT {COLUMNS} FROM events WHERE seq>?{only}{mine} ORDER BY seq"
+            for row in self._db.execute(sql, values):
                 yield checked(row, self.path)
 
     def last_seq(self) -> int:
@@ -179,30 +200,56 @@ class EventLog:
             found.append(f"events.sqlite3 cannot be read: {e}")
         return found
 
-    def judgements(self) -> list[Judgement]:
-        """Return all that is known of which picture fits which query, in canonical order.
+    def judgements(self, most: int | None = None) -> list[Judgement]:
+        """Return all that is known of which picture fits which words, in canonical order.
 
-        Reverted sessions are left out; of several statements about one (query, picture) by one
-        source the last stands, so replaying the log always gives the same list.
+        Reverted sessions and marks taken back are left out; of several statements about one
+        (query, picture) by one source the last stands, so replaying the log always gives the same
+        list. `most` bounds how many pictures one session can speak of: its last ones count.
         """
         last: dict[tuple[str, int, str], Judgement] = {}
-        for e in self._standing("judged"):
+        for e in _bounded(self._standing("judged"), most):
             j = _judgement(e)
-            last[j.query, j.picture, j.source] = j
+            if j.query:  # A session that began with pictures says nothing of words.
+                last[j.query, j.picture, j.source] = j
         return sorted(last.values(), key=lambda j: (j.query, j.picture, j.relevance, j.seq))
 
-    def likenesses(self, after: int = 0) -> list[Likeness]:
+    def likenesses(
+        self, after: int = 0, *, sessions: bool = False, most: int | None = None
+    ) -> list[Likeness]:
         """Return what was said of which picture is like which, in the order it was said.
 
         Reverted sessions are left out; nothing else is, so later statements may contradict.
+        `sessions` adds what was judged in sessions that began with one picture of the collection,
+        of each at most the last `most` pictures.
         """
-        return [_likeness(e) for e in self._standing("judged-similar", after)]
+        said = [_likeness(e) for e in self._standing("judged-similar", after)]
+        if sessions:
+            judged = map(_compared, _bounded(self._standing("judged", after), most))
+            said += [j for j in judged if j is not None]
+        return sorted(said, key=lambda j: j.seq)
+
+    def clicked_lists(self) -> list[ClickedList]:
+        """Return the lists that were shown, with their clicks; reverted sessions are left out."""
+        return [_clicked(e) for e in self._standing("clicked")]
+
+    def with_keys(self, keys: Iterable[str]) -> dict[str, Event]:
+        """Return the events that have some of these keys."""
+        with database_errors(self.path):
+            found = ((k, self._by_key(k)) for k in keys)
+            return {k: e for k, e in found if e is not None}
+
+    def reverted(self) -> frozenset[str]:
+        """Return the sessions that are to be forgotten."""
+        return frozenset(str(e.body.get("session")) for e in self.read(kinds=["session-reverted"]))
 
     def _standing(self, kind: str, after: int = 0) -> Iterator[Event]:
-        reverted = {e.body.get("session") for e in self.read(kinds=["session-reverted"])}
+        reverted = self.reverted()
+        undone = {(e.session, e.body.get("mark")) for e in self.read(kinds=["mark-undone"])}
         for e in self.read(after, [kind]):
-            if e.session is None or e.session not in reverted:
-                yield e
+            if e.session in reverted or (e.session, e.body.get("mark")) in undone:
+                continue
+            yield e
 
     def restore(self, events: Sequence[Event]) -> None:
         """Fill an empty log with events that were saved from a damaged one.
@@ -270,8 +317,55 @@ def _likeness(e: Event) -> Likeness:
     return Likeness(query, e.picture, alike, str(e.body.get("source", "")), e.seq)
 
 
+def _clicked(e: Event) -> ClickedList:
+    query, eta = e.body.get("query"), e.body.get("eta")
+    shown, clicked = _numbers(e.body.get("pictures")), _numbers(e.body.get("clicked"))
+    known = isinstance(query, str) and isinstance(eta, int | float)
+    if not known or shown is None or clicked is None:
+        raise StoreDamaged(f"Event {e.seq} is no list with clicks: {e.body!r:.200}")
+    # Places are written only where they are not the first ones in turn.
+    ranks = _numbers(e.body.get("ranks")) or tuple(range(1, len(shown) + 1))
+    return ClickedList(
+        str(query), shown, ranks, frozenset(clicked), float(str(eta)), e.session or "", e.seq
+    )
+
+
+def _numbers(values: Json) -> tuple[int, ...] | None:
+    if not isinstance(values, list) or not all(type(v) is int for v in values):
+        return None
+    return tuple(v for v in values if isinstance(v, int))
+
+
+def _compared(e: Event) -> Likeness | None:
+    """Return what a judgement says of two pictures, if its session began with one of the store."""
+    like = e.body.get("like")
+    if not isinstance(like, list) or len(like) != 1 or not isinstance(like[0], int):
+        return None
+    j = _judgement(e)
+    return Likeness(like[0], j.picture, j.relevance > 0, j.source, j.seq)
+
+
+def _bounded(events: Iterable[Event], most: int | None) -> list[Event]:
+    """Return events, of each session only the last ones of at most so many pictures."""
+    found = list(events)
+    of: dict[str, dict[int | None, int]] = {}
+    for e in found:
+        if e.session is not None:
+            of.setdefault(e.session, {})[e.picture] = e.seq
+    if most is None or all(len(last) <= most for last in of.values()):
+        return found
+    kept = {s: set(sorted(last, key=lambda p: -last[p])[:most]) for s, last in of.items()}
+    return [e for e in found if e.session is None or e.picture in kept[e.session]]
+
+
 def _asks_for(e: Event, pictures: Container[int]) -> bool:
-    """Say whether an event has one of some pictures for its query."""
+    """Say whether an event has one of some pictures for its query, or in its list."""
+    if e.kind == "clicked":
+        listed = e.body.get("pictures")
+        return isinstance(listed, list) and any(p in pictures for p in listed)
+    like = e.body.get("like")
+    if isinstance(like, list) and any(p in pictures for p in like if isinstance(p, int)):
+        return True
     return e.kind == "judged-similar" and e.body.get("query") in pictures
 
 

@@ -66,6 +66,14 @@ class Snapshot:
         wanted = dict(zip(query.terms.tolist(), self.idf(query.terms).tolist(), strict=True))
         return flat.sparse_top(self.segments, query, wanted, self._idf, k, where)
 
+    def scores(self, query: DenseQuery) -> tuple[Int, NDArray[np.float32]]:
+        """Return every picture that has a feature, as they lie, and the score of each."""
+        return flat.dense_scores(self.segments, query)
+
+    def lengths(self, feature: str) -> NDArray[np.float32]:
+        """Return the lengths of the rows of a feature, in the order of `scores`."""
+        return flat.row_lengths(self.segments, feature)
+
     def carrying(self, terms: Sequence[int], *, every: bool) -> Int:
         """Return the ids of the pictures that carry every one, or any one, of some terms."""
         parts: list[Int] = []

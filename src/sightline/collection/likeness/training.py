@@ -66,12 +66,16 @@ TRIPLETS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SimilarOptions:
-    """What to learn from: a ground of `grounds.SOURCES`, names of descriptors; all by default."""
+    """What to learn from: a ground of `grounds.SOURCES`, names of descriptors; all by default.
+
+    `session_cap` is how many pictures one judging session can speak of, None for all.
+    """
 
     source: str = ""
     features: tuple[str, ...] = ()
     force: bool = False
     dry_run: bool = False
+    session_cap: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,7 @@ def train_similar(
     begun = time.monotonic()
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before, seq = reader.snapshot.similar, log.last_seq()
-        said = log.likenesses()
+        said = log.likenesses(sessions=True, most=options.session_cap)
         grounds = find_grounds(reader.snapshot, reader.catalogue, said, options.source)
         course = _Course(reader, grounds, options.features)
         progress.start("learn", None)

@@ -137,7 +137,8 @@ class Comparing:
 
         bar = progress or NoProgress()
         self._describe_to_compare(features, bar, dry_run)
-        options = SimilarOptions(source, tuple(features), force, dry_run)
+        cap = self.settings.session_cap
+        options = SimilarOptions(source, tuple(features), force, dry_run, cap)
         try:
             return train_similar(self.home, options, self.settings.wait, bar)
         except KeyboardInterrupt:

@@ -45,6 +45,35 @@ def dense_top(segments: Sequence[OpenSegment], query: DenseQuery, k: int, where:
     return best.top()
 
 
+def dense_scores(segments: Sequence[OpenSegment], query: DenseQuery) -> tuple[Int, Float]:
+    """Return all live pictures that have a feature, and the score of each, as they lie."""
+    ids, found = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
+    weights = np.ascontiguousarray(query.weights, np.float32)
+    for s, matrix in _with_feature(segments, query):
+        scores = np.empty(len(matrix), np.float32)
+        step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]))
+        for i in range(0, len(matrix), step):
+            block = matrix[i : i + step]
+            scores[i : i + step] = _scores(block, weights, query.by)
+        alive = s.alive() if len(s.dead) else slice(None)
+        ids.append(s.ids[alive])
+        found.append(scores[alive])
+    return np.concatenate(ids), np.concatenate(found)
+
+
+def row_lengths(segments: Sequence[OpenSegment], feature: str) -> Float:
+    """Return the length of each row that `dense_scores` scores, in the same order."""
+    found = [np.zeros(0, np.float32)]
+    for s in segments:
+        if feature in s.features:
+            matrix = s.features[feature]
+            step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]))
+            parts = [_squares(matrix[i : i + step]) for i in range(0, len(matrix), step)]
+            squares = np.concatenate([*parts, np.zeros(0, np.float32)])
+            found.append(np.sqrt(squares[s.alive()] if len(s.dead) else squares))
+    return np.concatenate(found)
+
+
 def _with_feature(
     segments: Sequence[OpenSegment], query: DenseQuery
 ) -> list[tuple[OpenSegment, Matrix]]:

@@ -1,0 +1,88 @@
+"""feedback-round: one round of relevance feedback over a million rows of 128 numbers, one thread.
+
+A round learns 100 passive-aggressive draws from judged pictures and ranks all rows by the new
+weights: exactly, through the store, or by a shortlist of rows rounded to a byte a number. Beside
+both the least that reading the rows costs (numpy's sum of the same bytes). What the shortlist
+misses of the exact 20 best is counted over a thousand sessions' weights; rows are Gaussian, which
+spreads scores thinner than pictures do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import stores
+from benchmarks.bench import Bench
+from benchmarks.rows import Goal, Row, alone, compared
+from benchmarks.timing import Cost, clocked, cpus, interleaved
+from sightline.feedback.passive_aggressive import PassiveAggressive
+from sightline.feedback.shortlist import Shortlist
+from sightline.records import DenseQuery
+from sightline.store.snapshot import Snapshot
+
+NAME = "feedback-round"
+ROWS = ("feedback-round/exact", "feedback-round/shortlist", "feedback-round/missed")
+_K = 20
+_ROUNDS = 3  # a repetition is the sum of so many rounds of feedback
+_SESSIONS = 1_000
+_EXACT, _SHORT, _MISSED = Goal("ratio", 1.05), Goal("ratio", 0.35), Goal("value", 0.01)
+
+Matrix = NDArray[np.float32]
+
+
+def measure(bench: Bench) -> list[Row]:
+    """Learn and rank exactly, by the shortlist, and read the bytes once, in turn."""
+    home, n = stores.vectors(bench), bench.sizes.vectors
+    matrix = np.concatenate([rows for _, rows in stores.blocks(n)])
+    shortlist = Shortlist(matrix)
+    with home.reader() as reader:
+        snapshot = reader.snapshot
+        sides: list[Callable[[], Cost]] = [
+            lambda: clocked(lambda: [_top(snapshot, _learnt(matrix, i)) for i in range(_ROUNDS)]),
+            lambda: clocked(
+                lambda: [shortlist.top(_learnt(matrix, i), _K) for i in range(_ROUNDS)]
+            ),
+            lambda: clocked(lambda: [_read(snapshot) for _ in range(_ROUNDS)]),
+        ]
+        taken = interleaved(bench.sizes.repetitions, sides)
+    exact, short, read = ([1e3 * s / _ROUNDS for s in cpus(c)] for c in taken)
+    beside, note = "CPU ms sum of the same bytes", f"{n} rows; 100 draws and the {_K} best"
+    missed = _missed(matrix, shortlist, min(_SESSIONS, n))
+    said = f"{min(_SESSIONS, n)} sessions, {shortlist.n_candidates} candidates"
+    return [
+        compared(ROWS[0], "CPU ms", exact, beside, read, _EXACT, note),
+        compared(ROWS[1], "CPU ms", short, beside, read, _SHORT, note),
+        alone(ROWS[2], "share", [missed], _MISSED, said),
+    ]
+
+
+def _learnt(matrix: Matrix, number: int) -> NDArray[np.float64]:
+    """Return the weights of a session after its first round."""
+    random = np.random.default_rng([29, number])
+    judged = random.integers(len(matrix), size=_K)
+    learner = PassiveAggressive(random_state=number).start(matrix[judged[0]])
+    w = learner.learn(matrix[judged], np.where(np.arange(_K) % 2, -1, 1)).w_
+    return np.zeros(matrix.shape[1]) if w is None else w
+
+
+def _top(snapshot: Snapshot, w: NDArray[np.float64]) -> NDArray[np.int64]:
+    return snapshot.top(DenseQuery(stores.FEATURE, w.astype(np.float32)), _K).ids
+
+
+def _read(snapshot: Snapshot) -> list[np.float32]:
+    return [np.add.reduce(np.asarray(s.features[stores.FEATURE]).reshape(-1))
+            for s in snapshot.segments]  # fmt: skip
+
+
+def _missed(matrix: Matrix, shortlist: Shortlist, n: int) -> float:
+    """Return the share of the exact best that the shortlist does not have."""
+    found = 0
+    for number in range(n):
+        w = _learnt(matrix, number)
+        scores = matrix @ w.astype(np.float32)
+        exact = np.argpartition(-scores, _K)[:_K]
+        found += len(np.intersect1d(exact, shortlist.top(w, _K)[0]))
+    return 1.0 - found / (n * _K)

@@ -1,0 +1,133 @@
+"""`sightline import`: take in what other programs know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from sightline.cli.common import common_options, open_collection, print_json
+from sightline.errors import UsageError
+
+if TYPE_CHECKING:
+    from sightline.collection.clicks.taking import ClicksReport
+
+_LINES = 10
+
+
+@click.group("import")
+def import_() -> None:
+    """Take in what other programs know, such as clicks."""
+
+
+@import_.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--eta",
+    default="auto",
+    metavar="X|auto",
+    help="How fast looking fades: a picture at rank k is looked at with (1/k)^eta. Estimated by "
+    "default.",
+)
+@click.option("--dry-run", is_flag=True, help="Read and estimate, and keep nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@common_options
+def clicks(
+    files: tuple[str, ...],
+    eta: str,
+    dry_run: bool,
+    as_json: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+) -> int:
+    """Take in clicks on what another search showed, to train on.
+
+    FILES are logs in UBI 1.3 JSON (queries and events, in one file or several) or Metarank's JSON
+    lines. They must say what was shown, in which order, and what was clicked. Pictures go by path
+    in the collection, file name or id. A log that was taken in before changes nothing.
+    """
+    from sightline.cli.log import logged
+    from sightline.progress import ProgressBar
+
+    c = open_collection(collection, store, writes=True)
+    with logged(c, "import clicks"):
+        report = c.import_clicks(*files, eta=_eta(eta), dry_run=dry_run, progress=ProgressBar())
+    if as_json:
+        print_json(as_plain(report))
+    else:
+        show_report(report)
+    return 0
+
+
+def _eta(text: str) -> float | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(
+            f"--eta {text!r} is neither a number nor auto. Give a number from 0 to 3, or auto."
+        ) from None
+
+
+def show_report(r: ClicksReport) -> None:
+    """Print what was taken in, what was left out and why, and how far people look."""
+    for line in r.problems[:_LINES]:
+        click.echo(line, err=True)
+    if len(r.problems) > _LINES:
+        click.echo(f"… and more; --json lists {len(r.problems)}", err=True)
+    for n, names, what in (
+        (r.n_unknown, r.unknown, "no picture here"),
+        (r.n_gone, r.gone, "a picture that is gone"),
+    ):
+        if n:
+            click.echo(f"{n} names are {what}: {', '.join(names[:3])}{', …' * (n > 3)}", err=True)
+    for reason, n in r.skipped.items():
+        click.echo(f"left out, {n} times: {reason}", err=True)
+    click.echo(
+        f"{r.lists} lists for {r.queries} queries, {r.clicks} clicks, {r.pairs} times clicked over "
+        "skipped above"
+    )
+    click.echo(bias_line(r))
+    known = r.lists - r.added
+    done = "would be new" if r.dry_run else "are new"
+    click.echo(f"{r.added} lists {done}, {known} were known")
+    if r.added and not r.dry_run:
+        click.echo(
+            f"session {', '.join(dict.fromkeys(r.sessions))}. To learn from it: sightline train"
+        )
+
+
+def bias_line(r: ClicksReport) -> str:
+    """Say how fast looking fades down a list, and how that is known."""
+    b = r.bias
+    why = {
+        "given": "as given",
+        "assumed": "assumed: too few pictures were shown at several places to estimate it",
+        "swaps": f"± {b.error:.2f}, from {b.clicks} clicks on pictures that changed places",
+        "rank changes": f"± {b.error:.2f}, from {b.clicks} clicks on pictures shown at several "
+        "places",
+    }[b.how]
+    return f"position bias: eta {b.eta:.2f} ({why})"
+
+
+def as_plain(r: ClicksReport) -> dict[str, object]:
+    """Return the outcome as plain values."""
+    b = r.bias
+    estimated = b.how in ("swaps", "rank changes")
+    return {
+        "files": [
+            {"file": f, "format": form, "session": s}
+            for f, form, s in zip(r.files, r.formats, r.sessions, strict=True)
+        ],
+        "lists": r.lists, "clicks": r.clicks, "queries": r.queries, "pairs": r.pairs,
+        "added": r.added, "dry_run": r.dry_run,
+        "eta": {
+            "value": b.eta, "how": b.how, "error": b.error if estimated else None,
+            "clicks": b.clicks,
+        },
+        "skipped": r.skipped, "problems": list(r.problems),
+        "unknown": {"names": list(r.unknown), "count": r.n_unknown},
+        "gone": {"names": list(r.gone), "count": r.n_gone},
+    }  # fmt: skip

@@ -1,0 +1,98 @@
+"""`sightline sessions`: the judging sessions there are, and taking one back."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline.cli.common import common_options, open_collection, print_json, wait_option
+from sightline.records import shown
+
+if TYPE_CHECKING:
+    from sightline.collection.sessions.verbs import SessionState
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common_options
+@click.pass_context
+def sessions(
+    ctx: click.Context,
+    as_json: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+) -> int:
+    """List sessions: id, when, fit/not, rounds, state, and what was looked for.
+
+    A file of clicks that was imported is a session too; in place of fit/not it has its lists.
+    """
+    if ctx.invoked_subcommand is not None:
+        outer = ctx.find_root().obj
+        outer.update({k: v for k, v in (("collection", collection), ("store", store)) if v})
+        return 0
+    found = open_collection(collection, store).sessions()
+    if as_json:
+        print_json([asdict(s) for s in found])
+        return 0
+    for s in found:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(s.last))
+        count = f"{s.lists} lists" if s.lists else f"{s.relevant}/{s.other}"
+        click.echo(f"{s.id}\t{when}\t{count}\t{s.rounds}\t{_state(s)}\t{_asked(s)}")
+    if not found:
+        click.echo('Nothing was judged yet. To begin: sightline judge --query "WORDS"', err=True)
+    return 0
+
+
+def _state(s: SessionState) -> str:
+    return f"saved as {', '.join(s.words)}" if s.state == "saved" else s.state
+
+
+def _asked(s: SessionState) -> str:
+    if s.query or not s.like:
+        return s.query
+    names = (f"picture {p}" if isinstance(p, int) else shown(_bytes(p)) for p in s.like)
+    return "like " + ", ".join(names)
+
+
+def _bytes(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape")
+
+
+@sessions.command()
+@click.argument("session")
+@click.option("--dry-run", is_flag=True, help="Say what would be taken back, and do nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@wait_option
+@common_options
+def revert(
+    session: str,
+    dry_run: bool,
+    as_json: bool,
+    wait: float | None,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+) -> int:
+    """Take back all that SESSION said, and the words made of it; train then forgets it too."""
+    c = open_collection(collection, store, writes=True, wait=wait)
+    done = False if dry_run else c.revert(session)
+    state = c.session(session)
+    if as_json:
+        print_json({**asdict(state), "changed": done})
+        return 0
+    what = f"{state.relevant + state.other} judgements and {len(state.words)} words"
+    if state.lists:
+        what = f"{state.lists} lists with clicks"
+    if dry_run and state.state != "reverted":
+        click.echo(f"would take back {what}")
+    elif done:
+        click.echo(f"took back {what} of {session}")
+        if c.state().learnt:
+            click.echo("To have the model forget them too: sightline train", err=True)
+    else:
+        click.echo(f"{session} was reverted before", err=True)
+    return 0

@@ -1,0 +1,1 @@
+"""Clicks on what other programs have shown: taken into the log, and learnt from."""

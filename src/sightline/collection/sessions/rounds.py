@@ -1,0 +1,177 @@
+"""What a session has learnt: its rounds, replayed one after another, and the ranking they make.
+
+A session that began with pictures starts from them, and they count as judged to fit; its untouched
+ranking is the cosine with their mean. One that began with words learns from nothing, and its
+untouched ranking is what a search by the words gives. Either way `feedback.blend` decides by the
+judgements themselves how much of the untouched ranking stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.searching import Ranked
+from sightline.collection.sessions.record import Record
+from sightline.collection.sessions.space import Doubles, Floats, Int, Space, unit
+from sightline.feedback.blend import Blend
+
+# Pictures nobody judged, drawn once for all rounds: they tell where the rest of the collection is.
+BACKGROUND = 1_000
+_BESIDE = 0.2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """What a session learns on in one version of the collection.
+
+    Attributes
+    ----------
+    version, model : the version, and the model of words it serves.
+    space : the descriptor; None if pictures have none.
+    asked : rows of the pictures it began with, made one long; none if it began with words.
+    ids : those of them that are in the collection.
+    background : ids of pictures drawn at random, ascending, that are most likely not wanted.
+    words : what the words rank; None if it began with pictures.
+    """
+
+    version: int
+    model: str
+    space: Space | None
+    asked: Floats
+    ids: tuple[int, ...]
+    background: Int
+    words: Ranked | None
+
+    @property
+    def query(self) -> Doubles | None:
+        """The mean of the pictures it began with, made one long."""
+        if self.words is not None:
+            return None
+        return np.asarray(unit(self.asked.mean(axis=0, keepdims=True))[0], np.float64)
+
+    def untouched(self, pictures: Int) -> Doubles:
+        """Return the untouched scores of some pictures; 0 for those that words do not rank."""
+        if self.words is None:
+            return np.zeros(len(pictures))
+        return looked_up(self.words.ids, self.words.scores, pictures)
+
+
+def drawn_background(space: Space, ids: Sequence[int], words: Ranked | None) -> Int:
+    """Return pictures drawn at random, without those asked for and those that words rank high."""
+    out = np.array(ids, np.int64)
+    if words is not None and len(words.ids):
+        # As of a query that is a picture, whose nearest fifth the learner itself leaves out.
+        best = np.argsort(-words.scores, kind="stable")[: max(1, int(_BESIDE * len(words.ids)))]
+        out = np.concatenate([out, words.carried, words.ids[best]])
+    left = np.setdiff1d(space.ids, out)
+    if len(left) > BACKGROUND:
+        left = np.sort(np.random.default_rng(0).choice(left, BACKGROUND, replace=False))
+    return left
+
+
+def looked_up(ids: Int, values: Doubles, pictures: Int) -> Doubles:
+    """Return the value of each picture, where ids, ascending, have values; 0 for all others.
+
+    >>> looked_up(np.array([2, 5]), np.array([0.5, 0.7]), np.array([5, 1, 9, 2])).tolist()
+    [0.7, 0.0, 0.0, 0.5]
+    """
+    if not len(ids):
+        return np.zeros(len(pictures))
+    at = np.minimum(np.searchsorted(ids, pictures), len(ids) - 1)
+    return np.where(ids[at] == pictures, values[at], 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learnt:
+    """What the judgements made of a ranking.
+
+    Attributes
+    ----------
+    weights : over the rows of the descriptor; None where nothing that was learnt counts.
+    factor : of the untouched score, which is added.
+    share : how much of the blend is the untouched ranking, from 0 to 1.
+    before, after : share of judged pairs in order by the untouched ranking, and by the blend;
+        None where there is no pair of a picture that fits and one that does not.
+    pictures, rows, fits : what was learnt from; pictures that were asked for come first.
+    gone : judged pictures that are no longer there, or lack the descriptor.
+    """
+
+    weights: Doubles | None
+    factor: float
+    share: float
+    before: float | None
+    after: float | None
+    pictures: tuple[int | None, ...]
+    rows: Floats
+    fits: NDArray[np.bool_]
+    gone: int
+
+
+def learn(ground: Ground, record: Record) -> Learnt:
+    """Replay all rounds of a session."""
+    space, judged = ground.space, record.judged
+    if space is None:
+        nothing = np.zeros((0, 0), np.float32)
+        return Learnt(None, 1.0, 1.0, None, None, (), nothing, np.zeros(0, bool), 0)
+    known = np.array(list(judged), np.int64)
+    usable = known[space.has(known)].tolist()
+    row_of = dict(zip(usable, space.rows(usable), strict=True))
+    blend = Blend().start(ground.query, _background(space, ground, judged))
+    X, fits, pictures = _taught(ground, {}, row_of)
+    for so_far in record.rounds():
+        X, fits, pictures = _taught(ground, so_far, row_of)
+        known = np.array([p or 0 for p in pictures], np.int64)
+        # With a query of weights the untouched scores are its own.
+        before = None if ground.words is None else ground.untouched(known)
+        blend.learn(X, np.where(fits, 1, -1), before)
+    weights, factor = blend.parts_
+    return Learnt(
+        weights, factor, blend.weight_, blend.before_, blend.after_, pictures, X, fits,
+        len(judged) - len(usable),
+    )  # fmt: skip
+
+
+def _background(space: Space, ground: Ground, judged: dict[int, bool]) -> Floats:
+    """Return rows of pictures that nobody said fit."""
+    wanted = np.array([p for p, fits in judged.items() if fits], np.int64)
+    return space.rows(np.setdiff1d(ground.background, wanted).tolist())
+
+
+def _taught(
+    ground: Ground, judged: dict[int, bool], row_of: dict[int, Floats]
+) -> tuple[Floats, NDArray[np.bool_], tuple[int | None, ...]]:
+    """Return the rows to learn from, which fit, and whose they are."""
+    mine = {p: fits for p, fits in judged.items() if p in row_of}
+    own: list[int | None] = [*ground.ids, *[None] * (len(ground.asked) - len(ground.ids))]
+    rows = np.vstack([ground.asked, *(row_of[p] for p in mine)])
+    fits = np.array([True] * len(ground.asked) + list(mine.values()), bool)
+    return rows, fits, (*own, *mine)
+
+
+def scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
+    """Return every picture that is ranked, ids ascending, with its score."""
+    ids, found = _all_scores(ground, learnt)
+    keep = ~np.isin(ids, np.array(ground.ids, np.int64))
+    if ground.words is not None and ground.words.allowed is not None:
+        keep &= np.isin(ids, ground.words.allowed)
+    return ids[keep], found[keep]
+
+
+def _all_scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
+    space, words, query = ground.space, ground.words, ground.query
+    if query is not None and space is not None:
+        direction = learnt.factor * query
+        if learnt.weights is not None:
+            direction = direction + learnt.weights
+        return space.ids, space.scores(direction)
+    if words is None:
+        return np.zeros(0, np.int64), np.zeros(0)
+    if learnt.weights is None or space is None:
+        return words.ids, learnt.factor * words.scores
+    ids = np.union1d(space.ids, words.ids)
+    found = looked_up(space.ids, space.scores(learnt.weights), ids)
+    return ids, found + learnt.factor * ground.untouched(ids)

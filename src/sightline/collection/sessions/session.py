@@ -1,0 +1,338 @@
+"""A judging session: show hits, take judgements, show better hits.
+
+Every judgement is on the disk before `mark` returns. The ranking is made anew from the log each
+time, so a session goes on in another process as if it had never left this one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightline.collection.searching import Results
+from sightline.collection.sessions import proposing, wording
+from sightline.collection.sessions.ground import refuse_nonsense, stand
+from sightline.collection.sessions.record import SOURCE, Record, Start, read_session
+from sightline.collection.sessions.rounds import Ground, Learnt, learn, scores
+from sightline.collection.sessions.space import Doubles, Int
+from sightline.collection.sessions.wording import SessionWhy
+from sightline.contracts import Json
+from sightline.errors import CollectionError, UsageError
+from sightline.records import Hit, shown
+from sightline.store.engines.flat import Best
+from sightline.store.events import EventLog, NewEvent
+from sightline.store.home import Home, Reader
+from sightline.store.writer import Judging
+
+Named = str | bytes | int | Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking(Results):
+    """The answer of a session: hits, best first, and what there is to say about them.
+
+    `round` counts the rounds that were learnt from; `share`, `before` and `after` are as of
+    `Session`.
+    """
+
+    session: str = ""
+    round: int = 0
+    said: tuple[str, ...] = ()
+    share: float = 1.0
+    before: float | None = None
+    after: float | None = None
+
+
+class Session:
+    """A judging session of a collection; made by `Collection.judge`.
+
+    Attributes
+    ----------
+    id : its name in the log, by which it is resumed or reverted.
+    start : what it began with.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        start: Start,
+        root: bytes,
+        home: Home,
+        resolve: Callable[[Sequence[str | bytes | int]], list[int]],
+        save: Callable[[str, str], int],
+    ) -> None:
+        self.id, self.start = session, start
+        self._root, self._home, self._resolve, self._save = root, home, resolve, save
+        self._ground: tuple[Ground, list[str]] | None = None
+        self._last: tuple[tuple[object, ...], Learnt] | None = None
+        self._judging: Judging | None = None
+        self._closing: weakref.finalize[[], Session] | None = None
+        # Marks made before the next look at the hits are one round.
+        self._open = self._record().round + 1
+
+    def __repr__(self) -> str:
+        asked = self.start.query or list(self.start.like)
+        return f"Session({self.id!r}, {asked!r}, {len(self.judged)} judged)"
+
+    # -- what was said
+
+    @property
+    def judged(self) -> dict[int, bool]:
+        """Every picture that was judged, by id, and whether it fits."""
+        return self._record().judged
+
+    @property
+    def round(self) -> int:
+        """The last round in which something was judged, 0 before any."""
+        return self._record().round
+
+    @property
+    def before(self) -> float | None:
+        """The share of judged pairs that the untouched ranking has in order; None without any."""
+        return self._current()[1].before
+
+    @property
+    def after(self) -> float | None:
+        """The same by the blend, of pictures it had not learnt from."""
+        return self._current()[1].after
+
+    @property
+    def share(self) -> float:
+        """How much of the blend is the untouched ranking, from 0 to 1."""
+        return self._current()[1].share
+
+    def mark(self, relevant: Sequence[Named] = (), other: Sequence[Named] = ()) -> int:
+        """Say which pictures fit and which do not; return how many judgements were written.
+
+        They are on the disk when this returns. Of several judgements of a picture the last counts.
+
+        Parameters
+        ----------
+        relevant, other
+            Pictures of the collection: hits, ids, or paths.
+        """
+        fit, unfit = self._ids(relevant), self._ids(other)
+        refuse_nonsense(self.start, fit, unfit)
+        with self._home.reader() as reader:
+            served: dict[str, Json] = {
+                "model": reader.snapshot.model, "version": reader.snapshot.version,
+            }  # fmt: skip
+        self._refuse_reverted(self._record())
+        body: dict[str, Json] = {
+            "query": self.start.query, "like": list[Json](self.start.like), "source": SOURCE,
+            "feature": self.start.feature, "round": self._open, "mark": secrets.token_hex(5),
+            **served,
+        }  # fmt: skip
+        events = [
+            NewEvent("judged", p, {**body, "relevance": relevance}, self.id)
+            for pictures, relevance in ((fit, 1.0), (unfit, 0.0))
+            for p in pictures
+        ]
+        begun = NewEvent(
+            "session-started", None, self.start.body(), self.id, f"session-started:{self.id}"
+        )
+        self._append([begun, *events])
+        return len(events)
+
+    def undo(self) -> dict[int, bool]:
+        """Take the last mark back; return the judgements it held.
+
+        Nothing is removed: an event says that the mark no longer counts.
+        """
+        record = self._record()
+        self._refuse_reverted(record)
+        if not record.marks:
+            raise UsageError(f"Nothing is judged in the session {self.id}, so nothing to undo.")
+        last = record.marks[-1]
+        key = f"mark-undone:{self.id}:{last.name}"
+        self._append([NewEvent("mark-undone", None, {"mark": last.name}, self.id, key)])
+        return last.judged
+
+    # -- what follows from it
+
+    def next(self, n: int = 20, *, hide_judged: bool = False) -> Ranking:
+        """Return the best hits by all that was judged so far.
+
+        Parameters
+        ----------
+        n
+            Hits to return.
+        hide_judged
+            Leave out pictures that were judged already.
+        """
+        if n < 1:
+            raise UsageError(f"At least 1 hit must be asked for. Got {n}.")
+        with self._home.reader() as reader:
+            ground, learnt, record, said = self._learnt(reader)
+            ids, found = scores(ground, learnt)
+            if hide_judged:
+                keep = ~np.isin(ids, np.array(list(record.judged), np.int64))
+                ids, found = ids[keep], found[keep]
+            hits, missing = self._hits(reader, ground, learnt, ids, found, n)
+        self._open = record.round + 1
+        return self._ranking(ground, learnt, record, hits, missing, said)
+
+    def propose(self, n: int = 20) -> Ranking:
+        """Return pictures to judge next: those the session is least sure of, no two alike."""
+        if n < 1:
+            raise UsageError(f"At least 1 picture must be asked for. Got {n}.")
+        with self._home.reader() as reader:
+            ground, learnt, record, said = self._learnt(reader)
+            ids, found = scores(ground, learnt)
+            chosen = proposing.propose(ground, ids, found, record.judged, n)
+            # In their own order, so that the first ones are the most telling.
+            at = np.searchsorted(ids, chosen)
+            facts = reader.catalogue.facts(chosen.tolist())
+            hits = [
+                self._hit(ground, learnt, p, facts[p].path, score)
+                for p, score in zip(chosen.tolist(), found[at].tolist(), strict=True)
+                if p in facts and os.path.lexists(os.path.join(self._root, facts[p].path))
+            ]
+        self._open = record.round + 1
+        return self._ranking(ground, learnt, record, hits, len(chosen) - len(hits), said)
+
+    def why(self, picture: Named) -> SessionWhy:
+        """Say what the query and each judgement add to a picture's score."""
+        (number,) = self._ids([picture])
+        with self._home.reader() as reader:
+            ground, learnt, record, _ = self._learnt(reader)
+            known = [p for p in (number, *learnt.pictures) if p is not None]
+            paths = {p: f.path for p, f in reader.catalogue.facts(known).items()}
+        untouched, rest, because = wording.shares(ground, learnt, number, paths)
+        score = untouched + rest + sum(b.adds for b in because)
+        said = record.judged.get(number)
+        return SessionWhy(number, paths.get(number, b""), score, untouched, rest, because, said)
+
+    def save_as(self, word: str) -> int:
+        """Give the pictures that fit a word, so that search and train know it; return how many.
+
+        It is a source of words of its own: saved again, it follows what was judged since, and it
+        goes when the session is reverted.
+        """
+        self._refuse_reverted(self._record())
+        return self._save(self.id, word)
+
+    def close(self) -> None:
+        """Let go of the log, so that the store is sealed; a later mark opens it again."""
+        if self._closing is not None:
+            self._closing()
+        self._judging = self._closing = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _append(self, events: Sequence[NewEvent]) -> None:
+        """Write facts; the log stays open, since sealing a large store takes longer than a round.
+
+        After a failure it is opened anew: nobody knows what the old connection still believes.
+        """
+        if self._judging is None:
+            self._judging = Judging(self._home)
+            self._closing = weakref.finalize(self, self._judging.close)
+        try:
+            self._judging.append(events)
+        except BaseException:
+            self.close()
+            raise
+
+    # -- replaying
+
+    def _ids(self, pictures: Sequence[Named]) -> list[int]:
+        if isinstance(pictures, str | bytes | int | Hit):
+            raise UsageError(f"Name pictures in a list. Got {pictures!r}.")
+        given = [p.picture if isinstance(p, Hit) else p for p in pictures]
+        return list(dict.fromkeys(self._resolve(given)))
+
+    def _record(self) -> Record:
+        with contextlib.closing(EventLog(self._home.events, write=False)) as log:
+            return read_session(log, self.id) or Record(self.id, self.start)
+
+    def _refuse_reverted(self, record: Record) -> None:
+        if record.reverted:
+            raise UsageError(
+                f"The session {self.id} was reverted, so nothing it says counts. Begin a new one."
+            )
+
+    def _current(self) -> tuple[Ground, Learnt]:
+        with self._home.reader() as reader:
+            ground, learnt, *_ = self._learnt(reader)
+        return ground, learnt
+
+    def _learnt(self, reader: Reader) -> tuple[Ground, Learnt, Record, list[str]]:
+        """Return what the session stands on, what it learnt, its record, and what to say."""
+        if not os.path.isdir(self._root):
+            raise CollectionError(f"The folder {shown(self._root)} is not there. Is it mounted?")
+        record = self._record()
+        self._refuse_reverted(record)
+        if self._ground is None or self._ground[0].version != reader.snapshot.version:
+            self._ground = stand(reader, self.start)
+        ground, said = self._ground
+        key = (ground.version, *(m.name for m in record.marks))
+        if self._last is None or self._last[0] != key:
+            self._last = key, learn(ground, record)
+        return ground, self._last[1], record, said
+
+    def _hits(
+        self, reader: Reader, ground: Ground, learnt: Learnt, ids: Int, found: Doubles, n: int
+    ) -> tuple[list[Hit], int]:
+        """Return the best that are there, and how many of those looked up are not."""
+        want = n
+        while True:
+            best = Best(want)
+            best.offer(ids, found.astype(np.float32))
+            top = best.top()
+            facts = reader.catalogue.facts(top.ids.tolist())
+            hits = [
+                self._hit(ground, learnt, p, facts[p].path, score)
+                for p, score in zip(top.ids.tolist(), top.scores.tolist(), strict=True)
+                if p in facts and os.path.lexists(os.path.join(self._root, facts[p].path))
+            ]
+            if len(hits) >= n or len(top.ids) < want:
+                return hits[:n], len(top.ids) - len(hits)
+            want *= 4  # Files of some hits are gone; look further down, in few steps.
+
+    def _hit(self, ground: Ground, learnt: Learnt, picture: int, path: bytes, score: float) -> Hit:
+        tagged = ground.words is not None and picture in ground.words.carried
+        return Hit(picture, path, round(score, 6), tagged, learnt.weights is not None)
+
+    def _ranking(
+        self,
+        ground: Ground,
+        learnt: Learnt,
+        record: Record,
+        hits: list[Hit],
+        missing: int,
+        said: list[str],
+    ) -> Ranking:
+        unknown = ground.words.unknown if ground.words is not None else ()
+        more = _remarks(record, learnt, bool(hits), ground)
+        return Ranking(
+            tuple(hits), unknown, ground.version, missing, self.id, record.round,
+            (*said, *more), learnt.share, learnt.before, learnt.after,
+        )  # fmt: skip
+
+
+def _remarks(record: Record, learnt: Learnt, found: bool, ground: Ground) -> list[str]:
+    """Say why nothing was learnt yet, or what could not be."""
+    said = []
+    judged = record.judged
+    if ground.space is not None and judged and learnt.before is None:
+        lacking = "do not fit" if any(judged.values()) or len(ground.asked) else "fit"
+        said.append(f"Nothing can be learnt before some pictures that {lacking} are judged too.")
+    elif learnt.before is not None and learnt.share == 1.0:
+        said.append("What was learnt orders judged pictures no better; the ranking stays.")
+    if learnt.gone:
+        n = learnt.gone
+        said.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learnt from.")
+    if not found:
+        said.append("No picture fits. Try other words, or begin with a picture.")
+    return said

@@ -1,0 +1,210 @@
+"""The verbs of judging: judge, and the sessions there are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sightline.errors import CollectionError, SightlineError, UsageError
+from sightline.records import shown
+from sightline.settings import data_folder
+
+if TYPE_CHECKING:
+    from sightline.collection.likeness.asking import Picture
+    from sightline.collection.sessions.record import Record, Start
+    from sightline.collection.sessions.session import Session
+    from sightline.contracts import Compute
+    from sightline.settings import Settings
+    from sightline.store.home import Home
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session in a list.
+
+    Attributes
+    ----------
+    id : by which it is resumed or reverted.
+    query, like : what it began with: words, or ids and paths of pictures.
+    relevant, other : how many pictures were judged to fit, and not to.
+    rounds, undone : how many rounds were judged, and marks taken back.
+    begun, last : when, in seconds since 1970.
+    words : those it was saved as.
+    state : open, saved or reverted.
+    resumable : whether it was begun by `judge` and can go on.
+    lists : lists with clicks, where an import of clicks made the session.
+    """
+
+    id: str
+    query: str
+    like: tuple[int | str, ...]
+    relevant: int
+    other: int
+    rounds: int
+    undone: int
+    begun: int
+    last: int
+    words: tuple[str, ...]
+    state: str
+    resumable: bool
+    lists: int = 0
+
+
+class Sessions:
+    """`judge`, `sessions` and `revert`, as methods of a collection."""
+
+    root: bytes
+    home: Home
+    settings: Settings
+    resolve: Callable[[Sequence[str | bytes | int]], list[int]]
+
+    def judge(
+        self,
+        query: str = "",
+        *,
+        like: Picture | Sequence[Picture] = (),
+        resume: str = "",
+        feature: str = "",
+        compute: Compute | None = None,
+    ) -> Session:
+        """Begin a judging session, or go on with one; give one of `query`, `like` and `resume`.
+
+        Nothing is written before the first picture is judged.
+
+        Parameters
+        ----------
+        query
+            Words, as of `search`.
+        like
+            One or more pictures: paths, in the collection or not, or ids.
+        resume
+            The id of a session.
+        feature
+            The dense descriptor to learn by; the strongest that pictures have by default.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from PIL import Image
+        >>> from sightline.collection import Collection
+        >>> box = tempfile.TemporaryDirectory()
+        >>> photos = pathlib.Path(box.name, "photos"); photos.mkdir()
+        >>> for i, color in enumerate(("red", "red", "blue", "blue")):
+        ...     Image.new("RGB", (40, 30), color).save(photos / f"{i}.png")
+        >>> c = Collection.open(photos, store=pathlib.Path(box.name, "store"), workers=1)
+        >>> c.index(features=["color"]).indexed
+        4
+        >>> session = c.judge(like="0.png")
+        >>> session.mark(relevant=["1.png"], other=["2.png"])
+        2
+        >>> [hit.path for hit in session.next(1, hide_judged=True)]
+        [b'3.png']
+        >>> session.close()
+        >>> box.cleanup()
+        """
+        from sightline.collection.searching import pictures_of
+        from sightline.collection.sessions.ground import begin
+        from sightline.collection.sessions.session import Session
+
+        wanted: list[Picture]
+        wanted = [like] if isinstance(like, str | bytes | int | os.PathLike) else list(like)
+        if bool(query) + bool(wanted) + bool(resume) != 1:
+            raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
+        if resume and feature:
+            raise UsageError("A session goes on with its own descriptor. Leave out the feature.")
+        if resume:
+            session, start = resume, self._started(resume)
+        else:
+            if query and (named := pictures_of(query)):
+                if any(t.unwanted for t in named):
+                    raise UsageError("Begin with wanted pictures alone, then judge others.")
+                query = ""
+                wanted = [t.path for t in named]
+            with self.home.reader() as reader:
+                start = begin(reader, self.root, self.settings, query, wanted, feature, compute)
+            session = secrets.token_hex(5)
+        return Session(session, start, self.root, self.home, self.resolve, self._save_session)
+
+    def _started(self, session: str) -> Start:
+        record = self._session(session)
+        if record.reverted:
+            raise UsageError(f"The session {session} was reverted. Begin a new one.")
+        if record.start is None:
+            raise UsageError(
+                f"The session {session} was not begun by judge, so it cannot be resumed."
+            )
+        return record.start
+
+    def _session(self, session: str) -> Record:
+        from sightline.collection.sessions.record import read_session
+        from sightline.store.events import EventLog
+
+        with self.home.reader(), contextlib.closing(EventLog(self.home.events, write=False)) as log:
+            record = read_session(log, session)
+        if record is None:
+            raise CollectionError(
+                f"There is no session {session!r} in {shown(self.root)}{_elsewhere(session)}. "
+                "See: sightline sessions"
+            )
+        return record
+
+    def sessions(self) -> list[SessionState]:
+        """Return every session the collection knows, the oldest first."""
+        from sightline.collection.sessions.record import read_sessions
+        from sightline.store.events import EventLog
+
+        with self.home.reader(), contextlib.closing(EventLog(self.home.events, write=False)) as log:
+            return [_state(r) for r in read_sessions(log)]
+
+    def session(self, session: str) -> SessionState:
+        """Return how one session stands."""
+        return _state(self._session(session))
+
+    def revert(self, session: str) -> bool:
+        """Take back all that a session said; return whether that was still to be done.
+
+        A training after it gives the same model as if the session had never been.
+        """
+        from sightline.collection.sessions.saving import revert
+
+        done = self._session(session).reverted
+        if not done:
+            revert(self.home, session, self.settings.wait)
+        return not done
+
+    def _save_session(self, session: str, word: str) -> int:
+        from sightline.collection.sessions.saving import save
+
+        return save(self.home, session, word, self.settings.wait)
+
+
+def _state(r: Record) -> SessionState:
+    judged = r.judged
+    fit = sum(judged.values())
+    query = r.start.query if r.start else ", ".join(q for q in r.asked if q)
+    state = "reverted" if r.reverted else "saved" if r.words else "open"
+    return SessionState(
+        r.session, query, r.start.like if r.start else (), fit, len(judged) - fit,
+        len({m.round for m in r.marks}), r.undone, r.begun // 10**9, r.last // 10**9, r.words,
+        state, r.start is not None, r.lists,
+    )  # fmt: skip
+
+
+def _elsewhere(session: str) -> str:
+    """Say whose session it is, if another collection of this user has it."""
+    from sightline.collection.finding import root_of_store
+    from sightline.collection.sessions.record import read_session
+    from sightline.store.events import EventLog
+
+    for path in sorted(data_folder().glob("*/events.sqlite3")):
+        with contextlib.suppress(SightlineError):
+            with contextlib.closing(EventLog(path, write=False)) as log:
+                record = read_session(log, session)
+            if record is not None:
+                owner = root_of_store(path.parent)
+                return f"; it is one of {shown(owner)}" if owner else ""
+    return ""

@@ -1,0 +1,85 @@
+"""Why a picture stands where it does in a session: the query's share, and each judgement's.
+
+The weights that were learnt are a sum of judged rows and of rows nobody judged, so what they give a
+picture is a sum over judged pictures, how much each of them counts times how alike the two are, and
+a rest that is owed to what the collection looks like elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightline.collection.sessions.rounds import Ground, Learnt
+from sightline.records import shown
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Because:
+    """What one judged picture adds to the score of another; `picture` is None for one outside."""
+
+    picture: int | None
+    path: bytes
+    fits: bool
+    adds: float
+    alike: float
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWhy:
+    """Why a picture has its score: `untouched`, `rest` and the shares in `because` add up to it.
+
+    `rest` is how it stands out from pictures nobody judged. `judged` says whether the picture
+    itself was judged to fit, None if it was not judged.
+    """
+
+    picture: int
+    path: bytes
+    score: float
+    untouched: float
+    rest: float
+    because: tuple[Because, ...]
+    judged: bool | None
+
+    def lines(self) -> list[str]:
+        """Return it in words, the largest shares first."""
+        out = [f"{self.untouched:+.3f}  the ranking as it was"]
+        for b in self.because[:_SHOWN]:
+            what = "like" if b.adds > 0 else "too like" if not b.fits else "unlike"
+            kind = "fits" if b.fits else "does not fit"
+            name = shown(b.path) if b.path else "the picture asked for"
+            out.append(f"{b.adds:+.3f}  {what} {name}, which {kind} (cosine {b.alike:.2f})")
+        more = self.because[_SHOWN:]
+        if more:
+            out.append(f"{sum(b.adds for b in more):+.3f}  {len(more)} other judged pictures")
+        if self.because:
+            out.append(f"{self.rest:+.3f}  unlike pictures nobody judged")
+        if self.judged is not None:
+            out.append(f"you said that it {'fits' if self.judged else 'does not fit'}")
+        return out
+
+
+def shares(
+    ground: Ground, learnt: Learnt, picture: int, paths: dict[int, bytes]
+) -> tuple[float, float, tuple[Because, ...]]:
+    """Return what the untouched ranking adds to a score, what the rest does, and each judgement."""
+    space, query = ground.space, ground.query
+    has = space is not None and bool(space.has(np.array([picture])).all())
+    x = np.asarray(space.rows([picture])[0], np.float64) if space is not None and has else None
+    before = float(ground.untouched(np.array([picture]))[0])
+    if query is not None:
+        before = 0.0 if x is None else float(query @ x)
+    if x is None or learnt.weights is None:
+        return learnt.factor * before, 0.0, ()
+    rows = np.asarray(learnt.rows, np.float64)
+    counts, *_ = np.linalg.lstsq(rows.T, learnt.weights)
+    alike = rows @ x
+    found = [
+        Because(p, b"" if p is None else paths.get(p, b""), bool(fits), float(c * a), float(a))
+        for p, fits, c, a in zip(learnt.pictures, learnt.fits, counts, alike, strict=True)
+    ]
+    rest = float(learnt.weights @ x) - sum(b.adds for b in found)
+    return learnt.factor * before, rest, tuple(sorted(found, key=lambda b: -abs(b.adds)))

@@ -1,0 +1,104 @@
+"""Click logs of any format that is known, told apart by what their records hold.
+
+Several files are read as one log: queries may lie in one and events in another. Reading takes the
+memory of the lists alone, and nothing in a record can end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sightline.errors import DataError
+from sightline.exchange import metarank, ubi
+from sightline.exchange.impressions import Impression, Joining, Place, Told
+from sightline.exchange.json_records import Advance, Record, read_records
+
+_FORMATS = (ubi, metarank)
+_EXPECTED = (
+    'Expected UBI 1.3 queries and events, such as {"query_id": "1", "user_query": "sea", '
+    '"query_response_hit_ids": ["a.jpg", "b.jpg"]} and {"query_id": "1", "action_name": "click", '
+    '"event_attributes": {"object": {"object_id": "b.jpg"}}}, or Metarank events of the kinds '
+    "ranking and interaction; a record a line, or one array."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClickLog:
+    """What was read of a log; `formats` names the format of each file, "" if it has none."""
+
+    impressions: tuple[Impression, ...]
+    told: Told
+    formats: tuple[str, ...]
+    records: int
+    clicks: int
+
+
+def read_clicks(paths: Sequence[str], advance: Advance = lambda n: None) -> ClickLog:
+    """Read files as one log.
+
+    Parameters
+    ----------
+    paths : the files.
+    advance : told how many bytes were read.
+
+    Raises
+    ------
+    DataError
+        A file cannot be opened, none holds a record of a known format, or the log says nothing of
+        what was shown or nothing of what was clicked.
+    """
+    told = Told(paths)
+    joining = Joining(told)
+    formats, n = [], 0
+    for i, path in enumerate(paths):
+        found = ""
+        for record in _records(path, i, told, advance):
+            found = _take(record, joining, Place(i, record.line)) or found
+            n += 1
+        formats.append(found)
+    if not any(formats):
+        first = told.named[0] if told.named else "there is no record in it"
+        raise DataError(f"This is no click log: {first}. {_EXPECTED}")
+    impressions = tuple(joining.joined())
+    _refuse_half(impressions, joining, told)
+    return ClickLog(impressions, told, tuple(formats), n, joining.n_clicks)
+
+
+def _records(path: str, file: int, told: Told, advance: Advance) -> Iterator[Record]:
+    def problem(line: int, what: str) -> None:
+        told.skip("record that cannot be read", Place(file, line), what)
+
+    return read_records(path, problem, advance)
+
+
+def _take(record: Record, joining: Joining, place: Place) -> str:
+    body = ubi.inner(record.body)
+    for form in _FORMATS:
+        if form.recognises(body):
+            form.take(body, joining, place)
+            return str(form.NAME)
+    if not ubi.is_bulk_line(body):
+        what = f"neither UBI nor Metarank: its names are {', '.join(map(repr, list(body)[:6]))}"
+        joining.told.skip("record of no known kind", place, what)
+    return ""
+
+
+def _refuse_half(impressions: Sequence[Impression], joining: Joining, told: Told) -> None:
+    """Refuse a log that lacks either half of what makes a click worth something."""
+    if not impressions:
+        lost = "; ".join(f"{n} times: {what}" for what, n in told.counts.most_common(3))
+        raise DataError(
+            f"The log has {joining.n_clicks} clicks and no list of what was shown for a query"
+            + (f" ({lost})" if lost else "")
+            + ". Clicks alone cannot be learnt from: they do not say what was passed over, nor how "
+            "far down it stood. Export what was shown too: UBI queries with query_response_hit_ids "
+            "or impression events with position.ordinal, Metarank ranking events with items and a "
+            "field 'query'."
+        )
+    if not any(i.clicked for i in impressions):
+        raise DataError(
+            f"Nothing was clicked in the {len(impressions)} lists of the log, so there is nothing "
+            "to learn. Export the events too: UBI action_name 'click', Metarank interactions of "
+            "type 'click', with the id of their list."
+        )

@@ -1,0 +1,210 @@
+"""Lists that were shown and what was clicked in them, joined from a log's records.
+
+Records of one list may come in any order and in several files: what was asked for, what was shown
+where, and what was clicked. A click alone teaches nothing: it says neither what it was preferred
+to, nor how likely the others were looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sightline.errors import DataError
+from sightline.records import shown as shown_path
+
+# Actions that say of a picture that it was wanted; all others are counted by name and left out.
+CLICKS = frozenset(
+    ("click", "click_through", "clickthrough", "watch", "download", "like", "add_to_cart",
+     "purchase")
+)  # fmt: skip
+MAX_LISTS = 500_000
+MAX_PLACES = 5_000_000
+MAX_SHOWN = 1_000
+_MAX_NAME = 4_096
+_NAMED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Impression:
+    """A list of pictures that somebody was shown for a query.
+
+    Attributes
+    ----------
+    query : what was asked for, as it was typed.
+    shown : names of the pictures, by rank.
+    ranks : where each was shown, from 1 on.
+    clicked : names of those that were clicked, in the order of the list.
+    key : the same for the same list in any copy of the log.
+    file : place of the file that has the list among those that were read.
+    """
+
+    query: str
+    shown: tuple[str, ...]
+    ranks: tuple[int, ...]
+    clicked: tuple[str, ...]
+    key: str
+    file: int = 0
+
+
+class Place(NamedTuple):
+    """Where a record stands."""
+
+    file: int
+    line: int
+
+
+@dataclass(slots=True)
+class Told:
+    """What could not be used, and why: counts of all, and the first thousand by line."""
+
+    files: Sequence[str]
+    counts: Counter[str] = field(default_factory=Counter)
+    named: list[str] = field(default_factory=list)
+
+    def skip(self, reason: str, place: Place | None = None, detail: str = "") -> None:
+        """Count something left out for a reason, and name where it stands."""
+        self.counts[reason] += 1
+        if place is not None and len(self.named) < _NAMED:
+            name = shown_path(os.path.basename(os.fsencode(self.files[place.file])))
+            self.named.append(f"{name}, line {place.line}: {detail or reason}")
+
+
+@dataclass(slots=True)
+class _List:
+    """What is known of a list; `at` are places that impression events tell, one picture each."""
+
+    place: Place
+    query: str | None = None
+    names: tuple[str, ...] = ()
+    at: dict[int, str] = field(default_factory=dict)
+
+
+class Joining:
+    """Takes records in any order, and gives lists with their clicks."""
+
+    def __init__(self, told: Told) -> None:
+        self.told = told
+        self.n_clicks = 0
+        self._lists: dict[tuple[str, str], _List] = {}
+        self._clicks: dict[tuple[str, str], dict[str, int | None]] = {}
+        # Most names come up in many lists; each is held once.
+        self._names: dict[str, str] = {}
+        self._places = 0
+
+    def asked(self, form: str, key: str, query: str, names: Sequence[object], place: Place) -> None:
+        """Take in what was asked for, and the names that were shown, first to last."""
+        known = self._lists.get((form, key))
+        if known is not None and known.query is not None:
+            self.told.skip("list given twice", place, f"the list {key!r:.60} was given before")
+            return
+        good = tuple(n for n in map(self._name, names[:MAX_SHOWN]) if n)
+        if len(good) < len(names[:MAX_SHOWN]):
+            self.told.skip("name that is no text or number", place)
+        if len(names) > MAX_SHOWN:
+            self.told.skip(f"end of a list longer than {MAX_SHOWN}", place)
+        if len(set(good)) < len(good):
+            self.told.skip("picture twice in a list", place)
+            good = tuple(dict.fromkeys(good))
+        self._count(len(good))
+        at = known.at if known is not None else {}
+        self._lists[form, key] = _List(place, query, good, at)
+
+    def saw(self, form: str, key: str, name: object, rank: object, place: Place) -> None:
+        """Take in that one picture was shown, and where."""
+        good = self._name(name)
+        if not good:
+            self.told.skip("name that is no text or number", place)
+        elif isinstance(rank, bool) or not isinstance(rank, int) or not 1 <= rank <= 1_000_000:
+            self.told.skip(
+                "place that is no whole number from 1 on", place,
+                f"a place must be a whole number from 1 on. Got {rank!r:.40}",
+            )  # fmt: skip
+        else:
+            at = self._lists.setdefault((form, key), _List(place)).at
+            if at.setdefault(rank, good) != good:
+                self.told.skip(
+                    "place taken twice", place, f"place {rank} of {key!r:.60} has a picture already"
+                )
+            self._count(1)
+
+    def clicked(self, form: str, key: str, name: object, place: Place, rank: object = None) -> None:
+        """Take in a click; `rank` is where it says it was, if it does."""
+        good = self._name(name)
+        if not good:
+            self.told.skip("name that is no text or number", place)
+            return
+        clicks = self._clicks.setdefault((form, key), {})
+        if good in clicks:
+            self.told.skip("picture clicked again")
+            return
+        clicks[good] = rank if isinstance(rank, int) and not isinstance(rank, bool) else None
+        self.n_clicks += 1
+        self._count(1)
+
+    def joined(self) -> Iterator[Impression]:
+        """Yield the lists, in the order in which they were first spoken of."""
+        for key, of in self._lists.items():
+            clicks = self._clicks.pop(key, {})
+            if of.query is None:
+                self.told.skip("list without a query", of.place)
+                continue
+            ranks, names = _ranked(of, self.told)
+            if not names:
+                self.told.skip("list of nothing", of.place)
+                continue
+            self._not_shown(clicks, ranks, names)
+            clicked = tuple(n for n in names if n in clicks)
+            yield Impression(of.query, names, ranks, clicked, _key(key, of), of.place.file)
+        for clicks in self._clicks.values():
+            self.told.counts["click without a list"] += len(clicks)
+
+    def _not_shown(
+        self, clicks: dict[str, int | None], ranks: Sequence[int], names: Sequence[str]
+    ) -> None:
+        at = dict(zip(names, ranks, strict=True))
+        for name, rank in clicks.items():
+            if name not in at:
+                self.told.skip("click on what was not shown")
+            elif rank is not None and rank != at[name]:
+                # The list is believed: the same program wrote all of it at once.
+                self.told.skip("click that was counted at another place than the list has it")
+
+    def _name(self, name: object) -> str:
+        if isinstance(name, int) and not isinstance(name, bool):
+            name = str(name)
+        if not isinstance(name, str) or not 0 < len(name.strip()) <= _MAX_NAME:
+            return ""
+        return self._names.setdefault(name, name)
+
+    def _count(self, places: int) -> None:
+        self._places += places
+        if len(self._lists) > MAX_LISTS or self._places > MAX_PLACES:
+            raise DataError(
+                f"The log has more than {MAX_LISTS:,} lists or {MAX_PLACES:,} places in them, "
+                "which is more than is read at once. Split it into several files, and keep the "
+                "records of a list together."
+            )
+
+
+def _ranked(of: _List, told: Told) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return what was shown where: by impression events where there are any, else by the list."""
+    if not of.at:
+        return tuple(range(1, len(of.names) + 1)), of.names
+    first: dict[str, int] = {}
+    for rank in sorted(of.at):
+        if first.setdefault(of.at[rank], rank) != rank:
+            told.skip("picture twice in a list", of.place)
+    return tuple(first.values()), tuple(first)
+
+
+def _key(key: tuple[str, str], of: _List) -> str:
+    # What was asked and shown is part of it, since other logs may use the same numbers.
+    parts = [*key, of.query or "", *of.names]
+    parts += [] if of.names else [f"{k}:{n}" for k, n in sorted(of.at.items())]
+    text = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(text).hexdigest()[:32]

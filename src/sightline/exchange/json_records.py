@@ -1,0 +1,236 @@
+"""JSON records from outside, one at a time: a file of lines, or one array of any length.
+
+What cannot be read is named by its line and counted, and never ends the reading of lines; in an
+array nobody can tell where the next record begins, so reading ends there. No more than one record
+of limited size is held at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, NamedTuple
+
+from sightline.errors import DataError
+from sightline.records import shown
+
+MAX_FILE = 8 << 30
+MAX_RECORD = 1 << 20
+_PORTION = 1 << 16
+_BOM = b"\xef\xbb\xbf"
+_SPACE = " \t\r\n"
+_TOO_LONG = "a record of more than {:,} characters"
+
+
+class Record(NamedTuple):
+    """A JSON object and the line it begins on."""
+
+    line: int
+    body: dict[str, object]
+
+
+Problem = Callable[[int, str], None]
+Advance = Callable[[int], None]
+
+
+def read_records(path: str, problem: Problem, advance: Advance) -> Iterator[Record]:
+    """Yield the objects of a file.
+
+    Parameters
+    ----------
+    path : the file.
+    problem : told the line of what cannot be read, and why not.
+    advance : told how many bytes were read.
+
+    Raises
+    ------
+    DataError
+        There is no such file, or it is none that could be read.
+    """
+    _check(path)
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_PORTION)
+            file.seek(0)
+            _refuse_packed(path, head)
+            text = head.removeprefix(_BOM).lstrip()
+            read = _of_array if text.startswith(b"[") else _of_lines
+            yield from read(file, problem, advance)
+    except OSError as error:
+        raise DataError(f"{_name(path)} cannot be read: {error.strerror}.") from error
+
+
+def _check(path: str) -> None:
+    try:
+        about = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"There is no file {_name(path)} that can be read ({error}).") from error
+    if not stat.S_ISREG(about.st_mode):
+        raise DataError(f"{_name(path)} is not a file. Name the file that the log is in.")
+    if about.st_size > MAX_FILE:
+        raise DataError(
+            f"{_name(path)} has {about.st_size:,} bytes; at most {MAX_FILE:,} are read. "
+            "Split it into several files."
+        )
+
+
+def _refuse_packed(path: str, head: bytes) -> None:
+    if head.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")):
+        raise DataError(f"{_name(path)} is packed. Unpack it first, for example with gunzip.")
+    if b"\0" in head:
+        raise DataError(
+            f"{_name(path)} is not text: it holds zero bytes. Expected JSON in UTF-8, a record a "
+            "line or one array."
+        )
+
+
+def _name(path: str) -> str:
+    return shown(os.fsencode(path))
+
+
+# -- a record a line ---------------------------------------------------------------------------
+
+
+def _of_lines(file: BinaryIO, problem: Problem, advance: Advance) -> Iterator[Record]:
+    number = 0
+    while line := file.readline(MAX_RECORD + 1):
+        number += 1
+        advance(len(line))
+        if len(line) > MAX_RECORD:
+            problem(number, f"the line has more than {MAX_RECORD:,} bytes")
+            _skip_line(file, line, advance)
+            continue
+        text = line.removeprefix(_BOM) if number == 1 else line
+        if text.strip():
+            yield from _record(text, number, problem)
+
+
+def _skip_line(file: BinaryIO, line: bytes, advance: Advance) -> None:
+    while line and not line.endswith(b"\n"):
+        line = file.readline(_PORTION)
+        advance(len(line))
+
+
+def _record(text: bytes, number: int, problem: Problem) -> Iterator[Record]:
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        problem(number, f"not JSON ({_short(error)})")
+        return
+    if isinstance(body, dict):
+        yield Record(number, body)
+    else:
+        problem(number, f"an object is needed. Got {body!r:.60}")
+
+
+def _short(error: Exception) -> str:
+    return str(error)[:120] or type(error).__name__
+
+
+# -- one array ---------------------------------------------------------------------------------
+
+
+def _of_array(file: BinaryIO, problem: Problem, advance: Advance) -> Iterator[Record]:
+    text = _Text(file, advance)
+    text.expect("[")
+    decode = json.JSONDecoder().raw_decode
+    while True:
+        begins = text.peek()
+        if begins in ("]", ""):
+            if not begins:
+                problem(text.line, "the array is never closed; the file may be cut off")
+            return
+        found = text.decoded(decode)
+        if isinstance(found, str):
+            problem(text.line, f"not JSON ({found}); what follows in the array is not read")
+            return
+        line, body, length = found
+        if length > MAX_RECORD:
+            problem(line, _TOO_LONG.format(MAX_RECORD))
+        elif isinstance(body, dict):
+            yield Record(line, body)
+        else:
+            problem(line, f"an object is needed. Got {body!r:.60}")
+        if text.peek() == ",":
+            text.expect(",")
+
+
+class _Text:
+    """Text of a file of which only what is not used yet is held; counts lines."""
+
+    def __init__(self, file: BinaryIO, advance: Advance) -> None:
+        self._file, self._advance = file, advance
+        self._held, self._at, self._ended = "", 0, False
+        self._rest = b""
+        self.line = 1
+
+    def peek(self) -> str:
+        """Return the next character that is no space; "" at the end."""
+        while True:
+            while self._at < len(self._held):
+                c = self._held[self._at]
+                if c not in _SPACE and c != "\ufeff":
+                    return c
+                self._take(1)
+            if not self._more():
+                return ""
+
+    def expect(self, c: str) -> None:
+        """Go on past a character that `peek` has seen."""
+        if self.peek() == c:
+            self._take(1)
+
+    def decoded(
+        self, decode: Callable[[str, int], tuple[object, int]]
+    ) -> tuple[int, object, int] | str:
+        """Return the line, value and length of what comes next, or what is wrong with it."""
+        while True:
+            try:
+                body, end = decode(self._held, self._at)
+            except (ValueError, RecursionError) as error:
+                # It may only not have been read to its end.
+                held = len(self._held) - self._at
+                if held > MAX_RECORD:
+                    return _TOO_LONG.format(MAX_RECORD)
+                if isinstance(error, RecursionError) or not self._more(max(held, _PORTION)):
+                    return _short(error)
+                continue
+            line, length = self.line, end - self._at
+            self._take(length)
+            return line, body, length
+
+    def _take(self, n: int) -> None:
+        self.line += self._held.count("\n", self._at, self._at + n)
+        self._at += n
+
+    def _more(self, n: int = _PORTION) -> bool:
+        """Read on; say whether there was anything."""
+        portion = self._file.read(n)
+        self._advance(len(portion))
+        if not portion and not self._rest:
+            return False
+        raw = self._rest + portion
+        # A character may be cut in two at the end of a portion.
+        cut = _whole(raw) if portion else len(raw)
+        self._rest = raw[cut:]
+        self._held = self._held[self._at :] + raw[:cut].decode("utf-8", "replace")
+        self._at = 0
+        return True
+
+
+def _whole(raw: bytes) -> int:
+    """Return where the last whole character of UTF-8 ends.
+
+    >>> _whole("aé".encode()), _whole("aé".encode()[:-1])
+    (3, 1)
+    """
+    for back in range(1, min(4, len(raw)) + 1):
+        byte = raw[-back]
+        if byte < 0x80:
+            return len(raw)
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return len(raw) if back >= length else len(raw) - back
+    return len(raw)

@@ -1,0 +1,79 @@
+"""Metarank's events, a JSON object a line: what was shown, and what people did with it.
+
+After its event schema (https://github.com/metarank/metarank, doc/event-schema.md, Apache-2.0):
+
+    ranking      id, items: [{id}] in the order shown, fields: [{name: "query", value}]
+    interaction  ranking: the id of a ranking, item, type
+
+Rankings without a field `query` answer no words, as recommendations do, and are counted and left
+out; so are interactions that belong to no ranking. Events about items and users are passed over.
+"""
+
+from __future__ import annotations
+
+from sightline.exchange.impressions import CLICKS, Joining, Place
+
+NAME = "Metarank"
+_EVENTS = frozenset(("item", "user", "ranking", "interaction"))
+
+
+def recognises(body: dict[str, object]) -> bool:
+    """Say whether a record is one of Metarank's events.
+
+    >>> recognises({"event": "ranking"}), recognises({"event": ["ranking"]})
+    (True, False)
+    """
+    event = body.get("event")
+    return isinstance(event, str) and event in _EVENTS
+
+
+def take(body: dict[str, object], joining: Joining, place: Place) -> None:
+    """Add an event to what is known of its ranking."""
+    if body["event"] == "ranking":
+        _ranking(body, joining, place)
+    elif body["event"] == "interaction":
+        _interaction(body, joining, place)
+
+
+def _ranking(body: dict[str, object], joining: Joining, place: Place) -> None:
+    key, items = _id(body.get("id")), body.get("items")
+    if not key:
+        joining.told.skip("ranking without id", place)
+    elif not isinstance(items, list):
+        joining.told.skip(
+            "items that are no list", place, f"items must be a list. Got {items!r:.60}"
+        )
+    elif (query := _query(body.get("fields"))) is None:
+        joining.told.skip("ranking without a query", place)
+    else:
+        names = [i.get("id") if isinstance(i, dict) else i for i in items]
+        joining.asked(NAME, key, query, names, place)
+
+
+def _interaction(body: dict[str, object], joining: Joining, place: Place) -> None:
+    kind, key = body.get("type"), _id(body.get("ranking"))
+    if not isinstance(kind, str):
+        joining.told.skip("interaction without type", place)
+    elif kind not in CLICKS:
+        joining.told.skip(f"event {kind!r:.40}")
+    elif not key:
+        joining.told.skip("click without a list")
+    else:
+        joining.clicked(NAME, key, body.get("item"), place)
+
+
+def _query(fields: object) -> str | None:
+    """Return the words that were asked for, where a field has them."""
+    for f in fields if isinstance(fields, list) else ():
+        if isinstance(f, dict) and f.get("name") == "query":
+            value = f.get("value")
+            if isinstance(value, list) and all(isinstance(v, str) for v in value):
+                return " ".join(value)
+            return value if isinstance(value, str) else None
+    return None
+
+
+def _id(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) else ""

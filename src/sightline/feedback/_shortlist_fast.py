@@ -1,0 +1,52 @@
+"""Compiled: rows of whole numbers multiplied by weights, the best of them kept while scanning."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Int = NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def scan(
+    codes: NDArray[np.int8], scale: Floats, w: NDArray[np.int16], scores: Floats, places: Int
+) -> None:
+    """Keep the best rows: `scores` and `places` are a heap, its least first, full at the end.
+
+    There must be at least as many rows as there is room.
+    """
+    n_kept = len(scores)
+    for i in range(len(codes)):
+        total = np.int32(0)
+        # Unsigned places: with a sign, numba looks at each whether it counts from the end.
+        for k in range(np.uint64(codes.shape[1])):
+            total += np.int32(codes[i, k]) * np.int32(w[k])
+        score = np.float32(total) * scale[i]
+        if i < n_kept:
+            scores[i], places[i] = score, i
+            if i == n_kept - 1:
+                for root in range(n_kept // 2, -1, -1):
+                    _sink(scores, places, root)
+        elif score > scores[0]:
+            scores[0], places[0] = score, i
+            _sink(scores, places, 0)
+
+
+@njit(cache=True, nogil=True)
+def _sink(scores: Floats, places: Int, root: int) -> None:
+    """Bring what stands at a place of the heap down to where it belongs."""
+    score, place = scores[root], places[root]
+    while True:
+        child = 2 * root + 1
+        if child >= len(scores):
+            break
+        if child + 1 < len(scores) and scores[child + 1] < scores[child]:
+            child += 1
+        if scores[child] >= score:
+            break
+        scores[root], places[root] = scores[child], places[child]
+        root = child
+    scores[root], places[root] = score, place

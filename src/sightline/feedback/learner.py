@@ -1,0 +1,205 @@
+"""What feedback learners share: what they take for judgements, and what they refuse."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Estimator
+from sightline.errors import DataError, ParameterError, UsageError
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class Learner(Estimator, ABC):
+    """A learner that knows its query, `query_`, and how long its rows are.
+
+    Attributes
+    ----------
+    query_ : the weights it was started with, float64; None where it was started with nothing.
+    background_ : rows that nobody judged, as it was started with; None where there are none.
+    n_rounds_ : how often it was given judgements.
+    """
+
+    query_: Doubles | None
+    background_: Floats | None
+    n_rounds_: int
+
+    @property
+    def linear(self) -> bool:
+        """Whether `w_` is all there is to it."""
+        return False
+
+    @property
+    @abstractmethod
+    def ready(self) -> bool:
+        """Whether there is anything to rank by."""
+
+    def start(self, query_weights: Any = None, background: Any = None) -> Self:
+        """Forget everything, and begin with the query, or with nothing.
+
+        Parameters
+        ----------
+        query_weights : a picture's own row, or a text ranker's weights.
+        background : rows of pictures drawn at random from the collection, judged by nobody.
+        """
+        self._check()
+        self.query_ = None if query_weights is None else weights(query_weights, self._name)
+        self.background_ = None if background is None else finite_rows(background, self._name)
+        self.n_rounds_ = 0
+        self._begin()
+        return self
+
+    def learn(self, X: Any, y: Any) -> Self:
+        """Learn from all judgements of the session so far."""
+        self._check()
+        if not hasattr(self, "n_rounds_"):
+            self.start()
+        rows, relevant = judgements(X, y, self._name)
+        if len(rows):
+            self._check_length(rows)
+        self._learn(rows, relevant)
+        self.n_rounds_ += 1
+        return self
+
+    def decision_function(self, X: Any) -> Doubles:
+        """Return a score for each row of X."""
+        self._check_ready()
+        rows = finite_rows(X, self._name)
+        self._check_length(rows)
+        return self._scores(rows)
+
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Refuse parameters out of their range."""
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Forget what was learnt, once `query_` is known."""
+
+    @abstractmethod
+    def _learn(self, rows: Floats, relevant: Bools) -> None:
+        """Learn from judged rows; there may be none, or none of one kind."""
+
+    @abstractmethod
+    def _scores(self, rows: Floats) -> Doubles:
+        """Return scores of rows that were looked at."""
+
+    def _length(self) -> int | None:
+        """Return how long rows are, as far as that is known."""
+        return None if self.query_ is None else len(self.query_)
+
+    def _check_ready(self) -> None:
+        if not self.ready:
+            raise UsageError(
+                f"This {self._name} has nothing to rank by yet. Start it with a query, or let it "
+                "learn from relevant and other pictures."
+            )
+
+    def _check_length(self, rows: Floats) -> None:
+        wanted = self._length()
+        if wanted is not None and rows.shape[1] != wanted:
+            raise DataError(
+                f"Rows given to {self._name} must have {wanted} numbers, as before. "
+                f"Got {rows.shape[1]}."
+            )
+
+
+class LinearLearner(Learner):
+    """A learner that is weights `w_`, float64; None where it knows nothing yet."""
+
+    w_: Doubles | None
+
+    @property
+    def linear(self) -> bool:
+        """Whether `w_` is all there is to it: yes."""
+        return True
+
+    @property
+    def ready(self) -> bool:
+        """Whether some weight is not 0."""
+        w = getattr(self, "w_", None)
+        return w is not None and bool(w.any())
+
+    def _begin(self) -> None:
+        self.w_ = None if self.query_ is None else self.query_.copy()
+
+    def _scores(self, rows: Floats) -> Doubles:
+        return np.asarray(rows @ np.asarray(self.w_), dtype=np.float64)
+
+    def _length(self) -> int | None:
+        return None if self.w_ is None else len(self.w_)
+
+
+def finite_rows(X: Any, owner: str) -> Floats:
+    """Return rows as (n, d) of float32; the first picture with a number that is none is named."""
+    rows = np.ascontiguousarray(X, dtype=np.float32)
+    if rows.ndim != 2:
+        raise DataError(f"Rows given to {owner} must be a table, (n, d). Got shape {rows.shape}.")
+    wrong = ~np.isfinite(rows).all(axis=1)
+    if wrong.any():
+        at = int(wrong.argmax())
+        column = int((~np.isfinite(rows[at])).argmax())
+        raise DataError(
+            f"Row {at} given to {owner} holds {rows[at, column]} at {column}, so that picture has "
+            "no place in a ranking. Leave it out or describe it anew."
+        )
+    return rows
+
+
+def judgements(X: Any, y: Any, owner: str) -> tuple[Floats, Bools]:
+    """Return judged rows, and which of them are relevant."""
+    signs = np.asarray(y)
+    rows = finite_rows(X if len(signs) or np.ndim(X) == 2 else np.zeros((0, 0)), owner)
+    if signs.ndim != 1 or len(signs) != len(rows):
+        raise DataError(
+            f"There must be one judgement for each of {len(rows)} rows. Got shape {signs.shape}."
+        )
+    wrong = (signs != 1) & (signs != -1)
+    if wrong.any():
+        raise DataError(
+            f"A judgement is +1 (relevant) or -1 (not). Got {signs[wrong][0]!r} for row "
+            f"{int(wrong.argmax())}."
+        )
+    return rows, signs == 1
+
+
+def weights(given: Any, owner: str) -> Doubles:
+    """Return weights of a query, finite and in one row."""
+    found = np.array(given, dtype=np.float64)
+    if found.ndim != 1 or not found.size or not np.isfinite(found).all():
+        raise DataError(f"The query given to {owner} must be finite numbers in a row. Got {given}.")
+    return found
+
+
+def whole_number(name: str, value: Any, owner: str, least: int = 1) -> int:
+    """Return a parameter that counts something."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError.of(name, owner, f"a whole number of at least {least}", value)
+    return int(value)
+
+
+def number(name: str, value: Any, owner: str, least: float, most: float = np.inf) -> float:
+    """Return a parameter that is a number of some range, both ends of which it may have."""
+    known = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (known and least <= value <= most and np.isfinite(value)):
+        said = f"at least {least:g}" if np.isinf(most) else f"from {least:g} to {most:g}"
+        raise ParameterError.of(name, owner, said, value)
+    return float(value)
+
+
+def positive(name: str, value: Any, owner: str) -> float:
+    """Return a parameter that is greater than 0 and finite."""
+    known = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (known and 0 < value < np.inf):
+        raise ParameterError.of(name, owner, "greater than 0", value)
+    return float(value)

@@ -1,0 +1,111 @@
+"""A simulated user, who judges by class and errs now and then, and their sessions with a learner.
+
+A session of paper B: pictures are ranked by the query, the best 20 are judged, the learner learns
+from all judgements so far and ranks anew, and so on for 9 rounds. The query itself counts as judged
+relevant. Judged pictures stay in the ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import FeedbackLearner
+from sightline.errors import DataError
+from sightline.feedback.learner import Bools, Doubles, finite_rows, number, whole_number
+
+Int = NDArray[np.int64]
+
+
+class SimulatedUser:
+    """Somebody who wants the pictures of one class, and gives a share of wrong answers.
+
+    Asked about a picture again, they give the same answer.
+
+    Parameters
+    ----------
+    fits : for each picture of the collection, whether it is wanted.
+    flipped : the share of pictures about which they are wrong, from 0 to 1.
+    random_state : seed of which these are.
+
+    Examples
+    --------
+    >>> SimulatedUser([True, True, False]).judge([2, 0]).tolist()
+    [-1, 1]
+    """
+
+    def __init__(self, fits: Any, flipped: float = 0.0, random_state: int = 0) -> None:
+        self.fits: Bools = np.asarray(fits, dtype=bool)
+        number("flipped", flipped, "SimulatedUser", 0.0, 1.0)
+        wrong = np.random.default_rng([random_state, 1]).random(len(self.fits)) < flipped
+        self._said = np.where(self.fits != wrong, 1, -1)
+
+    def judge(self, pictures: Any) -> Int:
+        """Return +1 or -1 for each picture, by its position."""
+        return np.asarray(self._said[np.asarray(pictures, dtype=np.int64)], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """A ranking that was shown.
+
+    Attributes
+    ----------
+    number : 0 is the untouched one.
+    scores : of all pictures.
+    shown : positions of the pictures that were judged because of it, best first.
+    judged : positions of all that had been judged when it was made, the query first.
+    """
+
+    number: int
+    scores: Doubles
+    shown: Int
+    judged: Int
+
+
+def simulate(
+    learner: FeedbackLearner,
+    X: Any,
+    query: int,
+    user: SimulatedUser,
+    n_rounds: int = 9,
+    n_shown: int = 20,
+    from_query: bool = True,
+) -> Iterator[Round]:
+    """Yield the rankings of a session, the untouched one first.
+
+    Parameters
+    ----------
+    X : a row for each picture; the untouched ranking is by the inner product with the query's.
+    query : the position of the picture asked for, which is not shown.
+    from_query : start the learner with the query's row, or else with nothing.
+
+    Examples
+    --------
+    >>> from sightline.feedback.rocchio import Rocchio
+    >>> X = [[1.0, 0.0], [0.9, 0.4], [0.8, -0.6], [0.6, 0.8]]
+    >>> user = SimulatedUser([True, True, False, True])
+    >>> [r.shown.tolist() for r in simulate(Rocchio(), X, 0, user, n_rounds=1, n_shown=2)]
+    [[1, 2], [1, 3]]
+    """
+    rows = finite_rows(X, "simulate")
+    whole_number("n_shown", n_shown, "simulate")
+    if not 0 <= query < len(rows) or len(user.fits) != len(rows):
+        raise DataError(
+            f"There are {len(rows)} pictures. Got query {query} and a user for {len(user.fits)}."
+        )
+    learner.start(rows[query] if from_query else None)
+    untouched = np.asarray(rows @ rows[query], dtype=np.float64)
+    scores, judged = untouched, np.array([query], dtype=np.int64)
+    for number_of in range(n_rounds + 1):
+        if number_of:
+            learner.learn(rows[judged], np.append(1, user.judge(judged[1:])))
+            scores = learner.decision_function(rows) if learner.ready else untouched
+        order = np.argsort(-scores, kind="stable")
+        shown = order[order != query][:n_shown]
+        yield Round(number_of, scores, shown, judged)
+        judged = np.append(judged, shown[~np.isin(shown, judged)])

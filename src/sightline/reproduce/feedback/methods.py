@@ -1,0 +1,47 @@
+"""The methods that are measured: learners as they are shipped, and how their sessions begin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sightline.feedback.blend import Blend
+from sightline.feedback.kernel_passive_aggressive import KernelPassiveAggressive
+from sightline.feedback.passive_aggressive import PassiveAggressive
+from sightline.feedback.relevance_score import RelevanceScore
+from sightline.feedback.rocchio import Rocchio
+from sightline.feedback.svm import SVM
+
+LINEAR, KERNEL, MACHINE, NEAREST = "PA", "kernel PA", "SVM", "RS"
+FROM_QUERY, SHIPPED = "PA from the query", "PA blended"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A learner, made anew for each session.
+
+    Attributes
+    ----------
+    learner : makes one.
+    from_query : whether it is started with the query's row.
+    """
+
+    learner: Callable[..., Any]
+    from_query: bool = True
+
+
+METHODS: Mapping[str, Method] = {
+    LINEAR: Method(PassiveAggressive, from_query=False),
+    FROM_QUERY: Method(PassiveAggressive),
+    SHIPPED: Method(Blend),
+    KERNEL: Method(KernelPassiveAggressive),
+    MACHINE: Method(SVM),
+    NEAREST: Method(RelevanceScore),
+    "RS stabilised": Method(lambda: RelevanceScore(stabilised=True)),
+    "Rocchio": Method(Rocchio),
+}
+"""By the paper's names; `PA` begins with zero weights, as in the paper."""
+
+PAPERS = (LINEAR, KERNEL, MACHINE, NEAREST)
+"""Those that the paper compares."""

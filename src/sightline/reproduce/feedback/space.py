@@ -1,0 +1,86 @@
+"""The pictures of a dataset as sessions see them: rows laid out, classes, and queries."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import DataError
+from sightline.similarity.frames import Frame
+
+SEED = 0
+_BLOCK = 1024
+
+Floats = NDArray[np.float32]
+Int = NDArray[np.int64]
+
+
+class Space:
+    """Rows of one descriptor.
+
+    Attributes
+    ----------
+    rows : of all pictures, laid out.
+    labels : the class of each.
+    sizes : how many pictures the class of each has.
+    background : rows of pictures that nobody judged.
+
+    Examples
+    --------
+    >>> space = Space([[3.0, 0.0], [0.0, 2.0]], [0, 0], "unit", 1)
+    >>> space.rows.tolist(), space.sizes.tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [2, 2])
+    """
+
+    def __init__(self, rows: Any, labels: Any, frame: str, n_background: int) -> None:
+        self.labels: Int = np.asarray(labels, dtype=np.int64)
+        self.rows: Floats = np.ascontiguousarray(Frame.of(frame, rows)(rows), dtype=np.float32)
+        self.sizes: Int = np.bincount(self.labels)[self.labels]
+        random = np.random.default_rng([SEED, 2])
+        n = min(n_background, len(self.rows))
+        self.background: Floats = self.rows[random.permutation(len(self.rows))[:n]]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def squared(self) -> Floats:
+        """Squared distances between all pictures."""
+        n = len(self)
+        lengths = np.einsum("ij,ij->i", self.rows, self.rows)
+        out = np.empty((n, n), dtype=np.float32)
+        for begin in range(0, n, _BLOCK):
+            part = slice(begin, begin + _BLOCK)
+            np.matmul(self.rows[part], self.rows.T, out=out[part])
+            out[part] *= -2.0
+            out[part] += lengths[part, None]
+            out[part] += lengths[None, :]
+        np.maximum(out, 0.0, out=out)
+        # Rounding leaves something, of which roots make much.
+        np.fill_diagonal(out, 0.0)
+        return out
+
+
+def choose_queries(labels: Any, n: int, seed: int = SEED) -> Int:
+    """Return n pictures that cover all classes with more than one, ascending.
+
+    One of each class, the others at random; the same seed gives the same ones.
+
+    >>> choose_queries([0, 0, 1, 1, 2, 2], 4).shape
+    (4,)
+    """
+    classes = np.asarray(labels, dtype=np.int64)
+    sizes = np.bincount(classes)
+    useful = np.flatnonzero(sizes[classes] > 1)
+    random = np.random.default_rng([seed, 1])
+    shuffled = random.permutation(useful)
+    first = shuffled[np.sort(np.unique(classes[shuffled], return_index=True)[1])]
+    if not len(first) <= n <= len(useful):
+        raise DataError(
+            f"Queries that cover all classes must be from {len(first)} to {len(useful)}. Got {n}."
+        )
+    rest = shuffled[~np.isin(shuffled, first)]
+    return np.sort(np.concatenate([first, rest[: n - len(first)]]))

@@ -1,0 +1,244 @@
+"""What clicks say of pictures, once it is taken out how far people look down a list.
+
+A picture at rank k is looked at with the probability prop(k) = (1 / k)^eta and clicked, if it was
+looked at, with the probability that it fits (the position-based model). So the clicks at rank k are
+worth 1 / prop(k) each (Joachims, Swaminathan and Schnabel, "Unbiased learning-to-rank with biased
+feedback", 2017), but no more than 1 / floor:
+
+    w(k) = 1 / max(prop(k), floor)        e(k) = prop(k) w(k), which is 1 but for the clipped ranks
+    relevance(q, p) = sum_i c_i w(k_i) / sum_i e(k_i)      over the lists i that showed p for q
+
+The second sum is the self-normalisation: it gives back what clipping takes, so that the mean of the
+estimate is the probability that p fits, whatever the floor. As weights of pairs, w is divided by
+its mean, so that C of a passive-aggressive step (C -> a C, `solvers.pa_step`) keeps its meaning.
+
+Two kinds of pairs are made. *Clicked over skipped above* (Joachims, 2002) trusts only what was
+certainly looked at. It always speaks against the order that was shown, so it tells the truth only
+where orders vary. *Clicked over others* takes all that was not clicked, and needs the weights.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import DataError, ParameterError
+
+Int = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+Doubles = NDArray[np.float64]
+FLOOR = 0.1
+MOST_WEIGHT = 10.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """Pictures in lists: a row for each picture of each list, by list and then by rank.
+
+    Attributes
+    ----------
+    list : the list a row belongs to, 0, 1, …
+    query, picture : what was asked for, and what was shown, as numbers.
+    rank : where, from 1 on.
+    clicked : whether it was clicked there.
+    """
+
+    list: Int
+    query: Int
+    picture: Int
+    rank: Int
+    clicked: Bool
+
+    def __len__(self) -> int:
+        return len(self.list)
+
+    @property
+    def n_lists(self) -> int:
+        """How many lists there are."""
+        return int(self.list[-1]) + 1 if len(self) else 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClickPairs:
+    """Pairs of pictures of which the first should score higher, and the rank it was clicked at."""
+
+    query: Int
+    plus: Int
+    minus: Int
+    rank: Int
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relevance:
+    """What is estimated of each picture that was shown for a query, by query and then picture.
+
+    Attributes
+    ----------
+    query, picture : whose estimate it is.
+    clicks : how often it was clicked.
+    worth : sum of the clicks' weights.
+    exposure : how many lists it was shown in, less where weights are clipped.
+    """
+
+    query: Int
+    picture: Int
+    clicks: Int
+    worth: Doubles
+    exposure: Doubles
+
+    @property
+    def grade(self) -> Doubles:
+        """The probability that it fits; an estimate above 1 counts as 1."""
+        return np.minimum(self.worth / self.exposure, 1.0)
+
+
+def shown(
+    lists: Iterable[tuple[int, Sequence[int], Sequence[int] | None, Collection[int]]],
+) -> Shown:
+    """Return rows of lists, each given as query, pictures, their ranks, and those clicked.
+
+    Ranks are 1, 2, … where they are None; they need not be in order.
+
+    >>> rows = shown([(7, [3, 5], None, {5}), (7, [5, 3], [2, 1], {3})])
+    >>> rows.picture.tolist(), rows.rank.tolist(), rows.clicked.tolist()
+    ([3, 5, 3, 5], [1, 2, 1, 2], [False, True, True, False])
+    """
+    # Numbers by themselves: as tuples, a large log would take ten times as much.
+    rows = array("q")
+    for i, (query, pictures, ranks, clicked) in enumerate(lists):
+        at = range(1, len(pictures) + 1) if ranks is None else ranks
+        _check_list(pictures, at, clicked)
+        for k, p in sorted(zip(at, pictures, strict=True)):
+            rows.extend((i, query, p, k, p in clicked))
+    table = np.frombuffer(rows, np.int64).reshape(-1, 5) if rows else np.zeros((0, 5), np.int64)
+    columns = [np.ascontiguousarray(table[:, i]) for i in range(5)]
+    return Shown(columns[0], columns[1], columns[2], columns[3], columns[4].astype(np.bool_))
+
+
+def _check_list(pictures: Sequence[int], ranks: Sequence[int], clicked: Collection[int]) -> None:
+    if len(pictures) != len(ranks):
+        raise DataError(f"{len(pictures)} pictures need as many ranks. Got {len(ranks)}.")
+    if len(set(pictures)) < len(pictures) or len(set(ranks)) < len(ranks):
+        raise DataError("A list must show each picture once, and one at each rank.")
+    if min(ranks, default=1) < 1:
+        raise DataError(f"Ranks count from 1. Got {min(ranks)}.")
+    if not set(clicked) <= set(pictures):
+        raise DataError(f"Picture {min(set(clicked) - set(pictures))} was clicked and not shown.")
+
+
+def propensity(rank: Int | Doubles, eta: float) -> Doubles:
+    """Return how likely a picture at each rank is looked at.
+
+    >>> propensity(np.array([1, 2, 4]), 1.0).tolist()
+    [1.0, 0.5, 0.25]
+    """
+    return np.asarray(np.asarray(rank, np.float64) ** -eta)
+
+
+def click_weights(rank: Int, eta: float, floor: float = FLOOR) -> Doubles:
+    """Return what a click at each rank is worth: w(k).
+
+    >>> click_weights(np.array([1, 4, 1000]), 1.0).tolist()
+    [1.0, 4.0, 10.0]
+    """
+    return 1.0 / np.maximum(propensity(rank, eta), _checked(floor))
+
+
+def relevance(
+    rows: Shown, eta: float | Doubles, floor: float = FLOOR, most: float = np.inf
+) -> Relevance:
+    """Estimate how well each picture fits each query it was shown for.
+
+    Parameters
+    ----------
+    rows : what was shown.
+    eta : of all rows, or of each row where lists come from several places.
+    floor : no click is worth more than 1 / floor.
+    most : exposure of a picture for a query counts up to this; worth shrinks with it.
+    """
+    prop = np.asarray(np.asarray(rows.rank, np.float64) ** -np.asarray(eta))
+    w = 1.0 / np.maximum(prop, _checked(floor))
+    keys = np.stack((rows.query, rows.picture), axis=1)
+    unique, which = np.unique(keys, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    n = len(unique)
+    worth = np.bincount(which, w * rows.clicked, minlength=n).astype(np.float64)
+    exposure = np.bincount(which, prop * w, minlength=n).astype(np.float64)
+    shrunk = np.minimum(1.0, most / np.maximum(exposure, 1e-300))
+    clicks = np.bincount(which, rows.clicked, minlength=n).astype(np.int64)
+    return Relevance(unique[:, 0], unique[:, 1], clicks, worth * shrunk, exposure * shrunk)
+
+
+def skipped_above(rows: Shown) -> ClickPairs:
+    """Return every clicked picture over every one above it that was not clicked.
+
+    >>> pairs = skipped_above(shown([(0, [8, 9, 7], None, {7, 9})]))
+    >>> pairs.plus.tolist(), pairs.minus.tolist(), pairs.rank.tolist()
+    ([9, 7], [8, 8], [2, 3])
+    """
+    first = np.searchsorted(rows.list, rows.list)
+    at = np.flatnonzero(rows.clicked)
+    return _paired(rows, at, first[at], at)
+
+
+def count_skipped_above(rows: Shown) -> int:
+    """Return how many pairs `skipped_above` would make.
+
+    >>> count_skipped_above(shown([(0, [8, 9, 7], None, {7, 9}), (0, [8, 9], None, {9})]))
+    3
+    """
+    at = np.flatnonzero(rows.clicked)
+    first = np.searchsorted(rows.list, rows.list[at])
+    before = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(rows.clicked, out=before[1:])
+    return int(np.sum(at - first) - np.sum(before[at] - before[first]))
+
+
+def over_others(rows: Shown) -> ClickPairs:
+    """Return every clicked picture over every one of its list that was not clicked.
+
+    >>> pairs = over_others(shown([(0, [8, 9, 7], None, {9})]))
+    >>> pairs.plus.tolist(), pairs.minus.tolist()
+    ([9, 9], [8, 7])
+    """
+    at = np.flatnonzero(rows.clicked)
+    begin = np.searchsorted(rows.list, rows.list[at])
+    end = np.searchsorted(rows.list, rows.list[at], side="right")
+    return _paired(rows, at, begin, end)
+
+
+def _paired(rows: Shown, at: Int, begin: Int, end: Int) -> ClickPairs:
+    """Pair each row in `at` with those between `begin` and `end` that were not clicked."""
+    lengths = end - begin
+    above = np.repeat(at, lengths)
+    # 0, 1, … within each run, from where the run begins.
+    steps = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    below = np.repeat(begin, lengths) + steps
+    kept = ~rows.clicked[below]
+    above, below = above[kept], below[kept]
+    return ClickPairs(rows.query[above], rows.picture[above], rows.picture[below], rows.rank[above])
+
+
+def pair_weights(
+    pairs: ClickPairs, eta: float, floor: float = FLOOR, most: float = MOST_WEIGHT
+) -> Doubles:
+    """Return what C is multiplied with for each pair: 1 on average before clipping at `most`.
+
+    >>> pair_weights(skipped_above(shown([(0, [8, 9, 7], None, {7, 9})])), 1.0).tolist()
+    [0.8, 1.2]
+    """
+    w = click_weights(pairs.rank, eta, floor)
+    return np.minimum(w / w.mean(), most) if len(w) else w
+
+
+def _checked(floor: float) -> float:
+    if not 0 < floor <= 1:
+        raise ParameterError.of("floor", "click weights", "above 0, at most 1", floor)
+    return floor

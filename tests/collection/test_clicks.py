@@ -1,0 +1,321 @@
+"""Clicks from outside: found pictures, kept once, learnt from within bounds, and forgotten."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sightline import Collection
+from sightline.collection.clicks import learning, taking
+from sightline.collection.clicks.learning import FromClicks, from_clicks, known_judgements
+from sightline.collection.clicks.taking import ClicksReport, import_clicks
+from sightline.collection.training import TrainOptions, TrainReport, is_trained, train
+from sightline.errors import DataError, Interrupted, ParameterError, UsageError
+from sightline.measures.splits import HELD_OUT, fold_of
+from sightline.progress import NoProgress
+from sightline.records import ClickedList
+from sightline.store.events import EventLog, NewEvent
+from sightline.store.home import Home
+from sightline.store.keeping import purge
+from sightline.store.models import arrays_file
+from sightline.store.writer import Change, Judging, Writer
+from tests.clicks_made import asked, event, interaction, lines, ranking
+from tests.planted import clusters, plant
+
+# What the gate thinks of a new word is not what these tests are about.
+QUICK = TrainOptions(rankers=("ridge",), force=True)
+ROOT = b"/nowhere/photos"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """Eight pictures 0000.jpg to 0007.jpg, with ids 1 to 8."""
+    rows = np.eye(8, dtype=np.float32)
+    words = [["tree"], ["tree"], ["tree"], ["sea"], ["sea"], ["sea"], [], []]
+    return plant(tmp_path / "store", words, {"own": rows})
+
+
+def take(home: Home, *paths: str, eta: float | None = None, dry_run: bool = False) -> ClicksReport:
+    return import_clicks(home, ROOT, paths, eta, dry_run, NoProgress())
+
+
+def kept(home: Home) -> list[ClickedList]:
+    with contextlib.closing(EventLog(home.events, write=False)) as log:
+        return log.clicked_lists()
+
+
+def revert(home: Home, session: str) -> None:
+    with Judging(home) as judging:
+        judging.append([NewEvent("session-reverted", body={"session": session})])
+
+
+def said_by(home: Home) -> FromClicks:
+    with home.reader() as reader:
+        return from_clicks(kept(home), reader.snapshot)
+
+
+def test_pictures_are_found_by_path_name_and_id(home: Home, tmp_path: Path) -> None:
+    names = ["0000.jpg", "/nowhere/photos/0001.jpg", "elsewhere/0002.jpg", 4, "5", "./0005.jpg"]
+    path = lines(tmp_path / "log", [asked("1", "Snow", names), event("1", "5", 5)])
+    report = take(home, path)
+    (only,) = kept(home)
+    assert only.pictures == (1, 2, 3, 4, 5, 6) and only.clicked == {5}
+    assert only.ranks == (1, 2, 3, 4, 5, 6) and only.query == "snow"
+    assert (report.lists, report.clicks, report.queries, report.pairs) == (1, 1, 1, 4)
+    assert report.bias.how == "assumed" and only.eta == 1.0 and not report.skipped
+
+
+def test_pictures_that_are_not_here_leave_their_places_empty(home: Home, tmp_path: Path) -> None:
+    with Writer(home, "test") as writer:
+        events = writer.append([NewEvent("picture-gone", 2)])
+        writer.publish(Change(events=events, dead=[2]), finished=True)
+    shown = ["no.jpg", "0001.jpg", "0002.jpg", "2", "99", "0003.jpg", "0003.jpg "]
+    records = [asked("1", "sea", shown), event("1", "no.jpg", 1), event("1", "0003.jpg", 6)]
+    report = take(home, lines(tmp_path / "log", records))
+    (only,) = kept(home)
+    assert (only.pictures, only.ranks, only.clicked) == ((3, 4), (3, 6), frozenset({4}))
+    assert (report.unknown, report.n_unknown) == (("99", "no.jpg"), 2)
+    assert (report.gone, report.n_gone) == (("0001.jpg", "2"), 2)
+    assert report.skipped == {"click on a picture that is not here": 1}
+
+
+def test_a_file_name_two_pictures_have_names_neither(tmp_path: Path) -> None:
+    home = plant(tmp_path / "store", [["a"], ["b"]], {"own": np.eye(2, dtype=np.float32)})
+    with Writer(home, "test") as writer:
+        body = {"path": "x/0000.jpg", "sha": "0" * 64, "size": 1, "mtime": 1}
+        writer.publish(
+            Change(events=writer.append([NewEvent("picture-seen", 2, body)])),  # type: ignore[arg-type]
+            finished=True,
+        )
+    records = [asked("1", "sea", ["0000.jpg", "y/0000.jpg", "1"]), event("1", "0000.jpg")]
+    report = take(home, lines(tmp_path / "log", records))
+    assert kept(home)[0].pictures == (1,) and report.unknown == ("y/0000.jpg",)
+
+
+def test_the_same_log_again_adds_nothing_and_a_longer_one_what_is_new(
+    home: Home, tmp_path: Path
+) -> None:
+    first = [ranking("r", "tree", ["0000.jpg", "0001.jpg"]), interaction("r", "0001.jpg")]
+    path = lines(tmp_path / "log", first)
+    assert take(home, path, dry_run=True).added == 1 and not kept(home)
+    report = take(home, path)
+    assert report.added == 1 and report.formats == ("Metarank",)
+    assert take(home, path).added == take(home, path, dry_run=True).added == 0
+    copy = lines(tmp_path / "copy", first)
+    assert take(home, copy).sessions == report.sessions and len(kept(home)) == 1
+    longer = [*first, ranking("s", "sea", ["0003.jpg"]), interaction("s", "0003.jpg")]
+    more = take(home, lines(tmp_path / "longer", longer))
+    assert more.added == 1 and more.sessions != report.sessions
+    assert [x.query for x in kept(home)] == ["tree", "sea"]
+
+
+def test_each_file_is_a_session_that_can_be_reverted_and_taken_in_again(
+    home: Home, tmp_path: Path
+) -> None:
+    a = lines(tmp_path / "a", [asked("1", "tree", ["0000.jpg"])])
+    b = lines(tmp_path / "b", [event("1", "0000.jpg"), asked("2", "sea", ["0003.jpg"])])
+    report = take(home, a, b)
+    assert {x.query: x.session for x in kept(home)} == dict(
+        zip(("tree", "sea"), report.sessions, strict=True)
+    )
+    revert(home, report.sessions[0])
+    assert [x.query for x in kept(home)] == ["sea"]
+    again = take(home, a, b)
+    assert again.added == 1 and again.sessions == (report.sessions[0] + "-2", report.sessions[1])
+    assert take(home, a, b).added == 0
+    revert(home, again.sessions[0])
+    assert take(home, a, b).sessions[0].endswith("-3") and len(kept(home)) == 2
+
+
+def test_purging_a_picture_removes_the_lists_it_stood_in(home: Home, tmp_path: Path) -> None:
+    records = [
+        asked("1", "tree", ["0000.jpg", "0001.jpg"]), event("1", "0001.jpg"),
+        asked("2", "sea", ["0003.jpg"]),
+    ]  # fmt: skip
+    take(home, lines(tmp_path / "log", records))
+    purge(home, [1], [])
+    assert [x.query for x in kept(home)] == ["sea"]
+    assert not said_by(home).judgements
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([asked("1", "sea", ["no.jpg"]), event("1", "no.jpg")], "no picture's: no.jpg"),
+        ([asked("1", "?!", ["0000.jpg"]), event("1", "0000.jpg")], "1 times: query without words"),
+        ([asked("1", "sea", ["0000.jpg", "x"]), event("1", "x")], "none has a click on a picture"),
+        ([event("1", "0000.jpg")], "cannot be learnt from"),
+    ],
+)
+def test_a_log_that_teaches_nothing_here_is_refused(
+    home: Home, tmp_path: Path, records: list[dict[str, object]], said: str
+) -> None:
+    with pytest.raises(DataError, match=said):
+        take(home, lines(tmp_path / "log", records))
+    assert not kept(home)
+
+
+def test_what_is_stopped_keeps_what_was_written_and_goes_on(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stops(NoProgress):
+        def start(self, what: str, total: int | None) -> None:
+            self.what = what
+
+        def advance(self, n: int = 1) -> None:
+            if self.what == "write":
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(taking, "_BATCH", 2)
+    records = [r for i in range(5) for r in (asked(f"{i}", "sea", ["4"]), event(f"{i}", "4"))]
+    path = lines(tmp_path / "log", records)
+    with pytest.raises(Interrupted, match="2 of 5 lists are kept"):
+        import_clicks(home, ROOT, [path], None, False, Stops())
+    assert len(kept(home)) == 2
+    assert take(home, path).added == 3 and len(kept(home)) == 5
+
+
+def test_eta_is_estimated_or_given(home: Home, tmp_path: Path) -> None:
+    records = []
+    for i in range(400):
+        order = ["0000.jpg", "0001.jpg"][:: 1 if i % 2 else -1]
+        # The second place gets half of the clicks of the first, whichever picture is there.
+        records += [asked(str(i), "tree", order), event(str(i), order[i % 6 >= 4])]
+    path = lines(tmp_path / "log", records)
+    report = take(home, path, dry_run=True)
+    assert report.bias.how == "swaps" and report.bias.eta == pytest.approx(1.0, abs=0.05)
+    assert take(home, path, eta=0.25).bias.how == "given"
+    assert {x.eta for x in kept(home)} == {0.25}
+    for wrong in (-1.0, 3.5, float("nan")):
+        with pytest.raises(ParameterError, match="'eta' parameter of import clicks"):
+            take(home, path, eta=wrong)
+
+
+def a_list(
+    query: str, clicked: list[int], pictures: tuple[int, ...] = (1, 2, 3, 4), session: str = "s"
+) -> ClickedList:
+    ranks = tuple(range(1, len(pictures) + 1))
+    return ClickedList(query, pictures, ranks, frozenset(clicked), 1.0, session, 1)
+
+
+def test_clicked_pictures_fit_and_others_keep_their_words(home: Home) -> None:
+    lists = [*[a_list("red", [3])] * 5, *[a_list("red", [])] * 5, a_list("red", [1])]
+    with home.reader() as reader:
+        found = from_clicks(lists, reader.snapshot)
+    # A click at the first place is worth 1, at the third 3: 1/12 is too little, 15/12 enough.
+    assert [(j.query, j.picture, j.relevance) for j in found.judgements] == [("red", 3, 1.0)]
+    assert (found.lists, found.imports, found.capped) == (11, 1, 0)
+
+
+def test_words_in_any_order_are_one_query_and_dead_pictures_say_nothing(home: Home) -> None:
+    lists = [a_list("red barn", [2]), a_list("barn red", [2]), a_list("red barn", [99], (99,))]
+    with home.reader() as reader:
+        (only,) = from_clicks(lists, reader.snapshot).judgements
+    assert (only.query, only.picture, only.source) == ("red barn", 2, "clicks")
+    assert only.relevance == 1.0
+
+
+def test_one_import_moves_no_more_than_its_share(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "_FEW", 3)
+    hostile = [a_list(f"word{q}", [p], (p,), "bad") for q in range(4) for p in range(1, 9)]
+    honest = [a_list("gold", [8], (8,), "good")]
+    with home.reader() as reader:
+        alone = from_clicks(honest, reader.snapshot).judgements
+        found = from_clicks([*hostile, *honest], reader.snapshot)
+    assert len(found.judgements) == 3 + 1 and found.capped == 29
+    assert set(alone) <= set(found.judgements)
+
+
+def test_a_word_goes_to_no_more_pictures_than_carry_it(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "_FEW", 2)
+    monkeypatch.setattr(learning, "_SHARE_OF_CARRIED", 10.0)
+    lists = [a_list("tree", [p], (p,)) for p in range(1, 9)]
+    with home.reader() as reader:
+        found = from_clicks(lists, reader.snapshot)
+    # Pictures 1 to 3 carry it, so that three more may.
+    assert sorted(j.picture for j in found.judgements) == [1, 2, 3, 4, 5, 6] and found.capped == 2
+
+
+def test_many_lists_of_one_import_count_as_twenty(home: Home) -> None:
+    """A thousand lists against a picture in one import do not outweigh all that others say."""
+    lists = [a_list("gold", [], (1,), "bad")] * 1000 + [a_list("gold", [1], (1,), "good")] * 20
+    with home.reader() as reader:
+        (only,) = from_clicks(lists, reader.snapshot).judgements
+    assert only.relevance == pytest.approx(20 / 41)
+
+
+def test_what_somebody_said_has_the_last_word(home: Home, tmp_path: Path) -> None:
+    path = lines(tmp_path / "log", [asked("1", "gold", ["7"]), event("1", "7")])
+    take(home, path)
+    with Judging(home) as judging:
+        body = {"query": "gold", "relevance": 0.0, "source": "feedback"}
+        judging.append([NewEvent("judged", 7, body)])  # type: ignore[arg-type]
+    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
+        both, _ = known_judgements(log, reader.snapshot)
+    assert [(j.picture, j.relevance > 0) for j in both] == [(7, True), (7, False)]
+
+
+def learn(home: Home) -> TrainReport:
+    return train(home, QUICK, 0.0, NoProgress())
+
+
+def sha(home: Home) -> str:
+    with home.reader() as reader:
+        model = arrays_file(home.models, reader.snapshot.model)
+    return hashlib.sha256(model.read_bytes()).hexdigest()
+
+
+def clicked_cluster(tmp_path: Path, n: int, n_words: int) -> str:
+    """Return a log in which people who ask for a new word click all pictures of cluster 0."""
+    records = []
+    for i in range(0, n, n_words):
+        shown = [f"{i + k:04d}.jpg" for k in (1, 2, 0, 3)]
+        records += [asked(str(i), "novel", shown), event(str(i), shown[2], 3)]
+    return lines(tmp_path / "log", records)
+
+
+def test_a_word_known_from_clicks_alone_is_learnt_and_forgotten_without_a_trace(
+    tmp_path: Path,
+) -> None:
+    words, rows = clusters(200, 10)
+    home = plant(tmp_path / "store", words, {"signal": rows})
+    before = learn(home)
+    assert before.clicks == FromClicks()
+    bytes_before = sha(home)
+    report = take(home, clicked_cluster(tmp_path, 200, 10))
+    assert not is_trained(home)
+    after = learn(home)
+    assert len(after.clicks.judgements) == 20 and after.words == before.words + 1
+    assert is_trained(home) and sha(home) != bytes_before
+    with home.reader() as reader:
+        ids = np.array([j.picture for j in after.clicks.judgements])
+        held = fold_of(ids) == HELD_OUT
+        # Clicks on held-out pictures judge, and clicks on the others teach.
+        assert held.any() and not held.all() and set(ids % 10) == {1}
+        assert len(reader.snapshot.ids()) == 200
+    revert(home, report.sessions[0])
+    gone = learn(home)
+    assert gone.clicks == FromClicks() and sha(home) == bytes_before
+
+
+def test_the_verb_of_a_collection(tmp_path: Path) -> None:
+    from tests.photos import make_photos
+
+    photos = make_photos(tmp_path / "photos", 4)
+    c = Collection.open(photos, store=tmp_path / "store", workers=1)
+    c.index()
+    records = [asked("1", "tree", ["000.jpg", "001.jpg"]), event("1", "001.jpg", 2)]
+    path = lines(tmp_path / "log", records)
+    report = c.import_clicks(path)
+    assert report.added == 1 and report.pairs == 1 and report.files == (path,)
+    assert c.import_clicks(path, eta=0.5, dry_run=True).added == 0
+    with pytest.raises(UsageError, match="No file is named"):
+        c.import_clicks()

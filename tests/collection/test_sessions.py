@@ -1,0 +1,206 @@
+"""Judging sessions: every judgement counts at once, is kept, and can be taken back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sightline.collection import Collection
+from sightline.collection.sessions.session import Session
+from sightline.errors import UsageError
+from tests.sessions_made import events_of, judged_collection, kind_of, precision
+
+
+@pytest.fixture
+def c(tmp_path: Path) -> Collection:
+    return judged_collection(tmp_path)
+
+
+def answer(session: Session, kind: int, n: int = 20) -> list[int]:
+    """Judge the best hits as somebody would who looks for one cluster; return them."""
+    found = [h.picture for h in session.next(n, hide_judged=True)]
+    fit = [p for p in found if kind_of(p) == kind]
+    session.mark(relevant=fit, other=[p for p in found if p not in fit])
+    return found
+
+
+def test_a_session_of_a_picture_finds_more_of_its_kind_each_round(tmp_path: Path) -> None:
+    c = judged_collection(tmp_path, n=240, noise=1.0)
+    session = c.judge(like=1)
+    rounds = [answer(session, 0) for _ in range(4)]
+    after = [h.picture for h in session.next(20)]
+    assert 1 not in rounds[0] and 1 not in after
+    assert precision(after, 0) > precision(rounds[0], 0)
+    assert session.after is not None and session.before is not None
+    assert session.after > session.before and session.share < 1
+
+
+def test_a_session_of_words_finds_pictures_that_do_not_carry_them(c: Collection) -> None:
+    session = c.judge("word2")
+    first = session.next(20)
+    assert all(h.tagged and not h.learnt for h in first) and len(first) == 10
+    session.mark(relevant=list(first)[:6], other=[1, 2, 4, 5, 6, 7, 8, 10, 11, 12])
+    found = session.next(20)
+    assert found.round == 1 and found.session == session.id and found.hits[0].learnt
+    assert precision([h.picture for h in found], 2) >= 0.9
+    assert not all(h.tagged for h in found)
+
+
+def test_marks_are_events_that_say_all_of_it(c: Collection) -> None:
+    session = c.judge("word2")
+    assert events_of(c, "judged", "session-started") == []
+    assert session.mark(relevant=[3, "0008.jpg"], other=[4]) == 3
+    session.next(5)
+    session.mark(other=[5])
+    (start,) = events_of(c, "session-started")
+    assert start.body["query"] == "word2" and start.session == session.id
+    judged = events_of(c, "judged")
+    assert [(e.picture, e.body["relevance"], e.body["round"]) for e in judged] == [
+        (3, 1.0, 1), (9, 1.0, 1), (4, 0.0, 1), (5, 0.0, 2),
+    ]  # fmt: skip
+    assert len({e.body["mark"] for e in judged[:3]}) == 1
+    for e in judged:
+        assert e.session == session.id and e.body["query"] == "word2" and e.body["version"] == 1
+        assert {"model", "feature", "like"} <= set(e.body)
+
+
+def test_marks_before_the_next_look_are_one_round(c: Collection) -> None:
+    one, other = c.judge(like=1), c.judge(like=1)
+    one.mark(relevant=[7, 13], other=[2, 3])
+    other.mark(relevant=[7])
+    other.mark(relevant=[13])
+    other.mark(other=[2, 3])
+    assert other.round == one.round == 1
+    assert [(h.picture, h.score) for h in one.next(30)] == [
+        (h.picture, h.score) for h in other.next(30)
+    ]
+
+
+RESUME = """
+import json, sys
+from sightline.collection import Collection
+c = Collection.open(sys.argv[1], store=sys.argv[2])
+r = c.judge(resume=sys.argv[3]).next(50)
+print(json.dumps([[h.picture, float(h.score).hex(), h.tagged] for h in r] + [r.share, r.after]))
+"""
+
+
+@pytest.mark.parametrize("begun", ["word2", 3])
+def test_another_process_goes_on_with_the_same_ranking(c: Collection, begun: str | int) -> None:
+    session = c.judge(begun) if isinstance(begun, str) else c.judge(like=begun)
+    session.mark(other=[1, 2, 4, 5])
+    for _ in range(3):
+        answer(session, 2)
+    session.undo()
+    here = session.next(50)
+    args = [str(c.root.decode()), str(c.home.folder), session.id]
+    told = subprocess.run([sys.executable, "-c", RESUME, *args], capture_output=True, check=True)
+    mine = [[h.picture, float(h.score).hex(), h.tagged] for h in here]
+    assert json.loads(told.stdout) == [*mine, here.share, here.after]
+
+
+def test_undo_takes_the_last_mark_back_by_an_event(c: Collection) -> None:
+    session = c.judge(like=1)
+    session.mark(relevant=[7], other=[2])
+    before = [(h.picture, h.score) for h in session.next(20)]
+    n = len(events_of(c))
+    session.mark(relevant=[2], other=[7])
+    assert [(h.picture, h.score) for h in session.next(20)] != before
+    assert session.undo() == {2: True, 7: False}
+    assert [(h.picture, h.score) for h in session.next(20)] == before
+    assert len(events_of(c)) == n + 3 and session.judged == {7: True, 2: False}
+    session.undo()
+    assert session.judged == {} and session.round == 0
+    with pytest.raises(UsageError, match="nothing to undo"):
+        session.undo()
+    assert c.sessions()[0].undone == 2
+
+
+def test_judged_pictures_can_be_hidden(c: Collection) -> None:
+    session = c.judge(like=1)
+    session.mark(relevant=[7, 13], other=[2])
+    shown = {h.picture for h in session.next(119)}
+    hidden = {h.picture for h in session.next(119, hide_judged=True)}
+    assert shown - hidden == {2, 7, 13} and 1 not in shown
+
+
+def test_why_adds_up_to_the_score(c: Collection) -> None:
+    for session in (c.judge(like=1), c.judge("word0")):
+        session.mark(relevant=[7, 13], other=[2, 3])
+        for h in session.next(10):
+            why = session.why(h)
+            assert why.path == h.path and abs(why.score - h.score) < 1e-4
+            total = why.untouched + why.rest + sum(b.adds for b in why.because)
+            assert abs(total - why.score) < 1e-9
+    judged = session.why(2)
+    assert judged.judged is False and judged.lines()[-1] == "you said that it does not fit"
+    assert {b.picture for b in judged.because} == {7, 13, 2, 3}
+
+
+def test_what_to_judge_next_lies_on_the_edge_and_is_diverse(c: Collection) -> None:
+    session = c.judge(like=1)
+    session.mark(relevant=[7, 13], other=[2, 3])
+    proposed = [h.picture for h in session.propose(6)]
+    assert len(set(proposed)) == 6 and not {1, 2, 3, 7, 13} & set(proposed)
+    best = [h.picture for h in session.next(6, hide_judged=True)]
+    # The best are nearly all of one kind; what is proposed is of several.
+    assert len({kind_of(p) for p in proposed}) > len({kind_of(p) for p in best})
+
+
+def test_a_session_saved_as_a_word_is_found_by_search_and_goes_with_it(c: Collection) -> None:
+    session = c.judge(like=1)
+    session.mark(relevant=[7, 13, 19], other=[2])
+    assert session.save_as("My find") == 3
+    assert [h.picture for h in c.search('"my find"').hits if h.tagged] == [7, 13, 19]
+    assert c.sessions()[0].words == ("My find",) and c.sessions()[0].state == "saved"
+    session.mark(relevant=[25], other=[19])
+    assert session.save_as("My find") == 3 and session.save_as("other") == 3
+    assert {h.picture for h in c.search('"my find"').hits if h.tagged} == {7, 13, 25}
+    assert {h.picture for h in c.search("other").hits if h.tagged} == {7, 13, 25}
+    assert c.verify().sound
+    assert c.revert(session.id) and not c.revert(session.id)
+    assert not c.search('"my find"').hits and not c.search("other").hits
+    assert all("session:" not in t.source for t in c.words(7)) and c.verify().sound
+    with pytest.raises(UsageError, match="was reverted"):
+        session.mark(relevant=[7])
+    with pytest.raises(UsageError, match="was reverted"):
+        c.judge(resume=session.id)
+
+
+@pytest.mark.parametrize("word", ["", " ", "a/b", "..."])
+def test_only_one_label_can_be_made_of_a_session(c: Collection, word: str) -> None:
+    session = c.judge(like=1)
+    session.mark(relevant=[7])
+    with pytest.raises(UsageError, match="cannot be a word"):
+        session.save_as(word)
+
+
+def test_a_session_can_begin_with_several_pictures(c: Collection) -> None:
+    both = c.judge(like=[1, "0001.jpg", 1])
+    found = [h.picture for h in both.next(30)]
+    assert both.start.like == (1, 2) and sum(kind_of(p) in (0, 1) for p in found) >= 20
+    assert not {1, 2} & set(found)
+    both.mark(relevant=[7], other=[3])
+    assert events_of(c, "judged")[0].body["like"] == [1, 2]
+
+
+def test_ranks_are_finite_and_sorted(c: Collection) -> None:
+    session = c.judge("word0 word1")
+    session.mark(relevant=[1, 2], other=[3])
+    hits = session.next(200).hits
+    scores = [h.score for h in hits]
+    assert scores == sorted(scores, reverse=True) and np.isfinite(scores).all()
+    assert len({h.picture for h in hits}) == len(hits) == 120
+
+
+def test_unwanted_and_required_words_stay_in_force(c: Collection) -> None:
+    session = c.judge("pair0 -word0")
+    session.mark(relevant=[2], other=[3, 4])
+    found = {h.picture for h in session.next(200)}
+    carriers = {h.picture for h in c.search("word0").hits if h.tagged}
+    assert carriers and not carriers & found

@@ -1,0 +1,114 @@
+"""The blend: how far the learnt order is to be trusted, by judgements that are left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.errors import DataError, UsageError
+from sightline.feedback.blend import SHARES, Blend, in_order
+from sightline.feedback.passive_aggressive import PassiveAggressive
+from sightline.feedback.relevance_score import RelevanceScore
+from tests.feedback.test_passive_aggressive import session
+from tests.naive import feedback as naive
+
+PLAIN = PassiveAggressive(C=10.0)
+
+
+def test_where_the_query_is_wrong_it_has_no_share() -> None:
+    X, y = session(60, 4)
+    blend = Blend(PLAIN).start([-1.0, 0.0, 0.0, 0.0]).learn(X, y)
+    assert blend.weight_ == 0.0
+    assert blend.before_ == 0.0 and blend.after_ is not None and blend.after_ > 0.8
+
+
+def test_where_judgements_are_noise_the_query_keeps_its_ranking() -> None:
+    random = np.random.default_rng(1)
+    X = random.normal(size=(60, 40)).astype(np.float32)
+    # Only what the query sees tells them apart, and it is faint for a learner.
+    X[:, 0] *= 0.3
+    y = np.where(X[:, 0] > 0, 1, -1)
+    blend = Blend(PassiveAggressive(C=10.0)).start(np.eye(40)[0]).learn(X, y)
+    assert blend.before_ == blend.after_ == 1.0
+    assert blend.weight_ > 0.5
+
+
+def test_before_and_after_are_shares_of_pairs_in_order() -> None:
+    X, y = session(30, 4, seed=3)
+    q = np.array([0.3, 1.0, 0.0, 0.0])
+    blend = Blend(PLAIN).start(q).learn(X, y)
+    assert blend.before_ == pytest.approx(naive.in_order((X @ q).tolist(), (y > 0).tolist()))
+    assert blend.after_ is not None and blend.before_ is not None
+    assert blend.after_ >= blend.before_
+    assert blend.weight_ in SHARES
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=12))
+def test_pairs_in_order_equal_their_twin(judged: list[tuple[int, bool]]) -> None:
+    scores, relevant = (list(part) for part in zip(*judged, strict=True))
+    if any(relevant) and not all(relevant):
+        found = in_order(np.array(scores, dtype=float), np.array(relevant))
+        assert found == pytest.approx(naive.in_order(scores, relevant))
+
+
+def test_weights_rank_as_the_scores_do() -> None:
+    X, y = session(30, 4, seed=3)
+    blend = Blend(PLAIN).start([0.3, 1.0, 0.0, 0.0])
+    assert blend.linear and blend.ready and blend.w_.tolist() == [0.3, 1.0, 0.0, 0.0]
+    blend.learn(X, y)
+    assert blend.linear
+    assert pytest.approx(X @ blend.w_) == blend.decision_function(X)
+
+
+@pytest.mark.parametrize("kind", [1, -1])
+def test_one_kind_of_judgement_leaves_the_ranking_untouched(kind: int) -> None:
+    X, y = session()
+    blend = Blend().start(X[0], X).learn(X, y).learn(X[:5], [kind] * 5)
+    assert (blend.weight_, blend.before_, blend.after_) == (1.0, None, None)
+    assert blend.decision_function(X) == pytest.approx(X @ X[0], abs=1e-5)
+    assert blend.learn(np.zeros((0, 8)), []).weight_ == 1.0
+
+
+def test_two_judgements_are_enough_to_go_on() -> None:
+    blend = Blend().start([1.0, 0.0]).learn([[1, 1], [1, 0]], [1, -1])
+    assert 0.0 <= blend.weight_ <= 1.0 and np.isfinite(blend.decision_function([[1, 1]])).all()
+
+
+def test_an_untouched_ranking_may_be_scores() -> None:
+    X, y = session(40, 4)
+    untouched = -X[:, 0].astype(np.float64)
+    blend = Blend(PLAIN).start()
+    assert not blend.ready
+    blend.learn(X, y, untouched=untouched)
+    assert blend.weight_ == 0.0 and blend.before_ == 0.0
+    wrong = Blend(PLAIN).start().learn(X, np.ones(40), untouched=untouched)
+    assert wrong.decision_function(X, untouched=untouched).tolist() == untouched.tolist()
+    with pytest.raises(UsageError, match="nothing to rank by"):
+        wrong.decision_function(X)
+    with pytest.raises(DataError, match="40 finite scores"):
+        blend.learn(X, y, untouched=untouched[:3])
+
+
+def test_without_any_untouched_ranking_it_is_the_learner_alone() -> None:
+    X, y = session(40, 4)
+    blend = Blend(PLAIN).start().learn(X, y)
+    alone = PassiveAggressive(C=10.0).start().learn(X, y)
+    assert blend.weight_ == 0.0 and blend.linear
+    assert blend.decision_function(X) == pytest.approx(alone.decision_function(X))
+
+
+def test_a_learner_without_weights_is_blended_by_scores() -> None:
+    X, y = session(40, 4)
+    blend = Blend(RelevanceScore()).start([0.5, 1.0, 0.0, 0.0]).learn(X, y)
+    assert not blend.linear and blend.decision_function(X).shape == (40,)
+    with pytest.raises(UsageError, match="no weights"):
+        blend.w_  # noqa: B018
+
+
+def test_the_learner_that_was_given_stays_as_it_was() -> None:
+    X, y = session()
+    given_learner = PassiveAggressive(n_draws=7)
+    Blend(given_learner).start(X[0]).learn(X, y)
+    assert not hasattr(given_learner, "w_") and given_learner.get_params()["n_draws"] == 7

@@ -1,0 +1,46 @@
+"""Collections for tests of judging sessions: clusters planted in a store, with files to find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from sightline.collection import Collection
+from sightline.store.events import Event, EventLog
+from tests.planted import clusters, noise_like, plant
+
+
+def judged_collection(folder: Path, n: int = 120, kinds: int = 6, noise: float = 0.5) -> Collection:
+    """Return a collection of clusters; picture i, of id i + 1, is of cluster i mod `kinds`.
+
+    Every second picture carries the word of its cluster; the descriptor `signal` tells clusters
+    apart, `color` tells nothing.
+    """
+    words, rows = clusters(n, kinds, noise=noise)
+    some = [w if (i // kinds) % 2 == 0 else [] for i, w in enumerate(words)]
+    plant(folder / "store", some, {"deep": rows, "color": noise_like(rows)})
+    photos = folder / "photos"
+    photos.mkdir(parents=True)
+    for i in range(n):
+        (photos / f"{i:04d}.jpg").write_bytes(b"x")
+    return Collection.open(photos, store=folder / "store")
+
+
+def kind_of(picture: int, kinds: int = 6) -> int:
+    """Return which cluster a picture is of."""
+    return (picture - 1) % kinds
+
+
+def precision(pictures: list[int], kind: int, kinds: int = 6) -> float:
+    """Return the share of pictures that are of a cluster."""
+    return float(np.mean([kind_of(p, kinds) == kind for p in pictures]))
+
+
+def events_of(c: Collection, *kinds: str) -> list[Event]:
+    """Return events of some kinds, all by default."""
+    log = EventLog(c.home.events, write=False)
+    try:
+        return list(log.read(kinds=kinds))
+    finally:
+        log.close()
