@@ -189,7 +189,7 @@ def test_left_out_decisions_of_least_squares_are_those_of_fits_without_the_row()
     from sightline.similarity.kernels import gram
 
     K = gram(data["D"], kernel="chi2", bandwidth=model._bandwidth).astype(float)
-    _, offset, held_out = posteriors._ridge(K, data["classes"], 3, 0.5)
+    _, offset, held_out = posteriors._ridge(K, np.eye(3)[data["classes"]], 0.5)
     told = np.eye(3)[data["classes"]]
     for i in (0, 7, 14):
         rest = np.delete(np.arange(15), i)

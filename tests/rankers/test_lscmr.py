@@ -11,7 +11,7 @@ from scipy import sparse
 
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.rankers._lscmr_planes import Counted, Formed, Planes, planes_of
-from sightline.rankers.lscmr import LSCMR, Factors, balanced, projected
+from sightline.rankers.lscmr import LSCMR, Factors, Solver, balanced, projected
 from sightline.solvers.oracles import Criterion, Lists
 from tests.naive import lscmr as naive
 from tests.told import Told
@@ -92,9 +92,12 @@ def test_balancing_keeps_the_product_and_projecting_twice_is_projecting_once() -
     assert balanced(U, zero)[0] is U
 
 
-def test_training_does_not_collapse_and_ends_below_the_start_and_below_zero() -> None:
+@pytest.mark.parametrize("solver", ["descent", "planes"])
+def test_training_does_not_collapse_and_ends_below_the_start_and_below_zero(
+    solver: Solver,
+) -> None:
     data = made()
-    ranker = LSCMR(n_components=3, lam=0.01, max_rounds=40, n_steps=200).fit(*given(data))
+    ranker = LSCMR(3, lam=0.01, solver=solver, max_rounds=40, n_steps=200).fit(*given(data))
     start = ranker.rounds_[0]
     lists = Lists.of(data["candidates"], data["relevance"])
     planes = planes_of(data["Q"], data["D"], lists, MAP)
@@ -212,7 +215,14 @@ def test_more_dimensions_than_there_are_columns_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"lam": 0.0}, {"n_components": 0}, {"eps": -1.0}, {"max_rounds": 0}, {"optimise": "bleu"}],
+    [
+        {"lam": 0.0},
+        {"n_components": 0},
+        {"eps": -1.0},
+        {"max_rounds": 0},
+        {"optimise": "bleu"},
+        {"solver": "guess"},
+    ],
 )
 def test_parameters_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     (name,) = wrong
@@ -243,6 +253,35 @@ def test_dimensions_and_columns_can_be_read() -> None:
         ranker.topic(2)
     with pytest.raises(DataError, match="columns from 0 to 3"):
         ranker.nearest_columns(-1)
+
+
+def test_the_slope_is_that_of_finite_differences_and_descent_ends_below_planes() -> None:
+    data = made(noise=1.0)
+    lists = Lists.of(data["candidates"], data["relevance"])
+    planes = planes_of(data["Q"], data["D"], lists, MAP)
+    factors = Factors(planes, 2, 0.05, 60, np.random.default_rng(0))
+    at, batch = factors.parameters(), factors.separate()
+    slope = factors.slope(batch)
+    for i in (0, 5, 9, 17):
+        beside = []
+        for step in (-1e-6, 1e-6):
+            factors.put(at + step * np.eye(len(at))[i])
+            beside.append(factors.penalty() + factors.violations([batch])[0])
+        assert slope[i] == pytest.approx((beside[1] - beside[0]) / 2e-6, abs=1e-6)
+    ended = [
+        LSCMR(2, lam=0.01, solver=solver, n_steps=100).fit(*given(data)).objective_
+        for solver in ("descent", "planes")
+    ]
+    assert ended[0] < ended[1]
+
+
+def test_a_start_that_is_given_is_begun_with() -> None:
+    data = made()
+    before = LSCMR(2, lam=0.01).fit(*given(data))
+    after = LSCMR(2, lam=0.01, max_rounds=3).fit(*given(data), start=(before.U_, before.V_))
+    assert after.rounds_[0].objective == pytest.approx(before.objective_, abs=1e-4)
+    with pytest.raises(DataError, match=r"of shape \(2, 4\) here"):
+        LSCMR(2).fit(*given(data), start=(np.eye(3), np.eye(3)))
 
 
 def test_the_inner_solver_never_ends_worse_than_it_began() -> None:

@@ -8,26 +8,29 @@ mapped into one space of k dimensions, where f(q, d) = (U q).(V d). With F, delt
     min_{U, V, xi}  lam / 2 ||U||^2 + lam / 2 ||V||^2 + xi
     s.t. for every batch of orders y_1 … y_N:  1/N sum_i delta F(y_i) >= 1/N sum_i Delta(y_i) - xi
 
-which `solvers.structural` solves by cutting planes. Its inner problem is solved by projected
-sub-gradients (eq. 11-13): the most violated batch moves U, with the new U the most violated one
-moves V, each by a step 1 / (lam (t + t0)), is projected to norm 1 / sqrt(lam), and both norms are
-made equal, which changes no score.
+The paper solves it by cutting planes (`solvers.structural`). Its inner problem is solved by
+projected sub-gradients (eq. 11-13): the most violated batch moves U, with the new U the most
+violated one moves V, each by a step 1 / (lam (t + t0)), is projected to norm 1 / sqrt(lam), and
+both norms are made equal, which changes no score.
 
-Departures: t0 is such that the first step is no longer than U is, where the paper leaves the rate
-open; the start is N(0, 1) divided by the root of the columns; batches are formed as matrices where
-that is smaller (`_lscmr_planes`); the factors with the best true objective are kept.
+Departures: by default the same objective is minimised by `solvers.descent`, which ends deeper; on
+Wikipedia's training pairs at .883 where planes end at .906, and the mean AvgP of validation
+queries is .298 and .220 in place of .278 and .190. Of planes, t0 is such that the first step is no
+longer than U is, where the paper leaves the rate open. The start is N(0, 1) divided by the root of
+the columns, or given; batches are formed as matrices where that is smaller (`_lscmr_planes`); the
+factors with the best true objective are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sightline.contracts import Progress
-from sightline.errors import ParameterError
+from sightline.errors import DataError, ParameterError
 from sightline.progress import NoProgress
 from sightline.rankers._lscmr_planes import Plane, Planes, planes_of
 from sightline.rankers.low_rank import (
@@ -37,10 +40,13 @@ from sightline.rankers.low_rank import (
     empty_rows,
     usable_lists,
 )
+from sightline.solvers.descent import descend
 from sightline.solvers.oracles import Criterion
 from sightline.solvers.structural import Round, cutting_planes
 
 Doubles = NDArray[np.float64]
+Solver = Literal["descent", "planes"]
+SOLVERS: tuple[str, ...] = get_args(Solver)
 _SILENT = NoProgress()
 _LEAST_T0 = 10.0
 # Steps between two looks at whether the inner objective still falls, and by how much it must.
@@ -55,9 +61,11 @@ class LSCMR(LowRank):
     n_components : dimensions k of the shared space.
     lam : strength of the regulariser, greater than 0.
     optimise : "map", "ndcg", "ndcg@k", "p@k", "mrr" or "auc".
-    eps : by how much the worst orders may be violated more than those learnt from.
-    max_rounds, patience : the most rounds, and how many may pass without a better objective.
-    n_steps : sub-gradient steps in a round, at most.
+    solver : "descent", or "planes" as in the paper.
+    max_rounds : the most rounds.
+    eps, patience, n_steps : of planes: by how much the worst orders may be violated more than those
+        learnt from, how many rounds may pass without a better objective, and sub-gradient steps in
+        a round.
     random_state : makes the start; the same number gives the same factors, byte for byte.
 
     Attributes
@@ -86,8 +94,9 @@ class LSCMR(LowRank):
         n_components: int = 10,
         lam: float = 1e-3,
         optimise: str = "map",
-        eps: float = 0.01,
+        solver: Solver = "descent",
         max_rounds: int = 200,
+        eps: float = 0.01,
         patience: int = 50,
         n_steps: int = 500,
         random_state: int = 0,
@@ -95,8 +104,9 @@ class LSCMR(LowRank):
         self.n_components = n_components
         self.lam = lam
         self.optimise = optimise
-        self.eps = eps
+        self.solver = solver
         self.max_rounds = max_rounds
+        self.eps = eps
         self.patience = patience
         self.n_steps = n_steps
         self.random_state = random_state
@@ -109,6 +119,7 @@ class LSCMR(LowRank):
         relevance: Any,
         query: ArrayLike | None = None,
         *,
+        start: tuple[ArrayLike, ArrayLike] | None = None,
         progress: Progress = _SILENT,
         told: Callable[[Round], None] | None = None,
     ) -> Self:
@@ -120,6 +131,7 @@ class LSCMR(LowRank):
             pairs, and either may have rows that are in no list.
         candidates, relevance : for each list positions in D, and numbers above 0 where relevant.
         query : the position in Q of each list's query; list i belongs to row i by default.
+        start : U and V to begin with, such as those of another ranker; random ones by default.
         progress, told : told of each round, which `rounds_` keeps.
         """
         criterion = self._check()
@@ -129,11 +141,14 @@ class LSCMR(LowRank):
         lists, n_empty_queries = usable_lists(queries, documents, candidates, relevance, asked)
         factors = Factors(
             planes_of(queries, documents, lists, criterion), k, self.lam, self.n_steps,
-            np.random.default_rng(self.random_state),
+            np.random.default_rng(self.random_state), start,
         )  # fmt: skip
-        outcome = cutting_planes(
-            factors, self.eps, self.max_rounds, self.patience, progress=progress, told=told
-        )
+        if self.solver == "descent":
+            outcome = descend(factors, self.max_rounds, progress, told)
+        else:
+            outcome = cutting_planes(
+                factors, self.eps, self.max_rounds, self.patience, progress=progress, told=told
+            )
         self.U_, self.V_ = factors.U.astype(np.float32), factors.V.astype(np.float32)
         self.rounds_, self.best_round_ = outcome.rounds, outcome.kept.number
         self.stop_reason_ = outcome.stop
@@ -154,6 +169,8 @@ class LSCMR(LowRank):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ParameterError.of(name, "LSCMR", "a whole number of at least 1", value)
+        if self.solver not in SOLVERS:
+            raise ParameterError.of("solver", "LSCMR", f"one of {SOLVERS}", self.solver)
         return Criterion.named(self.optimise, "LSCMR")
 
 
@@ -161,13 +178,20 @@ class Factors:
     """U and V on their way: the structured model that `cutting_planes` trains."""
 
     def __init__(
-        self, planes: Planes, k: int, lam: float, n_steps: int, rng: np.random.Generator
+        self,
+        planes: Planes,
+        k: int,
+        lam: float,
+        n_steps: int,
+        rng: np.random.Generator,
+        start: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> None:
         self.planes, self.lam, self.n_steps = planes, float(lam), n_steps
-        self.U, self.V = (
-            rng.standard_normal((k, side.shape[1])) / np.sqrt(side.shape[1])
-            for side in (planes.Q, planes.D)
-        )
+        shapes = [(k, side.shape[1]) for side in (planes.Q, planes.D)]
+        if start is None:
+            self.U, self.V = (rng.standard_normal(s) / np.sqrt(s[1]) for s in shapes)
+        else:
+            self.U, self.V = (_given(A, s) for A, s in zip(start, shapes, strict=True))
         self.U, self.V = balanced(self._projected(self.U), self._projected(self.V))
         self._kept = self._solved = self.U, self.V
         self._t, self._t0 = 0, 0.0
@@ -198,6 +222,22 @@ class Factors:
             kept + share * (solved - kept)
             for kept, solved in zip(self._kept, self._solved, strict=True)
         )
+
+    def parameters(self) -> Doubles:
+        """Return U and V as one row."""
+        return np.concatenate([self.U.ravel(), self.V.ravel()])
+
+    def put(self, parameters: Doubles) -> None:
+        """Take U and V from one row."""
+        parts = np.split(parameters, [self.U.size])
+        self.U, self.V = parts[0].reshape(self.U.shape), parts[1].reshape(self.V.shape)
+
+    def slope(self, batch: Plane) -> Doubles:
+        """Return the gradient of the penalty and the violation of a batch by U and V."""
+        alone = self.planes.together([batch])
+        by_u = self.lam * self.U - alone.toward_u(0, self.V)
+        by_v = self.lam * self.V - alone.toward_v(0, self.U)
+        return np.concatenate([by_u.ravel(), by_v.ravel()])
 
     def solve(self, batches: Sequence[Plane]) -> None:
         """Take projected sub-gradient steps; end with the best factors on these batches."""
@@ -237,6 +277,15 @@ class Factors:
 
     def _projected(self, A: Doubles) -> Doubles:
         return projected(A, self.lam)
+
+
+def _given(A: ArrayLike, shape: tuple[int, int]) -> Doubles:
+    factor = np.array(A, dtype=np.float64)
+    if factor.shape != shape or not np.isfinite(factor).all():
+        raise DataError(
+            f"LSCMR starts from finite numbers of shape {shape} here. Got {factor.shape}."
+        )
+    return factor
 
 
 def projected(A: Doubles, lam: float) -> Doubles:

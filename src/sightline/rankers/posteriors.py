@@ -55,8 +55,14 @@ class Posteriors:
             )
         self.model, self.strength, self.factor = model, float(strength), float(factor)
 
-    def fit(self, X: Any, classes: Int, n_classes: int) -> Self:
-        """Learn from rows and the number of each one's class."""
+    def fit(self, X: Any, classes: Int, n_classes: int, targets: Doubles | None = None) -> Self:
+        """Learn from rows and the number of each one's class.
+
+        Parameters
+        ----------
+        targets : (rows, classes), what "chi2-ridge" is to come near to in place of 1 for the class
+            and 0 for the others, such as the mean of these and of what a better model says.
+        """
         rows = _dense(X)
         present = np.bincount(classes, minlength=n_classes)
         if len(classes) != len(rows) or not (present >= 2).all():
@@ -64,13 +70,21 @@ class Posteriors:
                 f"{len(rows)} rows need as many classes, and every class two rows. Got "
                 f"{len(classes)}, the smallest of {int(present.min())}."
             )
+        if targets is not None and (
+            self.model != "chi2-ridge" or np.shape(targets) != (len(rows), n_classes)
+        ):
+            raise DataError(
+                f"Targets are for 'chi2-ridge', of shape {(len(rows), n_classes)} here. Got "
+                f"{np.shape(targets)} for {self.model!r}."
+            )
         if self.model == "logistic":
             return self._fit_logistic(rows, classes, n_classes)
         self._rows = rows
         self._bandwidth = bandwidth(rows, "chi2", factor=self.factor, statistic="mean")
         K = gram(rows, kernel="chi2", bandwidth=self._bandwidth).astype(np.float64)
         if self.model == "chi2-ridge":
-            self._coef, self._offset, held_out = _ridge(K, classes, n_classes, 1 / self.strength)
+            told = np.eye(n_classes)[classes] if targets is None else targets
+            self._coef, self._offset, held_out = _ridge(K, told, 1 / self.strength)
         else:
             self._coef, self._offset, held_out = _machines(K, classes, n_classes, self.strength)
         self._W, self._b = softmax_regression(held_out, classes, n_classes, _CALIBRATION)
@@ -156,12 +170,9 @@ def softmax_regression(
     return found[:-n_classes].reshape(n_classes, columns), found[-n_classes:]
 
 
-def _ridge(
-    K: Doubles, classes: Int, n_classes: int, ridge: float
-) -> tuple[Doubles, Doubles, Doubles]:
+def _ridge(K: Doubles, told: Doubles, ridge: float) -> tuple[Doubles, Doubles, Doubles]:
     """Return coefficients, offset and left-out decisions of the least squares machine."""
     n = len(K)
-    told = np.eye(n_classes)[classes]
     offset = told.mean(axis=0)
     inverse = np.linalg.inv(K + ridge * np.eye(n))
     alpha = inverse @ (told - offset)

@@ -42,26 +42,24 @@ class Plan:
 def _linear() -> dict[str, Search]:
     """Return the searches of methods that see mapped rows; all are chosen on the first split."""
     k = tried("n_components", 5, 20, 30, once=True)
-    lam = tried("lam", 1e-4, 3e-4, 3e-3, 1e-2, once=True)
-    rounds: dict[str, Json] = {"max_rounds": 60, "n_steps": 200}
+    lam = tried("lam", 1e-3, 5e-3, 1e-2, once=True)
     return {
-        "CCA": Search({"n_components": 10, "kappa": 0.1},
-                      (tried("kappa", 0.01, 1.0, 10.0, once=True), k)),
-        "PAMIR": Search({"C": 0.1, "n_iter": None, "eval_every": 50_000},
-                        (tried("C", 0.001, 0.01, 1.0, once=True),)),
-        "SSI": Search({"n_components": 10, "eta": 0.03},
-                      (tried("eta", 0.003, 0.01, 0.1, once=True), k)),
-        "LSCMR": Search({"n_components": 10, "lam": 1e-3, **rounds}, (lam, k)),
+        "CCA": Search({"n_components": 10, "kappa": 1.0},
+                      (tried("kappa", 0.1, 0.3, 3.0, once=True), k)),
+        "PAMIR": Search({"C": 0.01, "n_iter": None, "eval_every": 50_000},
+                        (tried("C", 0.001, 0.003, 0.03, 0.1, once=True),)),
+        "SSI": Search({"n_components": 10, "eta": 0.01},
+                      (tried("eta", 0.001, 0.003, 0.03, once=True), k)),
+        "LSCMR": Search({"n_components": 10, "lam": 2.5e-3, "max_rounds": 150}, (lam, k)),
     }  # fmt: skip
 
 
 def _stacked() -> Search:
     start: dict[str, Json] = {
-        "models": "chi2-ridge+logistic", "strengths": [0.3, 1.0, 3.0], "factors": [0.5, 1.0],
-        "n_candidates": 200, "n_starts": 3, "n_components": 10, "lam": 1e-3,
-        "max_rounds": 40, "n_steps": 200,
+        "strengths": [0.3, 0.5, 1.0, 3.0], "factors": [0.5, 1.0], "teaching": 0.5,
+        "n_candidates": 100, "lam": 1e-3, "max_rounds": 100,
     }  # fmt: skip
-    return Search(start, (tried("models", "chi2-ridge"), tried("lam", 1e-4, 1e-2)))
+    return Search(start, (tried("teaching", 0.0), tried("lam", 2e-4)))
 
 
 def full_plan() -> Plan:
@@ -70,7 +68,7 @@ def full_plan() -> Plan:
     fixed = {
         **_linear(),
         "SM logistic": Search({"model": "logistic"}, (tried("q_strength", 0.01, 0.1),)),
-        "SM chi2-SVM": Search(svm, (tried("q_strength", 3.0), tried("d_strength", 3.0))),
+        "SM chi2-SVM": Search(svm, (tried("q_factor", 0.5), tried("d_factor", 0.5))),
         STACKED: _stacked(),
     }
     return Plan(10, SIZES, 40, _linear(), (2, 5, 10, 15, 20, 25, 30), 0.2, fixed)
@@ -80,10 +78,9 @@ def quick_plan() -> Plan:
     """Return a run that shows how it goes: two splits, and one setting each."""
     full = full_plan()
     few: dict[str, dict[str, Json]] = {
-        "LSCMR": {"max_rounds": 10, "n_steps": 50},
+        "LSCMR": {"max_rounds": 60},
         "SSI": {"n_iter": 100_000},
-        STACKED: {"models": "logistic", "max_rounds": 10, "n_steps": 50, "n_starts": 1,
-                  "n_candidates": 40},
+        STACKED: {"strengths": [0.5], "max_rounds": 30, "n_candidates": 40},
     }  # fmt: skip
 
     def short(searches: Mapping[str, Search]) -> dict[str, Search]:
