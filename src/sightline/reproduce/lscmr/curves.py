@@ -28,7 +28,7 @@ def draw_curves(found: Results, out: Path) -> list[Path]:
         title = f"Wikipedia, {direction}, {protocol}: test queries (paper: figure 2)"
         draw_precision_recall(file, curves, title, max(max(p) for _, p in curves.values()))
         files.append(file)
-    return files + _dimensions(found, out)
+    return files + _dimensions(found, out) + _corel(found, out)
 
 
 def _dimensions(found: Results, out: Path) -> list[Path]:
@@ -42,3 +42,22 @@ def _dimensions(found: Results, out: Path) -> list[Path]:
     title = "Wikipedia: LSCMR on the first split's validation queries (paper: figure 3)"
     draw_lines(file, lines, title, ("dimensions of the shared space", "mean AvgP"))
     return [file]
+
+
+def _corel(found: Results, out: Path) -> list[Path]:
+    """Draw what the number of dimensions does on Corel5K, a figure for each relevance."""
+    files = []
+    for relevance in dict.fromkeys(s.relevance for s in found.swept):
+        lines = {
+            f"{s.features}, {s.direction}": (
+                [float(k) for k, _ in s.points],
+                [value for _, value in s.points],
+            )
+            for s in found.swept
+            if s.relevance == relevance
+        }
+        file = out / f"dimensions-corel5k-{relevance}.png"
+        title = f"Corel5K, same {relevance}: LSCMR on validation queries"
+        draw_lines(file, lines, title, ("dimensions of the shared space", "mean AvgP"))
+        files.append(file)
+    return files

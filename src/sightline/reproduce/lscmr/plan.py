@@ -13,6 +13,26 @@ SIZES = (1500, 500, 866)
 
 
 @dataclass(frozen=True, slots=True)
+class CorelPlan:
+    """What is done with Corel5K, if it is there.
+
+    Attributes
+    ----------
+    features : what pictures are described by.
+    lams : tried at the middle one of `dimensions`, which are then swept at the best of them.
+    max_rounds, candidates : of LSCMR, and of a list.
+    n_validation : development pictures that are not learnt from.
+    """
+
+    features: tuple[str, ...] = ("classic-strict", "deep")
+    dimensions: tuple[int, ...] = (2, 5, 10, 25, 50)
+    lams: tuple[float, ...] = (3e-4, 1e-3, 3e-3)
+    max_rounds: int = 100
+    candidates: int = 40
+    n_validation: int = 500
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """One run.
 
@@ -24,6 +44,7 @@ class Plan:
     dimensions : of the shared space, at which LSCMR is measured on validation pairs.
     share : of the published training pairs that validates on the published split.
     fixed : the settings to try on the published split, for each method.
+    corel : what is done with Corel5K.
     """
 
     splits: int
@@ -33,6 +54,7 @@ class Plan:
     dimensions: tuple[int, ...]
     share: float
     fixed: Mapping[str, Search]
+    corel: CorelPlan = CorelPlan()
 
     def with_splits(self, n: int) -> Plan:
         """Return the plan with n random splits."""
@@ -89,6 +111,12 @@ def quick_plan() -> Plan:
         }
 
     fixed = {n: s for n, s in short(full.fixed).items() if n != "SM chi2-SVM"}
+    corel = CorelPlan(dimensions=(2, 10, 25), lams=(1e-3,), max_rounds=20)
     return replace(
-        full, splits=2, searches=short(full.searches), dimensions=(2, 10, 30), fixed=fixed
+        full,
+        corel=corel,
+        splits=2,
+        searches=short(full.searches),
+        dimensions=(2, 10, 30),
+        fixed=fixed,
     )

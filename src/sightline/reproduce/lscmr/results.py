@@ -11,6 +11,7 @@ from sightline.contracts import Json
 from sightline.measures.significance import PairedTest, wilcoxon
 from sightline.reproduce.figures import Compared, Figure, Figures
 from sightline.reproduce.lscmr import paper
+from sightline.reproduce.lscmr.corel import Swept
 from sightline.reproduce.lscmr.methods import STACKED
 from sightline.reproduce.lscmr.sealed import Measured
 from sightline.reproduce.searching import Settings, said
@@ -60,12 +61,16 @@ class Ran:
 
 @dataclass(slots=True, eq=False)
 class Results:
-    """All that a run found; `dimensions` holds (k, validation AvgP of LSCMR) by direction."""
+    """All that a run found.
+
+    `dimensions` holds (k, validation AvgP of LSCMR) by direction, `swept` what Corel5K gave.
+    """
 
     settings: dict[str, Json]
     classes: tuple[str, ...]
     ran: list[Ran] = field(default_factory=list)
     dimensions: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    swept: list[Swept] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def ran_of(self, protocol: str, direction: str, method: str) -> Ran:
@@ -120,6 +125,7 @@ def figures_of(found: Results) -> Figures:
         "chosen": {r.name: [dict(t.settings) for t in r.chosen] for r in found.ran},
         "remarks": {r.name: list[Json](r.remarks) for r in found.ran if r.remarks},
         "notes": list[Json](found.notes),
+        "read on Corel5K": [_reading(s) for s in found.swept if s.topics],
     }
     figures = Figures("lscmr", settings)
     for ran in found.ran:
@@ -129,6 +135,8 @@ def figures_of(found: Results) -> Figures:
             Figure("LSCMR", "MAP", value, FEATURES, "dimensions", "validation", direction, k)
             for k, value in points
         ]
+    for s in found.swept:
+        figures.rows += _swept_rows(s)
     for protocol, direction in found.groups():
         for a, b in compared(found.of(protocol, direction), protocol):
             figures.tests.append(Compared(a.name, b.name, "MAP", compare(a, b).p))
@@ -158,3 +166,26 @@ def _rows(ran: Ran) -> list[Figure]:
                    direction=ran.direction, at="learning")
         )  # fmt: skip
     return rows
+
+
+def _swept_rows(s: Swept) -> list[Figure]:
+    protocol = f"Corel5K by {s.relevance}"
+    rows = [
+        Figure("LSCMR", "MAP", value, s.features, protocol, "validation", s.direction, k)
+        for k, value in s.points
+    ]
+    return rows + [
+        Figure("LSCMR", measure, value, s.features, protocol, "all", s.direction, s.at, n=s.n)
+        for measure, value in (("MAP", s.avgp), ("MAP@50", s.at_50))
+    ]
+
+
+def _reading(s: Swept) -> Json:
+    return {
+        "features": s.features,
+        "relevance": s.relevance,
+        "lam": s.lam,
+        "lists dropped": s.n_dropped,
+        "topics": [[list[Json](high), list[Json](low)] for high, low in s.topics],
+        "nearest words": {word: list[Json](near) for word, near in s.near.items()},
+    }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from sightline.measures.significance import p_text
 from sightline.reproduce.lscmr import paper
+from sightline.reproduce.lscmr.corel import Swept
 from sightline.reproduce.lscmr.results import (
     FIXED,
     MEASURES,
@@ -29,6 +30,7 @@ def lines(found: Results) -> Iterator[str]:
     for protocol, direction in found.groups():
         yield from _table(protocol, direction, found.of(protocol, direction))
     yield from _dimensions(found)
+    yield from _corel(found.swept)
     yield ""
     yield paper.DIFFERENCE
     for note in found.notes:
@@ -101,3 +103,32 @@ def _dimensions(found: Results) -> Iterator[str]:
     )
     for direction, points in found.dimensions.items():
         yield f"{direction:<15}" + "".join(f"{k:>6}: {value:.4f}" for k, value in points)
+
+
+def _corel(swept: Sequence[Swept]) -> Iterator[str]:
+    if not swept:
+        return
+    yield ""
+    yield (
+        "Corel5K: captions and pictures, LSCMR; mean AvgP of validation queries by dimensions, and "
+        "of test queries at the best"
+    )
+    for s in swept:
+        points = "".join(f"{k:>5}: {value:.4f}" for k, value in s.points)
+        yield (
+            f"{s.features:<15}{'same ' + s.relevance:<10}{s.direction:<14}{points}"
+            f"  test at {s.at}: MAP {s.avgp:.4f}, MAP@50 {s.at_50:.4f}"
+            f"  (lam {s.lam:g}, {s.n_dropped:,} lists dropped)"
+        )
+    for s in swept:
+        if s.topics:
+            yield from _topics(s)
+
+
+def _topics(s: Swept) -> Iterator[str]:
+    yield ""
+    yield f"Words at both ends of dimensions: {s.features}, same {s.relevance}, {s.direction}"
+    for number, (high, low) in enumerate(s.topics):
+        yield f"{number:>4}  {' '.join(high)}  |  {' '.join(low)}"
+    for word, near in s.near.items():
+        yield f"  near {word}: {' '.join(near)}"
