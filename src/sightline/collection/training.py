@@ -53,7 +53,8 @@ SLACK = 0.001
 FEWEST_QUERIES = 30
 # Choosing looks at so many pictures at most; the chosen recipe then sees all of them.
 CHOOSE_AMONG = 6_000
-RANKERS = tuple(KINDS)
+# Those that are tried where none is asked for.
+RANKERS = tuple(name for name, kind in KINDS.items() if not kind.asked)
 
 Bool = NDArray[np.bool_]
 
