@@ -150,5 +150,7 @@ def kind_of(ranker: str) -> Kind:
     if not option:
         return kind
     if not kind.option:
-        raise UsageError(f"The ranker {name!r} has nothing to choose after a colon. Got {option!r}.")
+        raise UsageError(
+            f"The ranker {name!r} has nothing to choose after a colon. Got {option!r}."
+        )
     return kind.with_option(option)

@@ -29,5 +29,5 @@ GAIN = 0.096
 BEST_DIMENSIONS = 10
 DIFFERENCE = (
     "The paper has tf-idf of 5,000 words and 1,000 visual words; these are not published. Here: 10 "
-    "topics of a text and 128 visual words of a picture, mapped for the chi2 kernel."
+    "topics of a text and 128 visual words of a picture, mapped for the kernel exp(-chi2 / s)."
 )

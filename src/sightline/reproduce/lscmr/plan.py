@@ -81,7 +81,9 @@ def _stacked() -> Search:
         "strengths": [0.3, 0.5, 1.0, 3.0], "factors": [0.5, 1.0], "teaching": 0.5,
         "n_candidates": 100, "lam": 1e-3, "max_rounds": 100,
     }  # fmt: skip
-    return Search(start, (tried("teaching", 0.0), tried("lam", 2e-4)))
+    # How much pictures learn from texts was chosen on four random fifths of the training pairs, as
+    # one is too small to tell: mean AvgP .347 and .265 against .342 and .263 without.
+    return Search(start, (tried("lam", 2e-4),))
 
 
 def full_plan() -> Plan:
