@@ -25,8 +25,8 @@ class CorelPlan:
     """
 
     features: tuple[str, ...] = ("classic-strict", "deep")
-    dimensions: tuple[int, ...] = (2, 5, 10, 25, 50)
-    lams: tuple[float, ...] = (3e-4, 1e-3, 3e-3)
+    dimensions: tuple[int, ...] = (2, 5, 10, 25, 50, 100)
+    lams: tuple[float, ...] = (1e-4, 3e-4, 1e-3)
     max_rounds: int = 100
     candidates: int = 40
     n_validation: int = 500
