@@ -50,6 +50,7 @@ class Kind:
     needs : a package it cannot do without; it is not chosen where that is not installed.
     asked : whether it is tried only where it is asked for by name.
     option : the setting that a name may end in, after a colon; "" if there is none.
+    shared_space : whether words and pictures are points of one space.
     about : in a few words, what it is.
     """
 
@@ -65,6 +66,7 @@ class Kind:
     needs: str = ""
     asked: bool = False
     option: str = ""
+    shared_space: bool = False
 
     def with_option(self, value: str) -> Kind:
         """Return the kind with its option set in all that is worth trying."""
@@ -131,6 +133,17 @@ class Kind:
         of_all = estimator.decision_function(seen)
         corrected: Float = _class(self.top).from_arrays(mine).decision_function(of_all, words)
         return corrected
+
+    def points(self, arrays: Mapping[str, NDArray[Any]], views: Sequence[View]) -> Float:
+        """Return pictures as points of the space they share with words."""
+        estimator = _class(self.place).from_arrays(arrays)
+        points: Float = estimator.ranker_.embed(self._seen(views, arrays))
+        return points
+
+    def word_points(self, arrays: Mapping[str, NDArray[Any]]) -> Float:
+        """Return all words as points of the space they share with pictures."""
+        points: Float = _class(self.place).from_arrays(arrays).word_points()
+        return points
 
     def _in_steps(
         self, X: Any, labels: Any, settings: Settings, frame: Arrays, validation: Judged
@@ -237,18 +250,21 @@ KINDS: dict[str, Kind] = {
         "words and pictures in one space of few dimensions, learnt list by list",
         grid=({"lam": 1e-3}, {"lam": 1e-4}),
         asked=True,
+        shared_space=True,
         option="optimise",
     ),
     "ssi": Kind(
         "sightline.rankers.captions:CaptionSSI",
         "words and pictures in one space of few dimensions, learnt pair by pair",
         asked=True,
+        shared_space=True,
     ),
     "cca": Kind(
         "sightline.rankers.captions:CaptionCCA",
         "directions in which words and pictures correlate",
         grid=({"kappa": 0.1}, {"kappa": 1.0}),
         asked=True,
+        shared_space=True,
     ),
 }
 """The kinds by name; a further one needs a line here, a test and a line in the guide."""

@@ -150,7 +150,5 @@ def kind_of(ranker: str) -> Kind:
     if not option:
         return kind
     if not kind.option:
-        raise UsageError(
-            f"The ranker {name!r} has nothing to choose after a colon. Got {option!r}."
-        )
+        raise UsageError(f"The ranker {name!r} has nothing to set after a colon. Got {option!r}.")
     return kind.with_option(option)
