@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,9 @@ def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
 def trained(shell: Shell) -> Shell:
     ran = shell("train", "--ranker", "lscmr", "--optimise", "ndcg@10")
     assert ran.code == 0 and "lscmr:ndcg@10 on mean-colour" in ran.out, ran.err
+    assert re.search(
+        r"Learnt list by list: \d+ rounds?, objective 0\.\d+ .*(converged|max_)", ran.out
+    )
     return shell
 
 

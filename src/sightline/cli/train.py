@@ -206,6 +206,8 @@ def show_report(r: TrainReport) -> None:
     if r.clicks.lists:
         click.echo(clicks_line(r.clicks))
     click.echo(f"Chosen: {r.recipe}, words combined by {r.how}")
+    if r.course:
+        click.echo(f"Learnt list by list: {r.course}")
     p = r.proof
     if r.left_out:
         click.echo(f"{r.left_out} pictures with words lack features and were left out.")
@@ -265,6 +267,7 @@ def as_plain(r: TrainReport) -> dict[str, object]:
         "chosen": r.recipe, "words_combined_by": r.how, "words": r.words, "pictures": r.pictures,
         "left_out": r.left_out, "model": r.model, "version": r.version, "unproven": r.unproven,
         "forced": r.forced, "seconds": round(r.seconds, 3), "not_tried": list(r.not_tried),
+        "course": r.course,
         "clicks": {
             "judgements": len(r.clicks.judgements), "lists": r.clicks.lists,
             "imports": r.clicks.imports, "capped": r.clicks.capped,

@@ -26,6 +26,7 @@ from sightline.rankers.cca import CCA
 from sightline.rankers.low_rank import TwoSided
 from sightline.rankers.lscmr import LSCMR
 from sightline.rankers.ssi import SSI
+from sightline.solvers.structural import STOPS
 
 Floats = NDArray[np.float32]
 Int = NDArray[np.int64]
@@ -138,9 +139,18 @@ class CaptionLSCMR(Captions):
         )
         ranker.fit(Q, X, *lists)
         self.objective_, self.violation_ = ranker.objective_, ranker.violation_
+        self.course_ = np.array(
+            [[r.penalty, r.violation, r.objective] for r in ranker.rounds_], np.float32
+        )
         self.rounds_, self.stop_reason_ = ranker.rounds_, ranker.stop_reason_
         self.n_dropped_, self.n_empty_ = ranker.n_dropped_, ranker.n_empty_
         return ranker
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that scoring needs, and how the training went, as
+        `solvers.structural.course_said` reads it."""
+        stop = np.array(STOPS.index(self.stop_reason_))
+        return {**super().to_arrays(), "course": self.course_, "stop": stop}
 
 
 class CaptionSSI(Captions):
