@@ -65,12 +65,12 @@ def test_texts_are_of_length_one_and_words_have_lists_of_their_own() -> None:
     texts = as_texts(Y, np.ones(5, np.float32))
     assert np.sqrt(texts.multiply(texts).sum(axis=1)) == pytest.approx(1)
     Q, (candidates, relevant, query) = with_words(texts, Y, 10, 0)
-    assert Q.shape == (35, 5) and query.tolist() == list(range(35))
+    assert Q.shape == (35, 5) and query.tolist() == list(range(30)) + 6 * list(range(30, 35))
     for i in range(30):
         shared = labels[candidates[i]] @ labels[i] > 0
         assert np.array_equal(relevant[i], shared)
-    for word in range(5):
-        assert np.array_equal(relevant[30 + word], labels[candidates[30 + word], word] > 0)
+    for i in range(30, 60):
+        assert np.array_equal(relevant[i], labels[candidates[i], query[i] - 30] > 0)
 
 
 def test_how_a_training_went_is_kept() -> None:

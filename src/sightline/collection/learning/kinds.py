@@ -248,7 +248,7 @@ KINDS: dict[str, Kind] = {
     "lscmr": Kind(
         "sightline.rankers.captions:CaptionLSCMR",
         "words and pictures in one space of few dimensions, learnt list by list",
-        grid=({"lam": 1e-3}, {"lam": 1e-4}),
+        grid=({"lam": 1e-4}, {"lam": 1e-3}),
         asked=True,
         shared_space=True,
         option="optimise",

@@ -141,7 +141,7 @@ def kind_of(ranker: str) -> Kind:
     """Return a kind of learner by name; what stands after a colon is its option.
 
     >>> kind_of("lscmr:ndcg@10").grid[0]
-    {'lam': 0.001, 'optimise': 'ndcg@10'}
+    {'lam': 0.0001, 'optimise': 'ndcg@10'}
     """
     name, _, option = ranker.partition(":")
     if name not in KINDS:
