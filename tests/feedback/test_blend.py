@@ -22,7 +22,7 @@ def around(n: int = 400, d: int = 16, seed: int = 5) -> tuple[Floats, NDArray[np
     """Pictures of which the first tenth lie around a centre, all made one long."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, d)).astype(np.float32)
-    X[: n // 10] += 3.0 * np.eye(d, dtype=np.float32)[0] + 2.0 * np.eye(d, dtype=np.float32)[1]
+    X[: n // 10] += 5.0 * np.eye(d, dtype=np.float32)[0] + 2.0 * np.eye(d, dtype=np.float32)[1]
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     return X, np.where(np.arange(n) < n // 10, 1, -1)
 
@@ -41,8 +41,8 @@ def test_where_judgements_are_noise_the_query_keeps_its_ranking() -> None:
     X[:, 0] *= 0.3
     y = np.where(X[:, 0] > 0, 1, -1)
     blend = Blend(PassiveAggressive(C=10.0)).start(np.eye(40)[0]).learn(X, y)
-    assert blend.before_ == 1.0 and blend.after_ is not None and blend.after_ > 0.9
-    assert blend.weight_ > 0.2
+    assert blend.before_ == blend.after_ == 1.0
+    assert blend.weight_ > 0.5
 
 
 def test_before_and_after_are_shares_of_pairs_in_order() -> None:
@@ -64,22 +64,39 @@ def test_pairs_in_order_equal_their_twin(judged: list[tuple[int, bool]]) -> None
         assert found == pytest.approx(naive.in_order(scores, relevant))
 
 
-def test_the_order_of_judgements_and_of_rounds_does_not_count() -> None:
-    X, y = session(30, 4, seed=3)
-    at_once = Blend().start(X[0]).learn(X, y)
-    by_rounds = Blend().start(X[0]).learn(X[:10], y[:10]).learn(X, -y).learn(X, y)
-    assert at_once.w_.tolist() == by_rounds.w_.tolist()
+@given(st.permutations(range(40)))
+def test_the_order_of_judgements_and_of_rounds_does_not_count(order: list[int]) -> None:
+    X, y = around(seed=7)
+    judged = np.r_[0:20, 100:120]
+    said = y[judged].copy()
+    said[[3, 25]] *= -1
+    at_once = Blend().start(X[0], X).learn(X[judged], said)
+    later = Blend().start(X[0], X).learn(X[judged][:10], said[:10])
+    later.learn(X[judged][order], said[order])
+    assert at_once.w_.tolist() == later.w_.tolist()
+    assert at_once.stands_[order].tolist() == later.stands_.tolist()
 
 
-def test_a_judgement_that_contradicts_all_others_is_a_slip() -> None:
+@given(st.integers(0, 200))
+def test_no_judged_pair_is_given_away(seed: int) -> None:
+    X, _ = around(seed=seed)
+    judged = np.r_[0:20, 100:120]
+    said = np.where(X[judged, 2] > 0, 1, -1)
+    blend = Blend().start(np.eye(16)[2], X).learn(X[judged], said)
+    assert blend.before_ is not None and blend.after_ is not None
+    assert blend.after_ >= blend.before_
+
+
+def test_a_no_that_contradicts_all_others_is_a_slip() -> None:
     X, y = around()
     judged = np.r_[0:20, 100:120]
     said = y[judged].copy()
     said[[3, 25]] *= -1
     blend = Blend().start(X[0], X).learn(X[judged], said)
-    assert np.flatnonzero(blend.stands_ == 0).tolist() == [3, 25]
-    # It learns as if they had not been said.
-    kept = np.delete(np.arange(40), [3, 25])
+    # What was said to fit is never doubted, far from all that fits as it is.
+    assert np.flatnonzero(blend.stands_ == 0).tolist() == [3]
+    # It learns as if that had not been said.
+    kept = np.delete(np.arange(40), 3)
     without = Blend(doubts=False).start(X[0], X).learn(X[judged[kept]], said[kept])
     assert blend._learner.w_.tolist() == without._learner.w_.tolist()
     misled = Blend(doubts=False).start(X[0], X).learn(X[judged], said)
@@ -90,11 +107,11 @@ def test_what_is_sure_is_no_slip_and_neither_is_the_query() -> None:
     X, y = around()
     judged = np.r_[0:20, 100:120]
     said = y[judged].copy()
-    said[[3, 25]] *= -1
+    said[3] *= -1
     blend = Blend().start(X[0], X)
-    assert blend.learn(X[judged], said, sure=np.arange(40) == 25).stands_[25] == said[25]
+    assert blend.learn(X[judged], said, sure=np.arange(40) == 3).stands_[3] == -1
     # Asked for, it would be its own contradiction.
-    assert Blend().start(X[3], X).learn(X[judged], said).stands_[3] == said[3]
+    assert Blend().start(X[3], X).learn(X[judged], said).stands_[3] == -1
 
 
 def test_truthful_judgements_are_not_doubted() -> None:
@@ -124,7 +141,7 @@ def test_pictures_that_fit_move_the_ranking_where_they_were_found_low() -> None:
     blend = Blend().start(np.eye(16)[7], X).learn(X[:20], np.ones(20))
     assert blend.weight_ < 1.0 and (blend.before_, blend.after_) == (None, None)
     found = np.argsort(-blend.decision_function(X))[:20]
-    assert (found < 40).mean() >= 0.9
+    assert (found < 40).mean() > 0.8
     # One that has them all on top stays.
     assert Blend().start(X[:40].mean(axis=0), X).learn(X[:20], np.ones(20)).weight_ == 1.0
 
@@ -158,7 +175,7 @@ def test_an_untouched_ranking_may_be_scores() -> None:
     blend = Blend(PLAIN).start()
     assert not blend.ready
     blend.learn(X, y, untouched=untouched)
-    assert blend.weight_ < 0.2 and blend.before_ == 0.0
+    assert blend.weight_ < 0.5 and blend.before_ == 0.0
     wrong = Blend(PLAIN).start().learn(X, np.ones(40), untouched=untouched)
     assert wrong.decision_function(X, untouched=untouched).tolist() == untouched.tolist()
     with pytest.raises(UsageError, match="nothing to rank by"):
@@ -170,7 +187,8 @@ def test_an_untouched_ranking_may_be_scores() -> None:
 def test_without_any_untouched_ranking_it_is_the_learner_alone() -> None:
     X, y = session(40, 4)
     blend = Blend(PLAIN).start().learn(X, y)
-    alone = PassiveAggressive(C=10.0).start().learn(X, y)
+    order = sorted(range(40), key=lambda i: X[i].tobytes())
+    alone = PassiveAggressive(C=10.0).start().learn(X[order], y[order])
     assert blend.weight_ == 0.0 and blend.linear
     assert blend.decision_function(X) == pytest.approx(alone.decision_function(X))
 

@@ -2,8 +2,9 @@
 
 A learner sees few judgements and may rank worse than the query alone; and some judgements are slips
 of the hand. So the judged pictures are left out, a fold at a time, and scored by a learner that has
-not seen them. By these scores judgements are found that contradict all others (`slips`), which are
-not learnt from; and the untouched ranking gets the share b with which pictures are ordered best:
+not seen them. By these scores pictures are found that were judged not to fit, and look as if they
+did (`slips`), which are not learnt from; and the untouched ranking gets the share b with which
+pictures are ordered best, judged ones no worse than by itself:
 
     score(x) = (1 - b) learnt(x) / s_learnt + b untouched(x) / s_untouched,     0 <= b <= 1
     b = argmax  pairs(fits, does not) + pairs(fits, background) - c |b - b0|
@@ -85,7 +86,7 @@ class Blend(Estimator):
     before_, after_ : share of pairs of a relevant and another judged picture that are in order, by
         the untouched ranking and by the blend of it with what was learnt without them; None where
         there is no such pair.
-    stands_ : of each judgement, +1 or -1, and 0 where it is taken for a slip.
+    stands_ : of each judgement, +1 or -1, and 0 where a -1 is taken for a slip.
     w_ : the weights, where `linear`.
 
     Examples
@@ -174,22 +175,36 @@ class Blend(Estimator):
         if not hasattr(self, "_learner"):
             self.start()
         rows, relevant = judgements(X, y, "Blend")
-        self.stands_ = np.where(relevant, 1, -1).astype(np.int64)
         self._learner = self._begun()
         self._share(1.0)
+        self.stands_ = np.zeros(len(rows), dtype=np.int64)
         if not len(rows):
             return self
-        before, out = self._untouched(rows, untouched), None
+        before = self._untouched(rows, untouched)
+        never = self._own(rows) if sure is None else self._own(rows) | np.asarray(sure, dtype=bool)
+        # Folds and draws go by place, which must not depend on who was judged first.
+        order = np.array(sorted(range(len(rows)), key=lambda i: (rows[i].tobytes(), relevant[i])))
+        rows, relevant = rows[order], relevant[order]
+        before = None if before is None else before[order]
+        stands = self._learn(rows, relevant, before, never[order])
+        self.stands_[order] = stands
+        return self
+
+    def _learn(self, rows: Floats, relevant: Bools, before: Doubles | None, never: Bools) -> Int:
+        """Learn from judgements in an order of their own; return where each of them stands."""
+        stands = np.where(relevant, 1, -1).astype(np.int64)
+        out = None
         if relevant.any() and (self._plenty or not relevant.all()):
             out = self._left_out(rows, relevant, before)
-            self.stands_[self._slips(out.learnt, rows, relevant, sure)] = 0
-        stand = self.stands_ != 0
-        self._learner.learn(rows[stand], self.stands_[stand])
+            if self.doubts and self._plenty:
+                # What fits is never doubted: it may be the first of another kind that fits.
+                stands[slips(out.learnt, relevant, never | relevant) > _DOUBTED] = 0
+        self._learner.learn(rows[stands != 0], stands[stands != 0])
         if before is None and self._learner.ready:
             self._share(0.0)
         elif before is not None and self._learner.ready and out is not None:
-            self._choose(out, rows, before)
-        return self
+            self._choose(out, rows, before, stands)
+        return stands
 
     def decision_function(self, X: Any, untouched: Any = None) -> Doubles:
         """Return the blended score of each row of X."""
@@ -258,45 +273,34 @@ class Blend(Estimator):
         own = _in_units(before, self._behind), _in_units(self._behind, self._behind)
         return _LeftOut(found, _in_units(behind, behind), *own)
 
-    def _slips(self, out: Doubles, rows: Floats, relevant: Bools, sure: Any) -> Bools:
-        """Say which judgements are probably slips; the query is none."""
-        if not self.doubts or not self._plenty:
-            return np.zeros(len(rows), dtype=bool)
-        never = self._own(rows)
-        if sure is not None:
-            never = never | np.asarray(sure, dtype=bool)
-        return slips(out, relevant, never) > _DOUBTED
-
     def _own(self, rows: Floats) -> Bools:
         """Say which rows are that of the query itself."""
         if self.query_ is None:
             return np.zeros(len(rows), dtype=bool)
         return np.asarray((rows == self.query_.astype(np.float32)).all(axis=1))
 
-    def _choose(self, out: _LeftOut, rows: Floats, before: Doubles) -> None:
+    def _choose(self, out: _LeftOut, rows: Floats, before: Doubles, stands: Int) -> None:
         """Take the share that orders pictures best while the judged ones are left out."""
-        if self._plenty and self._behind is not None:
-            scales = (
-                _spread(self._learner.decision_function(self._background)),
-                _spread(self._behind),
-            )
-        else:
-            scales = _spread(self._learner.decision_function(rows)), _spread(before)
-        fits, others = self.stands_ == 1, self.stands_ == -1
+        on, untouched = (rows, before) if self._behind is None else (self._background, self._behind)
+        if not self._plenty:
+            on, untouched = rows, before
+        scales = _spread(self._learner.decision_function(on)), _spread(untouched)
+        fits, others = stands == 1, stands == -1
         # The query is its own best hit, whatever ranks.
         fits = fits & ~self._own(rows) if (fits & ~self._own(rows)).any() else fits
-        slipped = _SLIPPED if (self.stands_ == 0).any() else _NO_OTHERS
+        slipped = _SLIPPED if (stands == 0).any() else _NO_OTHERS
         home, pull = _BOTH if others.any() else slipped
-        worth = [-pull * abs(share - home) for share in SHARES]
-        ordered = np.full(len(SHARES), np.nan)
+        worth = -pull * np.abs(SHARES - home)
+        ordered = np.zeros(len(SHARES))
         for i, share in enumerate(SHARES):
             judged = (1 - share) * out.learnt + share * out.untouched
             behind = (1 - share) * out.behind + share * out.untouched_behind
             if others.any():
                 ordered[i] = in_order(judged[fits], judged[others])
-                worth[i] += ordered[i]
             if len(behind):
                 worth[i] += in_order(judged[fits], behind)
+        # No judged pair is given away for the background's sake.
+        worth = np.where(ordered >= ordered[-1], worth + ordered, -np.inf)
         best = int(np.argmax(worth))
         self._share(float(SHARES[best]), scales)
         if others.any():
@@ -309,7 +313,9 @@ def in_order(scores: Doubles, others: Doubles) -> float:
     >>> in_order(np.array([3.0, 1.0]), np.array([2.0]))
     0.5
     """
-    return float((np.sign(scores[:, None] - others[None, :]).mean() + 1) / 2)
+    below = np.sort(others)
+    first, last = (np.searchsorted(below, scores, side) for side in ("left", "right"))
+    return float((first + last).mean() / (2 * len(below)))
 
 
 def placed(scores: Doubles, at: Any, stands: Any) -> Doubles:

@@ -41,9 +41,9 @@ def slips(scores: Doubles, relevant: Bools, sure: NDArray[np.bool_] | None = Non
 
     Examples
     --------
-    >>> scores = np.array([9.0, 8.5, 8.0, 8.6, 8.2, 8.3, 0.5, 0.0, -0.2, 0.1, 9.1])
-    >>> slips(scores, np.array([1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0], dtype=bool)).round(2).tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    >>> scores = np.array([9.0, 8.5, 8.0, 8.6, 8.2, 8.3, 8.8, 0.5, 0.0, -0.2, 0.1, 0.3, 8.9])
+    >>> slips(scores, np.arange(13) < 7).round(1).tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.6]
     """
     never = np.zeros(len(scores), dtype=bool) if sure is None else sure
     few = len(scores) < _LEAST or relevant.sum() < _LEAST_FITTING

@@ -56,7 +56,7 @@ def _settings(c: Classed, plan: Plan) -> dict[str, Json]:
         "T": f"min(class size - 1, {plan.most}); in the paper min(class size, {plan.most})",
         "query": "counts as judged relevant, is never shown",
         "frame": f"{plan.frame}; {REDUCED} has one of its own, that of {COMPACT}",
-        SHIPPED: "as sessions of a collection do, judged pictures placed first and last",
+        SHIPPED: "the learner of sessions, which places judged pictures first and last, as do they",
         "first ranking": "inner product with the query's row",
         "background": f"{plan.background} pictures drawn once, seen by the blended learner alone",
         "harmed": "AP@T after the last round below that of the first ranking",
@@ -88,7 +88,9 @@ class _Experiment:
             method = METHODS[name]
             try:
                 space = self.spaces[method.frame or self.plan.frame]
-                track = self._track(name, method.learner, space, method.from_query)
+                track = self._track(
+                    name, method.learner, space, method.from_query, place=method.placed
+                )
             except MissingExtra as e:
                 self.notes.append(f"{name} was left out: {e}")
                 continue
@@ -115,6 +117,7 @@ class _Experiment:
         space: Space,
         from_query: bool = True,
         flipped: float = 0.0,
+        place: bool = True,
     ) -> Track:
         plan = self.plan
         self.progress.start(f"{self.ran.features}: {name}", plan.rounds + 1)
@@ -122,6 +125,7 @@ class _Experiment:
             return run_sessions(
                 make, space, self.queries, self.progress, rounds=plan.rounds,
                 shown=plan.shown, most=plan.most, from_query=from_query, flipped=flipped,
+                place=place,
             )  # fmt: skip
         finally:
             self.progress.finish()

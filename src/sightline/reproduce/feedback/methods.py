@@ -16,6 +16,7 @@ from sightline.similarity.frames import COMPACT
 
 LINEAR, KERNEL, MACHINE, NEAREST = "PA", "kernel PA", "SVM", "RS"
 FROM_QUERY, SHIPPED, REDUCED = "PA from the query", "PA blended", "PA blended, compact"
+UNPLACED = "PA blended, not placed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +28,20 @@ class Method:
     learner : makes one.
     from_query : whether it is started with the query's row.
     frame : how rows are laid out (`similarity.frames`), if not as for the others.
+    placed : put judged pictures first and last, if the learner says where they stand.
     """
 
     learner: Callable[..., Any]
     from_query: bool = True
     frame: str = ""
+    placed: bool = True
 
 
 METHODS: Mapping[str, Method] = {
     LINEAR: Method(PassiveAggressive, from_query=False),
     FROM_QUERY: Method(PassiveAggressive),
     SHIPPED: Method(Blend),
+    UNPLACED: Method(Blend, placed=False),
     REDUCED: Method(Blend, frame=COMPACT),
     KERNEL: Method(KernelPassiveAggressive),
     MACHINE: Method(SVM),
