@@ -60,7 +60,7 @@ def said_by(home: Home) -> FromClicks:
 
 
 def test_pictures_are_found_by_path_name_and_id(home: Home, tmp_path: Path) -> None:
-    names = ["0000.jpg", "/nowhere/photos/0001.jpg", "elsewhere/0002.jpg", 4, "5", "./0005.jpg"]
+    names = ["0000.jpg", "/nowhere/photos/0001.jpg", " 0002.jpg", 4, "5", "./0005.jpg"]
     path = lines(tmp_path / "log", [asked("1", "Snow", names), event("1", "5", 5)])
     report = take(home, path)
     (only,) = kept(home)
@@ -95,6 +95,28 @@ def test_a_file_name_two_pictures_have_names_neither(tmp_path: Path) -> None:
     records = [asked("1", "sea", ["0000.jpg", "y/0000.jpg", "1"]), event("1", "0000.jpg")]
     report = take(home, lines(tmp_path / "log", records))
     assert kept(home)[0].pictures == (1,) and report.unknown == ("y/0000.jpg",)
+
+
+def test_a_name_with_a_folder_is_no_other_picture_of_that_name(tmp_path: Path) -> None:
+    home = plant(tmp_path / "store", [["a"]] * 3, {"own": np.eye(3, dtype=np.float32)})
+    paths = {1: "2019/IMG_1.jpg", 2: "2020/IMG_1.jpg", 3: "2020/IMG_2.jpg"}
+    with Writer(home, "test") as writer:
+        seen = [
+            NewEvent("picture-seen", i, {"path": p, "sha": f"{i}" * 64, "size": 1, "mtime": 1})
+            for i, p in paths.items()
+        ]
+        events = writer.append([*seen, NewEvent("picture-gone", 1)])
+        writer.publish(Change(events=events, dead=[1]), finished=True)
+    # The last of them is the name of a picture that is here and of one that is gone.
+    names = ["2019/IMG_1.jpg", "/nowhere/photos/2019/IMG_1.jpg", "2018/IMG_2.jpg", "IMG_1.jpg"]
+    shown = [*names, "IMG_2.jpg", "2020/IMG_1.jpg"]
+    records = [asked("1", "sea", shown), *(event("1", n) for n in shown)]
+    report = take(home, lines(tmp_path / "log", records))
+    (only,) = kept(home)
+    assert (only.pictures, only.ranks, only.clicked) == ((3, 2), (5, 6), frozenset({2, 3}))
+    assert report.gone == ("/nowhere/photos/2019/IMG_1.jpg", "2019/IMG_1.jpg", "IMG_1.jpg")
+    assert report.unknown == ("2018/IMG_2.jpg",)
+    assert report.skipped == {"click on a picture that is not here": 4}
 
 
 def test_the_same_log_again_adds_nothing_and_a_longer_one_what_is_new(
