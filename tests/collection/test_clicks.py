@@ -97,6 +97,17 @@ def test_a_file_name_two_pictures_have_names_neither(tmp_path: Path) -> None:
     assert kept(home)[0].pictures == (1,) and report.unknown == ("y/0000.jpg",)
 
 
+def test_a_click_under_the_second_name_of_a_picture_is_its_click(
+    home: Home, tmp_path: Path
+) -> None:
+    shown = ["0003.jpg", "0000.jpg", "./0003.jpg", "4"]
+    path = lines(tmp_path / "log", [asked("1", "sea", shown), event("1", "4"), event("1", shown[2])])
+    report = take(home, path)
+    (only,) = kept(home)
+    assert (only.pictures, only.ranks, only.clicked) == ((4, 1), (1, 2), frozenset({4}))
+    assert report.clicks == 1 and not report.skipped
+
+
 def test_a_name_with_a_folder_is_no_other_picture_of_that_name(tmp_path: Path) -> None:
     home = plant(tmp_path / "store", [["a"]] * 3, {"own": np.eye(3, dtype=np.float32)})
     paths = {1: "2019/IMG_1.jpg", 2: "2020/IMG_1.jpg", 3: "2020/IMG_2.jpg"}

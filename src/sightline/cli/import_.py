@@ -96,10 +96,8 @@ def show_report(r: ClicksReport) -> None:
     if r.dry_run:
         new = f"{counted(r.added, 'list')} would be"
     click.echo(f"{new} new, {known} were known")
-    if r.added and not r.dry_run:
-        click.echo(
-            f"session {', '.join(dict.fromkeys(r.sessions))}. To learn from it: sightline train"
-        )
+    if r.written:
+        click.echo(f"session {', '.join(r.written)}. To learn from it: sightline train")
 
 
 def bias_line(r: ClicksReport) -> str:
@@ -121,7 +119,8 @@ def as_plain(r: ClicksReport) -> dict[str, object]:
     estimated = b.how in ("swaps", "rank changes")
     return {
         "files": [
-            {"file": f, "format": form, "session": s}
+            # A file of clicks alone has no session: its clicks stand in the lists of others.
+            {"file": f, "format": form, "session": s if s in r.written else None}
             for f, form, s in zip(r.files, r.formats, r.sessions, strict=True)
         ],
         "lists": r.lists, "clicks": r.clicks, "queries": r.queries, "pairs": r.pairs,

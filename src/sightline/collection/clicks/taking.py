@@ -39,7 +39,9 @@ class ClicksReport:
 
     Attributes
     ----------
-    files, formats, sessions : of each file its name, its format and the session of its lists.
+    files, formats, sessions : of each file its name, its format and the session of its lists, if
+        it has any.
+    written : those of the sessions that were given lists now.
     lists, clicks, queries : what was read that can be used.
     added : lists that are new here; with a dry run, that would be.
     pairs : pictures clicked over ones skipped above them.
@@ -54,6 +56,7 @@ class ClicksReport:
     files: tuple[str, ...]
     formats: tuple[str, ...]
     sessions: tuple[str, ...]
+    written: tuple[str, ...]
     lists: int
     clicks: int
     queries: int
@@ -116,7 +119,8 @@ def import_clicks(
     if new and not dry_run:
         _write(home, new, progress)
     return ClicksReport(
-        files=tuple(paths), formats=log.formats, sessions=sessions, lists=len(lists),
+        files=tuple(paths), formats=log.formats, sessions=sessions,
+        written=() if dry_run else _sessions_of(new), lists=len(lists),
         clicks=sum(len(x.clicked) for x in lists), queries=len(numbers), added=len(new),
         pairs=count_skipped_above(rows), bias=bias, skipped=dict(skipped.most_common()),
         problems=tuple(log.told.named), unknown=names.unknown.first(), n_unknown=len(names.unknown),
@@ -150,20 +154,25 @@ def _known_lists(
         if i.query not in words:
             words[i.query] = words_of(i.query)
         query = words[i.query]
-        found: dict[int, tuple[int, str]] = {}
+        ranks: dict[int, int] = {}
+        clicks: set[int] = set()
+        lost = 0
         for name, rank in zip(i.shown, i.ranks, strict=True):
             picture = names.find(name)
             if picture is not None:
-                found.setdefault(picture, (rank, name))
+                ranks.setdefault(picture, rank)
+                # Under its second name too, it is the picture that was clicked.
+                clicks.update([picture] if name in i.clicked else [])
+            else:
+                lost += name in i.clicked
         if not query:
             skipped["query without words"] += 1
-        elif not found:
+        elif not ranks:
             skipped["list without a picture of this collection"] += 1
         else:
-            ranks = tuple(rank for rank, _ in found.values())
-            clicked = tuple(p for p, (_, name) in found.items() if name in i.clicked)
-            skipped["click on a picture that is not here"] += len(i.clicked) - len(clicked)
-            yield _List(query, tuple(found), ranks, clicked, i.key, i.file)
+            skipped["click on a picture that is not here"] += lost
+            clicked = tuple(p for p in ranks if p in clicks)
+            yield _List(query, tuple(ranks), tuple(ranks.values()), clicked, i.key, i.file)
     for reason in [r for r, n in skipped.items() if not n]:
         del skipped[reason]
 
@@ -219,6 +228,10 @@ def _new_events(
             key = f"{SOURCE}:{x.key}:{n}"
         if known is None:
             yield NewEvent("clicked", None, _body(x, eta), sessions[x.file], key)
+
+
+def _sessions_of(events: Sequence[NewEvent]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(e.session for e in events if e.session is not None))
 
 
 def _body(x: _List, eta: float) -> dict[str, Json]:
