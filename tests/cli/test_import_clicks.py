@@ -57,6 +57,17 @@ def test_it_answers_programs(shell: Shell, tmp_path: Path) -> None:
     assert len(said["problems"]) == 1 and said["dry_run"] is False
 
 
+def test_lists_that_were_known_with_fewer_clicks_are_counted(shell: Shell, tmp_path: Path) -> None:
+    records = [asked("1", "sea", ["000.jpg", "004.jpg"]), event("1", "000.jpg")]
+    shell("import", "clicks", lines(tmp_path / "first", records))
+    more = lines(tmp_path / "more", [*records, event("1", "004.jpg")])
+    said = "new, 1 were known with fewer clicks, 0 were known as they are"
+    assert f"0 lists would be {said}" in shell("import", "clicks", more, "--dry-run").out
+    ran = shell("import", "clicks", more).out
+    assert f"0 lists are {said}" in ran and "session clicks-" in ran
+    assert json.loads(shell("import", "clicks", more, "--json").out)["grown"] == 0
+
+
 def test_only_sessions_that_were_given_lists_are_named(shell: Shell, tmp_path: Path) -> None:
     queries = lines(tmp_path / "queries", [asked("1", "sea", ["000.jpg"])])
     events = lines(tmp_path / "events", [event("1", "000.jpg")])

@@ -179,9 +179,10 @@ def learn(X: Vector, pairs: ClickPairs, weights: Vector) -> Vector:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_weighted_learning_approaches_the_unbiased_ranking_and_plain_learning_does_not(
+def test_steps_on_weighted_pairs_approach_the_unbiased_ranking_and_on_plain_ones_do_not(
     seed: int, record_property: Callable[[str, object], None]
 ) -> None:
+    """Of pairs alone, which `train` does not use: grades, which it does, are tested below."""
     X, fits, old = world(seed)
     biased = shown(naive.clicks(fits, old, 0.15, 1.5, 2000, seed=seed))
     unbiased = over_others(shown(naive.clicks(fits, old, 0.15, 0.0, 2000, seed=seed + 9)))
@@ -207,6 +208,7 @@ def test_the_error_is_how_far_the_worth_of_other_clicks_lies_off() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_estimated_relevance_is_what_fits_and_click_rates_are_not(seed: int) -> None:
+    """Of grades, before the error is taken off: what training learns from."""
     _, fits, old = world(seed)
     rows = shown(naive.clicks(fits, old, 0.2, 1.5, 4000, seed=seed))
     found = relevance(rows, estimate_bias(rows).eta, floor=0.02)
