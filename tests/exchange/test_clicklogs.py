@@ -80,7 +80,7 @@ def test_impression_events_tell_what_was_shown_where(tmp_path: Path) -> None:
 def test_names_that_cannot_be_used_leave_their_places_empty(
     tmp_path: Path, made: Callable[[str, str, list[object]], Record]
 ) -> None:
-    shown = ["a.jpg", None, "b.jpg", "a.jpg", "", "c.jpg"]
+    shown: list[object] = ["a.jpg", None, "b.jpg", "a.jpg", "", "c.jpg"]
     clicks = [event("1", "c.jpg", 6)] if made is asked else [interaction("1", "c.jpg")]
     log = read_clicks([lines(tmp_path / "log", [made("1", "sea", shown), *clicks])])
     (only,) = log.impressions
