@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,30 @@ def test_it_answers_programs(shell: Shell, tmp_path: Path) -> None:
     assert said["files"][0]["session"].startswith("clicks-")
     assert said["unknown"] == {"names": ["x.jpg"], "count": 1}
     assert len(said["problems"]) == 1 and said["dry_run"] is False
+
+
+def test_lists_that_were_known_with_fewer_clicks_are_counted(shell: Shell, tmp_path: Path) -> None:
+    records = [asked("1", "sea", ["000.jpg", "004.jpg"]), event("1", "000.jpg")]
+    shell("import", "clicks", lines(tmp_path / "first", records))
+    more = lines(tmp_path / "more", [*records, event("1", "004.jpg")])
+    said = "new, 1 were known with fewer clicks, 0 were known as they are"
+    assert f"0 lists would be {said}" in shell("import", "clicks", more, "--dry-run").out
+    ran = shell("import", "clicks", more).out
+    assert f"0 lists are {said}" in ran and "session clicks-" in ran
+    assert json.loads(shell("import", "clicks", more, "--json").out)["grown"] == 0
+
+
+def test_only_sessions_that_were_given_lists_are_named(shell: Shell, tmp_path: Path) -> None:
+    queries = lines(tmp_path / "queries", [asked("1", "sea", ["000.jpg"])])
+    events = lines(tmp_path / "events", [event("1", "000.jpg")])
+    ran = shell("import", "clicks", queries, events).out
+    (named,) = re.findall(r"clicks-\w+", ran)
+    assert f"session {named}. To learn" in ran and f"{named}\t" in shell("sessions").out
+    again = json.loads(shell("import", "clicks", queries, events, "--json").out)
+    assert [f["session"] for f in again["files"]] == [None, None] and again["added"] == 0
+    shell("sessions", "revert", named)
+    files = json.loads(shell("import", "clicks", queries, events, "--json").out)["files"]
+    assert [f["session"] for f in files] == [f"{named}-2", None]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from sightline import Collection
 from sightline.collection.clicks import learning, taking
 from sightline.collection.clicks.learning import FromClicks, from_clicks, known_judgements
-from sightline.collection.clicks.taking import ClicksReport, import_clicks
+from sightline.collection.clicks.taking import import_clicks
 from sightline.collection.training import TrainOptions, TrainReport, is_trained, train
 from sightline.errors import DataError, Interrupted, ParameterError, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
@@ -23,78 +23,18 @@ from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home
 from sightline.store.keeping import purge
 from sightline.store.models import arrays_file
-from sightline.store.writer import Change, Judging, Writer
+from sightline.store.writer import Judging
 from tests.clicks_made import asked, event, interaction, lines, ranking
+from tests.clicks_taken import ROOT, eight_pictures, kept, revert, said_by, take
 from tests.planted import clusters, plant
 
 # What the gate thinks of a new word is not what these tests are about.
 QUICK = TrainOptions(rankers=("ridge",), force=True)
-ROOT = b"/nowhere/photos"
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """Eight pictures 0000.jpg to 0007.jpg, with ids 1 to 8."""
-    rows = np.eye(8, dtype=np.float32)
-    words = [["tree"], ["tree"], ["tree"], ["sea"], ["sea"], ["sea"], [], []]
-    return plant(tmp_path / "store", words, {"own": rows})
-
-
-def take(home: Home, *paths: str, eta: float | None = None, dry_run: bool = False) -> ClicksReport:
-    return import_clicks(home, ROOT, paths, eta, dry_run, NoProgress())
-
-
-def kept(home: Home) -> list[ClickedList]:
-    with contextlib.closing(EventLog(home.events, write=False)) as log:
-        return log.clicked_lists()
-
-
-def revert(home: Home, session: str) -> None:
-    with Judging(home) as judging:
-        judging.append([NewEvent("session-reverted", body={"session": session})])
-
-
-def said_by(home: Home) -> FromClicks:
-    with home.reader() as reader:
-        return from_clicks(kept(home), reader.snapshot)
-
-
-def test_pictures_are_found_by_path_name_and_id(home: Home, tmp_path: Path) -> None:
-    names = ["0000.jpg", "/nowhere/photos/0001.jpg", "elsewhere/0002.jpg", 4, "5", "./0005.jpg"]
-    path = lines(tmp_path / "log", [asked("1", "Snow", names), event("1", "5", 5)])
-    report = take(home, path)
-    (only,) = kept(home)
-    assert only.pictures == (1, 2, 3, 4, 5, 6) and only.clicked == {5}
-    assert only.ranks == (1, 2, 3, 4, 5, 6) and only.query == "snow"
-    assert (report.lists, report.clicks, report.queries, report.pairs) == (1, 1, 1, 4)
-    assert report.bias.how == "assumed" and only.eta == 1.0 and not report.skipped
-
-
-def test_pictures_that_are_not_here_leave_their_places_empty(home: Home, tmp_path: Path) -> None:
-    with Writer(home, "test") as writer:
-        events = writer.append([NewEvent("picture-gone", 2)])
-        writer.publish(Change(events=events, dead=[2]), finished=True)
-    shown = ["no.jpg", "0001.jpg", "0002.jpg", "2", "99", "0003.jpg", "0003.jpg "]
-    records = [asked("1", "sea", shown), event("1", "no.jpg", 1), event("1", "0003.jpg", 6)]
-    report = take(home, lines(tmp_path / "log", records))
-    (only,) = kept(home)
-    assert (only.pictures, only.ranks, only.clicked) == ((3, 4), (3, 6), frozenset({4}))
-    assert (report.unknown, report.n_unknown) == (("99", "no.jpg"), 2)
-    assert (report.gone, report.n_gone) == (("0001.jpg", "2"), 2)
-    assert report.skipped == {"click on a picture that is not here": 1}
-
-
-def test_a_file_name_two_pictures_have_names_neither(tmp_path: Path) -> None:
-    home = plant(tmp_path / "store", [["a"], ["b"]], {"own": np.eye(2, dtype=np.float32)})
-    with Writer(home, "test") as writer:
-        body = {"path": "x/0000.jpg", "sha": "0" * 64, "size": 1, "mtime": 1}
-        writer.publish(
-            Change(events=writer.append([NewEvent("picture-seen", 2, body)])),  # type: ignore[arg-type]
-            finished=True,
-        )
-    records = [asked("1", "sea", ["0000.jpg", "y/0000.jpg", "1"]), event("1", "0000.jpg")]
-    report = take(home, lines(tmp_path / "log", records))
-    assert kept(home)[0].pictures == (1,) and report.unknown == ("y/0000.jpg",)
+    return eight_pictures(tmp_path)
 
 
 def test_the_same_log_again_adds_nothing_and_a_longer_one_what_is_new(

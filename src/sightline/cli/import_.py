@@ -91,15 +91,14 @@ def show_report(r: ClicksReport) -> None:
         f"{counted(r.clicks, 'click')}, {counted(r.pairs, 'time')} clicked over skipped above"
     )
     click.echo(bias_line(r))
-    known = r.lists - r.added
+    known = r.lists - r.added - r.grown
     new = counted(r.added, "list is", "lists are")
     if r.dry_run:
         new = f"{counted(r.added, 'list')} would be"
-    click.echo(f"{new} new, {known} were known")
-    if r.added and not r.dry_run:
-        click.echo(
-            f"session {', '.join(dict.fromkeys(r.sessions))}. To learn from it: sightline train"
-        )
+    grown = f"{r.grown} were known with fewer clicks, " if r.grown else ""
+    click.echo(f"{new} new, {grown}{known} were known{' as they are' if r.grown else ''}")
+    if r.written:
+        click.echo(f"session {', '.join(r.written)}. To learn from it: sightline train")
 
 
 def bias_line(r: ClicksReport) -> str:
@@ -121,11 +120,12 @@ def as_plain(r: ClicksReport) -> dict[str, object]:
     estimated = b.how in ("swaps", "rank changes")
     return {
         "files": [
-            {"file": f, "format": form, "session": s}
+            # A file of clicks alone has no session: its clicks stand in the lists of others.
+            {"file": f, "format": form, "session": s if s in r.written else None}
             for f, form, s in zip(r.files, r.formats, r.sessions, strict=True)
         ],
         "lists": r.lists, "clicks": r.clicks, "queries": r.queries, "pairs": r.pairs,
-        "added": r.added, "dry_run": r.dry_run,
+        "added": r.added, "grown": r.grown, "dry_run": r.dry_run,
         "eta": {
             "value": b.eta, "how": b.how, "error": b.error if estimated else None,
             "clicks": b.clicks,

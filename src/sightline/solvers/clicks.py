@@ -11,12 +11,13 @@ feedback", 2017), but no more than 1 / floor:
 The second sum is the self-normalisation: it gives back what clipping takes, so that the mean of the
 estimate is the probability that p fits, whatever the floor. Clicks come by themselves, so the
 standard error of the first sum is sqrt(sum_i c_i w(k_i)^2): one click far down a list is worth much
-and proves nothing. As weights of pairs, w is divided by
-its mean, so that C of a passive-aggressive step (C -> a C, `solvers.pa_step`) keeps its meaning.
+and proves nothing. As weights of pairs, w is divided by its mean, so that C of a passive-aggressive
+step (C -> a C, `solvers.pa_step`) keeps its meaning.
 
 Two kinds of pairs are made. *Clicked over skipped above* (Joachims, 2002) trusts only what was
 certainly looked at. It always speaks against the order that was shown, so it tells the truth only
 where orders vary. *Clicked over others* takes all that was not clicked, and needs the weights.
+Pairs are there to compare with: training takes the grades, which did better.
 """
 
 from __future__ import annotations

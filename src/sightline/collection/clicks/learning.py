@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sightline.collection.clicks.standing import SOURCE, standing_lists
 from sightline.collection.learning.samples import carried
 from sightline.records import ClickedList, Judgement
 from sightline.solvers.clicks import FLOOR, relevance, shown
@@ -30,7 +31,6 @@ from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
 
-SOURCE = "clicks"
 # Exposures without a click that every picture is given, so that one lucky click is no proof.
 _DOUBT = 1.0
 _LEAST_GRADE = 0.1
@@ -96,7 +96,7 @@ def known_judgements(
     Clicks come first, so that what somebody said with care has the last word. `session_cap` is how
     many pictures one session of judging may speak of.
     """
-    found = from_clicks(log.clicked_lists(), snapshot)
+    found = from_clicks(standing_lists(log), snapshot)
     return [*found.judgements, *log.judgements(session_cap)], found
 
 
