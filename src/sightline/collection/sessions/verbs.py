@@ -180,16 +180,14 @@ class Sessions:
         return _state(self._session(session))
 
     def revert(self, session: str) -> bool:
-        """Take back all that a session said; return whether that was still to be done.
+        """Take back all that a session said; return whether anything of it still stood.
 
         A training after it gives the same model as if the session had never been.
         """
         from sightline.collection.sessions.saving import revert
 
-        done = self._session(session).reverted
-        if not done:
-            revert(self.home, session, self.settings.wait)
-        return not done
+        self._session(session)  # An unknown one is refused by name.
+        return revert(self.home, session, self.settings.wait)
 
     def _save_session(self, session: str, word: str) -> int:
         from sightline.collection.sessions.saving import save
