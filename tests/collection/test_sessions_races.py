@@ -13,6 +13,7 @@ from sightline.collection.sessions import saving
 from sightline.collection.sessions.record import read_session, read_sessions
 from sightline.errors import UsageError
 from sightline.store.events import EventLog, NewEvent
+from sightline.store.writer import Judging
 from tests.sessions_made import judged_collection
 
 
@@ -84,7 +85,7 @@ def test_words_left_over_from_an_earlier_revert_are_dropped(c: Collection) -> No
     session = c.judge(like=1)
     session.mark(relevant=[7, 13], other=[2])
     session.save_as("find")
-    with saving.Judging(c.home) as judging:
+    with Judging(c.home) as judging:
         judging.append([reverted(session.id)])
     assert carriers(c, session.id) == [7, 13]
     assert c.revert(session.id) and not c.revert(session.id)

@@ -10,13 +10,14 @@ import contextlib
 import os
 import secrets
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sightline.collection.searching import Results
 from sightline.collection.sessions import proposing, wording
+from sightline.collection.sessions.given import Named, how_many, pictures
 from sightline.collection.sessions.ground import refuse_nonsense, stand
 from sightline.collection.sessions.ordering import scores, standing
 from sightline.collection.sessions.record import SOURCE, Record, read_session
@@ -31,8 +32,6 @@ from sightline.store.engines.flat import Best
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home, Reader
 from sightline.store.writer import Judging
-
-Named = str | bytes | int | Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ class Session:
         """
         return self._current()[1].slips
 
-    def mark(self, relevant: Sequence[Named] = (), other: Sequence[Named] = ()) -> int:
+    def mark(self, relevant: Iterable[Named] = (), other: Iterable[Named] = ()) -> int:
         """Say which pictures fit and which do not; return how many judgements were written.
 
         They are on the disk when this returns. Of several judgements of a picture the last counts.
@@ -128,7 +127,7 @@ class Session:
         relevant, other
             Pictures of the collection: hits, ids, or paths.
         """
-        fit, unfit = self._ids(relevant), self._ids(other)
+        fit, unfit = self._ids(pictures(relevant)), self._ids(pictures(other))
         refuse_nonsense(self.start, fit, unfit)
         with self._home.reader() as reader:
             served: dict[str, Json] = {
@@ -179,8 +178,7 @@ class Session:
         hide_judged
             Leave out pictures that were judged already.
         """
-        if n < 1:
-            raise UsageError(f"At least 1 hit must be asked for. Got {n}.")
+        n = how_many(n, "hit")
         with self._home.reader() as reader:
             ground, learnt, record, said = self._learnt(reader)
             ids, found = scores(ground, learnt)
@@ -194,8 +192,7 @@ class Session:
 
     def propose(self, n: int = 20) -> Ranking:
         """Return pictures to judge next: those the session is least sure of, no two alike."""
-        if n < 1:
-            raise UsageError(f"At least 1 picture must be asked for. Got {n}.")
+        n = how_many(n, "picture")
         with self._home.reader() as reader:
             ground, learnt, record, said = self._learnt(reader)
             ids, found = scores(ground, learnt)
@@ -213,7 +210,7 @@ class Session:
 
     def why(self, picture: Named) -> SessionWhy:
         """Say what the query and each judgement add to a picture's score."""
-        (number,) = self._ids([picture])
+        (number,) = self._ids(pictures([picture]))
         with self._home.reader() as reader:
             ground, learnt, record, _ = self._learnt(reader)
             known = [p for p in (number, *learnt.pictures) if p is not None]
@@ -263,11 +260,8 @@ class Session:
 
     # -- replaying
 
-    def _ids(self, pictures: Sequence[Named]) -> list[int]:
-        if isinstance(pictures, str | bytes | int | Hit):
-            raise UsageError(f"Name pictures in a list. Got {pictures!r}.")
-        given = [p.picture if isinstance(p, Hit) else p for p in pictures]
-        return list(dict.fromkeys(self._resolve(given)))
+    def _ids(self, named: Sequence[str | bytes | int]) -> list[int]:
+        return list(dict.fromkeys(self._resolve(named)))
 
     def _record(self) -> Record:
         with contextlib.closing(EventLog(self._home.events, write=False)) as log:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from sightline.records import shown
 from sightline.settings import data_folder
 
 if TYPE_CHECKING:
-    from sightline.collection.likeness.asking import Picture
+    from sightline.collection.sessions.given import Named
     from sightline.collection.sessions.record import Record
     from sightline.collection.sessions.session import Session
     from sightline.collection.sessions.start import Start
@@ -72,7 +71,7 @@ class Sessions:
         self,
         query: str = "",
         *,
-        like: Picture | Sequence[Picture] = (),
+        like: Named | Iterable[Named] = (),
         resume: str = "",
         feature: str = "",
         untagged: bool = False,
@@ -88,7 +87,7 @@ class Sessions:
         query
             Words, as of `search`.
         like
-            One or more pictures: paths, in the collection or not, or ids.
+            One or more pictures: paths, in the collection or not, ids, or hits.
         resume
             The id of a session.
         feature
@@ -117,11 +116,11 @@ class Sessions:
         >>> box.cleanup()
         """
         from sightline.collection.searching import pictures_of
+        from sightline.collection.sessions.given import one_or_more
         from sightline.collection.sessions.ground import begin
         from sightline.collection.sessions.session import Session
 
-        wanted: list[Picture]
-        wanted = [like] if isinstance(like, str | bytes | int | os.PathLike) else list(like)
+        wanted = one_or_more(like)
         if bool(query) + bool(wanted) + bool(resume) != 1:
             raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
         where = filter_of(self.root, **filters)
