@@ -11,9 +11,10 @@ import pytest
 
 from sightline.cli.dialogue.answers import read_answer
 from sightline.cli.dialogue.terminal import drawn, way_to_show
+from sightline.collection import Collection
 from sightline.errors import UsageError
 from tests.cli.test_commands import Shell
-from tests.sessions_made import judged_collection, kind_of
+from tests.sessions_made import judged_collection, kind_of, slipped
 
 
 @pytest.fixture
@@ -122,6 +123,37 @@ def test_a_skip_is_an_answer_that_can_be_taken_back(
     # Passing over all hits is taken back as well: the same ones come again.
     assert fourth["hits"] == second["hits"] != third["hits"]
     assert ran.err.count("took back the skip of") == 2
+
+
+@pytest.mark.parametrize("way", ["--hide-judged", "--propose", "--no-thumbnails"])
+def test_what_is_doubted_is_asked_about_first_and_may_be_insisted_on(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    c = Collection.open(shell.photos, store=shell.store)
+    with c.judge(like=1) as session:
+        unfit, fit = slipped(session)
+    # One is insisted on, the other one is not; then a new picture is asked about.
+    say(monkeypatch, "y", "y", "u", "u", "y", "s", "save find", "3 n", "")
+    ran = shell("judge", "--resume", session.id, "-t", "3", "--json", way)
+    assert ran.code == 0, ran.err
+    first, second = rounds(ran.out)
+    assert [h["picture"] for h in first["hits"][:2]] == [fit, unfit]
+    assert [h["slip"] for h in first["hits"]] == [True, True, False, False, False]
+    assert ran.err.count("took back what was said of") == 2
+    assert "14 pictures carry 'find' now" in ran.err and "Left out" not in ran.err
+    assert not {fit, unfit} & {h["picture"] for h in second["hits"] if h["slip"]}
+    assert c.session(session.id).relevant == 14
+
+
+def test_a_word_leaves_out_what_is_doubted_and_says_so(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Collection.open(shell.photos, store=shell.store).judge(like=1) as session:
+        slipped(session)
+    say(monkeypatch, "q")
+    ran = shell("judge", "--resume", session.id, "--save-as", "find")
+    assert "13 pictures carry 'find' now" in ran.err
+    assert "Left out: 1 whose judgement contradicts the others" in ran.err
 
 
 def test_filters_are_those_of_search(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

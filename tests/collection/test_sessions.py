@@ -16,7 +16,7 @@ from sightline.contracts import Json
 from sightline.errors import UsageError
 from sightline.store.events import NewEvent
 from sightline.store.writer import Change, Writer
-from tests.sessions_made import events_of, judged_collection, kind_of, precision
+from tests.sessions_made import events_of, judged_collection, kind_of, precision, slipped
 
 
 @pytest.fixture
@@ -215,17 +215,42 @@ def test_what_was_judged_stands_first_and_last(c: Collection) -> None:
 
 def test_a_slip_is_said_does_not_count_and_may_be_insisted_on(c: Collection) -> None:
     session = c.judge(like=1)
-    alike = [h.picture for h in session.next(120) if kind_of(h.picture) == kind_of(1)]
-    unlike = [p for p in range(2, 60) if kind_of(p) != kind_of(1)]
-    session.mark(relevant=[*alike[1:14], unlike[0]], other=[*unlike[1:14], alike[0]])
+    unfit, fit = slipped(session)
     found = session.next(200)
-    assert session.slips == found.slips == {unlike[0], alike[0]}
-    assert any("2 judgements contradict all others" in s for s in found.said)
+    assert session.slips == found.slips == {fit, unfit}
+    (said,) = [s for s in found.said if "contradict" in s]
+    assert said == (
+        "2 judgements contradict the others, and nothing is learnt from them: "
+        f"{fit - 1:04d}.jpg (fits), {unfit - 1:04d}.jpg (does not fit). "
+        "To insist, judge them again."
+    )
     order = [h.picture for h in found]
-    assert order.index(unlike[0]) > 10 and order.index(alike[0]) < 60
-    assert "against all else you said" in session.why(alike[0]).lines()[-1]
-    session.mark(other=[alike[0]])
-    assert session.slips == {unlike[0]} and session.next(200).hits[-1].picture in session.judged
+    assert order.index(fit) > 10 and order.index(unfit) < 60
+    assert "which contradicts the others" in session.why(unfit).lines()[-1]
+    session.mark(other=[unfit])
+    assert session.slips == {fit} and session.next(200).hits[-1].picture in session.judged
+
+
+def test_slips_are_at_hand_where_judged_pictures_are_hidden(c: Collection) -> None:
+    session = c.judge(like=1)
+    unfit, fit = slipped(session)
+    scores = {h.picture: h.score for h in session.next(200)}
+    for found in (session.next(5), session.next(5, hide_judged=True), session.propose(5)):
+        assert [(h.picture, h.score) for h in found.doubted] == [
+            (fit, scores[fit]), (unfit, scores[unfit]),
+        ]  # fmt: skip
+    session.mark(other=[unfit])
+    assert [h.picture for h in session.next(5).doubted] == [fit]
+
+
+def test_a_slip_gets_no_word_until_it_is_insisted_on(c: Collection) -> None:
+    session = c.judge(like=1)
+    _, fit = slipped(session)
+    assert session.save_as("find") == 13
+    assert fit not in {h.picture for h in c.search("find", 200).hits if h.tagged}
+    session.mark(relevant=[fit])
+    assert session.save_as("find") == 14
+    assert fit in {h.picture for h in c.search("find", 200).hits if h.tagged}
 
 
 def test_unwanted_and_required_words_stay_in_force(c: Collection) -> None:

@@ -66,7 +66,17 @@ class Dialogue:
                 return
 
     def _ranking(self) -> Ranking:
-        """Return what to show, of which there is always something to be asked, if anything is."""
+        """Return what to show, of which there is always something to be asked, if anything is.
+
+        What is doubted comes first: judged pictures may be hidden, and whoever insists must be able
+        to say so.
+        """
+        found = self._found()
+        first = [h for h in found.doubted[:_NAMED] if h.picture not in self.skipped]
+        twice = {h.picture for h in first}
+        return replace(found, hits=(*first, *(h for h in found.hits if h.picture not in twice)))
+
+    def _found(self) -> Ranking:
         if self.propose:
             return self._without_skipped(self.session.propose)
         ranking = self._without_skipped(partial(self.session.next, hide_judged=self.hide_judged))
@@ -86,12 +96,7 @@ class Dialogue:
     def _round(self, ranking: Ranking) -> bool:
         """Take the answers of one round; return whether there is another."""
         while True:
-            judged = self.session.judged
-            left = [
-                i
-                for i, h in enumerate(ranking.hits)
-                if h.picture not in judged and h.picture not in self.skipped
-            ]
+            left = self._left(ranking)
             if not left:
                 return True
             answer = self._ask(ranking, left[0])
@@ -110,6 +115,13 @@ class Dialogue:
                 if not self.asks:
                     raise
                 click.echo(str(e), err=True)
+
+    def _left(self, ranking: Ranking) -> list[int]:
+        """Return the places of hits to be asked about: not judged, or doubted, and not skipped."""
+        now = [t.pictures for t in self.turns if t.round == ranking.round and not t.skip]
+        doubted = ranking.slips.difference(*now) & {h.picture for h in ranking.doubted[:_NAMED]}
+        done = (self.session.judged.keys() - doubted) | self.skipped
+        return [i for i, h in enumerate(ranking.hits) if h.picture not in done]
 
     def _ask(self, ranking: Ranking, at: int) -> Answer | None:
         """Return the next answer that can be understood; None at the end of them."""
@@ -185,9 +197,17 @@ class Dialogue:
 
     def save(self, word: str) -> None:
         """Make a word of the session."""
+        judged = self.session.judged
+        doubted = sum(judged.get(p, False) for p in self.session.slips)
         n = self.session.save_as(word)
         said = f"{n} pictures carry {word!r} now. To have others found too: sightline train"
         click.echo(said, err=True)
+        if doubted:
+            click.echo(
+                f"Left out: {doubted} whose judgement contradicts the others. To have them too, "
+                "judge them again, then save again.",
+                err=True,
+            )
 
     def farewell(self) -> None:
         """Say how to go on, if there is anything to go on with."""

@@ -21,8 +21,8 @@ from sightline.store.writer import Judging, Writer
 from sightline.words.tokens import labels
 
 
-def save(home: Home, session: str, word: str, wait: float) -> int:
-    """Give the pictures that fit a session a word; return how many there are.
+def save(home: Home, session: str, word: str, doubted: frozenset[int], wait: float) -> int:
+    """Give the pictures that fit a session, but those doubted, a word; return how many there are.
 
     Where it was saved under that word before, pictures that no longer fit lose it.
     """
@@ -36,11 +36,13 @@ def save(home: Home, session: str, word: str, wait: float) -> int:
     with Writer(home, "judge", wait) as writer:
         record = read_session(writer.log, session) or Record(session)
         _refuse_reverted(record)
-        here = writer.catalogue.facts(p for p, fits in record.judged.items() if fits)
+        doubted -= record.insisted
+        fit = [p for p, fits in record.judged.items() if fits and p not in doubted]
+        here = writer.catalogue.facts(fit)
         if not here:
             raise UsageError(
-                f"No picture of the collection was judged to fit in the session {session}, so "
-                f"{label!r} would find none. Judge some first."
+                f"No picture of the collection was judged to fit in the session {session} beyond "
+                f"doubt, so {label!r} would find none. Judge some first."
             )
 
         def renamed(picture: int, tags: tuple[str, ...]) -> tuple[str, ...]:

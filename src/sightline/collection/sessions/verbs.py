@@ -188,10 +188,10 @@ class Sessions:
         self._session(session)  # An unknown one is refused by name.
         return revert(self.home, session, self.settings.wait)
 
-    def _save_session(self, session: str, word: str) -> int:
+    def _save_session(self, session: str, word: str, doubted: frozenset[int]) -> int:
         from sightline.collection.sessions.saving import save
 
-        return save(self.home, session, word, self.settings.wait)
+        return save(self.home, session, word, doubted, self.settings.wait)
 
 
 def _state(r: Record) -> SessionState:
