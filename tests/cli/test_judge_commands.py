@@ -11,9 +11,10 @@ import pytest
 
 from sightline.cli.dialogue.answers import read_answer
 from sightline.cli.dialogue.terminal import drawn, way_to_show
+from sightline.collection import Collection
 from sightline.errors import UsageError
 from tests.cli.test_commands import Shell
-from tests.sessions_made import judged_collection, kind_of
+from tests.sessions_made import judged_collection, kind_of, slipped
 
 
 @pytest.fixture
@@ -87,11 +88,60 @@ def test_an_answer_of_an_earlier_round_is_taken_back_by_name(
     say(monkeypatch, "1 y", "2,3 n", "u", "u", "q")
     ran = shell("judge", "--like", "1", "-t", "3", "--json")
     assert ran.code == 0, ran.err
-    first, second, third = rounds(ran.out)
+    first, second, third, fourth = rounds(ran.out)
     assert (second["relevant"], second["other"], third["relevant"], third["other"]) == (1, 2, 1, 0)
+    assert fourth["hits"] == first["hits"]
     names = [Path(h["path"]).name for h in first["hits"]]
     assert f"took back what was said of {names[1]}, {names[2]}\n" in ran.err
     assert f"took back what was said of {names[0]}\n" in ran.err
+
+
+def test_hits_are_drawn_anew_once_what_made_them_is_taken_back(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What fits stands first, so it is among the hits before and after.
+    say(monkeypatch, "1 n", "2 y", "", "u", "q")
+    ran = shell("judge", "--like", "1", "-t", "4", "--json")
+    assert ran.code == 0, ran.err
+    _, second, third = rounds(ran.out)
+    assert (second["relevant"], second["other"]) == (1, 1)
+    assert (third["relevant"], third["other"]) == (0, 1)
+    assert {h["judged"] for h in third["hits"]} <= {None, False}
+
+
+def test_a_skip_is_an_answer_that_can_be_taken_back(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(monkeypatch, "y", "s", "u", "n", "", "", "u", "q")
+    ran = shell("judge", "--like", "1", "-t", "4", "--json")
+    assert ran.code == 0, ran.err
+    first, second, third, fourth = rounds(ran.out)
+    names = [Path(h["path"]).name for h in first["hits"]]
+    assert f"took back the skip of {names[1]}\n" in ran.err
+    assert "took back what was said" not in ran.err
+    assert [h["judged"] for h in second["hits"]].count(True) == 1 and second["other"] == 1
+    # Passing over all hits is taken back as well: the same ones come again.
+    assert fourth["hits"] == second["hits"] != third["hits"]
+    assert ran.err.count("took back the skip of") == 2
+
+
+@pytest.mark.parametrize("way", ["--hide-judged", "--propose", "--no-thumbnails"])
+def test_what_is_doubted_is_asked_about_first_and_may_be_insisted_on(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    c = Collection.open(shell.photos, store=shell.store)
+    with c.judge(like=1) as session:
+        unfit = slipped(session)
+    # It is insisted on, taken back, and insisted on again; then a new picture is asked about.
+    say(monkeypatch, "n", "u", "n", "3 n", "")
+    ran = shell("judge", "--resume", session.id, "-t", "3", "--json", way)
+    assert ran.code == 0, ran.err
+    first, second = rounds(ran.out)
+    assert first["hits"][0]["picture"] == unfit
+    assert [h["slip"] for h in first["hits"]] == [True, False, False, False]
+    assert ran.err.count("took back what was said of") == 1
+    assert unfit not in {h["picture"] for h in second["hits"] if h["slip"]}
+    assert c.session(session.id).relevant == 13
 
 
 def test_filters_are_those_of_search(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

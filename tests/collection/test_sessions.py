@@ -16,7 +16,7 @@ from sightline.contracts import Json
 from sightline.errors import UsageError
 from sightline.store.events import NewEvent
 from sightline.store.writer import Change, Writer
-from tests.sessions_made import events_of, judged_collection, kind_of, precision
+from tests.sessions_made import events_of, judged_collection, kind_of, precision, slipped
 
 
 @pytest.fixture
@@ -215,17 +215,29 @@ def test_what_was_judged_stands_first_and_last(c: Collection) -> None:
 
 def test_a_slip_is_said_does_not_count_and_may_be_insisted_on(c: Collection) -> None:
     session = c.judge(like=1)
-    alike = [h.picture for h in session.next(120) if kind_of(h.picture) == kind_of(1)]
-    unlike = [p for p in range(2, 60) if kind_of(p) != kind_of(1)]
-    session.mark(relevant=alike[1:14], other=[*unlike[:13], alike[0]])
+    unfit = slipped(session)
     found = session.next(200)
-    assert session.slips == found.slips == {alike[0]}
-    assert any("1 judgement contradicts" in s for s in found.said)
+    assert session.slips == found.slips == {unfit}
+    (said,) = [s for s in found.said if "contradict" in s]
+    assert said == (
+        "1 judgement contradicts the others, and nothing is learnt from it: "
+        f"{unfit - 1:04d}.jpg (does not fit). To insist, judge it again."
+    )
     order = [h.picture for h in found]
-    assert order.index(alike[0]) < 60
-    assert "against all else you said" in session.why(alike[0]).lines()[-1]
-    session.mark(other=[alike[0]])
+    assert order.index(unfit) < 60
+    assert "which contradicts the others" in session.why(unfit).lines()[-1]
+    session.mark(other=[unfit])
     assert not session.slips and session.next(200).hits[-1].picture in session.judged
+
+
+def test_slips_are_at_hand_where_judged_pictures_are_hidden(c: Collection) -> None:
+    session = c.judge(like=1)
+    unfit = slipped(session)
+    scores = {h.picture: h.score for h in session.next(200)}
+    for found in (session.next(5), session.next(5, hide_judged=True), session.propose(5)):
+        assert [(h.picture, h.score) for h in found.doubted] == [(unfit, scores[unfit])]
+    session.mark(other=[unfit])
+    assert not session.next(5).doubted
 
 
 def test_unwanted_and_required_words_stay_in_force(c: Collection) -> None:

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sightline.collection import Collection
@@ -39,6 +40,11 @@ def remove(c: Collection, picture: int) -> None:
         ([], [], UsageError, "No picture is judged"),
         ([], [1], UsageError, "Picture 1 is what the session looks for"),
         ("0002.jpg", [], UsageError, "Name pictures in a list"),
+        (np.int64(7), [], UsageError, "Name pictures in a list"),
+        (7.5, [], UsageError, "Name pictures in a list. Got 7.5"),
+        ([True], [], UsageError, "True names no picture"),
+        (np.array([True]), [], UsageError, "True_? names no picture"),
+        ([], [2.0], UsageError, "2.0 names no picture. Give a hit, an id or a path"),
     ],
 )
 def test_nonsense_is_refused_before_anything_is_written(
@@ -51,6 +57,28 @@ def test_nonsense_is_refused_before_anything_is_written(
     with pytest.raises(kind, match=message):
         c.judge(like=1).mark(relevant=relevant, other=other)
     assert events_of(c, "judged", "session-started") == []
+
+
+def test_whole_numbers_of_numpy_name_pictures(c: Collection) -> None:
+    for like in (np.int64(3), np.array([3]), [np.uint8(3)], np.array(3), Path("0002.jpg")):
+        session = c.judge(like=like)
+        assert session.start.like == (3,)
+    assert session.mark(relevant=np.array([9, 15]), other=[np.int32(2)]) == 3
+    assert session.judged == {9: True, 15: True, 2: False}
+    assert session.why(np.int64(9)).judged is True and session.why(2).judged is False
+    hit = session.next(np.int64(1)).hits[0]  # type: ignore[arg-type]
+    assert c.judge(like=hit).start.like == (hit.picture,)
+    for wrong in (True, 2.5, None):
+        with pytest.raises(UsageError, match="names no picture"):
+            c.judge(like=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("n", [2.5, "3", None, True, 0, -1])
+def test_how_many_is_a_whole_number(c: Collection, n: int) -> None:
+    session = c.judge(like=1)
+    for ask, what in ((session.next, "hit"), (session.propose, "picture")):
+        with pytest.raises(UsageError, match=f"1 {what} must be .* as a whole number. Got {n!r}"):
+            ask(n)
 
 
 def test_a_deleted_picture_cannot_be_judged_and_teaches_no_more(c: Collection) -> None:

@@ -1,4 +1,4 @@
-"""Slips: judgements that contradict all others so plainly that the hand was probably wrong.
+"""Slips: judgements that contradict the others so plainly that the hand was probably wrong.
 
 Judged pictures are scored by learners that have not seen them. The scores of pictures that fit and
 of those that do not are taken for two normal distributions, and each judgement for true unless it

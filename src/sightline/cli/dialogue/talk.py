@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,15 @@ if TYPE_CHECKING:
 
 _NAMED = 5
 _KINDS = {True: "fits", False: "does not fit", None: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One answer that may be taken back: pictures skipped or judged, and after how many rounds."""
+
+    pictures: frozenset[int]
+    round: int
+    skip: bool
 
 
 class Dialogue:
@@ -46,6 +55,7 @@ class Dialogue:
         self.line = 0
         # Whoever cannot tell is not asked about the same picture again.
         self.skipped: set[int] = set()
+        self.turns: list[Turn] = []
 
     def run(self) -> None:
         """Go round until the answers end."""
@@ -56,7 +66,17 @@ class Dialogue:
                 return
 
     def _ranking(self) -> Ranking:
-        """Return what to show, of which there is always something to be asked, if anything is."""
+        """Return what to show, of which there is always something to be asked, if anything is.
+
+        What is doubted comes first: judged pictures may be hidden, and whoever insists must be able
+        to say so.
+        """
+        found = self._found()
+        first = [h for h in found.doubted[:_NAMED] if h.picture not in self.skipped]
+        twice = {h.picture for h in first}
+        return replace(found, hits=(*first, *(h for h in found.hits if h.picture not in twice)))
+
+    def _found(self) -> Ranking:
         if self.propose:
             return self._without_skipped(self.session.propose)
         ranking = self._without_skipped(partial(self.session.next, hide_judged=self.hide_judged))
@@ -76,12 +96,7 @@ class Dialogue:
     def _round(self, ranking: Ranking) -> bool:
         """Take the answers of one round; return whether there is another."""
         while True:
-            judged = self.session.judged
-            left = [
-                i
-                for i, h in enumerate(ranking.hits)
-                if h.picture not in judged and h.picture not in self.skipped
-            ]
+            left = self._left(ranking)
             if not left:
                 return True
             answer = self._ask(ranking, left[0])
@@ -90,7 +105,7 @@ class Dialogue:
             if answer.what == "next":
                 if self.session.round <= ranking.round:
                     # Nothing was judged, so the same hits would come again: others are wanted.
-                    self.skipped.update(ranking.hits[i].picture for i in left)
+                    self._skip([ranking.hits[i] for i in left], ranking)
                 return True
             try:
                 if not self._take(answer, ranking):
@@ -100,6 +115,13 @@ class Dialogue:
                 if not self.asks:
                     raise
                 click.echo(str(e), err=True)
+
+    def _left(self, ranking: Ranking) -> list[int]:
+        """Return the places of hits to be asked about: not judged, or doubted, and not skipped."""
+        now = [t.pictures for t in self.turns if t.round == ranking.round and not t.skip]
+        doubted = ranking.slips.difference(*now) & {h.picture for h in ranking.doubted[:_NAMED]}
+        done = (self.session.judged.keys() - doubted) | self.skipped
+        return [i for i, h in enumerate(ranking.hits) if h.picture not in done]
 
     def _ask(self, ranking: Ranking, at: int) -> Answer | None:
         """Return the next answer that can be understood; None at the end of them."""
@@ -135,18 +157,39 @@ class Dialogue:
         """Do what an answer says; return whether the hits are still those to be asked about."""
         hits = [ranking.hits[i] for i in answer.hits]
         if answer.what == "undo":
-            # What was said in an earlier round made the hits that are shown.
-            return undo_last(self.c, self.session) <= {h.picture for h in ranking}
+            return self._undo(ranking)
         if answer.what == "why":
             self._why(hits[0])
         elif answer.what == "save":
             self.save(answer.word)
         elif answer.what == "skip":
-            self.skipped.update(h.picture for h in hits)
+            self._skip(hits, ranking)
         else:
             fits = answer.what == "fits"
             self.session.mark(relevant=hits if fits else (), other=() if fits else hits)
+            self.turns.append(Turn(frozenset(h.picture for h in hits), ranking.round, False))
         return True
+
+    def _skip(self, hits: Sequence[Hit], ranking: Ranking) -> None:
+        new = frozenset(h.picture for h in hits) - self.skipped
+        self.skipped |= new
+        self.turns.append(Turn(new, ranking.round, True))
+
+    def _undo(self, ranking: Ranking) -> bool:
+        """Take the last answer back; return whether the hits are still those to be asked about."""
+        last = self.turns[-1] if self.turns else None
+        if last is not None and last.skip:
+            self.skipped -= last.pictures
+            _say(self.c, "took back the skip of", sorted(last.pictures))
+            # Those skipped before these hits were looked for are not among them.
+            fresh = last.pictures <= {h.picture for h in ranking}
+        else:
+            # What was said in an earlier round made the hits that are shown.
+            fresh = self.session.round > ranking.round
+            undo_last(self.c, self.session)
+        if self.turns:
+            self.turns.pop()
+        return fresh
 
     def _why(self, hit: Hit) -> None:
         for line in self.session.why(hit).lines():
@@ -197,15 +240,17 @@ class Dialogue:
         sys.stdout.flush()
 
 
-def undo_last(c: Collection, session: Session) -> set[int]:
-    """Take the last answer back, and say which that was; return the pictures it was about."""
-    back = session.undo()
+def undo_last(c: Collection, session: Session) -> None:
+    """Take the last judgements back, and say which those were."""
+    _say(c, "took back what was said of", list(session.undo()))
+
+
+def _say(c: Collection, what: str, pictures: list[int]) -> None:
     with c.home.reader() as reader:
-        facts = reader.catalogue.facts(back)
-    names = [shown(facts[p].path) if p in facts else f"picture {p}" for p in back]
+        facts = reader.catalogue.facts(pictures)
+    names = [shown(facts[p].path) if p in facts else f"picture {p}" for p in pictures]
     more = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
-    click.echo(f"took back what was said of {', '.join(names[:_NAMED])}{more}", err=True)
-    return set(back)
+    click.echo(f"{what} {', '.join(names[:_NAMED])}{more}", err=True)
 
 
 def _as_json(

@@ -78,26 +78,24 @@ def _together(marks: Iterable[Mark]) -> dict[int, bool]:
 
 def read_session(log: EventLog, session: str) -> Record | None:
     """Return what the log says of a session; None if it never heard of it."""
-    events = [*log.read(session=session), *log.read(kinds=["session-reverted"])]
-    return _records(events).get(session)
+    # Its revert is an event of its own too, so nobody else's need be read.
+    return _records(log.read(session=session)).get(session)
 
 
 def read_sessions(log: EventLog) -> list[Record]:
     """Return every session the log knows, the oldest first."""
-    events = [*log.read(in_sessions=True), *log.read(kinds=["session-reverted"])]
-    return sorted(_records(events).values(), key=lambda r: r.seq)
+    return sorted(_records(log.read(in_sessions=True)).values(), key=lambda r: r.seq)
 
 
 def _records(events: Iterable[Event]) -> dict[str, Record]:
     found: dict[str, Record] = {}
     undone = {}
     for e in events:
-        if e.kind == "session-reverted":
-            name = str(e.body.get("session", ""))
-            if name in found:
-                found[name].reverted = True
-            continue
         if e.session is None:
+            continue
+        if e.kind == "session-reverted":
+            if e.session in found:
+                found[e.session].reverted = True
             continue
         r = found.setdefault(e.session, Record(e.session, begun=e.at, seq=e.seq))
         r.last = e.at

@@ -10,16 +10,18 @@ import contextlib
 import os
 import secrets
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sightline.collection.searching import Results
 from sightline.collection.sessions import proposing, wording
+from sightline.collection.sessions.given import Named, how_many, pictures
 from sightline.collection.sessions.ground import refuse_nonsense, stand
 from sightline.collection.sessions.ordering import scores, standing
 from sightline.collection.sessions.record import SOURCE, Record, read_session
+from sightline.collection.sessions.remarks import remarks
 from sightline.collection.sessions.rounds import Ground, Learnt, learn
 from sightline.collection.sessions.space import Doubles, Int
 from sightline.collection.sessions.start import Start
@@ -32,15 +34,14 @@ from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home, Reader
 from sightline.store.writer import Judging
 
-Named = str | bytes | int | Hit
-
 
 @dataclass(frozen=True, slots=True)
 class Ranking(Results):
     """The answer of a session: hits, best first, and what there is to say about them.
 
     `round` counts the rounds that were learnt from; `share`, `before`, `after` and `slips` are as
-    of `Session`.
+    of `Session`. `doubted` are slips as hits, in the order they were judged, whether or not judged
+    pictures are among the hits.
     """
 
     session: str = ""
@@ -50,6 +51,7 @@ class Ranking(Results):
     before: float | None = None
     after: float | None = None
     slips: frozenset[int] = frozenset()
+    doubted: tuple[Hit, ...] = ()
 
 
 class Session:
@@ -118,7 +120,7 @@ class Session:
         """
         return self._current()[1].slips
 
-    def mark(self, relevant: Sequence[Named] = (), other: Sequence[Named] = ()) -> int:
+    def mark(self, relevant: Iterable[Named] = (), other: Iterable[Named] = ()) -> int:
         """Say which pictures fit and which do not; return how many judgements were written.
 
         They are on the disk when this returns. Of several judgements of a picture the last counts.
@@ -128,7 +130,7 @@ class Session:
         relevant, other
             Pictures of the collection: hits, ids, or paths.
         """
-        fit, unfit = self._ids(relevant), self._ids(other)
+        fit, unfit = self._ids(pictures(relevant)), self._ids(pictures(other))
         refuse_nonsense(self.start, fit, unfit)
         with self._home.reader() as reader:
             served: dict[str, Json] = {
@@ -179,41 +181,36 @@ class Session:
         hide_judged
             Leave out pictures that were judged already.
         """
-        if n < 1:
-            raise UsageError(f"At least 1 hit must be asked for. Got {n}.")
+        n = how_many(n, "hit")
         with self._home.reader() as reader:
             ground, learnt, record, said = self._learnt(reader)
             ids, found = scores(ground, learnt)
+            doubted = self._doubted(reader, ground, learnt, ids, found, record)
             if hide_judged:
                 keep = ~np.isin(ids, np.array(list(record.judged), np.int64))
                 ids, found = ids[keep], found[keep]
             order = standing(ids, found, record.judged, learnt)
             hits, missing = self._hits(reader, ground, learnt, ids, found, order, n)
         self._open = record.round + 1
-        return self._ranking(ground, learnt, record, hits, missing, said)
+        return self._ranking(ground, learnt, record, hits, missing, said, doubted)
 
     def propose(self, n: int = 20) -> Ranking:
         """Return pictures to judge next: those the session is least sure of, no two alike."""
-        if n < 1:
-            raise UsageError(f"At least 1 picture must be asked for. Got {n}.")
+        n = how_many(n, "picture")
         with self._home.reader() as reader:
             ground, learnt, record, said = self._learnt(reader)
             ids, found = scores(ground, learnt)
+            doubted = self._doubted(reader, ground, learnt, ids, found, record)
             chosen = proposing.propose(ground, ids, found, record.judged, n)
             # In their own order, so that the first ones are the most telling.
-            at = np.searchsorted(ids, chosen)
-            facts = reader.catalogue.facts(chosen.tolist())
-            hits = [
-                self._hit(ground, learnt, p, facts[p].path, score)
-                for p, score in zip(chosen.tolist(), found[at].tolist(), strict=True)
-                if p in facts and os.path.lexists(os.path.join(self._root, facts[p].path))
-            ]
+            hits = self._there(reader, ground, learnt, ids, found, chosen)
         self._open = record.round + 1
-        return self._ranking(ground, learnt, record, hits, len(chosen) - len(hits), said)
+        missing = len(chosen) - len(hits)
+        return self._ranking(ground, learnt, record, hits, missing, said, doubted)
 
     def why(self, picture: Named) -> SessionWhy:
         """Say what the query and each judgement add to a picture's score."""
-        (number,) = self._ids([picture])
+        (number,) = self._ids(pictures([picture]))
         with self._home.reader() as reader:
             ground, learnt, record, _ = self._learnt(reader)
             known = [p for p in (number, *learnt.pictures) if p is not None]
@@ -232,7 +229,6 @@ class Session:
         It is a source of words of its own: saved again, it follows what was judged since, and it
         goes when the session is reverted.
         """
-        self._refuse_reverted(self._record())
         return self._save(self.id, word)
 
     def close(self) -> None:
@@ -263,11 +259,8 @@ class Session:
 
     # -- replaying
 
-    def _ids(self, pictures: Sequence[Named]) -> list[int]:
-        if isinstance(pictures, str | bytes | int | Hit):
-            raise UsageError(f"Name pictures in a list. Got {pictures!r}.")
-        given = [p.picture if isinstance(p, Hit) else p for p in pictures]
-        return list(dict.fromkeys(self._resolve(given)))
+    def _ids(self, named: Sequence[str | bytes | int]) -> list[int]:
+        return list(dict.fromkeys(self._resolve(named)))
 
     def _record(self) -> Record:
         with contextlib.closing(EventLog(self._home.events, write=False)) as log:
@@ -314,20 +307,42 @@ class Session:
             best = Best(want)
             best.offer(ids, order.astype(np.float32))
             top = best.top()
-            facts = reader.catalogue.facts(top.ids.tolist())
-            own = found[np.searchsorted(ids, top.ids)].tolist()
-            hits = [
-                self._hit(ground, learnt, p, facts[p].path, score)
-                for p, score in zip(top.ids.tolist(), own, strict=True)
-                if p in facts and os.path.lexists(os.path.join(self._root, facts[p].path))
-            ]
+            hits = self._there(reader, ground, learnt, ids, found, top.ids)
             if len(hits) >= n or len(top.ids) < want:
                 return hits[:n], len(top.ids) - len(hits)
             want *= 4  # Files of some hits are gone; look further down, in few steps.
 
-    def _hit(self, ground: Ground, learnt: Learnt, picture: int, path: bytes, score: float) -> Hit:
-        tagged = ground.words is not None and picture in ground.words.carried
-        return Hit(picture, path, round(score, 6), tagged, learnt.weights is not None)
+    def _doubted(
+        self,
+        reader: Reader,
+        ground: Ground,
+        learnt: Learnt,
+        ids: Int,
+        found: Doubles,
+        record: Record,
+    ) -> list[Hit]:
+        """Return the slips that may appear, in the order they were judged."""
+        slips = np.array([p for p in record.judged if p in learnt.slips], np.int64)
+        return self._there(reader, ground, learnt, ids, found, slips[np.isin(slips, ids)])
+
+    def _there(
+        self,
+        reader: Reader,
+        ground: Ground,
+        learnt: Learnt,
+        ids: Int,
+        found: Doubles,
+        chosen: Int,
+    ) -> list[Hit]:
+        """Return the chosen ones of ids, which have scores found, whose files are there."""
+        facts = reader.catalogue.facts(chosen.tolist())
+        carried = ground.words.carried if ground.words is not None else ()
+        own = found[np.searchsorted(ids, chosen)].tolist()
+        return [
+            Hit(p, facts[p].path, round(score, 6), p in carried, learnt.weights is not None)
+            for p, score in zip(chosen.tolist(), own, strict=True)
+            if p in facts and os.path.lexists(os.path.join(self._root, facts[p].path))
+        ]
 
     def _ranking(
         self,
@@ -337,44 +352,12 @@ class Session:
         hits: list[Hit],
         missing: int,
         said: list[str],
+        doubted: list[Hit],
     ) -> Ranking:
         unknown = ground.words.unknown if ground.words is not None else ()
-        more = _remarks(record, learnt, bool(hits), ground)
+        more = remarks(record, learnt, bool(hits), ground, doubted)
         return Ranking(
             tuple(hits), unknown, ground.version, missing, self.id, record.round,
             (*said, *more), learnt.share, learnt.before, learnt.after, learnt.slips,
+            tuple(doubted),
         )  # fmt: skip
-
-
-def _remarks(record: Record, learnt: Learnt, found: bool, ground: Ground) -> list[str]:
-    """Say why nothing was learnt yet, or what could not be."""
-    said = []
-    judged = record.judged
-    if ground.space is not None and judged and learnt.weights is None:
-        fit = any(judged.values()) or bool(len(ground.asked))
-        if fit and not all(judged.values()):
-            said.append("What was learnt orders judged pictures no better; the ranking stays.")
-        else:
-            lacking = "do not fit" if fit else "fit"
-            said.append(f"The ranking stays until some pictures that {lacking} are judged too.")
-    if learnt.slips:
-        n = len(learnt.slips)
-        s, it = ("", "it") if n == 1 else ("s", "them")
-        said.append(
-            f"{n} judgement{s} contradict{'s' * (n == 1)} all others, and nothing is learnt from "
-            f"{it}. To insist, judge {it} again."
-        )
-    if learnt.gone:
-        n = learnt.gone
-        said.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learnt from.")
-    if not found:
-        said.append(_why_nothing(ground, bool(judged)))
-    return said
-
-
-def _why_nothing(ground: Ground, judged: bool) -> str:
-    if ground.allowed is not None and not len(ground.allowed):
-        return "No picture fits: filters, and words required or unwanted, leave none. Ask for less."
-    if judged:
-        return "No picture is left to judge. Try other words, or begin with a picture."
-    return "No picture fits. Try other words, or begin with a picture."

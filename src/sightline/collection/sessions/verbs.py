@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from sightline.records import shown
 from sightline.settings import data_folder
 
 if TYPE_CHECKING:
-    from sightline.collection.likeness.asking import Picture
+    from sightline.collection.sessions.given import Named
     from sightline.collection.sessions.record import Record
     from sightline.collection.sessions.session import Session
     from sightline.collection.sessions.start import Start
@@ -72,7 +71,7 @@ class Sessions:
         self,
         query: str = "",
         *,
-        like: Picture | Sequence[Picture] = (),
+        like: Named | Iterable[Named] = (),
         resume: str = "",
         feature: str = "",
         untagged: bool = False,
@@ -88,7 +87,7 @@ class Sessions:
         query
             Words, as of `search`.
         like
-            One or more pictures: paths, in the collection or not, or ids.
+            One or more pictures: paths, in the collection or not, ids, or hits.
         resume
             The id of a session.
         feature
@@ -117,11 +116,11 @@ class Sessions:
         >>> box.cleanup()
         """
         from sightline.collection.searching import pictures_of
+        from sightline.collection.sessions.given import one_or_more
         from sightline.collection.sessions.ground import begin
         from sightline.collection.sessions.session import Session
 
-        wanted: list[Picture]
-        wanted = [like] if isinstance(like, str | bytes | int | os.PathLike) else list(like)
+        wanted = one_or_more(like)
         if bool(query) + bool(wanted) + bool(resume) != 1:
             raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
         where = filter_of(self.root, **filters)
@@ -180,16 +179,14 @@ class Sessions:
         return _state(self._session(session))
 
     def revert(self, session: str) -> bool:
-        """Take back all that a session said; return whether that was still to be done.
+        """Take back all that a session said; return whether anything of it still stood.
 
         A training after it gives the same model as if the session had never been.
         """
         from sightline.collection.sessions.saving import revert
 
-        done = self._session(session).reverted
-        if not done:
-            revert(self.home, session, self.settings.wait)
-        return not done
+        self._session(session)  # An unknown one is refused by name.
+        return revert(self.home, session, self.settings.wait)
 
     def _save_session(self, session: str, word: str) -> int:
         from sightline.collection.sessions.saving import save

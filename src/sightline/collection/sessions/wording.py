@@ -64,7 +64,7 @@ class SessionWhy:
             kind, place = ("fits", "first") if self.judged else ("does not fit", "last")
             then = f"so it stands {place}"
             if self.slip:
-                then = "against all else you said; to insist, judge it again"
+                then = "which contradicts the others; to insist, judge it again"
             out.append(f"you said that it {kind}, {then}")
         return out
 
