@@ -114,6 +114,16 @@ def test_what_is_sure_is_no_slip_and_neither_is_the_query() -> None:
     assert Blend().start(X[3], X).learn(X[judged], said).stands_[3] == -1
 
 
+def test_who_says_no_often_means_it() -> None:
+    X, y = around()
+    judged = np.r_[0:20, 100:120]
+    for n in (3, 12):
+        said = y[judged].copy()
+        said[1 : 1 + n] = -1
+        doubted = Blend().start(X[0], X).learn(X[judged], said).stands_ == 0
+        assert doubted.any() == (n == 3)
+
+
 def test_truthful_judgements_are_not_doubted() -> None:
     X, y = around()
     judged = np.r_[0:20, 100:120]

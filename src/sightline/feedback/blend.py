@@ -48,6 +48,7 @@ SHARES = np.linspace(0.0, 1.0, 11)
 _BOTH, _SLIPPED, _NO_OTHERS = (0.2, 0.2), (0.3, 0.02), (1.0, 0.2)
 # A judgement that is likelier a slip than this is not learnt from.
 _DOUBTED = 0.35
+_MOST_SLIPS = 0.2
 # Fewer background pictures than this tell neither a mean nor a deviation.
 _ENOUGH = 20
 
@@ -198,7 +199,9 @@ class Blend(Estimator):
             out = self._left_out(rows, relevant, before)
             if self.doubts and self._plenty:
                 # What fits is never doubted: it may be the first of another kind that fits.
-                stands[slips(out.learnt, relevant, never | relevant) > _DOUBTED] = 0
+                doubted = slips(out.learnt, relevant, never | relevant) > _DOUBTED
+                # Who says no so often means it; the learner does not see yet what for.
+                stands[doubted & (doubted.mean() <= _MOST_SLIPS)] = 0
         self._learner.learn(rows[stands != 0], stands[stands != 0])
         if before is None and self._learner.ready:
             self._share(0.0)
