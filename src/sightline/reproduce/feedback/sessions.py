@@ -136,9 +136,9 @@ def _scores(sessions: Sequence[_Session], space: Space, learnt: bool, place: boo
             found[i] = s.learner.scores_by_distance(space.squared[s.judged].T)
         else:
             found[i] = s.learner.decision_function(space.rows)
-    return [
-        _placed(s, scores) if learnt else scores for s, scores in zip(sessions, found, strict=True)
-    ]
+    if not learnt or not place:
+        return found
+    return [_placed(s, scores) for s, scores in zip(sessions, found, strict=True)]
 
 
 def _placed(s: _Session, scores: Any) -> Any:
