@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,8 @@ class Person:
                 "--store", str(c.home.folder), "--no-thumbnails", *arguments,
             ],
             stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+            # Work begun in the background has interrupts ignored, and so have its children.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         os.close(theirs)
 
@@ -91,7 +94,7 @@ def test_what_was_said_before_an_interrupt_is_kept(c: Collection) -> None:
     person = Person(c, "--like", "1", "-t", "4")
     person.sees()
     person.says("1-2 y")
-    person.run.send_signal(2)
+    person.run.send_signal(signal.SIGINT)
     last, status = person.leaves(b"")
     assert status == 130 and "\nsession " in last and "Traceback" not in last
     (state,) = c.sessions()
