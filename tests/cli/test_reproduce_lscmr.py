@@ -7,21 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from sightline.cli import main
 from sightline.datasets import wikipedia
 from sightline.reproduce.lscmr import plan as plans
-from tests.corel_made import pack, unpack
+from tests.corel_made import unpack
+from tests.experiments import data_here, reproduce
 from tests.photos import fingerprint
 from tests.reproduce.test_lscmr_run import PLAN
 from tests.wikipedia_made import COUNTS, made_files
 
 
 def sightline(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    capfd.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        main(["reproduce", "lscmr", *arguments])
-    out, err = capfd.readouterr()
-    return (ended.value.code if isinstance(ended.value.code, int) else 1), out, err
+    return reproduce(capfd, "lscmr", *arguments)
 
 
 @pytest.fixture
@@ -31,11 +27,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     few = {m: PLAN.searches[m] for m in ("CCA", "LSCMR")}
     made = {f: getattr(PLAN, f) for f in PLAN.__slots__} | {"searches": few, "fixed": few}
     monkeypatch.setattr(plans, "quick_plan", lambda: plans.Plan(**made))
-    monkeypatch.chdir(tmp_path)
-    data = tmp_path / "data"
-    data.mkdir()
-    pack(made_files(), data / "wikipedia.zip")
-    return data
+    return data_here(monkeypatch, tmp_path, made_files(), "wikipedia.zip")
 
 
 def test_a_run_prints_draws_and_writes(
