@@ -23,13 +23,12 @@ from sightline.collection.sessions.ordering import scores, standing
 from sightline.collection.sessions.record import SOURCE, Record, read_session
 from sightline.collection.sessions.remarks import remarks
 from sightline.collection.sessions.rounds import Ground, Learnt, learn
-from sightline.collection.sessions.space import Doubles, Int
+from sightline.collection.sessions.scored import Scored
 from sightline.collection.sessions.start import Start
 from sightline.collection.sessions.wording import SessionWhy
 from sightline.contracts import Json
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Hit, shown
-from sightline.store.engines.flat import Best
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home, Reader
 from sightline.store.writer import Judging
@@ -184,13 +183,12 @@ class Session:
         n = how_many(n, "hit")
         with self._home.reader() as reader:
             ground, learnt, record, said = self._learnt(reader)
-            ids, found = scores(ground, learnt)
-            doubted = self._doubted(reader, ground, learnt, ids, found, record)
+            every = Scored(reader, self._root, ground, learnt, *scores(ground, learnt))
+            doubted = every.doubted(record.judged)
             if hide_judged:
-                keep = ~np.isin(ids, np.array(list(record.judged), np.int64))
-                ids, found = ids[keep], found[keep]
-            order = standing(ids, found, record.judged, learnt)
-            hits, missing = self._hits(reader, ground, learnt, ids, found, order, n)
+                every = every.without(np.array(list(record.judged), np.int64))
+            order = standing(every.ids, every.found, record.judged, learnt)
+            hits, missing = every.best(order, n)
         self._open = record.round + 1
         return self._ranking(ground, learnt, record, hits, missing, said, doubted)
 
@@ -199,11 +197,11 @@ class Session:
         n = how_many(n, "picture")
         with self._home.reader() as reader:
             ground, learnt, record, said = self._learnt(reader)
-            ids, found = scores(ground, learnt)
-            doubted = self._doubted(reader, ground, learnt, ids, found, record)
-            chosen = proposing.propose(ground, ids, found, record.judged, n)
+            every = Scored(reader, self._root, ground, learnt, *scores(ground, learnt))
+            doubted = every.doubted(record.judged)
+            chosen = proposing.propose(ground, every.ids, every.found, record.judged, n)
             # In their own order, so that the first ones are the most telling.
-            hits = self._there(reader, ground, learnt, ids, found, chosen)
+            hits = every.there(chosen)
         self._open = record.round + 1
         missing = len(chosen) - len(hits)
         return self._ranking(ground, learnt, record, hits, missing, said, doubted)
@@ -290,59 +288,6 @@ class Session:
         if self._last is None or self._last[0] != key:
             self._last = key, learn(ground, record)
         return ground, self._last[1], record, said
-
-    def _hits(
-        self,
-        reader: Reader,
-        ground: Ground,
-        learnt: Learnt,
-        ids: Int,
-        found: Doubles,
-        order: Doubles,
-        n: int,
-    ) -> tuple[list[Hit], int]:
-        """Return the best in order that are there, and how many of those looked up are not."""
-        want = n
-        while True:
-            best = Best(want)
-            best.offer(ids, order.astype(np.float32))
-            top = best.top()
-            hits = self._there(reader, ground, learnt, ids, found, top.ids)
-            if len(hits) >= n or len(top.ids) < want:
-                return hits[:n], len(top.ids) - len(hits)
-            want *= 4  # Files of some hits are gone; look further down, in few steps.
-
-    def _doubted(
-        self,
-        reader: Reader,
-        ground: Ground,
-        learnt: Learnt,
-        ids: Int,
-        found: Doubles,
-        record: Record,
-    ) -> list[Hit]:
-        """Return the slips that may appear, in the order they were judged."""
-        slips = np.array([p for p in record.judged if p in learnt.slips], np.int64)
-        return self._there(reader, ground, learnt, ids, found, slips[np.isin(slips, ids)])
-
-    def _there(
-        self,
-        reader: Reader,
-        ground: Ground,
-        learnt: Learnt,
-        ids: Int,
-        found: Doubles,
-        chosen: Int,
-    ) -> list[Hit]:
-        """Return the chosen ones of ids, which have scores found, whose files are there."""
-        facts = reader.catalogue.facts(chosen.tolist())
-        carried = ground.words.carried if ground.words is not None else ()
-        own = found[np.searchsorted(ids, chosen)].tolist()
-        return [
-            Hit(p, facts[p].path, round(score, 6), p in carried, learnt.weights is not None)
-            for p, score in zip(chosen.tolist(), own, strict=True)
-            if p in facts and os.path.lexists(os.path.join(self._root, facts[p].path))
-        ]
 
     def _ranking(
         self,
