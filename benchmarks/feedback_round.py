@@ -3,8 +3,8 @@
 A round learns 100 passive-aggressive draws from judged pictures and ranks all rows by the new
 weights: exactly, through the store, or by a shortlist of rows rounded to a byte a number. Beside
 both the least that reading the rows costs (numpy's sum of the same bytes). What the shortlist
-misses of the exact 20 best is counted over a thousand sessions' weights; rows are Gaussian, which
-spreads scores thinner than pictures do.
+misses of the exact 20 best is counted over a thousand sessions: of real pictures where data is
+given, else of Gaussian rows.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks import stores
 from benchmarks.bench import Bench
+from benchmarks.real_sessions import real_sessions
 from benchmarks.rows import Goal, Row, alone, compared
 from benchmarks.timing import Cost, clocked, cpus, interleaved
 from sightline.feedback.passive_aggressive import PassiveAggressive
@@ -50,8 +51,7 @@ def measure(bench: Bench) -> list[Row]:
         taken = interleaved(bench.sizes.repetitions, sides)
     exact, short, read = ([1e3 * s / _ROUNDS for s in cpus(c)] for c in taken)
     beside, note = "CPU ms sum of the same bytes", f"{n} rows; 100 draws and the {_K} best"
-    missed = _missed(matrix, shortlist, min(_SESSIONS, n))
-    said = f"{min(_SESSIONS, n)} sessions, {shortlist.n_candidates} candidates"
+    missed, said = _missed(bench, matrix)
     return [
         compared(ROWS[0], "CPU ms", exact, beside, read, _EXACT, note),
         compared(ROWS[1], "CPU ms", short, beside, read, _SHORT, note),
@@ -77,12 +77,19 @@ def _read(snapshot: Snapshot) -> list[np.float32]:
             for s in snapshot.segments]  # fmt: skip
 
 
-def _missed(matrix: Matrix, shortlist: Shortlist, n: int) -> float:
-    """Return the share of the exact best that the shortlist does not have."""
+def _missed(bench: Bench, matrix: Matrix) -> tuple[float, str]:
+    """Return the share of the exact best that a shortlist does not have, and over what."""
+    real = None if bench.data is None else real_sessions(bench.data, _SESSIONS)
+    n = min(_SESSIONS, len(matrix))
+    if real is not None:
+        matrix, n = real.repeated(len(matrix)), len(real)
+    shortlist = Shortlist(matrix)
     found = 0
     for number in range(n):
-        w = _learnt(matrix, number)
+        w = _learnt(matrix, number) if real is None else real.weights(number)
         scores = matrix @ w.astype(np.float32)
         exact = np.argpartition(-scores, _K)[:_K]
         found += len(np.intersect1d(exact, shortlist.top(w, _K)[0]))
-    return 1.0 - found / (n * _K)
+    what = "Gaussian rows" if real is None else "rows of Caltech-101 (CEDD) and copies of them"
+    said = f"{n} sessions over {len(matrix)} {what}, {shortlist.n_candidates} candidates"
+    return 1.0 - found / (n * _K), said

@@ -25,6 +25,8 @@ SUBJECTS = (
     "pamir-growth",
     "online-ranking",
     "feedback-round",
+    "lscmr-oracle",
+    "low-rank-pairs",
     "text-query",
     "similar-query",
     "feedback-session",

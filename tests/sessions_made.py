@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sightline.collection import Collection
+from sightline.collection.sessions.session import Session
 from sightline.store.events import Event, EventLog
 from tests.planted import clusters, noise_like, plant
 
@@ -44,3 +45,14 @@ def events_of(c: Collection, *kinds: str) -> list[Event]:
         return list(log.read(kinds=kinds))
     finally:
         log.close()
+
+
+def slipped(session: Session) -> int:
+    """Judge 27 pictures of a session that began with picture 1; return the one that fits after all.
+
+    It is said not to.
+    """
+    alike = [h.picture for h in session.next(120) if kind_of(h.picture) == kind_of(1)]
+    unlike = [p for p in range(2, 60) if kind_of(p) != kind_of(1)]
+    session.mark(relevant=alike[1:14], other=[*unlike[:13], alike[0]])
+    return alike[0]

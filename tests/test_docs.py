@@ -162,6 +162,44 @@ def test_the_readme_quotes_what_was_measured_of_picture_queries() -> None:
             "OPAR-II", "OGDR"} <= seen  # fmt: skip
 
 
+FEEDBACK_COLUMNS = ("ehd", "cedd", "deep")
+
+
+def feedback_figures() -> dict[tuple[str, str, str, int | None], float]:
+    """Return what was measured of feedback, the query left out."""
+    said = json.loads((ROOT / "docs" / "results" / "feedback.json").read_bytes())
+    assert said["experiment"] == "feedback" and said["settings"]["commit"]
+    assert said["settings"]["queries"].startswith("500,")
+    rows = [r for r in said["rows"] if r["protocol"] in ("query left out", "flipped judgements")]
+    return {
+        (r["method"] + ", flipped" * r["protocol"].startswith("flipped"), r["features"],
+         r["measure"], r["at"]): r["value"]
+        for r in rows
+    }  # fmt: skip
+
+
+def test_the_readme_quotes_what_was_measured_of_feedback() -> None:
+    found = feedback_figures()
+    table = re.search(r"^\| AP@T; unjudged .*?\n\n", README, re.DOTALL | re.MULTILINE)
+    assert table is not None
+    seen = set()
+    for line in table.group(0).strip().splitlines()[2:]:
+        method, *cells = (cell.strip().strip("`*") for cell in line.strip("|").split("|"))
+        for features, cell in zip(FEEDBACK_COLUMNS, cells, strict=True):
+            values = [found[method, features, "AP@T", at] for at in (0, 1, 9)]
+            harmed = found[method, features, "harmed", 9]
+            want = " ".join(f"{v:.3f}".removeprefix("0") for v in values)
+            new = f"{found[method, features, 'unjudged P@20', 9]:.3f}".removeprefix("0")
+            assert cell == f"{want}; {new}; {100 * harmed:.1f} %", (method, features)
+        seen.add(method)
+    assert {"PA", "PA blended", "kernel PA", "SVM", "RS", "Rocchio"} <= seen
+    for measure, at in (("P@20", 1), ("unjudged P@20", 9)):
+        value = f"{found['PA blended', 'deep', measure, at]:.3f}".removeprefix("0")
+        assert f"{measure} {value}" in README, (measure, value)
+    kept = found["PA blended, flipped", "deep", "gain kept", 9]
+    assert f"{100 * kept:.0f} % of the gain" in README
+
+
 def test_the_map_names_every_room() -> None:
     for room in (ROOT / "src" / "sightline").iterdir():
         if room.is_dir() and room.name != "__pycache__":
@@ -169,3 +207,51 @@ def test_the_map_names_every_room() -> None:
             for file in room.glob("*.py"):
                 if not file.name.startswith("_"):
                     assert re.search(rf"\b{file.stem}\b", MAP), f"{room.name}/{file.name}"
+
+
+ACROSS_COLUMNS = tuple(
+    (p, d) for p in ("published split", "random splits") for d in ("picture->text", "text->picture")
+)
+
+
+def across_figures() -> dict[tuple[str, str, str, str], tuple[float, float | None]]:
+    """Return what was measured on test pairs of Wikipedia and the paper's, by method and column."""
+    said = json.loads((ROOT / "docs" / "results" / "lscmr.json").read_bytes())
+    assert said["experiment"] == "lscmr" and said["settings"]["commit"]
+    assert said["settings"]["random splits"] == 10
+    return {
+        (r["method"], r["protocol"], r["direction"], r["measure"]): (r["value"], r["paper"])
+        for r in said["rows"]
+        if r["subset"] == "all" and r["measure"] in ("MAP", "MAP@50")
+    }
+
+
+def test_the_readme_quotes_what_was_measured_on_wikipedia() -> None:
+    found = across_figures()
+    table = re.search(r"^\| MAP@50 / MAP .*?\n\n", README, re.DOTALL | re.MULTILINE)
+    assert table is not None
+    lines = table.group(0).strip().splitlines()[2:]
+    for line in lines:
+        method, *cells = (cell.strip().strip("`*") for cell in line.strip("|").split("|"))
+        for column, cell in zip(ACROSS_COLUMNS, cells, strict=True):
+            both = [found.get((method, *column, m)) for m in ("MAP@50", "MAP")]
+            if cell == "–":
+                assert both == [None, None]
+                continue
+            ours, theirs = zip(*(b for b in both if b is not None), strict=True)
+            text = " / ".join(f"{v:.3f}".removeprefix("0") for v in ours)
+            if theirs[0] is not None:
+                text += f" ({' / '.join(f'{v:.3f}'.removeprefix('0') for v in theirs)})"
+            assert cell == text, (method, column)
+    assert len(lines) == len({key[0] for key in found if not key[1].startswith("Corel5K")})
+    gains = {}
+    for direction in ("picture->text", "text->picture"):
+        for measure in ("MAP", "MAP@50"):
+            own, *rivals = (
+                found[m, "random splits", direction, measure][0]
+                for m in ("LSCMR", "CCA", "PAMIR", "SSI")
+            )
+            gains[direction, measure] = f"{100 * (own / max(rivals) - 1):.1f} %"
+    for measure in ("MAP", "MAP@50"):
+        there, back = (gains[d, measure] for d in ("picture->text", "text->picture"))
+        assert f"by {there} and {back}" in README

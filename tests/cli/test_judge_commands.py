@@ -11,9 +11,10 @@ import pytest
 
 from sightline.cli.dialogue.answers import read_answer
 from sightline.cli.dialogue.terminal import drawn, way_to_show
+from sightline.collection import Collection
 from sightline.errors import UsageError
 from tests.cli.test_commands import Shell
-from tests.sessions_made import judged_collection, kind_of
+from tests.sessions_made import judged_collection, kind_of, slipped
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def test_answers_are_learnt_from_round_by_round(
     assert second["blend"]["before"] is not None and second["blend"]["share"] <= 1
     judged = {h["picture"]: h["judged"] for h in second["hits"]}
     assert judged[first["hits"][0]["picture"]] is True
-    assert "took back what was said of picture" in ran.err and "the ranking as it was" in ran.err
+    assert "took back what was said of 0" in ran.err and "the ranking as it was" in ran.err
     assert f"session {first['session']}: 3 fit, 2 do not" in ran.err
 
 
@@ -67,6 +68,95 @@ def test_hits_are_asked_for_one_by_one_and_resumed(
     assert len(rounds(other.out)[0]["hits"]) == 4
 
 
+def test_hits_that_were_skipped_or_judged_give_way_to_others(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(monkeypatch, "s", "", "1-3 y", "1-3 y", "1,2 y", "q")
+    ran = shell("judge", "--like", "1", "-t", "3", "--json")
+    assert ran.code == 0, ran.err
+    shown = [[h["picture"] for h in r["hits"]] for r in rounds(ran.out)]
+    # Nothing was judged of the first three, so three others come, and no skipped one again.
+    assert len(shown) == 4 and not set(shown[0]) & {p for r in shown[1:] for p in r}
+    for r in rounds(ran.out)[1:]:
+        assert any(h["judged"] is None for h in r["hits"])
+    assert sum("were all judged, 3 of them to fit" in s for r in rounds(ran.out) for s in r["said"])
+
+
+def test_an_answer_of_an_earlier_round_is_taken_back_by_name(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(monkeypatch, "1 y", "2,3 n", "u", "u", "q")
+    ran = shell("judge", "--like", "1", "-t", "3", "--json")
+    assert ran.code == 0, ran.err
+    first, second, third, fourth = rounds(ran.out)
+    assert (second["relevant"], second["other"], third["relevant"], third["other"]) == (1, 2, 1, 0)
+    assert fourth["hits"] == first["hits"]
+    names = [Path(h["path"]).name for h in first["hits"]]
+    assert f"took back what was said of {names[1]}, {names[2]}\n" in ran.err
+    assert f"took back what was said of {names[0]}\n" in ran.err
+
+
+def test_hits_are_drawn_anew_once_what_made_them_is_taken_back(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What fits stands first, so it is among the hits before and after.
+    say(monkeypatch, "1 n", "2 y", "", "u", "q")
+    ran = shell("judge", "--like", "1", "-t", "4", "--json")
+    assert ran.code == 0, ran.err
+    _, second, third = rounds(ran.out)
+    assert (second["relevant"], second["other"]) == (1, 1)
+    assert (third["relevant"], third["other"]) == (0, 1)
+    assert {h["judged"] for h in third["hits"]} <= {None, False}
+
+
+def test_a_skip_is_an_answer_that_can_be_taken_back(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(monkeypatch, "y", "s", "u", "n", "", "", "u", "q")
+    ran = shell("judge", "--like", "1", "-t", "4", "--json")
+    assert ran.code == 0, ran.err
+    first, second, third, fourth = rounds(ran.out)
+    names = [Path(h["path"]).name for h in first["hits"]]
+    assert f"took back the skip of {names[1]}\n" in ran.err
+    assert "took back what was said" not in ran.err
+    assert [h["judged"] for h in second["hits"]].count(True) == 1 and second["other"] == 1
+    # Passing over all hits is taken back as well: the same ones come again.
+    assert fourth["hits"] == second["hits"] != third["hits"]
+    assert ran.err.count("took back the skip of") == 2
+
+
+@pytest.mark.parametrize("way", ["--hide-judged", "--propose", "--no-thumbnails"])
+def test_what_is_doubted_is_asked_about_first_and_may_be_insisted_on(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    c = Collection.open(shell.photos, store=shell.store)
+    with c.judge(like=1) as session:
+        unfit = slipped(session)
+    # It is insisted on, taken back, and insisted on again; then a new picture is asked about.
+    say(monkeypatch, "n", "u", "n", "3 n", "")
+    ran = shell("judge", "--resume", session.id, "-t", "3", "--json", way)
+    assert ran.code == 0, ran.err
+    first, second = rounds(ran.out)
+    assert first["hits"][0]["picture"] == unfit
+    assert [h["slip"] for h in first["hits"]] == [True, False, False, False]
+    assert ran.err.count("took back what was said of") == 1
+    assert unfit not in {h["picture"] for h in second["hits"] if h["slip"]}
+    assert c.session(session.id).relevant == 13
+
+
+def test_filters_are_those_of_search(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = {
+        h["picture"] for h in json.loads(shell("similar", "1", "-t", "200", "--json").out)["hits"]
+    }
+    ran = shell("judge", "--like", "1", "--untagged", "--json", "-t", "200")
+    assert ran.code == 0, ran.err
+    shown = {h["picture"] for h in rounds(ran.out)[0]["hits"]}
+    assert len(shown) == 60 and shown < plain
+    assert shell("judge", "--like", "1", "--min-mb", "1").err.count("leave none") == 1
+    wrong = shell("judge", "--query", "word2", "--folder", "nowhere")
+    assert wrong.code == 2 and "There is no folder nowhere" in wrong.err
+
+
 def test_a_session_is_listed_saved_and_reverted(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,7 +173,7 @@ def test_a_session_is_listed_saved_and_reverted(
     assert told["id"] == row[0] and told["words"] == ["my find"] and told["state"] == "saved"
     assert "would take back 5 judgements" in shell("sessions", "revert", row[0], "--dry-run").out
     done = shell("sessions", "revert", row[0])
-    assert done.code == 0 and "took back 5 judgements and 1 words" in done.out
+    assert done.code == 0 and "took back 5 judgements and 1 word of" in done.out
     assert json.loads(shell("sessions", "--json").out)[0]["state"] == "reverted"
     assert "was reverted before" in shell("sessions", "revert", row[0]).err
     assert json.loads(shell("search", '"my find"', "--json").out)["hits"] == []

@@ -14,8 +14,8 @@ from sightline.reproduce.pamir import plan as plans
 from sightline.reproduce.pamir import protocol
 from sightline.reproduce.searching import Search
 from sightline.settings import user_config
-from tests.corel_made import COUNTS, made_files, pack, unpack
-from tests.experiments import reproduce
+from tests.corel_made import COUNTS, made_files, unpack
+from tests.experiments import data_here, reproduce
 from tests.photos import fingerprint
 
 
@@ -34,11 +34,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     }
     made = plans.Plan((0,), {"classic-strict": search}, curve=(30, 60))
     monkeypatch.setattr(plans, "quick_plan", lambda *given: made)
-    monkeypatch.chdir(tmp_path)
-    data = tmp_path / "data"
-    data.mkdir()
-    pack(made_files(), data / "corel5k.zip")
-    return data
+    return data_here(monkeypatch, tmp_path, made_files(), "corel5k.zip")
 
 
 def test_a_run_prints_draws_and_writes(

@@ -11,8 +11,7 @@ import pytest
 from sightline.datasets import classed
 from sightline.reproduce.feedback import plan as plans
 from tests.classed_made import KIND, made_files
-from tests.corel_made import pack
-from tests.experiments import reproduce
+from tests.experiments import data_here, reproduce
 from tests.photos import fingerprint
 from tests.reproduce.test_feedback_run import PLAN
 
@@ -27,11 +26,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(classed, "CALTECH", KIND)
     few = replace(PLAN, methods=("PA", "Rocchio"), sweep=(), features=("ehd",))
     monkeypatch.setattr(plans, "quick_plan", lambda: few)
-    monkeypatch.chdir(tmp_path)
-    data = tmp_path / "data"
-    data.mkdir()
-    pack(made_files(), data / "made.zip")
-    return data
+    return data_here(monkeypatch, tmp_path, made_files(), "made.zip")
 
 
 def test_a_run_prints_draws_and_writes(

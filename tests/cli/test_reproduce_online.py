@@ -10,8 +10,8 @@ import pytest
 from sightline.datasets import classed
 from sightline.reproduce.online import plan as plans
 from tests.classed_made import KIND, made_files
-from tests.corel_made import pack, unpack
-from tests.experiments import reproduce
+from tests.corel_made import unpack
+from tests.experiments import data_here, reproduce
 from tests.photos import fingerprint
 from tests.reproduce.test_online_run import PLAN
 
@@ -27,11 +27,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     few = {m: PLAN.searches[m] for m in ("Uni-Con", "OPR")}
     made = plans.Plan(**{f: getattr(PLAN, f) for f in PLAN.__slots__} | {"searches": few})
     monkeypatch.setattr(plans, "quick_plan", lambda: made.with_folds(1))
-    monkeypatch.chdir(tmp_path)
-    data = tmp_path / "data"
-    data.mkdir()
-    pack(made_files(), data / "made.zip")
-    return data
+    return data_here(monkeypatch, tmp_path, made_files(), "made.zip")
 
 
 def test_a_run_prints_draws_and_writes(

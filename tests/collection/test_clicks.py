@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from sightline import Collection
 from sightline.collection.clicks import learning, taking
 from sightline.collection.clicks.learning import FromClicks, from_clicks, known_judgements
-from sightline.collection.clicks.taking import ClicksReport, import_clicks
+from sightline.collection.clicks.taking import import_clicks
 from sightline.collection.training import TrainOptions, TrainReport, is_trained, train
 from sightline.errors import DataError, Interrupted, ParameterError, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
@@ -22,78 +23,18 @@ from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home
 from sightline.store.keeping import purge
 from sightline.store.models import arrays_file
-from sightline.store.writer import Change, Judging, Writer
+from sightline.store.writer import Judging
 from tests.clicks_made import asked, event, interaction, lines, ranking
+from tests.clicks_taken import ROOT, eight_pictures, kept, revert, said_by, take
 from tests.planted import clusters, plant
 
 # What the gate thinks of a new word is not what these tests are about.
 QUICK = TrainOptions(rankers=("ridge",), force=True)
-ROOT = b"/nowhere/photos"
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """Eight pictures 0000.jpg to 0007.jpg, with ids 1 to 8."""
-    rows = np.eye(8, dtype=np.float32)
-    words = [["tree"], ["tree"], ["tree"], ["sea"], ["sea"], ["sea"], [], []]
-    return plant(tmp_path / "store", words, {"own": rows})
-
-
-def take(home: Home, *paths: str, eta: float | None = None, dry_run: bool = False) -> ClicksReport:
-    return import_clicks(home, ROOT, paths, eta, dry_run, NoProgress())
-
-
-def kept(home: Home) -> list[ClickedList]:
-    with contextlib.closing(EventLog(home.events, write=False)) as log:
-        return log.clicked_lists()
-
-
-def revert(home: Home, session: str) -> None:
-    with Judging(home) as judging:
-        judging.append([NewEvent("session-reverted", body={"session": session})])
-
-
-def said_by(home: Home) -> FromClicks:
-    with home.reader() as reader:
-        return from_clicks(kept(home), reader.snapshot)
-
-
-def test_pictures_are_found_by_path_name_and_id(home: Home, tmp_path: Path) -> None:
-    names = ["0000.jpg", "/nowhere/photos/0001.jpg", "elsewhere/0002.jpg", 4, "5", "./0005.jpg"]
-    path = lines(tmp_path / "log", [asked("1", "Snow", names), event("1", "5", 5)])
-    report = take(home, path)
-    (only,) = kept(home)
-    assert only.pictures == (1, 2, 3, 4, 5, 6) and only.clicked == {5}
-    assert only.ranks == (1, 2, 3, 4, 5, 6) and only.query == "snow"
-    assert (report.lists, report.clicks, report.queries, report.pairs) == (1, 1, 1, 4)
-    assert report.bias.how == "assumed" and only.eta == 1.0 and not report.skipped
-
-
-def test_pictures_that_are_not_here_leave_their_places_empty(home: Home, tmp_path: Path) -> None:
-    with Writer(home, "test") as writer:
-        events = writer.append([NewEvent("picture-gone", 2)])
-        writer.publish(Change(events=events, dead=[2]), finished=True)
-    shown = ["no.jpg", "0001.jpg", "0002.jpg", "2", "99", "0003.jpg", "0003.jpg "]
-    records = [asked("1", "sea", shown), event("1", "no.jpg", 1), event("1", "0003.jpg", 6)]
-    report = take(home, lines(tmp_path / "log", records))
-    (only,) = kept(home)
-    assert (only.pictures, only.ranks, only.clicked) == ((3, 4), (3, 6), frozenset({4}))
-    assert (report.unknown, report.n_unknown) == (("99", "no.jpg"), 2)
-    assert (report.gone, report.n_gone) == (("0001.jpg", "2"), 2)
-    assert report.skipped == {"click on a picture that is not here": 1}
-
-
-def test_a_file_name_two_pictures_have_names_neither(tmp_path: Path) -> None:
-    home = plant(tmp_path / "store", [["a"], ["b"]], {"own": np.eye(2, dtype=np.float32)})
-    with Writer(home, "test") as writer:
-        body = {"path": "x/0000.jpg", "sha": "0" * 64, "size": 1, "mtime": 1}
-        writer.publish(
-            Change(events=writer.append([NewEvent("picture-seen", 2, body)])),  # type: ignore[arg-type]
-            finished=True,
-        )
-    records = [asked("1", "sea", ["0000.jpg", "y/0000.jpg", "1"]), event("1", "0000.jpg")]
-    report = take(home, lines(tmp_path / "log", records))
-    assert kept(home)[0].pictures == (1,) and report.unknown == ("y/0000.jpg",)
+    return eight_pictures(tmp_path)
 
 
 def test_the_same_log_again_adds_nothing_and_a_longer_one_what_is_new(
@@ -206,9 +147,47 @@ def test_clicked_pictures_fit_and_others_keep_their_words(home: Home) -> None:
     lists = [*[a_list("red", [3])] * 5, *[a_list("red", [])] * 5, a_list("red", [1])]
     with home.reader() as reader:
         found = from_clicks(lists, reader.snapshot)
-    # A click at the first place is worth 1, at the third 3: 1/12 is too little, 15/12 enough.
-    assert [(j.query, j.picture, j.relevance) for j in found.judgements] == [("red", 3, 1.0)]
+    # A click at the first place is worth 1, at the third 3, and one alone proves nothing: five
+    # are worth 15, give or take the root of 5 times 9.
+    assert [(j.query, j.picture) for j in found.judgements] == [("red", 3)]
+    assert found.judgements[0].relevance == pytest.approx((15 - 45**0.5) / (11 + 1))
     assert (found.lists, found.imports, found.capped) == (11, 1, 0)
+
+
+def test_one_click_on_each_picture_proves_nothing(home: Home) -> None:
+    lists = [a_list("red", [p], (1, 2, 3, 4)) for p in (1, 2, 3, 4)]
+    with home.reader() as reader:
+        assert not from_clicks(lists, reader.snapshot).judgements
+
+
+def test_position_bias_is_taken_out_of_what_train_learns(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """Ten pictures that fit are shown below ten that do not, in lists whose orders vary little."""
+    home = plant(tmp_path / "store", [["tree"]] * 2 + [[]] * 38, {"own": np.eye(40, 8, dtype="f4")})
+    rng = np.random.default_rng(0)
+    base = np.arange(1, 21)
+    fits = np.where(base > 10, 0.6, 0.12)
+    lists = []
+    for _ in range(400):
+        order = np.argsort(np.arange(20) + rng.normal(size=20) * 3)
+        looked = rng.random(20) < 1 / np.arange(1, 21)
+        clicked = base[order][looked & (rng.random(20) < fits[order])]
+        lists.append((base[order].tolist(), clicked.tolist()))
+    path = tmp_path / "log"
+    records = []
+    for i, (pictures, clicked) in enumerate(lists):
+        records.append(asked(str(i), "gold", pictures))
+        records += [event(str(i), p) for p in clicked]
+    lines(path, records)
+    right = {}
+    for eta in (None, 0.0):
+        report = take(home, str(path), eta=eta)
+        named = {j.picture for j in said_by(home).judgements}
+        right[eta] = len([p for p in named if p > 10]) - len([p for p in named if p <= 10])
+        record_property(f"eta {report.bias.eta:.2f}", f"right less wrong: {right[eta]}")
+        revert(home, report.sessions[0])
+    assert right[None] >= 8 and right[0.0] <= 2
 
 
 def test_words_in_any_order_are_one_query_and_dead_pictures_say_nothing(home: Home) -> None:
@@ -216,15 +195,15 @@ def test_words_in_any_order_are_one_query_and_dead_pictures_say_nothing(home: Ho
     with home.reader() as reader:
         (only,) = from_clicks(lists, reader.snapshot).judgements
     assert (only.query, only.picture, only.source) == ("red barn", 2, "clicks")
-    assert only.relevance == 1.0
+    assert only.relevance == pytest.approx((4 - 8**0.5) / (2 + 1))
 
 
 def test_one_import_moves_no_more_than_its_share(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learning, "_FEW", 3)
-    hostile = [a_list(f"word{q}", [p], (p,), "bad") for q in range(4) for p in range(1, 9)]
-    honest = [a_list("gold", [8], (8,), "good")]
+    hostile = [a_list(f"word{q}", [p], (p,), "bad") for q in range(4) for p in range(1, 9)] * 9
+    honest = [a_list("gold", [8], (8,), "good")] * 2
     with home.reader() as reader:
         alone = from_clicks(honest, reader.snapshot).judgements
         found = from_clicks([*hostile, *honest], reader.snapshot)
@@ -237,7 +216,7 @@ def test_a_word_goes_to_no_more_pictures_than_carry_it(
 ) -> None:
     monkeypatch.setattr(learning, "_FEW", 2)
     monkeypatch.setattr(learning, "_SHARE_OF_CARRIED", 10.0)
-    lists = [a_list("tree", [p], (p,)) for p in range(1, 9)]
+    lists = [a_list("tree", [p], (p,)) for p in range(1, 9)] * 3
     with home.reader() as reader:
         found = from_clicks(lists, reader.snapshot)
     # Pictures 1 to 3 carry it, so that three more may.
@@ -249,12 +228,12 @@ def test_many_lists_of_one_import_count_as_twenty(home: Home) -> None:
     lists = [a_list("gold", [], (1,), "bad")] * 1000 + [a_list("gold", [1], (1,), "good")] * 20
     with home.reader() as reader:
         (only,) = from_clicks(lists, reader.snapshot).judgements
-    assert only.relevance == pytest.approx(20 / 41)
+    assert only.relevance == pytest.approx((20 - 20**0.5) / 41)
 
 
 def test_what_somebody_said_has_the_last_word(home: Home, tmp_path: Path) -> None:
-    path = lines(tmp_path / "log", [asked("1", "gold", ["7"]), event("1", "7")])
-    take(home, path)
+    twice = [r for k in "12" for r in (asked(k, "gold", ["7"]), event(k, "7"))]
+    take(home, lines(tmp_path / "log", twice))
     with Judging(home) as judging:
         body = {"query": "gold", "relevance": 0.0, "source": "feedback"}
         judging.append([NewEvent("judged", 7, body)])  # type: ignore[arg-type]
@@ -276,8 +255,8 @@ def sha(home: Home) -> str:
 def clicked_cluster(tmp_path: Path, n: int, n_words: int) -> str:
     """Return a log in which people who ask for a new word click all pictures of cluster 0."""
     records = []
-    for i in range(0, n, n_words):
-        shown = [f"{i + k:04d}.jpg" for k in (1, 2, 0, 3)]
+    for i in range(0, 2 * n, n_words):
+        shown = [f"{i % n + k:04d}.jpg" for k in (1, 2, 0, 3)]
         records += [asked(str(i), "novel", shown), event(str(i), shown[2], 3)]
     return lines(tmp_path / "log", records)
 

@@ -12,8 +12,11 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.sessions.session import Session
+from sightline.contracts import Json
 from sightline.errors import UsageError
-from tests.sessions_made import events_of, judged_collection, kind_of, precision
+from sightline.store.events import NewEvent
+from sightline.store.writer import Change, Writer
+from tests.sessions_made import events_of, judged_collection, kind_of, precision, slipped
 
 
 @pytest.fixture
@@ -43,7 +46,10 @@ def test_a_session_of_a_picture_finds_more_of_its_kind_each_round(tmp_path: Path
 def test_a_session_of_words_finds_pictures_that_do_not_carry_them(c: Collection) -> None:
     session = c.judge("word2")
     first = session.next(20)
-    assert all(h.tagged and not h.learnt for h in first) and len(first) == 10
+    # Ten carry the word; those that look like them follow.
+    assert [h.tagged for h in first] == [True] * 10 + [False] * 10
+    assert not any(h.learnt for h in first)
+    assert precision([h.picture for h in first], 2) >= 0.9
     session.mark(relevant=list(first)[:6], other=[1, 2, 4, 5, 6, 7, 8, 10, 11, 12])
     found = session.next(20)
     assert found.round == 1 and found.session == session.id and found.hits[0].learnt
@@ -138,7 +144,9 @@ def test_why_adds_up_to_the_score(c: Collection) -> None:
             total = why.untouched + why.rest + sum(b.adds for b in why.because)
             assert abs(total - why.score) < 1e-9
     judged = session.why(2)
-    assert judged.judged is False and judged.lines()[-1] == "you said that it does not fit"
+    assert judged.judged is False and judged.lines()[-1] == (
+        "you said that it does not fit, so it stands last"
+    )
     assert {b.picture for b in judged.because} == {7, 13, 2, 3}
 
 
@@ -193,9 +201,43 @@ def test_ranks_are_finite_and_sorted(c: Collection) -> None:
     session = c.judge("word0 word1")
     session.mark(relevant=[1, 2], other=[3])
     hits = session.next(200).hits
-    scores = [h.score for h in hits]
+    scores = [h.score for h in hits if h.picture not in session.judged]
     assert scores == sorted(scores, reverse=True) and np.isfinite(scores).all()
     assert len({h.picture for h in hits}) == len(hits) == 120
+
+
+def test_what_was_judged_stands_first_and_last(c: Collection) -> None:
+    for session in (c.judge("word0"), c.judge(like=1)):
+        session.mark(relevant=[8, 31], other=[7, 13])
+        found = [h.picture for h in session.next(200)]
+        assert set(found[:2]) == {8, 31} and set(found[-2:]) == {7, 13}
+
+
+def test_a_slip_is_said_does_not_count_and_may_be_insisted_on(c: Collection) -> None:
+    session = c.judge(like=1)
+    unfit = slipped(session)
+    found = session.next(200)
+    assert session.slips == found.slips == {unfit}
+    (said,) = [s for s in found.said if "contradict" in s]
+    assert said == (
+        "1 judgement contradicts the others, and nothing is learnt from it: "
+        f"{unfit - 1:04d}.jpg (does not fit). To insist, judge it again."
+    )
+    order = [h.picture for h in found]
+    assert order.index(unfit) < 60
+    assert "which contradicts the others" in session.why(unfit).lines()[-1]
+    session.mark(other=[unfit])
+    assert not session.slips and session.next(200).hits[-1].picture in session.judged
+
+
+def test_slips_are_at_hand_where_judged_pictures_are_hidden(c: Collection) -> None:
+    session = c.judge(like=1)
+    unfit = slipped(session)
+    scores = {h.picture: h.score for h in session.next(200)}
+    for found in (session.next(5), session.next(5, hide_judged=True), session.propose(5)):
+        assert [(h.picture, h.score) for h in found.doubted] == [(unfit, scores[unfit])]
+    session.mark(other=[unfit])
+    assert not session.next(5).doubted
 
 
 def test_unwanted_and_required_words_stay_in_force(c: Collection) -> None:
@@ -204,3 +246,78 @@ def test_unwanted_and_required_words_stay_in_force(c: Collection) -> None:
     found = {h.picture for h in session.next(200)}
     carriers = {h.picture for h in c.search("word0").hits if h.tagged}
     assert carriers and not carriers & found
+
+
+def test_a_session_of_words_where_all_fits_never_runs_dry(c: Collection) -> None:
+    session = c.judge("word2")
+    seen: list[int] = []
+    for _ in range(4):
+        hits = [h.picture for h in session.next(4, hide_judged=True)]
+        assert len(hits) == 4 and not set(hits) & set(seen)
+        seen += hits
+        session.mark(relevant=hits)
+    assert session.share > 0.5 and session.before is None
+    # Ten carry the word; what follows them is of their kind.
+    assert precision(seen, 2) >= 0.9
+    every = session.next(200).hits
+    assert len({h.picture for h in every}) == 120
+    assert all(h.tagged for h in c.judge("word2").next(10))
+    assert {h.picture for h in every[:16]} == set(seen)
+    for h in every[8:14]:
+        assert abs(session.why(h).score - h.score) < 1e-4
+
+
+def test_where_carriers_do_not_fit_others_like_the_rest_of_them_follow(c: Collection) -> None:
+    session = c.judge("pair0")
+    carriers = [h.picture for h in session.next(200) if h.tagged]
+    wrong = [p for p in carriers if kind_of(p) == 1]
+    session.mark(other=wrong)
+    followers = [h.picture for h in session.next(30, hide_judged=True) if not h.tagged]
+    assert precision(followers[:5], 0) == 1.0
+    session.mark(other=[p for p in carriers if kind_of(p) == 0])
+    # Nothing is left that tells what is wanted, so nothing can follow.
+    dry = session.next(30, hide_judged=True)
+    assert not dry.hits and "No picture is left to judge" in dry.said[-1]
+
+
+def test_filters_are_those_of_search_and_stay_in_force(c: Collection) -> None:
+    with Writer(c.home, "test") as w:
+        for p in range(1, 61):
+            body: dict[str, Json] = {
+                "path": f"old/{p:04d}.jpg", "sha": "0" * 64, "size": p, "mtime": 1, "width": p,
+                "height": 1, "format": "JPEG", "taken": 86_400 * p,
+            }  # fmt: skip
+            w.note(Change(events=w.append([NewEvent("picture-seen", p, body)])))
+    for p in range(1, 61):
+        target = Path(c.root.decode(), "old", f"{p:04d}.jpg")
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(b"x")
+    assert {h.picture for h in c.search("word2", 200, folder="old").hits} <= set(range(1, 61))
+    for filters in (
+        {"folder": "old"}, {"after": 86_400 * 20, "before": 86_400 * 40}, {"untagged": True},
+        {"min_side": 30, "max_bytes": 50},
+    ):  # fmt: skip
+        inside = {h.picture for h in c.similar(1, k=200, **filters)} | {1}
+        assert 1 < len(inside) < 110
+        for begun in ({"query": "word2"}, {"like": 1}):
+            session = c.judge(**begun, **filters)
+            some = sorted(inside - {1})
+            assert {h.picture for h in session.next(200)} <= inside
+            session.mark(relevant=some[:2], other=[*some[2:5], 62])
+            for again in (session, c.judge(resume=session.id)):
+                found = {h.picture for h in again.next(200)}
+                assert found and found <= inside
+                assert {h.picture for h in again.propose(50)} <= inside
+            with pytest.raises(UsageError, match="filters it began with"):
+                c.judge(resume=session.id, **filters)
+
+
+def test_a_filter_that_leaves_nothing_says_so(c: Collection) -> None:
+    found = c.judge(like=1, min_side=2).next(10)
+    assert not found.hits and any("No picture fits: filters" in s for s in found.said)
+    with pytest.raises(UsageError, match="before"):
+        c.judge(like=1, before="yesterday-ish")
+    with pytest.raises(UsageError, match="There is no folder nowhere"):
+        c.judge("word2", folder="nowhere")
+    with pytest.raises(TypeError, match="colour"):
+        c.judge(like=1, colour="red")

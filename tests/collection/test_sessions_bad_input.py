@@ -6,10 +6,13 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sightline.collection import Collection
-from sightline.errors import CollectionError, SightlineError, UsageError
+from sightline.collection.sessions.start import FORMAT, Start
+from sightline.contracts import Json
+from sightline.errors import CollectionError, SightlineError, StoreDamaged, UsageError
 from sightline.store.events import NewEvent
 from sightline.store.writer import Change, Judging, Writer
 from tests.sessions_made import events_of, judged_collection
@@ -37,6 +40,11 @@ def remove(c: Collection, picture: int) -> None:
         ([], [], UsageError, "No picture is judged"),
         ([], [1], UsageError, "Picture 1 is what the session looks for"),
         ("0002.jpg", [], UsageError, "Name pictures in a list"),
+        (np.int64(7), [], UsageError, "Name pictures in a list"),
+        (7.5, [], UsageError, "Name pictures in a list. Got 7.5"),
+        ([True], [], UsageError, "True names no picture"),
+        (np.array([True]), [], UsageError, "True_? names no picture"),
+        ([], [2.0], UsageError, "2.0 names no picture. Give a hit, an id or a path"),
     ],
 )
 def test_nonsense_is_refused_before_anything_is_written(
@@ -49,6 +57,28 @@ def test_nonsense_is_refused_before_anything_is_written(
     with pytest.raises(kind, match=message):
         c.judge(like=1).mark(relevant=relevant, other=other)
     assert events_of(c, "judged", "session-started") == []
+
+
+def test_whole_numbers_of_numpy_name_pictures(c: Collection) -> None:
+    for like in (np.int64(3), np.array([3]), [np.uint8(3)], np.array(3), Path("0002.jpg")):
+        session = c.judge(like=like)
+        assert session.start.like == (3,)
+    assert session.mark(relevant=np.array([9, 15]), other=[np.int32(2)]) == 3
+    assert session.judged == {9: True, 15: True, 2: False}
+    assert session.why(np.int64(9)).judged is True and session.why(2).judged is False
+    hit = session.next(np.int64(1)).hits[0]  # type: ignore[arg-type]
+    assert c.judge(like=hit).start.like == (hit.picture,)
+    for wrong in (True, 2.5, None):
+        with pytest.raises(UsageError, match="names no picture"):
+            c.judge(like=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("n", [2.5, "3", None, True, 0, -1])
+def test_how_many_is_a_whole_number(c: Collection, n: int) -> None:
+    session = c.judge(like=1)
+    for ask, what in ((session.next, "hit"), (session.propose, "picture")):
+        with pytest.raises(UsageError, match=f"1 {what} must be .* as a whole number. Got {n!r}"):
+            ask(n)
 
 
 def test_a_deleted_picture_cannot_be_judged_and_teaches_no_more(c: Collection) -> None:
@@ -78,10 +108,13 @@ def test_the_picture_a_session_began_with_may_go(c: Collection) -> None:
 @pytest.mark.parametrize("begun", ["word2", 3])
 def test_only_pictures_that_fit_leave_the_ranking(c: Collection, begun: str | int) -> None:
     session = c.judge(begun) if isinstance(begun, str) else c.judge(like=begun)
-    before = session.next(10)
-    session.mark(relevant=[9, 15])
+    before = [h.picture for h in session.next(10)]
+    best = before[1:3]
+    session.mark(relevant=best)
     after = session.next(10)
-    assert [h.picture for h in after] == [h.picture for h in before]
+    rest = [p for p in before if p not in best]
+    assert {h.picture for h in after.hits[:2]} == set(best)
+    assert [h.picture for h in after.hits[2:]] == rest
     assert after.share == 1.0 and after.before is None and not after.hits[0].learnt
     assert any("pictures that do not fit are judged too" in s for s in after.said)
 
@@ -179,3 +212,29 @@ def test_sessions_that_others_wrote_are_listed_but_not_resumed(c: Collection) ->
     with pytest.raises(UsageError, match="cannot be resumed"):
         c.judge(resume="told")
     assert c.revert("told") and {s.id: s.state for s in c.sessions()}["told"] == "reverted"
+
+
+def started(c: Collection, session: str, **changes: Json) -> None:
+    """Write the beginning of a session, as another Sightline may have."""
+    (body,) = [e.body for e in events_of(c, "session-started")][:1]
+    with Judging(c.home) as judging:
+        judging.append([NewEvent("session-started", None, {**body, **changes}, session)])
+
+
+def test_a_session_of_another_format(c: Collection) -> None:
+    session = c.judge(like=1, min_side=1, untagged=True)
+    session.mark(relevant=[8], other=[9])
+    (kept,) = events_of(c, "session-started")
+    assert Start.of(kept) == session.start and kept.body["format"] == FORMAT
+    old = {k: kept.body[k] for k in ("query", "like", "rows", "feature", "model", "version")}
+    with Judging(c.home) as judging:
+        judging.append([NewEvent("session-started", None, old, "older")])
+    assert len(c.judge(resume="older").next(200)) == 119
+    started(c, "newer", format=FORMAT + 1, where={"colour": "red"})
+    assert {s.id for s in c.sessions()} == {session.id, "older", "newer"}
+    with pytest.raises(UsageError, match=rf"later Sightline \(format {FORMAT + 1}, here up to"):
+        c.judge(resume="newer")
+    assert c.revert("newer")
+    started(c, "damaged", where={"colour": "red"})
+    with pytest.raises(StoreDamaged, match=r"a filter of no sense: \{'colour': 'red'\}"):
+        c.judge(resume="damaged")

@@ -306,7 +306,7 @@ def test_one_word_among_pictures_without_it_is_learnt(tmp_path: Path) -> None:
 def test_unknown_rankers_and_features_are_named(tmp_path: Path) -> None:
     words, rows = clusters(60, 3)
     home = plant(tmp_path / "store", words, {"signal": rows})
-    with pytest.raises(UsageError, match=r"no ranker 'magic'\. Known: cmrm, cmtt, kernel-pamir"):
+    with pytest.raises(UsageError, match=r"no ranker 'magic'\. Known: cca, cmrm, cmtt"):
         run(home, TrainOptions(rankers=("magic",)))
     with pytest.raises(UsageError, match=r"no feature 'colour' \(they have: signal\)"):
         run(home, TrainOptions(features=("colour",)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,19 @@ def test_impression_events_tell_what_was_shown_where(tmp_path: Path) -> None:
     (only,) = log.impressions
     assert (only.shown, only.ranks, only.clicked) == (("c", "d"), (11, 12), ("d",))
     assert log.told.counts == {"click on what was not shown": 1}
+
+
+@pytest.mark.parametrize("made", [asked, ranking])
+def test_names_that_cannot_be_used_leave_their_places_empty(
+    tmp_path: Path, made: Callable[[str, str, list[object]], Record]
+) -> None:
+    shown: list[object] = ["a.jpg", None, "b.jpg", "a.jpg", "", "c.jpg"]
+    clicks = [event("1", "c.jpg", 6)] if made is asked else [interaction("1", "c.jpg")]
+    log = read_clicks([lines(tmp_path / "log", [made("1", "sea", shown), *clicks])])
+    (only,) = log.impressions
+    assert (only.shown, only.ranks) == (("a.jpg", "b.jpg", "c.jpg"), (1, 3, 6))
+    # The click says that it was at the sixth place, and so does the list.
+    assert log.told.counts == {"name that is no text or number": 1, "picture twice in a list": 1}
 
 
 def test_exported_documents_and_bulk_files_are_read(tmp_path: Path) -> None:

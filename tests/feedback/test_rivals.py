@@ -203,3 +203,13 @@ def test_rocchio_is_its_formula_and_leaves_out_what_is_not_there() -> None:
 def test_equal_rows_are_no_distance_apart() -> None:
     X = (session(50, 64)[0] * 100).astype(np.float32)
     assert np.diag(squared_distances(X, X)).max() == 0.0
+
+
+def test_pictures_that_are_equal_keep_a_coefficient_each() -> None:
+    X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
+    learner = KernelPassiveAggressive(C=0.2, n_draws=1, random_state=3).start()
+    for _ in range(5):
+        learner.learn(X, [1, 1, -1])
+    before = learner.coef_.copy()
+    assert (before[:2] != 0).any()
+    assert learner._kept(X, np.array([True, True, False])).tolist() == before.tolist()

@@ -41,16 +41,17 @@ def over_others(lists: list[List]) -> list[Pair]:
 
 def relevance(
     lists: list[List], eta: float, floor: float
-) -> dict[tuple[int, int], tuple[float, float]]:
-    """Worth and exposure of each picture shown for each query."""
-    found: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
+) -> dict[tuple[int, int], tuple[float, float, float]]:
+    """Worth, its standard error and exposure of each picture shown for each query."""
+    found: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     for q, pictures, _, clicked in lists:
         for k, p in enumerate(pictures):
             prop = (1 / (k + 1)) ** eta
             weight = 1 / max(prop, floor)
             found[q, p][0] += weight * (p in clicked)
-            found[q, p][1] += prop * weight
-    return {key: (worth, exposure) for key, (worth, exposure) in found.items()}
+            found[q, p][1] += weight**2 * (p in clicked)
+            found[q, p][2] += prop * weight
+    return {key: (worth, math.sqrt(squares), e) for key, (worth, squares, e) in found.items()}
 
 
 def best_eta(lists: list[List]) -> float:

@@ -16,7 +16,7 @@ from sightline.measures import average_precision_at, precision_at
 from sightline.progress import NoProgress
 from sightline.reproduce.feedback import paper
 from sightline.reproduce.feedback.judging import best, depth, measured
-from sightline.reproduce.feedback.methods import LINEAR, MACHINE, METHODS, PAPERS
+from sightline.reproduce.feedback.methods import LINEAR, MACHINE, METHODS, PAPERS, SHIPPED, UNPLACED
 from sightline.reproduce.feedback.sessions import Track, run_sessions
 from sightline.reproduce.feedback.space import Space, choose_queries
 
@@ -113,6 +113,18 @@ def test_sessions_at_once_are_sessions_by_themselves(
         assert track.precision[:, i] == pytest.approx(alone[:, 0])
         assert track.average[:, i] == pytest.approx(alone[:, 1])
         assert track.unjudged[:, i] == pytest.approx(alone[:, 4], nan_ok=True)
+
+
+def test_judged_pictures_are_placed_unless_they_are_not_to_be(space: Space) -> None:
+    queries = choose_queries(space.labels, 7)
+    first, second = (
+        run_sessions(METHODS[SHIPPED].learner, space, queries, NoProgress(), rounds=ROUNDS,
+                     shown=SHOWN, most=MOST, flipped=0.2, place=place)
+        for place in (True, False)
+    )  # fmt: skip
+    assert METHODS[UNPLACED].placed is False
+    assert first.average[0].tolist() == second.average[0].tolist()
+    assert first.average[1:].tolist() != second.average[1:].tolist()
 
 
 def test_distances_are_those_between_rows(space: Space) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -51,9 +53,10 @@ def test_relevance_equals_its_twin(lists: list[naive.List], eta: float, floor: f
     found = relevance(shown(lists), eta, floor)
     twin = naive.relevance(lists, eta, floor)
     assert list(zip(found.query.tolist(), found.picture.tolist(), strict=True)) == sorted(twin)
-    both = np.array([twin[key] for key in sorted(twin)]).reshape(-1, 2)
-    np.testing.assert_allclose(found.worth, both[:, 0])
-    np.testing.assert_allclose(found.exposure, both[:, 1])
+    all_three = np.array([twin[key] for key in sorted(twin)]).reshape(-1, 3)
+    np.testing.assert_allclose(found.worth, all_three[:, 0])
+    np.testing.assert_allclose(found.error, all_three[:, 1])
+    np.testing.assert_allclose(found.exposure, all_three[:, 2])
 
 
 def test_weights_are_one_on_average_and_clipped() -> None:
@@ -136,6 +139,31 @@ def test_three_pictures_that_change_places_are_no_swap() -> None:
     assert by_swaps(other_query).clicks == by_rank_changes(other_query).clicks == 0
 
 
+def four_in_any_order(seed: int, n: int, fits: float = 0.5) -> list[naive.List]:
+    """Return lists of four pictures in random order, one swap away from many others each."""
+    rng = np.random.default_rng(seed)
+    return [
+        (0, order.tolist(), None, set(order[rng.random(4) < fits / np.arange(1, 5)].tolist()))
+        for order in (rng.permutation(4) for _ in range(n))
+    ]
+
+
+def test_a_click_counts_once_however_many_swaps_it_is_in() -> None:
+    for seed in range(5):
+        lists = four_in_any_order(seed, 60)
+        real = sum(len(clicked) for *_, clicked in lists)
+        assert real / 2 < by_swaps(shown(lists)).clicks <= real
+    # One order with three others a swap away: each clicks picture 1 once, so that is four.
+    orders = [[1, 2, 3, 4], [2, 1, 3, 4], [3, 2, 1, 4], [4, 2, 3, 1]]
+    assert by_swaps(shown([(0, order, None, {1}) for order in orders])).clicks == 4
+
+
+def test_the_error_of_swaps_is_how_far_estimates_lie_off() -> None:
+    found = [by_swaps(shown(four_in_any_order(seed, 600, 0.1))) for seed in range(200)]
+    off = np.array([(f.eta - 1.0) / f.error for f in found])
+    assert abs(off.mean()) < 0.25 and 0.85 < off.std() < 1.15
+
+
 def test_without_rank_changes_eta_is_assumed() -> None:
     for lists in ([], [(0, [1, 2], None, {1})] * 500, [(0, [1, 2], None, set[int]())]):
         found = estimate_bias(shown(lists))
@@ -151,9 +179,10 @@ def learn(X: Vector, pairs: ClickPairs, weights: Vector) -> Vector:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_weighted_learning_approaches_the_unbiased_ranking_and_plain_learning_does_not(
-    seed: int,
+def test_steps_on_weighted_pairs_approach_the_unbiased_ranking_and_on_plain_ones_do_not(
+    seed: int, record_property: Callable[[str, object], None]
 ) -> None:
+    """Of pairs alone, which `train` does not use: grades, which it does, are tested below."""
     X, fits, old = world(seed)
     biased = shown(naive.clicks(fits, old, 0.15, 1.5, 2000, seed=seed))
     unbiased = over_others(shown(naive.clicks(fits, old, 0.15, 0.0, 2000, seed=seed + 9)))
@@ -161,11 +190,25 @@ def test_weighted_learning_approaches_the_unbiased_ranking_and_plain_learning_do
     pairs, eta = over_others(biased), estimate_bias(biased).eta
     plain = kendalltau(learn(X, pairs, np.ones(len(pairs))), aim)[0]
     weighted = kendalltau(learn(X, pairs, pair_weights(pairs, eta, floor=0.02)), aim)[0]
+    record_property("Kendall's tau to unbiased clicks", f"{weighted:.3f} against {plain:.3f}")
     assert weighted > 0.7 and weighted > plain + 0.2
+
+
+def test_the_error_is_how_far_the_worth_of_other_clicks_lies_off() -> None:
+    _, fits, old = world(4)
+    found = [
+        relevance(shown(naive.clicks(fits, old, 0.2, 1.0, 100, seed=s)), 1.0, 0.02)
+        for s in range(300)
+    ]
+    # All lists show all pictures, so that the estimates of one picture differ by chance alone.
+    spread = np.std([r.worth for r in found], axis=0)
+    said = np.sqrt(np.mean([r.error**2 for r in found], axis=0))
+    assert np.all(said > 0.9 * spread) and np.all(said < 1.5 * spread)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_estimated_relevance_is_what_fits_and_click_rates_are_not(seed: int) -> None:
+    """Of grades, before the error is taken off: what training learns from."""
     _, fits, old = world(seed)
     rows = shown(naive.clicks(fits, old, 0.2, 1.5, 4000, seed=seed))
     found = relevance(rows, estimate_bias(rows).eta, floor=0.02)

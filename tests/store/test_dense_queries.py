@@ -65,8 +65,8 @@ def test_pictures_are_ranked_as_plain_sums_rank_them(
             told = [mine[i] for i in top.ids.tolist()]
             assert told == pytest.approx(best, rel=1e-4, abs=1e-4)
         ids, every = reader.snapshot.scores(DenseQuery(feature, q, by))
-        lengths = reader.snapshot.lengths(feature)
-    assert ids.tolist() == list(scores)
+        lengths, having = reader.snapshot.lengths(feature), reader.snapshot.having(feature)
+    assert ids.tolist() == having.tolist() == list(scores)
     assert every.tolist() == pytest.approx(list(scores.values()), rel=1e-4, abs=1e-4)
     squares = [sum(float(a) ** 2 for a in rows[i - 1]) for i in ids.tolist()]
     assert (lengths**2).tolist() == pytest.approx(squares, rel=1e-4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import random
@@ -15,6 +16,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.errors import SightlineError
+from sightline.store.events import EventLog
 from sightline.store.verifying import verify
 from tests.faults import Crash, Disk, cut_power, loaded_sqlite, run_child
 from tests.sessions_made import events_of, judged_collection
@@ -99,7 +101,38 @@ def problems_after(c: Collection, crash: Crash) -> list[str]:
     # A step that was not acknowledged may have happened, as a whole, or not.
     if judged not in states()[n : n + 2]:
         found.append(f"after {n} acknowledged steps {judged} is judged")
-    return found
+    return found or problems_going_on(c, names[0] if judged else None, judged)
+
+
+def problems_going_on(c: Collection, name: str | None, judged: dict[int, bool]) -> list[str]:
+    """Go on where it ended: rank, judge more, take back, revert; return what is not as it was."""
+    session = c.judge(resume=name) if name else c.judge(like=1)
+    before = [(h.picture, h.score) for h in session.next(20)]
+    if len(before) != 11:
+        return [f"{len(before)} of 11 pictures are ranked"]
+    session.mark(relevant=[12], other=[11])
+    now = {**{p: fits for p, fits in judged.items() if p not in (11, 12)}, 12: True, 11: False}
+    found = [] if session.judged == now else [f"{session.judged} is judged after one more answer"]
+    session.undo()
+    if session.judged != judged or [(h.picture, h.score) for h in session.next(20)] != before:
+        found.append(f"{session.judged} is judged after the answer was taken back")
+    session.mark(relevant=[12])
+    session.close()
+    if len(taught(c)) != len({*judged, 12}):
+        found.append(f"{taught(c)} is taught")
+    c.revert(session.id)
+    states = {s.id: s.state for s in c.sessions()}
+    if states != {session.id: "reverted"}:
+        found.append(f"after a revert sessions are {states}")
+    if taught(c):
+        found.append("a reverted session still teaches")
+    return found + [p.what for p in verify(c.home).problems]
+
+
+def taught(c: Collection) -> set[int]:
+    """Return the pictures of which a training is told."""
+    with contextlib.closing(EventLog(c.home.events, write=False)) as log:
+        return {j.picture for j in log.likenesses(sessions=True)}
 
 
 def steps_of(planted: Path) -> int:

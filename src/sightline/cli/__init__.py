@@ -23,6 +23,8 @@ VERBS = {
     "train": "Learn from the words pictures carry.",
     "search": "Find pictures by words.",
     "similar": "Find pictures that look like others.",
+    "describe": "Rank words for a picture.",
+    "topics": "Read the space that words and pictures share.",
     "judge": "Say which hits fit, and see better ones.",
     "sessions": "List judging sessions, or take one back.",
     "duplicates": "Group pictures that are equal, or nearly so.",

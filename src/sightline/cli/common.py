@@ -87,6 +87,15 @@ def _around(store: str) -> bytes:
     return found[0]
 
 
+def counted(n: int, one: str, more: str = "") -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "list"), counted(2, "query", "queries")
+    ('1 list', '2 queries')
+    """
+    return f"{n} {one if n == 1 else more or one + 's'}"
+
+
 def print_json(value: object) -> None:
     """Print one JSON value; names that are not UTF-8 come out as escapes and can be read back."""
     click.echo(json.dumps(value, indent=2))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from sightline.cli.common import common_options, open_collection, print_json
+from sightline.cli.common import common_options, counted, open_collection, print_json
 from sightline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,21 +82,23 @@ def show_report(r: ClicksReport) -> None:
         (r.n_gone, r.gone, "a picture that is gone"),
     ):
         if n:
-            click.echo(f"{n} names are {what}: {', '.join(names[:3])}{', …' * (n > 3)}", err=True)
+            said = f"{counted(n, 'name is', 'names are')} {what}"
+            click.echo(f"{said}: {', '.join(names[:3])}{', …' * (n > 3)}", err=True)
     for reason, n in r.skipped.items():
-        click.echo(f"left out, {n} times: {reason}", err=True)
+        click.echo(f"left out, {counted(n, 'time')}: {reason}", err=True)
     click.echo(
-        f"{r.lists} lists for {r.queries} queries, {r.clicks} clicks, {r.pairs} times clicked over "
-        "skipped above"
+        f"{counted(r.lists, 'list')} for {counted(r.queries, 'query', 'queries')}, "
+        f"{counted(r.clicks, 'click')}, {counted(r.pairs, 'time')} clicked over skipped above"
     )
     click.echo(bias_line(r))
-    known = r.lists - r.added
-    done = "would be new" if r.dry_run else "are new"
-    click.echo(f"{r.added} lists {done}, {known} were known")
-    if r.added and not r.dry_run:
-        click.echo(
-            f"session {', '.join(dict.fromkeys(r.sessions))}. To learn from it: sightline train"
-        )
+    known = r.lists - r.added - r.grown
+    new = counted(r.added, "list is", "lists are")
+    if r.dry_run:
+        new = f"{counted(r.added, 'list')} would be"
+    grown = f"{r.grown} were known with fewer clicks, " if r.grown else ""
+    click.echo(f"{new} new, {grown}{known} were known{' as they are' if r.grown else ''}")
+    if r.written:
+        click.echo(f"session {', '.join(r.written)}. To learn from it: sightline train")
 
 
 def bias_line(r: ClicksReport) -> str:
@@ -118,11 +120,12 @@ def as_plain(r: ClicksReport) -> dict[str, object]:
     estimated = b.how in ("swaps", "rank changes")
     return {
         "files": [
-            {"file": f, "format": form, "session": s}
+            # A file of clicks alone has no session: its clicks stand in the lists of others.
+            {"file": f, "format": form, "session": s if s in r.written else None}
             for f, form, s in zip(r.files, r.formats, r.sessions, strict=True)
         ],
         "lists": r.lists, "clicks": r.clicks, "queries": r.queries, "pairs": r.pairs,
-        "added": r.added, "dry_run": r.dry_run,
+        "added": r.added, "grown": r.grown, "dry_run": r.dry_run,
         "eta": {
             "value": b.eta, "how": b.how, "error": b.error if estimated else None,
             "clicks": b.clicks,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from sightline.cli.common import common_options, open_collection
 from sightline.cli.dialogue.talk import Dialogue, undo_last
 from sightline.cli.dialogue.terminal import Way, here
+from sightline.cli.filters import filter_options, filters_of
 from sightline.errors import UsageError
 
 
@@ -18,6 +21,7 @@ from sightline.errors import UsageError
 @click.option("-t", "--top", type=int, default=20, show_default=True, help="Hits to show a round.")
 @click.option("--propose", is_flag=True, help="Show what teaches most, not what fits best.")
 @click.option("--hide-judged", is_flag=True, help="Leave out pictures that were judged.")
+@filter_options
 @click.option("--feature", default="", help="The descriptor to learn by.")
 @click.option("--save-as", default="", metavar="WORD", help="At the end, make a word of it.")
 @click.option("--no-thumbnails", is_flag=True, help="Show paths alone.")
@@ -38,6 +42,7 @@ def judge(
     collection: str | None,
     store: str | None,
     debug: bool,
+    **given: Any,
 ) -> int:
     """Show hits, ask of each whether it fits, learn, and show better hits.
 
@@ -46,7 +51,7 @@ def judge(
     \b
     y  n  s      the hit asked for fits, does not fit, is skipped
     1-5 y        hits 1 to 5 fit; also 2,4,7-9 n
-    (nothing)    learn, and show the next round
+    (nothing)    learn, and show the next round; other hits, if nothing was judged
     u            take the last answer back
     why 3        why hit 3 stands there
     save WORD    make a word of the session
@@ -55,9 +60,9 @@ def judge(
     if undo and not resume:
         raise UsageError("--undo takes back an answer of a session. Name it with --resume.")
     c = open_collection(collection, store)
-    session = c.judge(query, like=like, resume=resume, feature=feature)
+    session = c.judge(query, like=like, resume=resume, feature=feature, **filters_of(**given))
     if undo:
-        undo_last(session)
+        undo_last(c, session)
     way: Way = "" if no_thumbnails or as_json else here()
     dialogue = Dialogue(c, session, top, propose, hide_judged, as_json, way)
     try:

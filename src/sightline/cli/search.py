@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 @filter_options
 @click.option("--no-cutoff", is_flag=True, help="Also show learnt hits that hardly fit.")
 @click.option("--no-learnt", is_flag=True, help="Only pictures that carry the words.")
+@click.option("--text-file", type=click.Path(), help="A long text that asks for pictures.")
 @click.option("--queries", type=click.Path(), help="A file with a query a line, for --trec.")
 @click.option("--trec", is_flag=True, help="Print a TREC run.")
 @click.option("--sheet", type=click.Path(), help="Also draw the hits as a contact sheet (PNG).")
@@ -62,6 +63,7 @@ def search(
     unwanted: tuple[str, ...],
     no_cutoff: bool,
     no_learnt: bool,
+    text_file: str | None,
     queries: str | None,
     trec: bool,
     sheet: str | None,
@@ -93,8 +95,13 @@ def search(
     if why and (as_csv or trec or filepath_only or null):
         raise UsageError("--why explains hits in plain form or as --json; leave the other out.")
     target = _why_file(c, why_png) if why and draws else None
-    if bool(queries) == bool(query):
-        raise UsageError("Name a query, such as: sightline search tree; or a file with --queries.")
+    if bool(queries) + bool(query) + bool(text_file) != 1:
+        raise UsageError(
+            "Name a query, such as: sightline search tree; or one file, with --queries or "
+            "--text-file."
+        )
+    if text_file is not None and (why or trec or unwanted):
+        raise UsageError("--text-file asks by a whole text: without --why, --trec and --not.")
     if queries is not None:
         if not trec:
             raise UsageError("--queries answers many queries, which only --trec can print.")
@@ -102,7 +109,7 @@ def search(
     text = " ".join([*query, *(_unwanted(w) for w in unwanted)])
     if trec:
         return _print_trec(c, [(text, text)], filters)
-    results = c.search(text, **filters)
+    results = _by_text(c, text_file, given) if text_file else c.search(text, **filters)
     by_picture = hasattr(results, "shares")
     if by_picture and why:
         raise UsageError("Why pictures are alike is said by: sightline similar PICTURE --why")
@@ -129,6 +136,15 @@ def search(
     if why and draws:
         _draw_whys(text, whys, target, seconds)
     return 0
+
+
+def _by_text(c: Collection, file: str, given: dict[str, Any]) -> Results:
+    """Answer a text of any length; of rankers across kinds alone."""
+    try:
+        text = Path(file).read_text(encoding="utf-8", errors="replace")
+    except OSError as e:
+        raise UsageError(f"The text in {file} cannot be read: {e.strerror}.") from e
+    return c.search_text(text, **filters_of(**given))
 
 
 def _queries_in(file: Path) -> list[tuple[str, str]]:

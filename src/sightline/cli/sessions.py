@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.common import common_options, open_collection, print_json, wait_option
+from sightline.cli.common import common_options, counted, open_collection, print_json, wait_option
 from sightline.records import shown
 
 if TYPE_CHECKING:
+    from sightline.collection import Collection
     from sightline.collection.sessions.verbs import SessionState
 
 
@@ -34,14 +37,18 @@ def sessions(
         outer = ctx.find_root().obj
         outer.update({k: v for k, v in (("collection", collection), ("store", store)) if v})
         return 0
-    found = open_collection(collection, store).sessions()
+    c = open_collection(collection, store)
+    found = c.sessions()
     if as_json:
         print_json([asdict(s) for s in found])
         return 0
+    if found and sys.stdout.isatty():
+        click.echo("session\tlast answer\tfit/not\trounds\tstate\tlooked for", err=True)
+    names = _names(c, found)
     for s in found:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(s.last))
-        count = f"{s.lists} lists" if s.lists else f"{s.relevant}/{s.other}"
-        click.echo(f"{s.id}\t{when}\t{count}\t{s.rounds}\t{_state(s)}\t{_asked(s)}")
+        count = counted(s.lists, "list") if s.lists else f"{s.relevant}/{s.other}"
+        click.echo(f"{s.id}\t{when}\t{count}\t{s.rounds}\t{_state(s)}\t{_asked(s, names)}")
     if not found:
         click.echo('Nothing was judged yet. To begin: sightline judge --query "WORDS"', err=True)
     return 0
@@ -51,11 +58,20 @@ def _state(s: SessionState) -> str:
     return f"saved as {', '.join(s.words)}" if s.state == "saved" else s.state
 
 
-def _asked(s: SessionState) -> str:
+def _asked(s: SessionState, names: dict[int, str]) -> str:
     if s.query or not s.like:
         return s.query
-    names = (f"picture {p}" if isinstance(p, int) else shown(_bytes(p)) for p in s.like)
-    return "like " + ", ".join(names)
+    like = (
+        names.get(p, f"picture {p}") if isinstance(p, int) else shown(_bytes(p)) for p in s.like
+    )
+    return "like " + ", ".join(like)
+
+
+def _names(c: Collection, found: Sequence[SessionState]) -> dict[int, str]:
+    """Return the paths of the pictures that sessions began with, as far as they are there."""
+    ids = {p for s in found for p in s.like if isinstance(p, int)}
+    with c.home.reader() as reader:
+        return {p: shown(f.path) for p, f in reader.catalogue.facts(ids).items()}
 
 
 def _bytes(path: str) -> bytes:
@@ -84,9 +100,11 @@ def revert(
     if as_json:
         print_json({**asdict(state), "changed": done})
         return 0
-    what = f"{state.relevant + state.other} judgements and {len(state.words)} words"
+    what = counted(state.relevant + state.other, "judgement")
     if state.lists:
-        what = f"{state.lists} lists with clicks"
+        what = counted(state.lists, "list with clicks", "lists with clicks")
+    if state.words:
+        what += f" and {counted(len(state.words), 'word')}"
     if dry_run and state.state != "reverted":
         click.echo(f"would take back {what}")
     elif done:

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 _RANKERS = (
     "A ranker to choose from, or several: pamir, kernel-pamir, warp, ridge, neighbours, svm, cmrm, "
-    "cmtt, plsa. All that can learn from the features there are, by default."
+    "cmtt, plsa; lscmr, ssi and cca only if named. All others that can learn from the features "
+    "there are, by default."
+)
+
+_OPTIMISE = (
+    "With --ranker lscmr: the measure its lists are learnt by: map, ndcg, ndcg@k, p@k, mrr or auc."
 )
 
 _SOURCES = (
@@ -35,6 +40,7 @@ _SOURCES = (
 )
 @click.option("--from", "source", default="", help=_SOURCES)
 @click.option("--ranker", "rankers", multiple=True, help=_RANKERS)
+@click.option("--optimise", default="", help=_OPTIMISE)
 @click.option("--features", multiple=True, help="A feature to learn from; all by default.")
 @click.option("--force", is_flag=True, help="Publish even a model that is worse.")
 @click.option("--dry-run", is_flag=True, help="Measure, and publish nothing.")
@@ -46,6 +52,7 @@ def train(
     similar: bool,
     source: str,
     rankers: tuple[str, ...],
+    optimise: str,
     features: tuple[str, ...],
     force: bool,
     dry_run: bool,
@@ -77,7 +84,7 @@ def train(
         return _train_similar(c, source, names, force, dry_run, as_json)
     with logged(c, "train"):
         report = c.train(
-            rankers=[n for r in rankers for n in r.split(",") if n],
+            rankers=_optimised([n for r in rankers for n in r.split(",") if n], optimise),
             features=names,
             force=force,
             dry_run=dry_run,
@@ -88,6 +95,18 @@ def train(
     else:
         show_report(report)
     return 0
+
+
+def _optimised(rankers: list[str], optimise: str) -> list[str]:
+    """Return rankers, lscmr with what it is to optimise."""
+    if not optimise:
+        return rankers
+    from sightline.solvers.oracles import Criterion
+
+    if "lscmr" not in rankers:
+        raise UsageError("--optimise says what lscmr learns by; add --ranker lscmr.")
+    named = Criterion.named(optimise, "lscmr").name
+    return [f"{name}:{named}" if name == "lscmr" else name for name in rankers]
 
 
 def _train_similar(
@@ -187,6 +206,8 @@ def show_report(r: TrainReport) -> None:
     if r.clicks.lists:
         click.echo(clicks_line(r.clicks))
     click.echo(f"Chosen: {r.recipe}, words combined by {r.how}")
+    if r.course:
+        click.echo(f"Learnt list by list: {r.course}")
     p = r.proof
     if r.left_out:
         click.echo(f"{r.left_out} pictures with words lack features and were left out.")
@@ -246,6 +267,7 @@ def as_plain(r: TrainReport) -> dict[str, object]:
         "chosen": r.recipe, "words_combined_by": r.how, "words": r.words, "pictures": r.pictures,
         "left_out": r.left_out, "model": r.model, "version": r.version, "unproven": r.unproven,
         "forced": r.forced, "seconds": round(r.seconds, 3), "not_tried": list(r.not_tried),
+        "course": r.course,
         "clicks": {
             "judgements": len(r.clicks.judgements), "lists": r.clicks.lists,
             "imports": r.clicks.imports, "capped": r.clicks.capped,

@@ -27,6 +27,7 @@ from sightline.collection.finding import filter_of, inside, root_of_store
 from sightline.collection.likeness.verbs import Comparing
 from sightline.collection.sessions.verbs import Sessions
 from sightline.collection.teaching import Teaching
+from sightline.collection.telling.verbs import Telling
 from sightline.collection.upkeep import Upkeep
 from sightline.errors import CollectionError, SightlineError, UsageError
 from sightline.progress import NoProgress
@@ -59,7 +60,7 @@ class State:
     likeness: str = ""
 
 
-class Collection(Upkeep, Teaching, Comparing, Sessions):
+class Collection(Upkeep, Teaching, Comparing, Sessions, Telling):
     """A folder of pictures with its store; every verb of the command line is a method here."""
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:

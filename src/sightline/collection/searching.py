@@ -87,13 +87,28 @@ class Ranked:
     unknown: tuple[UnknownWord, ...]
 
 
-def ranked(reader: Reader, text: str) -> Ranked:
+def allowed_by(reader: Reader, where: Where, untagged: bool) -> Int | None:
+    """Return the ids that filters leave, ascending; None where nothing is filtered."""
+    found = np.array(reader.catalogue.where(where), np.int64) if where else None
+    if not untagged:
+        return found
+    plain = reader.snapshot.without_words()
+    return plain if found is None else np.intersect1d(found, plain)
+
+
+def ranked(reader: Reader, text: str, where: Where | None = None, untagged: bool = False) -> Ranked:
     """Score all pictures by words, without looking up where they lie."""
+    query = wanted_words(text)
+    options = SearchOptions(untagged, cut=False)
+    return _Search(reader, b"", query, 1, where or Where(), options).everything()
+
+
+def wanted_words(text: str) -> Query:
+    """Return what a query in the search-box grammar asks for, which must be some word."""
     query = parse(text)
     if not query.wanted:
         raise QueryError(f"The query {text!r} names no word to look for. Add one, such as: tree")
-    options = SearchOptions(cut=False)
-    return _Search(reader, b"", query, 1, Where(), options).everything()
+    return query
 
 
 def pictures_of(text: str) -> tuple[PictureTerm, ...]:
@@ -112,12 +127,9 @@ def search(
     reader: Reader, root: bytes, text: str, k: int, where: Where, options: SearchOptions
 ) -> Results:
     """Answer a query in the search-box grammar."""
-    query = parse(text)
     if not os.path.isdir(root):
         raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
-    if not query.wanted:
-        raise QueryError(f"The query {text!r} names no word to look for. Add one, such as: tree")
-    return _Search(reader, root, query, k, where, options).results()
+    return _Search(reader, root, wanted_words(text), k, where, options).results()
 
 
 class _Search:
@@ -166,11 +178,8 @@ class _Search:
 
     def _allowed(self) -> Int | None:
         """Return the ids filters, required and unwanted words leave; None when there are none."""
-        parts: list[Int] = []
-        if self.options.untagged:
-            parts.append(self.snapshot.without_words())
-        if self.where:
-            parts.append(np.array(self.reader.catalogue.where(self.where), np.int64))
+        left = allowed_by(self.reader, self.where, self.options.untagged)
+        parts = [] if left is None else [left]
         if self.required:
             parts.append(self.snapshot.carrying(self.required, every=True))
         if self.query.unwanted:

@@ -42,6 +42,7 @@ from sightline.measures.significance import wilcoxon
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
 from sightline.rankers.cutoff import CutOff
 from sightline.records import QuerySet
+from sightline.solvers.structural import course_said
 from sightline.store.events import EventLog
 from sightline.store.home import Home
 from sightline.store.models import load_model, save_model
@@ -53,7 +54,8 @@ SLACK = 0.001
 FEWEST_QUERIES = 30
 # Choosing looks at so many pictures at most; the chosen recipe then sees all of them.
 CHOOSE_AMONG = 6_000
-RANKERS = tuple(KINDS)
+# Those that are tried where none is asked for.
+RANKERS = tuple(name for name, kind in KINDS.items() if not kind.asked)
 
 Bool = NDArray[np.bool_]
 
@@ -115,7 +117,7 @@ class TrainOptions:
 
 @dataclass(frozen=True, slots=True)
 class TrainReport:
-    """What a training did."""
+    """What a training did; `course` says how the one of lists went, without held-out pictures."""
 
     recipe: str
     how: str
@@ -131,6 +133,7 @@ class TrainReport:
     seconds: float
     not_tried: tuple[str, ...] = ()
     clicks: FromClicks = field(default_factory=FromClicks)
+    course: str = ""
 
 
 def train(home: Home, options: TrainOptions, wait: float, progress: Progress) -> TrainReport:
@@ -165,7 +168,7 @@ def train(home: Home, options: TrainOptions, wait: float, progress: Progress) ->
     return TrainReport(
         str(choice.recipe), choice.combination.how, proof, choice.table, len(sample.terms),
         len(sample), sample.left_out, name, version, not proof.proven, forced,
-        time.monotonic() - begun, choice.not_tried, clicks,
+        time.monotonic() - begun, choice.not_tried, clicks, course_said(candidate.arrays),
     )  # fmt: skip
 
 

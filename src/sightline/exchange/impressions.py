@@ -76,11 +76,16 @@ class Told:
 
 @dataclass(slots=True)
 class _List:
-    """What is known of a list; `at` are places that impression events tell, one picture each."""
+    """What is known of a list.
+
+    `names` stood at `ranks` as the query has it; `at` are places that impression events tell, one
+    picture each.
+    """
 
     place: Place
     query: str | None = None
     names: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
     at: dict[int, str] = field(default_factory=dict)
 
 
@@ -97,22 +102,27 @@ class Joining:
         self._places = 0
 
     def asked(self, form: str, key: str, query: str, names: Sequence[object], place: Place) -> None:
-        """Take in what was asked for, and the names that were shown, first to last."""
+        """Take in what was asked for, and the names that were shown, first to last.
+
+        A name that cannot be used leaves its place empty: the others stood where they stood.
+        """
         known = self._lists.get((form, key))
         if known is not None and known.query is not None:
             self.told.skip("list given twice", place, f"the list {key!r:.60} was given before")
             return
-        good = tuple(n for n in map(self._name, names[:MAX_SHOWN]) if n)
-        if len(good) < len(names[:MAX_SHOWN]):
+        placed = [(n, k) for k, n in enumerate(map(self._name, names[:MAX_SHOWN]), 1) if n]
+        if len(placed) < len(names[:MAX_SHOWN]):
             self.told.skip("name that is no text or number", place)
         if len(names) > MAX_SHOWN:
             self.told.skip(f"end of a list longer than {MAX_SHOWN}", place)
-        if len(set(good)) < len(good):
+        first: dict[str, int] = {}
+        for name, rank in placed:
+            first.setdefault(name, rank)
+        if len(first) < len(placed):
             self.told.skip("picture twice in a list", place)
-            good = tuple(dict.fromkeys(good))
-        self._count(len(good))
+        self._count(len(first))
         at = known.at if known is not None else {}
-        self._lists[form, key] = _List(place, query, good, at)
+        self._lists[form, key] = _List(place, query, tuple(first), tuple(first.values()), at)
 
     def saw(self, form: str, key: str, name: object, rank: object, place: Place) -> None:
         """Take in that one picture was shown, and where."""
@@ -194,7 +204,7 @@ class Joining:
 def _ranked(of: _List, told: Told) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Return what was shown where: by impression events where there are any, else by the list."""
     if not of.at:
-        return tuple(range(1, len(of.names) + 1)), of.names
+        return of.ranks, of.names
     first: dict[str, int] = {}
     for rank in sorted(of.at):
         if first.setdefault(of.at[rank], rank) != rank:

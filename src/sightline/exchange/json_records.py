@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
@@ -21,6 +22,8 @@ MAX_RECORD = 1 << 20
 _PORTION = 1 << 16
 _BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\r\n"
+# What bytes that are no UTF-8 are decoded to; escapes of JSON are not decoded yet.
+_NO_TEXT = re.compile("[\udc80-\udcff]")
 _TOO_LONG = "a record of more than {:,} characters"
 
 
@@ -66,7 +69,9 @@ def _check(path: str) -> None:
     try:
         about = os.stat(path)
     except (OSError, ValueError) as error:
-        raise DataError(f"There is no file {_name(path)} that can be read ({error}).") from error
+        raise DataError(
+            f"There is no file {_name(path)} that can be read ({_reason(error)})."
+        ) from error
     if not stat.S_ISREG(about.st_mode):
         raise DataError(f"{_name(path)} is not a file. Name the file that the log is in.")
     if about.st_size > MAX_FILE:
@@ -74,6 +79,10 @@ def _check(path: str) -> None:
             f"{_name(path)} has {about.st_size:,} bytes; at most {MAX_FILE:,} are read. "
             "Split it into several files."
         )
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _refuse_packed(path: str, head: bytes) -> None:
@@ -146,9 +155,11 @@ def _of_array(file: BinaryIO, problem: Problem, advance: Advance) -> Iterator[Re
         if isinstance(found, str):
             problem(text.line, f"not JSON ({found}); what follows in the array is not read")
             return
-        line, body, length = found
+        line, body, length, wrong = found
         if length > MAX_RECORD:
             problem(line, _TOO_LONG.format(MAX_RECORD))
+        elif wrong:
+            problem(line, f"not UTF-8 (byte 0x{wrong:02x})")
         elif isinstance(body, dict):
             yield Record(line, body)
         else:
@@ -184,8 +195,11 @@ class _Text:
 
     def decoded(
         self, decode: Callable[[str, int], tuple[object, int]]
-    ) -> tuple[int, object, int] | str:
-        """Return the line, value and length of what comes next, or what is wrong with it."""
+    ) -> tuple[int, object, int, int] | str:
+        """Return line, value and length of what comes next, or what is wrong with it.
+
+        The last number is its first byte that is no UTF-8, 0 if there is none.
+        """
         while True:
             try:
                 body, end = decode(self._held, self._at)
@@ -198,8 +212,10 @@ class _Text:
                     return _short(error)
                 continue
             line, length = self.line, end - self._at
+            found = _NO_TEXT.search(self._held, self._at, end)
+            wrong = ord(found[0]) - 0xDC00 if found else 0
             self._take(length)
-            return line, body, length
+            return line, body, length, wrong
 
     def _take(self, n: int) -> None:
         self.line += self._held.count("\n", self._at, self._at + n)
@@ -215,7 +231,7 @@ class _Text:
         # A character may be cut in two at the end of a portion.
         cut = _whole(raw) if portion else len(raw)
         self._rest = raw[cut:]
-        self._held = self._held[self._at :] + raw[:cut].decode("utf-8", "replace")
+        self._held = self._held[self._at :] + raw[:cut].decode("utf-8", "surrogateescape")
         self._at = 0
         return True
 

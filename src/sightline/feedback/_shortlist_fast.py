@@ -23,7 +23,8 @@ def scan(
         total = np.int32(0)
         # Unsigned places: with a sign, numba looks at each whether it counts from the end.
         for k in range(np.uint64(codes.shape[1])):
-            total += np.int32(codes[i, k]) * np.int32(w[k])
+            # Products of 32 bits are taken for 64, unless it is said, and cost twice as much.
+            total = np.int32(total + np.int32(np.int32(codes[i, k]) * np.int32(w[k])))
         score = np.float32(total) * scale[i]
         if i < n_kept:
             scores[i], places[i] = score, i

@@ -107,13 +107,15 @@ class KernelPassiveAggressive(NearnessLearner):
 
     def _kept(self, rows: Floats, relevant: Bools) -> Doubles:
         """Return the coefficients there are of rows; contract and callers know no ids."""
-        before = {
-            (row.tobytes(), bool(r)): c
-            for row, r, c in zip(self.rows_, self.relevant_, self.coef_, strict=True)
-        }
-        # Taken out, so that two pictures that are equal do not count twice.
-        keys = ((row.tobytes(), bool(r)) for row, r in zip(rows, relevant, strict=True))
-        return np.array([before.pop(key, 0.0) for key in keys], dtype=np.float64)
+        before: dict[tuple[bytes, bool], list[float]] = {}
+        for row, r, c in zip(self.rows_, self.relevant_, self.coef_, strict=True):
+            before.setdefault((row.tobytes(), bool(r)), []).append(c)
+        # Taken out, so that each of two pictures that are equal has its own.
+        found = np.zeros(len(rows))
+        for i, (row, r) in enumerate(zip(rows, relevant, strict=True)):
+            own = before.get((row.tobytes(), bool(r)))
+            found[i] = own.pop(0) if own else 0.0
+        return found
 
     def _near(self, rows: Floats) -> Doubles:
         return np.asarray(np.exp(squared_distances(rows, self.rows_) / (-2.0 * self.s2)))

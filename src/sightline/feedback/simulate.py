@@ -2,7 +2,8 @@
 
 A session of paper B: pictures are ranked by the query, the best 20 are judged, the learner learns
 from all judgements so far and ranks anew, and so on for 9 rounds. The query itself counts as judged
-relevant. Judged pictures stay in the ranking.
+relevant. Judged pictures stay in the ranking; a learner that says where they stand, as `Blend`
+does, has them placed there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from sightline.contracts import FeedbackLearner
 from sightline.errors import DataError
+from sightline.feedback.blend import placed
 from sightline.feedback.learner import Bools, Doubles, finite_rows, number, whole_number
 
 Int = NDArray[np.int64]
@@ -105,6 +107,8 @@ def simulate(
         if number_of:
             learner.learn(rows[judged], np.append(1, user.judge(judged[1:])))
             scores = learner.decision_function(rows) if learner.ready else untouched
+            stands = getattr(learner, "stands_", None)
+            scores = scores if stands is None else placed(scores, judged, stands)
         order = np.argsort(-scores, kind="stable")
         shown = order[order != query][:n_shown]
         yield Round(number_of, scores, shown, judged)

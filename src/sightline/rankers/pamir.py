@@ -156,7 +156,7 @@ class PAMIR(Estimator):
         ----------
         X : (pictures, features), dense or scipy's sparse.
         y : (pictures, words) with 1 where a word fits, dense or sparse; or, with `qid`, the
-            relevance of each row to its query, above 0 for relevant.
+            relevance of each row to its query, above 0 for relevant; or `Targets` made elsewhere.
         qid : the query each row is judged for: a whole number, which is then a word of its own, or
             a string of words. Only rows of the same query are compared.
         validation : pictures to stop by: (X, y), (X, y, qid) or (X, queries). Without it, training
@@ -296,6 +296,8 @@ class PAMIR(Estimator):
         n = rows.shape[0]
         if n < 2:
             raise DataError(f"{self._name} ranks pictures, and needs at least 2 of them. Got {n}.")
+        if isinstance(y, Targets):
+            return y
         if isinstance(y, QuerySet):
             queries = y
         if queries is not None:

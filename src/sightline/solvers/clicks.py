@@ -9,12 +9,15 @@ feedback", 2017), but no more than 1 / floor:
     relevance(q, p) = sum_i c_i w(k_i) / sum_i e(k_i)      over the lists i that showed p for q
 
 The second sum is the self-normalisation: it gives back what clipping takes, so that the mean of the
-estimate is the probability that p fits, whatever the floor. As weights of pairs, w is divided by
-its mean, so that C of a passive-aggressive step (C -> a C, `solvers.pa_step`) keeps its meaning.
+estimate is the probability that p fits, whatever the floor. Clicks come by themselves, so the
+standard error of the first sum is sqrt(sum_i c_i w(k_i)^2): one click far down a list is worth much
+and proves nothing. As weights of pairs, w is divided by its mean, so that C of a passive-aggressive
+step (C -> a C, `solvers.pa_step`) keeps its meaning.
 
 Two kinds of pairs are made. *Clicked over skipped above* (Joachims, 2002) trusts only what was
 certainly looked at. It always speaks against the order that was shown, so it tells the truth only
 where orders vary. *Clicked over others* takes all that was not clicked, and needs the weights.
+Pairs are there to compare with: training takes the grades, which did better.
 """
 
 from __future__ import annotations
@@ -84,6 +87,7 @@ class Relevance:
     query, picture : whose estimate it is.
     clicks : how often it was clicked.
     worth : sum of the clicks' weights.
+    error : standard error of `worth`, as clicks that come by themselves have it.
     exposure : how many lists it was shown in, less where weights are clipped.
     """
 
@@ -91,6 +95,7 @@ class Relevance:
     picture: Int
     clicks: Int
     worth: Doubles
+    error: Doubles
     exposure: Doubles
 
     @property
@@ -170,10 +175,13 @@ def relevance(
     which = which.reshape(-1)
     n = len(unique)
     worth = np.bincount(which, w * rows.clicked, minlength=n).astype(np.float64)
+    error = np.sqrt(np.bincount(which, w * w * rows.clicked, minlength=n))
     exposure = np.bincount(which, prop * w, minlength=n).astype(np.float64)
     shrunk = np.minimum(1.0, most / np.maximum(exposure, 1e-300))
     clicks = np.bincount(which, rows.clicked, minlength=n).astype(np.int64)
-    return Relevance(unique[:, 0], unique[:, 1], clicks, worth * shrunk, exposure * shrunk)
+    return Relevance(
+        unique[:, 0], unique[:, 1], clicks, worth * shrunk, error * shrunk, exposure * shrunk
+    )
 
 
 def skipped_above(rows: Shown) -> ClickPairs:

@@ -43,7 +43,6 @@ LARGEST_ERROR = 0.25
 # Orders of a query that are compared with each other; the most frequent ones.
 _MOST_ORDERS = 40
 _HALVINGS = 60
-_Cell = tuple[int, int, int]
 _Order = tuple[int, ...]
 
 
@@ -148,25 +147,36 @@ def _changed(rows: Shown) -> _Cells:
 
 
 def _swapped(rows: Shown) -> _Cells:
-    """Return the cells of pictures that changed places with one other, all else being equal."""
-    parts: list[tuple[int, int, int, int]] = []
-    for i, cell in enumerate(_swaps(rows)):
-        parts.extend((i, *c) for c in cell)
+    """Return the cells of pictures that changed places with one other, all else being equal.
+
+    An order may be one swap away from several others; what became of its pictures counts once.
+    """
+    parts: list[tuple[int, ...]] = []
+    n = 0
+    for ranks, orders in _orders(rows):
+        cells: dict[int, dict[int, list[int]]] = defaultdict(dict)
+        for order, place in sorted(_in_swaps(orders)):
+            seen, picture = orders[order], order[place]
+            cell = cells[picture].setdefault(ranks[place], [0, 0])
+            cell[0] += seen.times
+            cell[1] += seen.clicks[picture]
+        for at in cells.values():
+            parts.extend((n, rank, *at[rank]) for rank in sorted(at))
+            n += 1
     table = np.array(parts, np.int64).reshape(-1, 4).T
     return _Cells(table[0], table[1], table[2].astype(np.float64), table[3].astype(np.float64))
 
 
-def _swaps(rows: Shown) -> Iterator[tuple[_Cell, _Cell]]:
-    """Yield for each picture in a swap what became of it at its two ranks."""
-    for ranks, orders in _orders(rows):
-        often = sorted(orders.items(), key=lambda o: (-o[1].times, o[0]))[:_MOST_ORDERS]
-        for (one, here), (other, there) in combinations(often, 2):
-            moved = [i for i in range(len(ranks)) if one[i] != other[i]]
-            # The same pictures in all, so that two places that differ are a swap.
-            if len(moved) == 2:
-                i, j = moved
-                yield here.cell(one[i], ranks[i]), there.cell(one[i], ranks[j])
-                yield here.cell(one[j], ranks[j]), there.cell(one[j], ranks[i])
+def _in_swaps(orders: dict[_Order, _Seen]) -> set[tuple[_Order, int]]:
+    """Return the orders that differ from another one by a swap, with the places that differ."""
+    often = sorted(orders, key=lambda o: (-orders[o].times, o))[:_MOST_ORDERS]
+    found: set[tuple[_Order, int]] = set()
+    for one, other in combinations(often, 2):
+        moved = [i for i, p in enumerate(one) if p != other[i]]
+        # The same pictures in all, so that two places that differ are a swap.
+        if len(moved) == 2:
+            found.update((order, i) for order in (one, other) for i in moved)
+    return found
 
 
 @dataclass(slots=True)
@@ -175,9 +185,6 @@ class _Seen:
 
     times: int = 0
     clicks: Counter[int] = field(default_factory=Counter)
-
-    def cell(self, picture: int, rank: int) -> _Cell:
-        return rank, self.times, self.clicks[picture]
 
 
 def _orders(rows: Shown) -> Iterator[tuple[tuple[int, ...], dict[_Order, _Seen]]]:

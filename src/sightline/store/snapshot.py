@@ -70,6 +70,10 @@ class Snapshot:
         """Return every picture that has a feature, as they lie, and the score of each."""
         return flat.dense_scores(self.segments, query)
 
+    def having(self, feature: str) -> Int:
+        """Return every picture that has a feature, in the order of `scores`."""
+        return flat.ids_with(self.segments, feature)
+
     def lengths(self, feature: str) -> NDArray[np.float32]:
         """Return the lengths of the rows of a feature, in the order of `scores`."""
         return flat.row_lengths(self.segments, feature)

@@ -10,7 +10,7 @@ from sightline.errors import UsageError
 
 What = Literal["fits", "other", "skip", "next", "undo", "quit", "why", "save", "help"]
 HELP = """y n s: it fits, it does not, skip it     1-5 y, 2,4,7-9 n: several at once
-(nothing): learn, next round             u: take the last answer back
+(nothing): learn, next round, or others  u: take the last answer back
 why 3: why a hit stands there            save WORD: make a word of the session     q: end"""
 
 _KINDS: dict[str, What] = {

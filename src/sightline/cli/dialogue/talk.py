@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +23,17 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.sessions.session import Ranking, Session
 
+_NAMED = 5
 _KINDS = {True: "fits", False: "does not fit", None: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One answer that may be taken back: pictures skipped or judged, and after how many rounds."""
+
+    pictures: frozenset[int]
+    round: int
+    skip: bool
 
 
 class Dialogue:
@@ -40,6 +53,9 @@ class Dialogue:
         self.hide_judged, self.as_json, self.way = hide_judged, as_json, way
         self.asks = sys.stdin.isatty()
         self.line = 0
+        # Whoever cannot tell is not asked about the same picture again.
+        self.skipped: set[int] = set()
+        self.turns: list[Turn] = []
 
     def run(self) -> None:
         """Go round until the answers end."""
@@ -50,49 +66,69 @@ class Dialogue:
                 return
 
     def _ranking(self) -> Ranking:
+        """Return what to show, of which there is always something to be asked, if anything is.
+
+        What is doubted comes first: judged pictures may be hidden, and whoever insists must be able
+        to say so.
+        """
+        found = self._found()
+        first = [h for h in found.doubted[:_NAMED] if h.picture not in self.skipped]
+        twice = {h.picture for h in first}
+        return replace(found, hits=(*first, *(h for h in found.hits if h.picture not in twice)))
+
+    def _found(self) -> Ranking:
         if self.propose:
-            return self.session.propose(self.top)
-        return self.session.next(self.top, hide_judged=self.hide_judged)
+            return self._without_skipped(self.session.propose)
+        ranking = self._without_skipped(partial(self.session.next, hide_judged=self.hide_judged))
+        judged = self.session.judged
+        if self.hide_judged or not ranking.hits or any(h.picture not in judged for h in ranking):
+            return ranking
+        fit = sum(judged[h.picture] for h in ranking)
+        said = f"The best {len(ranking)} were all judged, {fit} of them to fit. The best others:"
+        others = self._without_skipped(partial(self.session.next, hide_judged=True))
+        return replace(others, said=(*others.said, said) if others.hits else others.said)
+
+    def _without_skipped(self, ask: Callable[[int], Ranking]) -> Ranking:
+        found = ask(self.top + len(self.skipped))
+        hits = [h for h in found if h.picture not in self.skipped]
+        return replace(found, hits=tuple(hits[: self.top]))
 
     def _round(self, ranking: Ranking) -> bool:
         """Take the answers of one round; return whether there is another."""
-        skipped: set[int] = set()
         while True:
-            judged = self.session.judged
-            left = [
-                i
-                for i, h in enumerate(ranking.hits)
-                if h.picture not in judged and h.picture not in skipped
-            ]
-            if not left and self.session.round > ranking.round:
-                return True
+            left = self._left(ranking)
             if not left:
-                said = "Nothing new was judged, so the same hits would come again. Others are"
-                click.echo(f"{said} shown by --hide-judged, --propose or -t.", err=True)
-                return False
+                return True
             answer = self._ask(ranking, left[0])
             if answer is None or answer.what == "quit":
                 return False
             if answer.what == "next":
+                if self.session.round <= ranking.round:
+                    # Nothing was judged, so the same hits would come again: others are wanted.
+                    self._skip([ranking.hits[i] for i in left], ranking)
                 return True
             try:
-                self._take(answer, ranking, skipped)
+                if not self._take(answer, ranking):
+                    return True
             except SightlineError as e:
                 # At a terminal one answer that cannot be taken does not end the session.
                 if not self.asks:
                     raise
                 click.echo(str(e), err=True)
 
+    def _left(self, ranking: Ranking) -> list[int]:
+        """Return the places of hits to be asked about: not judged, or doubted, and not skipped."""
+        now = [t.pictures for t in self.turns if t.round == ranking.round and not t.skip]
+        doubted = ranking.slips.difference(*now) & {h.picture for h in ranking.doubted[:_NAMED]}
+        done = (self.session.judged.keys() - doubted) | self.skipped
+        return [i for i, h in enumerate(ranking.hits) if h.picture not in done]
+
     def _ask(self, ranking: Ranking, at: int) -> Answer | None:
         """Return the next answer that can be understood; None at the end of them."""
         while True:
-            if self.asks:
-                h = ranking.hits[at]
-                question = f"{at + 1} {shown(h.path)} fits? [y/n/s, ? for help] "
-                click.echo(question, nl=False, err=True)
             self.line += 1
             try:
-                text = sys.stdin.readline()
+                text = self._read(f"{at + 1} {shown(ranking.hits[at].path)}")
                 if not text:
                     return None
                 answer = read_answer(text, len(ranking.hits), at)
@@ -105,19 +141,55 @@ class Dialogue:
                 return answer
             click.echo(HELP, err=True)
 
-    def _take(self, answer: Answer, ranking: Ranking, skipped: set[int]) -> None:
+    def _read(self, hit: str) -> str:
+        """Return a line, empty at the end; what follows begins on a line of its own."""
+        text = ""
+        try:
+            if self.asks:
+                click.echo(f"{hit} fits? [y/n/s, ? for help] ", nl=False, err=True)
+            text = sys.stdin.readline()
+        finally:
+            if self.asks and not text.endswith("\n"):
+                click.echo(err=True)
+        return text
+
+    def _take(self, answer: Answer, ranking: Ranking) -> bool:
+        """Do what an answer says; return whether the hits are still those to be asked about."""
         hits = [ranking.hits[i] for i in answer.hits]
         if answer.what == "undo":
-            undo_last(self.session)
-        elif answer.what == "why":
+            return self._undo(ranking)
+        if answer.what == "why":
             self._why(hits[0])
         elif answer.what == "save":
             self.save(answer.word)
         elif answer.what == "skip":
-            skipped.update(h.picture for h in hits)
+            self._skip(hits, ranking)
         else:
             fits = answer.what == "fits"
             self.session.mark(relevant=hits if fits else (), other=() if fits else hits)
+            self.turns.append(Turn(frozenset(h.picture for h in hits), ranking.round, False))
+        return True
+
+    def _skip(self, hits: Sequence[Hit], ranking: Ranking) -> None:
+        new = frozenset(h.picture for h in hits) - self.skipped
+        self.skipped |= new
+        self.turns.append(Turn(new, ranking.round, True))
+
+    def _undo(self, ranking: Ranking) -> bool:
+        """Take the last answer back; return whether the hits are still those to be asked about."""
+        last = self.turns[-1] if self.turns else None
+        if last is not None and last.skip:
+            self.skipped -= last.pictures
+            _say(self.c, "took back the skip of", sorted(last.pictures))
+            # Those skipped before these hits were looked for are not among them.
+            fresh = last.pictures <= {h.picture for h in ranking}
+        else:
+            # What was said in an earlier round made the hits that are shown.
+            fresh = self.session.round > ranking.round
+            undo_last(self.c, self.session)
+        if self.turns:
+            self.turns.pop()
+        return fresh
 
     def _why(self, hit: Hit) -> None:
         for line in self.session.why(hit).lines():
@@ -141,33 +213,44 @@ class Dialogue:
             )
 
     def _show(self, ranking: Ranking) -> None:
+        if self.asks and self.line:
+            click.echo(err=True)
+        judged = self.session.judged
+        if not self.as_json and ranking.before is not None and ranking.after is not None:
+            fit = sum(judged.values())
+            click.echo(
+                f"round {ranking.round}: {fit} fit, {len(judged) - fit} do not. Of pairs of both "
+                f"{ranking.before:.0%} were in order, now {ranking.after:.0%}; "
+                f"{1 - ranking.share:.0%} of the ranking is learnt.",
+                err=True,
+            )
         for text in ranking.said:
             click.echo(text, err=True)
         say_missing(ranking)
-        judged = self.session.judged
         if self.as_json:
             click.echo(json.dumps(_as_json(self.c, self.session, ranking, judged)))
             sys.stdout.flush()
             return
-        if ranking.before is not None and ranking.after is not None:
-            click.echo(
-                f"round {ranking.round}: of judged pairs {ranking.before:.0%} were in order, now "
-                f"{ranking.after:.0%}; {1 - ranking.share:.0%} of the ranking is learnt",
-                err=True,
-            )
         for i, h in enumerate(ranking.hits, 1):
             if self.way:
                 click.echo(drawn(self.c.thumbnails([h.picture])[0], self.way))
             path = shown(full_path(self.c, h.path))
-            click.echo(f"{i}\t{h.score:.4f}\t{path}\t{_KINDS[judged.get(h.picture)]}")
+            doubt = "?" if h.picture in ranking.slips else ""
+            click.echo(f"{i}\t{h.score:.4f}\t{path}\t{_KINDS[judged.get(h.picture)]}{doubt}")
         sys.stdout.flush()
 
 
-def undo_last(session: Session) -> None:
-    """Take the last answer back, and say which that was."""
-    back = session.undo()
-    ids = ", ".join(map(str, back))
-    click.echo(f"took back what was said of picture{'s' * (len(back) > 1)} {ids}", err=True)
+def undo_last(c: Collection, session: Session) -> None:
+    """Take the last judgements back, and say which those were."""
+    _say(c, "took back what was said of", list(session.undo()))
+
+
+def _say(c: Collection, what: str, pictures: list[int]) -> None:
+    with c.home.reader() as reader:
+        facts = reader.catalogue.facts(pictures)
+    names = [shown(facts[p].path) if p in facts else f"picture {p}" for p in pictures]
+    more = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
+    click.echo(f"{what} {', '.join(names[:_NAMED])}{more}", err=True)
 
 
 def _as_json(
@@ -193,6 +276,7 @@ def _as_json(
                 "tagged": h.tagged,
                 "learnt": h.learnt,
                 "judged": judged.get(h.picture),
+                "slip": h.picture in ranking.slips,
             }
             for i, h in enumerate(ranking.hits, 1)
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from sightline.cli.reproduce.feedback import feedback
+from sightline.cli.reproduce.lscmr import lscmr
 from sightline.cli.reproduce.online import online
 from sightline.cli.reproduce.pamir import pamir
 from sightline.cli.reproduce.regions import regions
@@ -15,5 +16,5 @@ def reproduce() -> None:
     """Measure the papers' methods and their rivals, beside the papers' own figures."""
 
 
-for _command in (pamir, feedback, online, regions):
+for _command in (pamir, feedback, lscmr, online, regions):
     reproduce.add_command(_command)

@@ -1,9 +1,10 @@
 """What clicks teach: pictures that fit a query as well as most others that were shown for it.
 
 Clicks become grades (`solvers.clicks`), the probability that a picture fits once somebody looks at
-it. For learning by words, a picture fits if its grade is not far below the best of its query; then
-it counts as if it had been judged to fit. That it was not clicked takes no word from a picture: its
-owner's words are worth more.
+it, less one standard error: a single click is no proof, wherever it was. For learning by words, a
+picture fits if its grade is not far below the best of its query; then it counts as if it had been
+judged to fit. That it was not clicked takes no word from a picture: its owner's words are worth
+more.
 
 Nobody checked these clicks, so what one import can move is bounded: a (query, picture) counts up
 to 20 exposures of an import; an import gives pictures at most a tenth as many words as they carry
@@ -13,6 +14,7 @@ fits best is taken first.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sightline.collection.clicks.standing import SOURCE, standing_lists
 from sightline.collection.learning.samples import carried
 from sightline.records import ClickedList, Judgement
 from sightline.solvers.clicks import FLOOR, relevance, shown
@@ -28,7 +31,6 @@ from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
 
-SOURCE = "clicks"
 # Exposures without a click that every picture is given, so that one lucky click is no proof.
 _DOUBT = 1.0
 _LEAST_GRADE = 0.1
@@ -74,13 +76,16 @@ class _Sum:
 
     clicks: int = 0
     worth: float = 0.0
+    squared_error: float = 0.0
     exposure: float = 0.0
     session: tuple[float, str] = (0.0, "")
 
     @property
     def grade(self) -> float:
-        """The probability that it fits, with some doubt where little is known."""
-        return min(self.worth / (self.exposure + _DOUBT), 1.0)
+        """The probability that it fits, at the lower end of what the clicks allow."""
+        least = self.worth - math.sqrt(self.squared_error)
+        # With a single click both are equal, but for rounding.
+        return min(max(least, 0.0) / (self.exposure + _DOUBT), 1.0) if self.clicks > 1 else 0.0
 
 
 def known_judgements(
@@ -91,7 +96,7 @@ def known_judgements(
     Clicks come first, so that what somebody said with care has the last word. `session_cap` is how
     many pictures one session of judging may speak of.
     """
-    found = from_clicks(log.clicked_lists(), snapshot)
+    found = from_clicks(standing_lists(log), snapshot)
     return [*found.judgements, *log.judgements(session_cap)], found
 
 
@@ -130,12 +135,13 @@ def _summed(
         rows = shown((numbers[words[x.query]], x.pictures, x.ranks, x.clicked) for x in mine)
         eta = np.array([x.eta for x in mine])[rows.list]
         r = relevance(rows, eta, FLOOR, MOST_EXPOSURE)
-        said = (r.query, r.picture, r.clicks, r.worth, r.exposure)
-        for q, p, clicks, worth, exposure in zip(*(a.tolist() for a in said), strict=True):
+        said = (r.query, r.picture, r.clicks, r.worth, r.error, r.exposure)
+        for q, p, clicks, worth, error, exposure in zip(*(a.tolist() for a in said), strict=True):
             if p in live:
                 of = sums[sets[q], p]
                 of.clicks += clicks
                 of.worth += worth
+                of.squared_error += error * error
                 of.exposure += exposure
                 of.session = max(of.session, (worth, session))
     return sums, queries

@@ -31,17 +31,20 @@ class Strangers:
 class Names:
     """Finds pictures by what other programs call them.
 
-    A path is taken from the collection, or as absolute if it lies inside; then a file name that
-    only one picture has; then a number as an id. `gone` and `unknown` collect what was not found.
+    A path is taken from the collection, or as absolute if it lies inside; then a file name without
+    a folder that only one picture has or ever had; then a number as an id. A folder is believed: a
+    picture of the same file name elsewhere is another one. `gone` and `unknown` collect what was
+    not found.
     """
 
     def __init__(self, catalogue: Catalogue, root: bytes) -> None:
         self._roots = roots_of(root)
         self._paths = {k.path: k.picture for k in catalogue.known()}
         self._ids = frozenset(self._paths.values())
-        self._names = _by_name(self._paths)
         gone = catalogue.gone()
         self._gone_paths = frozenset(path for _, path in gone)
+        self._gone_names = frozenset(map(os.path.basename, self._gone_paths))
+        self._names = _by_name(self._paths, self._gone_names)
         self._gone_ids = frozenset(picture for picture, _ in gone)
         self._known: dict[str, int | None] = {}
         self.gone, self.unknown = Strangers(), Strangers()
@@ -63,20 +66,25 @@ class Names:
         inside = inside_of(plain, self._roots)
         if inside is not None and inside in self._paths:
             return self._paths[inside]
-        alone = self._names.get(os.path.basename(plain.replace(b"\\", b"/")))
-        if alone is not None:
-            return alone
+        # Looked up whole, so that what has a folder is never found by its file name.
+        if inside not in self._gone_paths and plain in self._names:
+            return self._names[plain]
         number = _number(plain)
         return number if number in self._ids else None
 
     def _is_gone(self, raw: bytes) -> bool:
-        inside = inside_of(raw.strip(), self._roots)
-        return inside in self._gone_paths or _number(raw.strip()) in self._gone_ids
+        plain = raw.strip()
+        return (
+            inside_of(plain, self._roots) in self._gone_paths
+            or plain in self._gone_names
+            or _number(plain) in self._gone_ids
+        )
 
 
-def _by_name(paths: dict[bytes, int]) -> dict[bytes, int]:
-    """Return the pictures whose file name no other picture has."""
+def _by_name(paths: dict[bytes, int], gone: frozenset[bytes]) -> dict[bytes, int]:
+    """Return the pictures whose file name no other picture has, nor one that is gone had."""
     times = Counter(os.path.basename(p) for p in paths)
+    times.update(gone)
     return {n: picture for p, picture in paths.items() if times[n := os.path.basename(p)] == 1}
 
 

@@ -3,7 +3,7 @@
 What is kept are the facts, which pictures were shown where and which were clicked, with how fast
 looking fades down the list (eta). What they are worth is worked out whenever something is learnt.
 A list that was taken in before, from any file, is not taken in again unless its session was
-reverted since.
+reverted since, or it has more clicks now (`standing`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sightline.collection.clicks.names import Names
+from sightline.collection.clicks.standing import SOURCE, known_clicks
 from sightline.contracts import Json, Progress
 from sightline.errors import DataError, Interrupted, ParameterError, QueryError
 from sightline.exchange.clicklogs import ClickLog, read_clicks
@@ -29,7 +30,6 @@ from sightline.store.writer import Judging
 from sightline.words.grammar import Query, Term, parse
 from sightline.words.tokens import tokens
 
-SOURCE = "clicks"
 _BATCH = 2_000
 
 
@@ -39,9 +39,12 @@ class ClicksReport:
 
     Attributes
     ----------
-    files, formats, sessions : of each file its name, its format and the session of its lists.
+    files, formats, sessions : of each file its name, its format and the session of its lists, if
+        it has any.
+    written : those of the sessions that were given lists now.
     lists, clicks, queries : what was read that can be used.
     added : lists that are new here; with a dry run, that would be.
+    grown : lists that were known with fewer clicks; the new ones were added, or would be.
     pairs : pictures clicked over ones skipped above them.
     bias : how fast looking fades down a list, and how that is known.
     skipped : how often something was left out, by reason.
@@ -54,10 +57,12 @@ class ClicksReport:
     files: tuple[str, ...]
     formats: tuple[str, ...]
     sessions: tuple[str, ...]
+    written: tuple[str, ...]
     lists: int
     clicks: int
     queries: int
     added: int
+    grown: int
     pairs: int
     bias: PositionBias
     skipped: dict[str, int]
@@ -112,13 +117,16 @@ def import_clicks(
     with contextlib.closing(EventLog(home.events, write=False)) as events:
         reverted = events.reverted()
         sessions = tuple(_session(path, reverted) for path in paths)
-        new = list(_new_events(lists, sessions, bias.eta, events, reverted))
-    if not dry_run:
+        added, grown = _new_events(lists, sessions, bias.eta, events, reverted)
+    new = [*added, *grown]
+    if new and not dry_run:
         _write(home, new, progress)
     return ClicksReport(
-        files=tuple(paths), formats=log.formats, sessions=sessions, lists=len(lists),
-        clicks=sum(len(x.clicked) for x in lists), queries=len(numbers), added=len(new),
-        pairs=count_skipped_above(rows), bias=bias, skipped=dict(skipped.most_common()),
+        files=tuple(paths), formats=log.formats, sessions=sessions,
+        written=() if dry_run else _sessions_of(new), lists=len(lists),
+        clicks=sum(len(x.clicked) for x in lists), queries=len(numbers), added=len(added),
+        grown=len(grown), pairs=count_skipped_above(rows), bias=bias,
+        skipped=dict(skipped.most_common()),
         problems=tuple(log.told.named), unknown=names.unknown.first(), n_unknown=len(names.unknown),
         gone=names.gone.first(), n_gone=len(names.gone), dry_run=dry_run,
     )  # fmt: skip
@@ -144,22 +152,31 @@ def _known_lists(
 
     A picture that is not here leaves its place empty: the others stood where they stood.
     """
+    # Reading a query costs more than all else here, and most are asked many times.
+    words: dict[str, str] = {}
     for i in impressions:
-        query = words_of(i.query)
-        found: dict[int, tuple[int, str]] = {}
+        if i.query not in words:
+            words[i.query] = words_of(i.query)
+        query = words[i.query]
+        ranks: dict[int, int] = {}
+        clicks: set[int] = set()
+        lost = 0
         for name, rank in zip(i.shown, i.ranks, strict=True):
             picture = names.find(name)
             if picture is not None:
-                found.setdefault(picture, (rank, name))
+                ranks.setdefault(picture, rank)
+                # Under its second name too, it is the picture that was clicked.
+                clicks.update([picture] if name in i.clicked else [])
+            else:
+                lost += name in i.clicked
         if not query:
             skipped["query without words"] += 1
-        elif not found:
+        elif not ranks:
             skipped["list without a picture of this collection"] += 1
         else:
-            ranks = tuple(rank for rank, _ in found.values())
-            clicked = tuple(p for p, (_, name) in found.items() if name in i.clicked)
-            skipped["click on a picture that is not here"] += len(i.clicked) - len(clicked)
-            yield _List(query, tuple(found), ranks, clicked, i.key, i.file)
+            skipped["click on a picture that is not here"] += lost
+            clicked = tuple(p for p in ranks if p in clicks)
+            yield _List(query, tuple(ranks), tuple(ranks.values()), clicked, i.key, i.file)
     for reason in [r for r, n in skipped.items() if not n]:
         del skipped[reason]
 
@@ -206,15 +223,20 @@ def _new_events(
     eta: float,
     log: EventLog,
     reverted: frozenset[str],
-) -> Iterator[NewEvent]:
-    """Yield an event for each list that is not in the log, or only in a reverted session."""
+) -> tuple[list[NewEvent], list[NewEvent]]:
+    """Return an event for each list that does not stand, and for each that has more clicks now."""
+    added: list[NewEvent] = []
+    grown: list[NewEvent] = []
     for x in lists:
-        key, n = f"{SOURCE}:{x.key}", 1
-        while (known := log.with_keys([key]).get(key)) and known.session in reverted:
-            n += 1
-            key = f"{SOURCE}:{x.key}:{n}"
-        if known is None:
-            yield NewEvent("clicked", None, _body(x, eta), sessions[x.file], key)
+        key, known = known_clicks(x.key, log, reverted)
+        if known is None or not known.issuperset(x.clicked):
+            event = NewEvent("clicked", None, _body(x, eta), sessions[x.file], key)
+            (added if known is None else grown).append(event)
+    return added, grown
+
+
+def _sessions_of(events: Sequence[NewEvent]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(e.session for e in events if e.session is not None))
 
 
 def _body(x: _List, eta: float) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -48,6 +48,9 @@ class Kind:
         multiplied as they are.
     landmarks : whether it must be told to let some pictures carry the kernel of many.
     needs : a package it cannot do without; it is not chosen where that is not installed.
+    asked : whether it is tried only where it is asked for by name.
+    option : the setting that a name may end in, after a colon; "" if there is none.
+    shared_space : whether words and pictures are points of one space.
     about : in a few words, what it is.
     """
 
@@ -61,6 +64,13 @@ class Kind:
     top: str = ""
     landmarks: bool = False
     needs: str = ""
+    asked: bool = False
+    option: str = ""
+    shared_space: bool = False
+
+    def with_option(self, value: str) -> Kind:
+        """Return the kind with its option set in all that is worth trying."""
+        return replace(self, grid=tuple({**s, self.option: value} for s in self.grid))
 
     @property
     def counts(self) -> bool:
@@ -123,6 +133,17 @@ class Kind:
         of_all = estimator.decision_function(seen)
         corrected: Float = _class(self.top).from_arrays(mine).decision_function(of_all, words)
         return corrected
+
+    def points(self, arrays: Mapping[str, NDArray[Any]], views: Sequence[View]) -> Float:
+        """Return pictures as points of the space they share with words."""
+        estimator = _class(self.place).from_arrays(arrays)
+        points: Float = estimator.ranker_.embed(self._seen(views, arrays))
+        return points
+
+    def word_points(self, arrays: Mapping[str, NDArray[Any]]) -> Float:
+        """Return all words as points of the space they share with pictures."""
+        points: Float = _class(self.place).from_arrays(arrays).word_points()
+        return points
 
     def _in_steps(
         self, X: Any, labels: Any, settings: Settings, frame: Arrays, validation: Judged
@@ -223,6 +244,27 @@ KINDS: dict[str, Kind] = {
         "sightline.annotators.plsa:PLSA",
         "aspects shared by words and visual words, in two steps",
         sees="counts",
+    ),
+    "lscmr": Kind(
+        "sightline.rankers.captions:CaptionLSCMR",
+        "words and pictures in one space of few dimensions, learnt list by list",
+        grid=({"lam": 1e-4}, {"lam": 1e-3}),
+        asked=True,
+        shared_space=True,
+        option="optimise",
+    ),
+    "ssi": Kind(
+        "sightline.rankers.captions:CaptionSSI",
+        "words and pictures in one space of few dimensions, learnt pair by pair",
+        asked=True,
+        shared_space=True,
+    ),
+    "cca": Kind(
+        "sightline.rankers.captions:CaptionCCA",
+        "directions in which words and pictures correlate",
+        grid=({"kappa": 0.1}, {"kappa": 1.0}),
+        asked=True,
+        shared_space=True,
     ),
 }
 """The kinds by name; a further one needs a line here, a test and a line in the guide."""

@@ -138,7 +138,17 @@ def fit(
 
 
 def kind_of(ranker: str) -> Kind:
-    """Return a kind of learner by name."""
-    if ranker not in KINDS:
-        raise UsageError(f"There is no ranker {ranker!r}. Known: {', '.join(sorted(KINDS))}.")
-    return KINDS[ranker]
+    """Return a kind of learner by name; what stands after a colon is its option.
+
+    >>> kind_of("lscmr:ndcg@10").grid[0]
+    {'lam': 0.0001, 'optimise': 'ndcg@10'}
+    """
+    name, _, option = ranker.partition(":")
+    if name not in KINDS:
+        raise UsageError(f"There is no ranker {name!r}. Known: {', '.join(sorted(KINDS))}.")
+    kind = KINDS[name]
+    if not option:
+        return kind
+    if not kind.option:
+        raise UsageError(f"The ranker {name!r} has nothing to set after a colon. Got {option!r}.")
+    return kind.with_option(option)

@@ -92,7 +92,7 @@ class Learnt:
 
     def more(self, segment: OpenSegment, terms: Int) -> Float | None:
         """Return rows of scores for words that have none published."""
-        views = _views(segment, self.features)
+        views = segment_views(segment, self.features)
         if views is None:
             return None
         at = np.searchsorted(self.terms, terms)
@@ -187,7 +187,7 @@ class SegmentScorer:
     def rows(self, segment: OpenSegment) -> tuple[Int, Float] | None:
         """Return the words that are published and a row of scores for each."""
         learnt = self.learnt
-        views = _views(segment, learnt.features)
+        views = segment_views(segment, learnt.features)
         if views is None:
             return None
         at = learnt.published
@@ -216,7 +216,8 @@ def bytes_per_row(views: Sequence[View]) -> float:
     return total
 
 
-def _views(segment: OpenSegment, features: Sequence[str]) -> dict[str, View] | None:
+def segment_views(segment: OpenSegment, features: Sequence[str]) -> dict[str, View] | None:
+    """Return a segment's rows of some features; None if it lacks one of them."""
     if not set(features) <= set(segment.features):
         return None
     return {f: as_view(segment.features[f]) for f in features}

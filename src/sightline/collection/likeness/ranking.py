@@ -20,7 +20,7 @@ from sightline.collection.likeness.asking import Picture, Question, find, questi
 from sightline.collection.likeness.combination import Alike, Doubles, Floats
 from sightline.collection.likeness.descriptors import Int, partly, stored
 from sightline.collection.likeness.judging import in_use
-from sightline.collection.searching import Results
+from sightline.collection.searching import Results, allowed_by
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, UsageError
 from sightline.records import DenseQuery, Hit, shown
@@ -99,7 +99,8 @@ def similar(
         raise UsageError(f"{shown(min(both))} is both wanted and unwanted. Leave out one.")
     alike, said = in_use(reader)
     asked = question(reader, alike, for_, against, settings, compute)
-    ids = candidates(reader.snapshot, alike, asked, _allowed(reader, where, options), options.exact)
+    allowed = allowed_by(reader, where, options.untagged)
+    ids = candidates(reader.snapshot, alike, asked, allowed, options.exact)
     scores = scored(reader.snapshot, alike, asked, ids)
     order = np.lexsort((ids, -scores))
     hits, missing = _hits(reader, root, ids[order], scores[order], k, bool(alike.name))
@@ -109,17 +110,6 @@ def similar(
         tuple(asked.lacking.items()), partly(reader.snapshot, alike.descriptors),
         bool(alike.name), len(ids), shares,
     )  # fmt: skip
-
-
-def _allowed(reader: Reader, where: Where, options: RankOptions) -> Int | None:
-    """Return the ids that filters leave; None when there are none."""
-    allowed: Int | None = None
-    if where:
-        allowed = np.array(reader.catalogue.where(where), np.int64)
-    if options.untagged:
-        plain = reader.snapshot.without_words()
-        allowed = plain if allowed is None else np.intersect1d(allowed, plain)
-    return allowed
 
 
 def candidates(

@@ -8,10 +8,10 @@ import numpy as np
 
 from sightline.collection.likeness.asking import Asked, Picture, find
 from sightline.collection.likeness.descriptors import name_of
-from sightline.collection.searching import ranked
-from sightline.collection.sessions.record import Start
+from sightline.collection.searching import allowed_by, ranked, wanted_words
 from sightline.collection.sessions.rounds import Ground, drawn_background
 from sightline.collection.sessions.space import Floats, Space, as_text, choose, from_text
+from sightline.collection.sessions.start import Start
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, UsageError
 from sightline.records import shown
@@ -37,7 +37,7 @@ def begin(
     chosen = choose(reader.snapshot, feature)
     served = (chosen, reader.snapshot.model, reader.snapshot.version)
     if not like:
-        ranked(reader, query)  # A query that cannot be read is refused before anything is judged.
+        wanted_words(query)  # What cannot be read is refused before anything is judged.
         return Start(query, (), (), *served)
     if not chosen:
         raise CollectionError(_NO_DESCRIPTOR.format("deep"))
@@ -67,7 +67,10 @@ def stand(reader: Reader, start: Start) -> tuple[Ground, list[str]]:
     space = Space(snapshot, feature) if feature else None
     if space is None and not start.like:
         said.append(_NO_DESCRIPTOR.format("deep") + ". Judgements are kept, and train uses them.")
-    words = None if start.like else ranked(reader, start.query)
+    words = None
+    if not start.like:
+        words = ranked(reader, start.query, start.where, start.untagged)
+    allowed = words.allowed if words else allowed_by(reader, start.where, start.untagged)
     if words is not None:
         for u in words.unknown:
             near = f" Near it: {', '.join(u.near)}." if u.near else ""
@@ -76,7 +79,8 @@ def stand(reader: Reader, start: Start) -> tuple[Ground, list[str]]:
     background = np.zeros(0, np.int64)
     if space is not None:
         background = drawn_background(space, ids, words)
-    return Ground(snapshot.version, snapshot.model, space, asked, ids, background, words), said
+    ground = Ground(snapshot.version, snapshot.model, space, asked, ids, background, words, allowed)
+    return ground, said
 
 
 def _asked(start: Start, space: Space | None) -> tuple[Floats, tuple[int, ...]]:

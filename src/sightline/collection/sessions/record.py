@@ -6,56 +6,13 @@ one picture the last counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sightline.contracts import Json
-from sightline.errors import StoreDamaged
+from sightline.collection.sessions.start import Start
 from sightline.store.events import Event, EventLog
 
 SOURCE = "session"
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """What a session began with, and what was served then.
-
-    Attributes
-    ----------
-    query : words, as they were typed; empty for a session that began with pictures.
-    like : ids of pictures, or for those outside the collection their path.
-    rows : for each of `like` the row of a picture outside the collection, as text; else empty.
-    feature : the descriptor, by fingerprint, that the session learns by; empty without one.
-    model, version : the model of words and the version that were served.
-    """
-
-    query: str = ""
-    like: tuple[int | str, ...] = ()
-    rows: tuple[str, ...] = ()
-    feature: str = ""
-    model: str = ""
-    version: int = 0
-
-    def body(self) -> dict[str, Json]:
-        """Return it as it is kept in the log."""
-        return {
-            "query": self.query, "like": list[Json](self.like), "rows": list[Json](self.rows),
-            "feature": self.feature, "model": self.model, "version": self.version,
-        }  # fmt: skip
-
-    @classmethod
-    def of(cls, e: Event) -> Start:
-        """Read it back."""
-        b = e.body
-        like, rows = b.get("like", []), b.get("rows", [])
-        if not isinstance(like, list) or not isinstance(rows, list) or len(like) != len(rows):
-            raise StoreDamaged(f"Event {e.seq} begins no session: {b!r}")
-        found = tuple(p if isinstance(p, int) else str(p) for p in like)
-        version = b.get("version", 0)
-        return cls(
-            str(b.get("query", "")), found, tuple(map(str, rows)), str(b.get("feature", "")),
-            str(b.get("model", "")), version if isinstance(version, int) else 0,
-        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -73,7 +30,7 @@ class Record:
 
     `begun` and `last` are times in nanoseconds since 1970, for people; `marks` are those that
     stand, in order, `undone` counts the others; `words` are those it was saved as; `lists` counts
-    lists with clicks, where an import made the session.
+    lists with clicks, where an import made the session; `asked` are queries, in order.
     """
 
     session: str
@@ -98,10 +55,16 @@ class Record:
         """The last round in which something was judged, 0 before any."""
         return max((m.round for m in self.marks), default=0)
 
-    def rounds(self) -> Iterator[dict[int, bool]]:
-        """Yield all that had been judged after each round."""
-        for number in sorted({m.round for m in self.marks}):
-            yield _together(m for m in self.marks if m.round <= number)
+    @property
+    def insisted(self) -> frozenset[int]:
+        """Pictures that were judged the same way again."""
+        last: dict[int, bool] = {}
+        again: set[int] = set()
+        for m in self.marks:
+            for picture, fits in m.judged.items():
+                (again.add if last.get(picture) == fits else again.discard)(picture)
+                last[picture] = fits
+        return frozenset(again)
 
 
 def _together(marks: Iterable[Mark]) -> dict[int, bool]:
@@ -115,26 +78,24 @@ def _together(marks: Iterable[Mark]) -> dict[int, bool]:
 
 def read_session(log: EventLog, session: str) -> Record | None:
     """Return what the log says of a session; None if it never heard of it."""
-    events = [*log.read(session=session), *log.read(kinds=["session-reverted"])]
-    return _records(events).get(session)
+    # Its revert is an event of its own too, so nobody else's need be read.
+    return _records(log.read(session=session)).get(session)
 
 
 def read_sessions(log: EventLog) -> list[Record]:
     """Return every session the log knows, the oldest first."""
-    events = [*log.read(in_sessions=True), *log.read(kinds=["session-reverted"])]
-    return sorted(_records(events).values(), key=lambda r: r.seq)
+    return sorted(_records(log.read(in_sessions=True)).values(), key=lambda r: r.seq)
 
 
 def _records(events: Iterable[Event]) -> dict[str, Record]:
     found: dict[str, Record] = {}
     undone = {}
     for e in events:
-        if e.kind == "session-reverted":
-            name = str(e.body.get("session", ""))
-            if name in found:
-                found[name].reverted = True
-            continue
         if e.session is None:
+            continue
+        if e.kind == "session-reverted":
+            if e.session in found:
+                found[e.session].reverted = True
             continue
         r = found.setdefault(e.session, Record(e.session, begun=e.at, seq=e.seq))
         r.last = e.at
@@ -161,6 +122,7 @@ def _add(r: Record, e: Event) -> None:
         r.asked[str(e.body.get("query", ""))] = None
     elif e.kind == "clicked":
         r.lists += 1
+        r.asked[str(e.body.get("query", ""))] = None
     elif e.kind == "words":
         tags = e.body.get("tags")
         new = [str(t) for t in tags] if isinstance(tags, list) else []

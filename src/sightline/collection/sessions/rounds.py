@@ -1,9 +1,9 @@
-"""What a session has learnt: its rounds, replayed one after another, and the ranking they make.
+"""What a session has learnt from all that was judged in it, in whatever order.
 
 A session that began with pictures starts from them, and they count as judged to fit; its untouched
 ranking is the cosine with their mean. One that began with words learns from nothing, and its
 untouched ranking is what a search by the words gives. Either way `feedback.blend` decides by the
-judgements themselves how much of the untouched ranking stays.
+judgements themselves how much of the untouched ranking stays, and which of them are slips.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Ground:
     ids : those of them that are in the collection.
     background : ids of pictures drawn at random, ascending, that are most likely not wanted.
     words : what the words rank; None if it began with pictures.
+    allowed : ids that filters leave, ascending; None where nothing is filtered.
     """
 
     version: int
@@ -45,6 +46,7 @@ class Ground:
     ids: tuple[int, ...]
     background: Int
     words: Ranked | None
+    allowed: Int | None = None
 
     @property
     def query(self) -> Doubles | None:
@@ -98,6 +100,7 @@ class Learnt:
         None where there is no pair of a picture that fits and one that does not.
     pictures, rows, fits : what was learnt from; pictures that were asked for come first.
     gone : judged pictures that are no longer there, or lack the descriptor.
+    slips : judged pictures whose judgement contradicts the others; nothing is learnt from them.
     """
 
     weights: Doubles | None
@@ -109,10 +112,11 @@ class Learnt:
     rows: Floats
     fits: NDArray[np.bool_]
     gone: int
+    slips: frozenset[int] = frozenset()
 
 
 def learn(ground: Ground, record: Record) -> Learnt:
-    """Replay all rounds of a session."""
+    """Learn from all judgements of a session."""
     space, judged = ground.space, record.judged
     if space is None:
         nothing = np.zeros((0, 0), np.float32)
@@ -120,25 +124,30 @@ def learn(ground: Ground, record: Record) -> Learnt:
     known = np.array(list(judged), np.int64)
     usable = known[space.has(known)].tolist()
     row_of = dict(zip(usable, space.rows(usable), strict=True))
-    blend = Blend().start(ground.query, _background(space, ground, judged))
-    X, fits, pictures = _taught(ground, {}, row_of)
-    for so_far in record.rounds():
-        X, fits, pictures = _taught(ground, so_far, row_of)
-        known = np.array([p or 0 for p in pictures], np.int64)
-        # With a query of weights the untouched scores are its own.
-        before = None if ground.words is None else ground.untouched(known)
-        blend.learn(X, np.where(fits, 1, -1), before)
+    X, fits, pictures = _taught(ground, judged, row_of)
+    background = _background(ground, judged)
+    blend = Blend()
+    # With a query of weights the untouched scores are its own.
+    blend.start(ground.query, space.rows(background.tolist()), _words_give(ground, background))
+    said = np.array([p or 0 for p in pictures], np.int64)
+    insisted = [p is None or p in ground.ids or p in record.insisted for p in pictures]
+    blend.learn(X, np.where(fits, 1, -1), _words_give(ground, said), insisted)
     weights, factor = blend.parts_
     return Learnt(
         weights, factor, blend.weight_, blend.before_, blend.after_, pictures, X, fits,
-        len(judged) - len(usable),
+        len(judged) - len(usable), frozenset(said[blend.stands_ == 0].tolist()),
     )  # fmt: skip
 
 
-def _background(space: Space, ground: Ground, judged: dict[int, bool]) -> Floats:
-    """Return rows of pictures that nobody said fit."""
+def _words_give(ground: Ground, pictures: Int) -> Doubles | None:
+    """Return the untouched scores of pictures, where they are those of words."""
+    return None if ground.words is None else ground.untouched(pictures)
+
+
+def _background(ground: Ground, judged: dict[int, bool]) -> Int:
+    """Return pictures that nobody said fit."""
     wanted = np.array([p for p, fits in judged.items() if fits], np.int64)
-    return space.rows(np.setdiff1d(ground.background, wanted).tolist())
+    return np.setdiff1d(ground.background, wanted)
 
 
 def _taught(
@@ -150,28 +159,3 @@ def _taught(
     rows = np.vstack([ground.asked, *(row_of[p] for p in mine)])
     fits = np.array([True] * len(ground.asked) + list(mine.values()), bool)
     return rows, fits, (*own, *mine)
-
-
-def scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
-    """Return every picture that is ranked, ids ascending, with its score."""
-    ids, found = _all_scores(ground, learnt)
-    keep = ~np.isin(ids, np.array(ground.ids, np.int64))
-    if ground.words is not None and ground.words.allowed is not None:
-        keep &= np.isin(ids, ground.words.allowed)
-    return ids[keep], found[keep]
-
-
-def _all_scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
-    space, words, query = ground.space, ground.words, ground.query
-    if query is not None and space is not None:
-        direction = learnt.factor * query
-        if learnt.weights is not None:
-            direction = direction + learnt.weights
-        return space.ids, space.scores(direction)
-    if words is None:
-        return np.zeros(0, np.int64), np.zeros(0)
-    if learnt.weights is None or space is None:
-        return words.ids, learnt.factor * words.scores
-    ids = np.union1d(space.ids, words.ids)
-    found = looked_up(space.ids, space.scores(learnt.weights), ids)
-    return ids, found + learnt.factor * ground.untouched(ids)

@@ -32,45 +32,81 @@ def save(home: Home, session: str, word: str, wait: float) -> int:
             "without / and |."
         )
     label = " ".join(word.split())
+    source = words.SESSION + session
     with Writer(home, "judge", wait) as writer:
-        record = read_session(writer.log, session)
-        judged = record.judged if record is not None else {}
-        here = writer.catalogue.facts(p for p, fits in judged.items() if fits)
+        record = read_session(writer.log, session) or Record(session)
+        _refuse_reverted(record)
+        here = writer.catalogue.facts(p for p, fits in record.judged.items() if fits)
         if not here:
             raise UsageError(
                 f"No picture of the collection was judged to fit in the session {session}, so "
                 f"{label!r} would find none. Judge some first."
             )
-        source = words.SESSION + session
 
         def renamed(picture: int, tags: tuple[str, ...]) -> tuple[str, ...]:
             others = tuple(t for t in tags if t != label)
             return (*others, label) if picture in here else others
 
         _publish(writer, source, {*here, *writer.catalogue.with_source(source)}, renamed, session)
+        # A revert that saw no words yet did not wait for us, so what it could not drop we do.
+        record = read_session(writer.log, session) or record
+        if record.reverted:
+            _drop(writer, session)
+        _refuse_reverted(record)
     return len(here)
 
 
-def revert(home: Home, session: str, wait: float) -> Record:
-    """Take back all that a session said, and the words made of it; return what that was."""
+def _refuse_reverted(record: Record) -> None:
+    if record.reverted:
+        raise UsageError(
+            f"The session {record.session} was reverted, so no word can be made of it. Begin a new "
+            "one."
+        )
+
+
+def revert(home: Home, session: str, wait: float) -> bool:
+    """Take back all that a session said, and the words made of it; return whether any stood.
+
+    Only words need the lock, so a session without any is reverted while others change the store.
+    Whoever saves one looks for a revert after the words are written, and here words are looked
+    for after the revert is: one of the two sees the other, and drops them.
+    """
+    record = _read(home, session)
+    event = NewEvent(
+        "session-reverted", None, {"session": session}, session, f"session-reverted:{session}"
+    )
+    if not record.reverted and not record.words:
+        with Judging(home) as judging:
+            judging.append([event])
+    elif record.reverted and not _left(home, session):
+        return False
+    if _read(home, session).words:
+        with Writer(home, "sessions revert", wait) as writer:
+            now = read_session(writer.log, session) or record
+            _drop(writer, session, *[event] * (not now.reverted))
+    return True
+
+
+def _read(home: Home, session: str) -> Record:
     with contextlib.closing(EventLog(home.events, write=False)) as log:
         record = read_session(log, session)
     if record is None:
         raise UsageError(f"There is no session {session!r} here. See: sightline sessions")
-    if record.reverted:
-        return record
-    event = NewEvent(
-        "session-reverted", None, {"session": session}, session, f"session-reverted:{session}"
-    )
-    if not record.words:
-        with Judging(home) as judging:
-            judging.append([event])
-        return record
-    with Writer(home, "sessions revert", wait) as writer:
-        source = words.SESSION + session
-        pictures = set(writer.catalogue.with_source(source))
-        _publish(writer, source, pictures, lambda *_: (), session, event)
     return record
+
+
+def _left(home: Home, session: str) -> bool:
+    """Say whether pictures still carry words of a session."""
+    with home.reader() as reader:
+        return bool(reader.catalogue.with_source(words.SESSION + session))
+
+
+def _drop(writer: Writer, session: str, *first: NewEvent) -> None:
+    """Take the words of a session from every picture, together with events that come first."""
+    source = words.SESSION + session
+    pictures = set(writer.catalogue.with_source(source))
+    if pictures or first:
+        _publish(writer, source, pictures, lambda *_: (), session, *first)
 
 
 def revert_saved(home: Home, sessions: Sequence[str], wait: float) -> None:

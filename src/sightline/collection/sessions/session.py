@@ -10,35 +10,37 @@ import contextlib
 import os
 import secrets
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sightline.collection.searching import Results
 from sightline.collection.sessions import proposing, wording
+from sightline.collection.sessions.given import Named, how_many, pictures
 from sightline.collection.sessions.ground import refuse_nonsense, stand
-from sightline.collection.sessions.record import SOURCE, Record, Start, read_session
-from sightline.collection.sessions.rounds import Ground, Learnt, learn, scores
-from sightline.collection.sessions.space import Doubles, Int
+from sightline.collection.sessions.ordering import scores, standing
+from sightline.collection.sessions.record import SOURCE, Record, read_session
+from sightline.collection.sessions.remarks import remarks
+from sightline.collection.sessions.rounds import Ground, Learnt, learn
+from sightline.collection.sessions.scored import Scored
+from sightline.collection.sessions.start import Start
 from sightline.collection.sessions.wording import SessionWhy
 from sightline.contracts import Json
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Hit, shown
-from sightline.store.engines.flat import Best
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home, Reader
 from sightline.store.writer import Judging
-
-Named = str | bytes | int | Hit
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking(Results):
     """The answer of a session: hits, best first, and what there is to say about them.
 
-    `round` counts the rounds that were learnt from; `share`, `before` and `after` are as of
-    `Session`.
+    `round` counts the rounds that were learnt from; `share`, `before`, `after` and `slips` are as
+    of `Session`. `doubted` are slips as hits, in the order they were judged, whether or not judged
+    pictures are among the hits.
     """
 
     session: str = ""
@@ -47,6 +49,8 @@ class Ranking(Results):
     share: float = 1.0
     before: float | None = None
     after: float | None = None
+    slips: frozenset[int] = frozenset()
+    doubted: tuple[Hit, ...] = ()
 
 
 class Session:
@@ -107,7 +111,15 @@ class Session:
         """How much of the blend is the untouched ranking, from 0 to 1."""
         return self._current()[1].share
 
-    def mark(self, relevant: Sequence[Named] = (), other: Sequence[Named] = ()) -> int:
+    @property
+    def slips(self) -> frozenset[int]:
+        """Judged pictures whose judgement contradicts the others, so that it does not count.
+
+        Judged the same way again, it counts whatever the others say.
+        """
+        return self._current()[1].slips
+
+    def mark(self, relevant: Iterable[Named] = (), other: Iterable[Named] = ()) -> int:
         """Say which pictures fit and which do not; return how many judgements were written.
 
         They are on the disk when this returns. Of several judgements of a picture the last counts.
@@ -117,7 +129,7 @@ class Session:
         relevant, other
             Pictures of the collection: hits, ids, or paths.
         """
-        fit, unfit = self._ids(relevant), self._ids(other)
+        fit, unfit = self._ids(pictures(relevant)), self._ids(pictures(other))
         refuse_nonsense(self.start, fit, unfit)
         with self._home.reader() as reader:
             served: dict[str, Json] = {
@@ -159,6 +171,8 @@ class Session:
     def next(self, n: int = 20, *, hide_judged: bool = False) -> Ranking:
         """Return the best hits by all that was judged so far.
 
+        Pictures that were judged to fit come first, and those judged not to fit last.
+
         Parameters
         ----------
         n
@@ -166,40 +180,35 @@ class Session:
         hide_judged
             Leave out pictures that were judged already.
         """
-        if n < 1:
-            raise UsageError(f"At least 1 hit must be asked for. Got {n}.")
+        n = how_many(n, "hit")
         with self._home.reader() as reader:
             ground, learnt, record, said = self._learnt(reader)
-            ids, found = scores(ground, learnt)
+            every = Scored(reader, self._root, ground, learnt, *scores(ground, learnt))
+            doubted = every.doubted(record.judged)
             if hide_judged:
-                keep = ~np.isin(ids, np.array(list(record.judged), np.int64))
-                ids, found = ids[keep], found[keep]
-            hits, missing = self._hits(reader, ground, learnt, ids, found, n)
+                every = every.without(np.array(list(record.judged), np.int64))
+            order = standing(every.ids, every.found, record.judged, learnt)
+            hits, missing = every.best(order, n)
         self._open = record.round + 1
-        return self._ranking(ground, learnt, record, hits, missing, said)
+        return self._ranking(ground, learnt, record, hits, missing, said, doubted)
 
     def propose(self, n: int = 20) -> Ranking:
         """Return pictures to judge next: those the session is least sure of, no two alike."""
-        if n < 1:
-            raise UsageError(f"At least 1 picture must be asked for. Got {n}.")
+        n = how_many(n, "picture")
         with self._home.reader() as reader:
             ground, learnt, record, said = self._learnt(reader)
-            ids, found = scores(ground, learnt)
-            chosen = proposing.propose(ground, ids, found, record.judged, n)
+            every = Scored(reader, self._root, ground, learnt, *scores(ground, learnt))
+            doubted = every.doubted(record.judged)
+            chosen = proposing.propose(ground, every.ids, every.found, record.judged, n)
             # In their own order, so that the first ones are the most telling.
-            at = np.searchsorted(ids, chosen)
-            facts = reader.catalogue.facts(chosen.tolist())
-            hits = [
-                self._hit(ground, learnt, p, facts[p].path, score)
-                for p, score in zip(chosen.tolist(), found[at].tolist(), strict=True)
-                if p in facts and os.path.lexists(os.path.join(self._root, facts[p].path))
-            ]
+            hits = every.there(chosen)
         self._open = record.round + 1
-        return self._ranking(ground, learnt, record, hits, len(chosen) - len(hits), said)
+        missing = len(chosen) - len(hits)
+        return self._ranking(ground, learnt, record, hits, missing, said, doubted)
 
     def why(self, picture: Named) -> SessionWhy:
         """Say what the query and each judgement add to a picture's score."""
-        (number,) = self._ids([picture])
+        (number,) = self._ids(pictures([picture]))
         with self._home.reader() as reader:
             ground, learnt, record, _ = self._learnt(reader)
             known = [p for p in (number, *learnt.pictures) if p is not None]
@@ -207,7 +216,10 @@ class Session:
         untouched, rest, because = wording.shares(ground, learnt, number, paths)
         score = untouched + rest + sum(b.adds for b in because)
         said = record.judged.get(number)
-        return SessionWhy(number, paths.get(number, b""), score, untouched, rest, because, said)
+        slip = number in learnt.slips
+        return SessionWhy(
+            number, paths.get(number, b""), score, untouched, rest, because, said, slip
+        )
 
     def save_as(self, word: str) -> int:
         """Give the pictures that fit a word, so that search and train know it; return how many.
@@ -215,7 +227,6 @@ class Session:
         It is a source of words of its own: saved again, it follows what was judged since, and it
         goes when the session is reverted.
         """
-        self._refuse_reverted(self._record())
         return self._save(self.id, word)
 
     def close(self) -> None:
@@ -246,11 +257,8 @@ class Session:
 
     # -- replaying
 
-    def _ids(self, pictures: Sequence[Named]) -> list[int]:
-        if isinstance(pictures, str | bytes | int | Hit):
-            raise UsageError(f"Name pictures in a list. Got {pictures!r}.")
-        given = [p.picture if isinstance(p, Hit) else p for p in pictures]
-        return list(dict.fromkeys(self._resolve(given)))
+    def _ids(self, named: Sequence[str | bytes | int]) -> list[int]:
+        return list(dict.fromkeys(self._resolve(named)))
 
     def _record(self) -> Record:
         with contextlib.closing(EventLog(self._home.events, write=False)) as log:
@@ -281,29 +289,6 @@ class Session:
             self._last = key, learn(ground, record)
         return ground, self._last[1], record, said
 
-    def _hits(
-        self, reader: Reader, ground: Ground, learnt: Learnt, ids: Int, found: Doubles, n: int
-    ) -> tuple[list[Hit], int]:
-        """Return the best that are there, and how many of those looked up are not."""
-        want = n
-        while True:
-            best = Best(want)
-            best.offer(ids, found.astype(np.float32))
-            top = best.top()
-            facts = reader.catalogue.facts(top.ids.tolist())
-            hits = [
-                self._hit(ground, learnt, p, facts[p].path, score)
-                for p, score in zip(top.ids.tolist(), top.scores.tolist(), strict=True)
-                if p in facts and os.path.lexists(os.path.join(self._root, facts[p].path))
-            ]
-            if len(hits) >= n or len(top.ids) < want:
-                return hits[:n], len(top.ids) - len(hits)
-            want *= 4  # Files of some hits are gone; look further down, in few steps.
-
-    def _hit(self, ground: Ground, learnt: Learnt, picture: int, path: bytes, score: float) -> Hit:
-        tagged = ground.words is not None and picture in ground.words.carried
-        return Hit(picture, path, round(score, 6), tagged, learnt.weights is not None)
-
     def _ranking(
         self,
         ground: Ground,
@@ -312,27 +297,12 @@ class Session:
         hits: list[Hit],
         missing: int,
         said: list[str],
+        doubted: list[Hit],
     ) -> Ranking:
         unknown = ground.words.unknown if ground.words is not None else ()
-        more = _remarks(record, learnt, bool(hits), ground)
+        more = remarks(record, learnt, bool(hits), ground, doubted)
         return Ranking(
             tuple(hits), unknown, ground.version, missing, self.id, record.round,
-            (*said, *more), learnt.share, learnt.before, learnt.after,
+            (*said, *more), learnt.share, learnt.before, learnt.after, learnt.slips,
+            tuple(doubted),
         )  # fmt: skip
-
-
-def _remarks(record: Record, learnt: Learnt, found: bool, ground: Ground) -> list[str]:
-    """Say why nothing was learnt yet, or what could not be."""
-    said = []
-    judged = record.judged
-    if ground.space is not None and judged and learnt.before is None:
-        lacking = "do not fit" if any(judged.values()) or len(ground.asked) else "fit"
-        said.append(f"Nothing can be learnt before some pictures that {lacking} are judged too.")
-    elif learnt.before is not None and learnt.share == 1.0:
-        said.append("What was learnt orders judged pictures no better; the ranking stays.")
-    if learnt.gone:
-        n = learnt.gone
-        said.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learnt from.")
-    if not found:
-        said.append("No picture fits. Try other words, or begin with a picture.")
-    return said

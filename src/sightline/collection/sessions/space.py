@@ -71,8 +71,7 @@ class Space:
     def __init__(self, snapshot: Snapshot, feature: str) -> None:
         self.snapshot, self.feature = snapshot, feature
         (self.length,) = lengths_of(snapshot, [feature])
-        nothing = np.zeros(self.length, np.float32)
-        ids, _ = snapshot.scores(DenseQuery(feature, nothing))
+        ids = snapshot.having(feature)
         self._order = np.argsort(ids)
         self.ids = ids[self._order]
         lengths = snapshot.lengths(feature)[self._order]

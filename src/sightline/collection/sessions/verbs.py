@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from sightline.collection.finding import filter_of
 from sightline.errors import CollectionError, SightlineError, UsageError
 from sightline.records import shown
 from sightline.settings import data_folder
 
 if TYPE_CHECKING:
-    from sightline.collection.likeness.asking import Picture
-    from sightline.collection.sessions.record import Record, Start
+    from sightline.collection.sessions.given import Named
+    from sightline.collection.sessions.record import Record
     from sightline.collection.sessions.session import Session
+    from sightline.collection.sessions.start import Start
     from sightline.contracts import Compute
     from sightline.settings import Settings
     from sightline.store.home import Home
+
+
+_ASKED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,8 @@ class SessionState:
     Attributes
     ----------
     id : by which it is resumed or reverted.
-    query, like : what it began with: words, or ids and paths of pictures.
+    query, like : what it began with: words, or ids and paths of pictures; of several queries, as
+        an import of clicks has them, the first three.
     relevant, other : how many pictures were judged to fit, and not to.
     rounds, undone : how many rounds were judged, and marks taken back.
     begun, last : when, in seconds since 1970.
@@ -66,10 +71,12 @@ class Sessions:
         self,
         query: str = "",
         *,
-        like: Picture | Sequence[Picture] = (),
+        like: Named | Iterable[Named] = (),
         resume: str = "",
         feature: str = "",
+        untagged: bool = False,
         compute: Compute | None = None,
+        **filters: Any,
     ) -> Session:
         """Begin a judging session, or go on with one; give one of `query`, `like` and `resume`.
 
@@ -80,11 +87,13 @@ class Sessions:
         query
             Words, as of `search`.
         like
-            One or more pictures: paths, in the collection or not, or ids.
+            One or more pictures: paths, in the collection or not, ids, or hits.
         resume
             The id of a session.
         feature
             The dense descriptor to learn by; the strongest that pictures have by default.
+        untagged, **filters
+            Which pictures may appear, as of `search`. They stay in force when it is resumed.
 
         Examples
         --------
@@ -107,15 +116,18 @@ class Sessions:
         >>> box.cleanup()
         """
         from sightline.collection.searching import pictures_of
+        from sightline.collection.sessions.given import one_or_more
         from sightline.collection.sessions.ground import begin
         from sightline.collection.sessions.session import Session
 
-        wanted: list[Picture]
-        wanted = [like] if isinstance(like, str | bytes | int | os.PathLike) else list(like)
+        wanted = one_or_more(like)
         if bool(query) + bool(wanted) + bool(resume) != 1:
             raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
+        where = filter_of(self.root, **filters)
         if resume and feature:
             raise UsageError("A session goes on with its own descriptor. Leave out the feature.")
+        if resume and (where or untagged):
+            raise UsageError("A session goes on with the filters it began with. Leave them out.")
         if resume:
             session, start = resume, self._started(resume)
         else:
@@ -126,6 +138,7 @@ class Sessions:
                 wanted = [t.path for t in named]
             with self.home.reader() as reader:
                 start = begin(reader, self.root, self.settings, query, wanted, feature, compute)
+            start = replace(start, where=where, untagged=untagged)
             session = secrets.token_hex(5)
         return Session(session, start, self.root, self.home, self.resolve, self._save_session)
 
@@ -137,6 +150,7 @@ class Sessions:
             raise UsageError(
                 f"The session {session} was not begun by judge, so it cannot be resumed."
             )
+        record.start.refuse_newer(session)
         return record.start
 
     def _session(self, session: str) -> Record:
@@ -165,16 +179,14 @@ class Sessions:
         return _state(self._session(session))
 
     def revert(self, session: str) -> bool:
-        """Take back all that a session said; return whether that was still to be done.
+        """Take back all that a session said; return whether anything of it still stood.
 
         A training after it gives the same model as if the session had never been.
         """
         from sightline.collection.sessions.saving import revert
 
-        done = self._session(session).reverted
-        if not done:
-            revert(self.home, session, self.settings.wait)
-        return not done
+        self._session(session)  # An unknown one is refused by name.
+        return revert(self.home, session, self.settings.wait)
 
     def _save_session(self, session: str, word: str) -> int:
         from sightline.collection.sessions.saving import save
@@ -185,7 +197,10 @@ class Sessions:
 def _state(r: Record) -> SessionState:
     judged = r.judged
     fit = sum(judged.values())
-    query = r.start.query if r.start else ", ".join(q for q in r.asked if q)
+    asked = [q for q in r.asked if q]
+    # An import of clicks may have thousands.
+    some = ", ".join([*asked[:_ASKED], *["…"] * (len(asked) > _ASKED)])
+    query = r.start.query if r.start else some
     state = "reverted" if r.reverted else "saved" if r.words else "open"
     return SessionState(
         r.session, query, r.start.like if r.start else (), fit, len(judged) - fit,

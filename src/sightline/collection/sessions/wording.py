@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sightline.collection.sessions.ordering import untouched
 from sightline.collection.sessions.rounds import Ground, Learnt
 from sightline.records import shown
 
@@ -33,7 +34,8 @@ class SessionWhy:
     """Why a picture has its score: `untouched`, `rest` and the shares in `because` add up to it.
 
     `rest` is how it stands out from pictures nobody judged. `judged` says whether the picture
-    itself was judged to fit, None if it was not judged.
+    itself was judged to fit, None if it was not judged; then it stands first or last, unless the
+    judgement is taken for a `slip`.
     """
 
     picture: int
@@ -43,6 +45,7 @@ class SessionWhy:
     rest: float
     because: tuple[Because, ...]
     judged: bool | None
+    slip: bool = False
 
     def lines(self) -> list[str]:
         """Return it in words, the largest shares first."""
@@ -58,7 +61,11 @@ class SessionWhy:
         if self.because:
             out.append(f"{self.rest:+.3f}  unlike pictures nobody judged")
         if self.judged is not None:
-            out.append(f"you said that it {'fits' if self.judged else 'does not fit'}")
+            kind, place = ("fits", "first") if self.judged else ("does not fit", "last")
+            then = f"so it stands {place}"
+            if self.slip:
+                then = "which contradicts the others; to insist, judge it again"
+            out.append(f"you said that it {kind}, {then}")
         return out
 
 
@@ -66,12 +73,10 @@ def shares(
     ground: Ground, learnt: Learnt, picture: int, paths: dict[int, bytes]
 ) -> tuple[float, float, tuple[Because, ...]]:
     """Return what the untouched ranking adds to a score, what the rest does, and each judgement."""
-    space, query = ground.space, ground.query
+    space = ground.space
     has = space is not None and bool(space.has(np.array([picture])).all())
     x = np.asarray(space.rows([picture])[0], np.float64) if space is not None and has else None
-    before = float(ground.untouched(np.array([picture]))[0])
-    if query is not None:
-        before = 0.0 if x is None else float(query @ x)
+    before = untouched(ground, learnt, picture)
     if x is None or learnt.weights is None:
         return learnt.factor * before, 0.0, ()
     rows = np.asarray(learnt.rows, np.float64)

@@ -7,7 +7,7 @@ each ranking. `results`, `tables`, `curves` and `paper` show what was found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,14 @@ from sightline.datasets.classed import Classed
 from sightline.errors import MissingExtra
 from sightline.feedback.passive_aggressive import PassiveAggressive
 from sightline.reproduce.cache import ArrayCache
-from sightline.reproduce.feedback.methods import LINEAR, METHODS, SHIPPED
+from sightline.reproduce.feedback.methods import LINEAR, METHODS, REDUCED, SHIPPED
 from sightline.reproduce.feedback.plan import DESCRIPTORS, Plan
 from sightline.reproduce.feedback.results import Ran, Results
 from sightline.reproduce.feedback.sessions import Track, run_sessions
 from sightline.reproduce.feedback.space import Int, Space, choose_queries
 from sightline.reproduce.online.folds import Fold
 from sightline.reproduce.online.pool import Describer
+from sightline.similarity.frames import COMPACT
 
 
 def run(c: Classed, plan: Plan, compute: Compute, cache: ArrayCache, progress: Progress) -> Results:
@@ -39,8 +40,10 @@ def run(c: Classed, plan: Plan, compute: Compute, cache: ArrayCache, progress: P
         except MissingExtra as e:
             found.notes.append(f"{features} was left out: {e}")
             continue
-        space = Space(rows, c.labels, plan.frames[features], plan.background)
-        found.ran.append(_Experiment(space, queries, features, plan, progress, found.notes).run())
+        frames = {METHODS[name].frame or plan.frame for name in plan.methods} | {plan.frame}
+        spaces = {kind: Space(rows, c.labels, kind, plan.background) for kind in frames}
+        experiment = _Experiment(spaces, queries, features, plan, progress, found.notes)
+        found.ran.append(experiment.run())
     return found
 
 
@@ -52,7 +55,8 @@ def _settings(c: Classed, plan: Plan) -> dict[str, Json]:
         "judged in each round": plan.shown,
         "T": f"min(class size - 1, {plan.most}); in the paper min(class size, {plan.most})",
         "query": "counts as judged relevant, is never shown",
-        "frames": dict[str, Json](plan.frames),
+        "frame": f"{plan.frame}; {REDUCED} has one of its own, that of {COMPACT}",
+        SHIPPED: "the learner of sessions, which places judged pictures first and last, as do they",
         "first ranking": "inner product with the query's row",
         "background": f"{plan.background} pictures drawn once, seen by the blended learner alone",
         "harmed": "AP@T after the last round below that of the first ranking",
@@ -66,14 +70,15 @@ class _Experiment:
 
     def __init__(
         self,
-        space: Space,
+        spaces: Mapping[str, Space],
         queries: Int,
         features: str,
         plan: Plan,
         progress: Progress,
         notes: list[str],
     ) -> None:
-        self.space, self.queries, self.plan = space, queries, plan
+        self.spaces, self.space = spaces, spaces[plan.frame]
+        self.queries, self.plan = queries, plan
         self.progress, self.notes = progress, notes
         self.ran = Ran(features)
 
@@ -82,7 +87,10 @@ class _Experiment:
         for name in self.plan.methods:
             method = METHODS[name]
             try:
-                track = self._track(name, method.learner, method.from_query)
+                space = self.spaces[method.frame or self.plan.frame]
+                track = self._track(
+                    name, method.learner, space, method.from_query, place=method.placed
+                )
             except MissingExtra as e:
                 self.notes.append(f"{name} was left out: {e}")
                 continue
@@ -92,24 +100,32 @@ class _Experiment:
         if self.plan.flipped and SHIPPED in self.plan.methods:
             wrong = f"{SHIPPED}, flipped judgements"
             learner = METHODS[SHIPPED].learner
-            self.ran.noisy = self._track(wrong, learner, flipped=self.plan.flipped)
+            self.ran.noisy = self._track(wrong, learner, self.space, flipped=self.plan.flipped)
         return self.ran
 
     def _swept(self, C: float) -> Track:
         known = self.ran.tracks.get(LINEAR)
         if C == PassiveAggressive().C and known is not None:
             return known
-        return self._track(f"{LINEAR}, C = {C:g}", lambda: PassiveAggressive(C=C), False)
+        name = f"{LINEAR}, C = {C:g}"
+        return self._track(name, lambda: PassiveAggressive(C=C), self.space, False)
 
     def _track(
-        self, name: str, make: Callable[[], Any], from_query: bool = True, flipped: float = 0.0
+        self,
+        name: str,
+        make: Callable[[], Any],
+        space: Space,
+        from_query: bool = True,
+        flipped: float = 0.0,
+        place: bool = True,
     ) -> Track:
         plan = self.plan
         self.progress.start(f"{self.ran.features}: {name}", plan.rounds + 1)
         try:
             return run_sessions(
-                make, self.space, self.queries, self.progress, rounds=plan.rounds,
+                make, space, self.queries, self.progress, rounds=plan.rounds,
                 shown=plan.shown, most=plan.most, from_query=from_query, flipped=flipped,
+                place=place,
             )  # fmt: skip
         finally:
             self.progress.finish()

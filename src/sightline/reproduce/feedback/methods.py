@@ -12,9 +12,11 @@ from sightline.feedback.passive_aggressive import PassiveAggressive
 from sightline.feedback.relevance_score import RelevanceScore
 from sightline.feedback.rocchio import Rocchio
 from sightline.feedback.svm import SVM
+from sightline.similarity.frames import COMPACT
 
 LINEAR, KERNEL, MACHINE, NEAREST = "PA", "kernel PA", "SVM", "RS"
-FROM_QUERY, SHIPPED = "PA from the query", "PA blended"
+FROM_QUERY, SHIPPED, REDUCED = "PA from the query", "PA blended", "PA blended, compact"
+UNPLACED = "PA blended, not placed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +27,30 @@ class Method:
     ----------
     learner : makes one.
     from_query : whether it is started with the query's row.
+    frame : how rows are laid out (`similarity.frames`), if not as for the others.
+    placed : put judged pictures first and last, if the learner says where they stand.
     """
 
     learner: Callable[..., Any]
     from_query: bool = True
+    frame: str = ""
+    placed: bool = True
 
 
 METHODS: Mapping[str, Method] = {
     LINEAR: Method(PassiveAggressive, from_query=False),
     FROM_QUERY: Method(PassiveAggressive),
     SHIPPED: Method(Blend),
+    UNPLACED: Method(Blend, placed=False),
+    REDUCED: Method(Blend, frame=COMPACT),
     KERNEL: Method(KernelPassiveAggressive),
     MACHINE: Method(SVM),
     NEAREST: Method(RelevanceScore),
     "RS stabilised": Method(lambda: RelevanceScore(stabilised=True)),
     "Rocchio": Method(Rocchio),
 }
-"""By the paper's names; `PA` begins with zero weights, as in the paper."""
+"""By the paper's names; `PA` begins with zero weights, as in the paper. Sessions of a collection do
+what `PA blended` does."""
 
 PAPERS = (LINEAR, KERNEL, MACHINE, NEAREST)
 """Those that the paper compares."""

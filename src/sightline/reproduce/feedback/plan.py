@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from sightline.reproduce.feedback.methods import METHODS
 from sightline.reproduce.online.pool import DEEP
-from sightline.similarity.frames import COMPACT
 
 DESCRIPTORS: Mapping[str, str] = {"ehd": "ehd", "cedd": "cedd", "deep": DEEP}
 """The descriptor behind each set of features."""
@@ -24,7 +23,7 @@ class Plan:
     queries, rounds, shown : how many queries, rounds of feedback, and pictures judged in each.
     most : the largest T of AP@T.
     features : sets of features, of `FEATURES`.
-    frames : how rows of each are laid out (`similarity.frames`), for all methods alike.
+    frame : how rows are laid out (`similarity.frames`), but for methods that have their own.
     methods : of `METHODS`.
     sweep : values of C that linear PA is measured with besides.
     flipped : share of wrong judgements of the noisy user.
@@ -36,7 +35,7 @@ class Plan:
     shown: int
     most: int
     features: tuple[str, ...]
-    frames: Mapping[str, str]
+    frame: str
     methods: tuple[str, ...]
     sweep: tuple[float, ...]
     flipped: float
@@ -55,7 +54,7 @@ def full_plan() -> Plan:
         shown=20,
         most=180,
         features=FEATURES,
-        frames={"ehd": "unit", "cedd": "unit", "deep": COMPACT},
+        frame="unit",
         methods=tuple(METHODS),
         sweep=(0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0),
         flipped=0.1,

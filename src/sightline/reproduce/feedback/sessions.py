@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Progress
+from sightline.feedback.blend import placed
 from sightline.feedback.nearness import NearnessLearner
 from sightline.feedback.simulate import SimulatedUser
 from sightline.reproduce.feedback.judging import Measured, best, depth, measured
@@ -72,6 +73,7 @@ def run_sessions(
     most: int = 180,
     from_query: bool = True,
     flipped: float = 0.0,
+    place: bool = True,
 ) -> Track:
     """Let a learner made for each query go through its rounds; measure every ranking.
 
@@ -80,6 +82,7 @@ def run_sessions(
     make : makes a learner.
     from_query : start it with the query's row, or with nothing.
     flipped : share of pictures about which a user is wrong.
+    place : put judged pictures first and last, if the learner says where they stand.
     """
     sessions = []
     for q in queries.tolist():
@@ -94,7 +97,7 @@ def run_sessions(
             for s in sessions:
                 s.learner.learn(space.rows[s.judged], np.append(1, s.user.judge(s.judged[1:])))
         spent += time.process_time() - begun
-        found.append(_measure_all(sessions, space, number > 0, shown, most))
+        found.append(_measure_all(sessions, space, number > 0, place, shown, most))
         progress.advance()
     table = np.array(found).transpose(2, 0, 1)
     shares = [getattr(s.learner, "weight_", np.nan) for s in sessions]
@@ -104,13 +107,13 @@ def run_sessions(
 
 
 def _measure_all(
-    sessions: Sequence[_Session], space: Space, learnt: bool, shown: int, most: int
+    sessions: Sequence[_Session], space: Space, learnt: bool, place: bool, shown: int, most: int
 ) -> list[Measured]:
     """Rank and measure all sessions, and let their users judge the best pictures."""
     found = []
     for begin in range(0, len(sessions), _AT_ONCE):
         some = sessions[begin : begin + _AT_ONCE]
-        for s, scores in zip(some, _scores(some, space, learnt), strict=True):
+        for s, scores in zip(some, _scores(some, space, learnt, place), strict=True):
             order = best(scores, depth(len(s.judged), shown, most))
             found.append(measured(order, s.user.fits, s.query, s.judged, shown, most))
             first = order[order != s.query][:shown]
@@ -118,7 +121,7 @@ def _measure_all(
     return found
 
 
-def _scores(sessions: Sequence[_Session], space: Space, learnt: bool) -> list[Any]:
+def _scores(sessions: Sequence[_Session], space: Space, learnt: bool, place: bool) -> list[Any]:
     """Return the scores of all pictures, for each session."""
     weights = np.empty((len(sessions), space.rows.shape[1]), dtype=np.float32)
     for row, s in zip(weights, sessions, strict=True):
@@ -133,4 +136,12 @@ def _scores(sessions: Sequence[_Session], space: Space, learnt: bool) -> list[An
             found[i] = s.learner.scores_by_distance(space.squared[s.judged].T)
         else:
             found[i] = s.learner.decision_function(space.rows)
-    return found
+    if not learnt or not place:
+        return found
+    return [_placed(s, scores) for s, scores in zip(sessions, found, strict=True)]
+
+
+def _placed(s: _Session, scores: Any) -> Any:
+    """Put judged pictures where the learner says they stand, if it says so."""
+    stands = getattr(s.learner, "stands_", None)
+    return scores if stands is None else placed(scores, s.judged, stands)

@@ -84,3 +84,13 @@ def choose_queries(labels: Any, n: int, seed: int = SEED) -> Int:
         )
     rest = shuffled[~np.isin(shuffled, first)]
     return np.sort(np.concatenate([first, rest[: n - len(first)]]))
+
+
+def validation_queries(labels: Any, n: int) -> Int:
+    """Return up to n pictures to choose settings by, none of which `choose_queries` gives.
+
+    >>> labels = np.repeat(np.arange(3), 9)
+    >>> bool(np.isin(validation_queries(labels, 9), choose_queries(labels, 9)).any())
+    False
+    """
+    return np.setdiff1d(choose_queries(labels, n, SEED + 1), choose_queries(labels, n))

@@ -1,0 +1,99 @@
+"""Every picture with its score, by the untouched ranking and what the judgements made of it.
+
+Without a model, words rank only pictures that carry some of them. Once these are judged, a session
+would have nothing left to show, and nothing to tell it what does not fit either. So all other
+pictures follow, the likest first to what was judged to fit, or, as long as nothing was, to pictures
+that carry the words and were not judged otherwise. They stay below every picture that words rank.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sightline.collection.searching import Ranked
+from sightline.collection.sessions.rounds import Ground, Learnt, looked_up
+from sightline.collection.sessions.space import Doubles, Int, Space, unit
+from sightline.feedback.blend import placed
+
+# So many carriers say well enough what the words look like.
+_CARRIERS = 200
+
+
+def scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
+    """Return every picture that may appear, ids ascending, with its score."""
+    ids, found = _all_scores(ground, learnt)
+    keep = ~np.isin(ids, np.array(ground.ids, np.int64))
+    if ground.allowed is not None:
+        keep &= np.isin(ids, ground.allowed)
+    return ids[keep], found[keep]
+
+
+def standing(ids: Int, found: Doubles, judged: dict[int, bool], learnt: Learnt) -> Doubles:
+    """Return scores that have pictures judged to fit first, and those judged not to last.
+
+    >>> ids, found = np.array([4, 7, 9]), np.array([0.3, 0.2, 0.1])
+    >>> nothing = Learnt(None, 1.0, 1.0, None, None, (), np.zeros((0, 1)), np.zeros(0, bool), 0)
+    >>> order = np.argsort(-standing(ids, found, {4: False, 9: True}, nothing))
+    >>> ids[order].tolist()
+    [9, 7, 4]
+    """
+    known = np.array([p for p in judged if p not in learnt.slips], np.int64)
+    known = known[np.isin(known, ids)]
+    fits = np.array([judged[p] for p in known.tolist()], bool)
+    return placed(found, np.searchsorted(ids, known), np.where(fits, 1, -1))
+
+
+def untouched(ground: Ground, learnt: Learnt, picture: int) -> float:
+    """Return the score that a picture has without what was learnt, before it is weighted."""
+    one = np.array([picture])
+    space, query = ground.space, ground.query
+    if query is None and ground.words is not None and learnt.weights is None:
+        return float(looked_up(*_followed(ground, ground.words, learnt), one)[0])
+    if query is None or space is None:
+        return float(ground.untouched(one)[0])
+    return float(query @ space.rows([picture])[0]) if space.has(one).all() else 0.0
+
+
+def _all_scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
+    space, words, query = ground.space, ground.words, ground.query
+    if query is not None and space is not None:
+        direction = learnt.factor * query
+        if learnt.weights is not None:
+            direction = direction + learnt.weights
+        return space.ids, space.scores(direction)
+    if words is None:
+        return np.zeros(0, np.int64), np.zeros(0)
+    if learnt.weights is None or space is None:
+        ids, found = _followed(ground, words, learnt)
+        return ids, learnt.factor * found
+    ids = np.union1d(space.ids, words.ids)
+    found = looked_up(space.ids, space.scores(learnt.weights), ids)
+    return ids, found + learnt.factor * ground.untouched(ids)
+
+
+def _followed(ground: Ground, words: Ranked, learnt: Learnt) -> tuple[Int, Doubles]:
+    """Return what words rank and what follows it, ids ascending, with the score of each."""
+    space = ground.space
+    wanted = None if space is None else _wanted(space, words, learnt)
+    if space is None or wanted is None:
+        return words.ids, words.scores
+    new = ~np.isin(space.ids, words.ids)
+    # From the least score of words down to 0, as cosines go from 1 to -1.
+    share = (1.0 + np.clip(space.scores(wanted)[new], -1.0, 1.0)) / 2
+    least = float(words.scores.min(initial=1.0))
+    ids = np.concatenate([words.ids, space.ids[new]])
+    order = np.argsort(ids)
+    return ids[order], np.concatenate([words.scores, least * share])[order]
+
+
+def _wanted(space: Space, words: Ranked, learnt: Learnt) -> Doubles | None:
+    """Return the mean row of what is wanted, made one long; None where nothing tells."""
+    rows = learnt.rows[learnt.fits]
+    if not len(rows):
+        unfit = [p for p, fits in zip(learnt.pictures, learnt.fits, strict=True) if p and not fits]
+        carriers = words.carried if len(words.carried) else words.ids
+        left = np.setdiff1d(carriers, np.array(unfit, np.int64))
+        rows = space.rows(left[space.has(left)][:_CARRIERS].tolist())
+    if not len(rows):
+        return None
+    return np.asarray(unit(rows.mean(axis=0, keepdims=True))[0], np.float64)

@@ -1,0 +1,110 @@
+"""The verbs from pictures to words: describe, topics, and long texts."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sightline.collection.finding import filter_of
+from sightline.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sightline.collection.likeness.asking import Picture
+    from sightline.collection.searching import Results
+    from sightline.collection.telling.space import Topic
+    from sightline.collection.telling.words import Told
+    from sightline.contracts import Compute
+    from sightline.settings import Settings
+    from sightline.store.home import Home
+
+
+class Telling:
+    """`describe`, `topics`, `search_text` and `near_words`, as methods of a collection."""
+
+    root: bytes
+    home: Home
+    settings: Settings
+
+    def describe(
+        self, picture: Picture, k: int | None = None, *, compute: Compute | None = None
+    ) -> Told:
+        """Rank the words that were learnt for a picture, in the collection or outside it.
+
+        Parameters
+        ----------
+        picture
+            A path, or the id of a picture of the collection.
+        k
+            Words to return; those above their cut-off are marked so.
+        """
+        from sightline.collection.telling.words import describe
+
+        n = _number(self.settings.top if k is None else k, "k", "describe")
+        with self.home.reader() as reader:
+            return describe(reader, self.root, picture, n, self.settings, compute)
+
+    def topics(self, n: int = 8, *, pictures: int = 0, dimension: int | None = None) -> list[Topic]:
+        """Return the words, and pictures, at both ends of each dimension of the shared space.
+
+        Parameters
+        ----------
+        n, pictures
+            How many words and pictures of each end.
+        dimension
+            Only this one.
+        """
+        from sightline.collection.telling.space import Space
+
+        with self.home.reader() as reader:
+            return Space(reader).topics(_number(n, "n", "topics"), pictures, dimension)
+
+    def search_text(
+        self, text: str, k: int | None = None, *, untagged: bool = False, **filters: Any
+    ) -> Results:
+        """Find pictures for a long text, such as an article, in the shared space.
+
+        Unlike in `search`, the text has no grammar, and no picture needs to carry its words.
+
+        Parameters
+        ----------
+        k, untagged, **filters
+            As of `search`.
+        """
+        from sightline.collection.searching import Results
+        from sightline.collection.telling.space import Space
+        from sightline.records import Hit
+
+        n = _number(self.settings.top if k is None else k, "k", "search_text")
+        where = filter_of(self.root, **filters)
+        with self.home.reader() as reader:
+            space = Space(reader)
+            point, _ = space.text_point(text)
+            allowed = np.array(reader.catalogue.where(where), np.int64) if where else None
+            if untagged:
+                bare = reader.snapshot.without_words()
+                allowed = bare if allowed is None else np.intersect1d(allowed, bare)
+            ids, scores = space.nearest_pictures(point, allowed, n)
+            facts = reader.catalogue.facts(ids.tolist())
+            pairs = list(zip(ids.tolist(), scores.tolist(), strict=True))
+            there = [
+                (i, s)
+                for i, s in pairs
+                if i in facts and os.path.lexists(os.path.join(self.root, facts[i].path))
+            ]
+            hits = tuple(Hit(i, facts[i].path, round(s, 6), False, True) for i, s in there)
+            return Results(hits, (), reader.snapshot.version, len(pairs) - len(hits))
+
+    def near_words(self, word: str, n: int = 8) -> list[tuple[str, float]]:
+        """Return the words nearest to one in the shared space, with their cosines."""
+        from sightline.collection.telling.space import Space
+
+        with self.home.reader() as reader:
+            return Space(reader).near(word, _number(n, "n", "near_words"))
+
+
+def _number(value: int, name: str, owner: str) -> int:
+    if value < 1:
+        raise ParameterError.of(name, owner, "a whole number of at least 1", value)
+    return value

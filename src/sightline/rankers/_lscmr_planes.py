@@ -1,0 +1,165 @@
+"""Batches of orders as planes: what LSCMR's training knows of its lists.
+
+A batch has an order for each of N lists, told by its inversions c. With s_i = 2 / (n+ n- N) of list
+i, its violation is linear in U'V:
+
+    mean Delta - <U'V, M>        M = sum_i q_i v_i'        v_i = s_i sum_d c_d d
+
+In `Counted` M is never made: c is kept, and what U and V have to go by are sums over lists and over
+documents. Where queries and documents have so few columns that M has no more numbers than c,
+`Formed` makes it, and looking at a batch again costs as little as M is small.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.rankers import _lscmr_fast
+from sightline.solvers.oracles import Criterion, Lists, Separated, separate
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plane:
+    """One batch: its mean loss, and either its inversions or its matrix M, as one row."""
+
+    loss: float
+    row: NDArray[Any]
+
+
+class Planes(ABC):
+    """Makes batches of one set of lists."""
+
+    def __init__(self, Q: Any, D: Any, lists: Lists, criterion: Criterion) -> None:
+        self.Q, self.D, self.lists, self.criterion = Q, D, lists, criterion
+        self.scale = 2.0 / (lists.pairs() * len(lists))
+        everyone = np.array_equal(lists.query, np.arange(Q.shape[0]))
+        self.asked = Q if everyone else Q[lists.query]
+        self._each = np.repeat(self.scale, np.diff(lists.start))
+        self._scores = np.empty(len(lists.candidate))
+
+    def separate(self, U: Doubles, V: Doubles) -> Plane:
+        """Return the batch that these factors violate most."""
+        found = separate(self.scores(U, V), self.lists, self.criterion)
+        return Plane(float(found.losses.mean()), self._row(found))
+
+    def scores(self, U: Doubles, V: Doubles) -> Doubles:
+        """Return the score of every candidate of every list; the array is used again."""
+        lists = self.lists
+        A, B = np.asarray(self.Q @ U.T), np.asarray(self.D @ V.T)
+        _lscmr_fast.list_scores(A, B, lists.start, lists.candidate, lists.query, self._scores)
+        return self._scores
+
+    @abstractmethod
+    def _row(self, found: Separated) -> NDArray[Any]: ...
+
+    @abstractmethod
+    def together(self, planes: Sequence[Plane]) -> Together:
+        """Return batches that are to be looked at many times."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together(ABC):
+    """Some batches side by side."""
+
+    planes: Planes
+    losses: Doubles
+    rows: NDArray[Any]
+
+    @abstractmethod
+    def violations(self, U: Doubles, V: Doubles) -> Doubles:
+        """Return mean Delta - mean delta F of each batch."""
+
+    @abstractmethod
+    def toward_u(self, i: int, V: Doubles) -> Doubles:
+        """Return V M', in which direction U lowers the violation of batch i."""
+
+    @abstractmethod
+    def toward_v(self, i: int, U: Doubles) -> Doubles:
+        """Return U M, in which direction V lowers the violation of batch i."""
+
+
+class Counted(Planes):
+    """Batches by their inversions."""
+
+    def _row(self, found: Separated) -> NDArray[np.int32]:
+        return found.counts
+
+    def together(self, planes: Sequence[Plane]) -> Together:
+        """Return batches side by side."""
+        return _Counted(self, *_stacked(planes))
+
+
+class _Counted(Together):
+    def violations(self, U: Doubles, V: Doubles) -> Doubles:
+        found = np.empty(len(self.losses))
+        weighted = self.planes.scores(U, V) * self.planes._each
+        _lscmr_fast.inner_products(self.rows, weighted, found)
+        return self.losses - found
+
+    def toward_u(self, i: int, V: Doubles) -> Doubles:
+        planes, lists = self.planes, self.planes.lists
+        sums = np.empty((len(lists), len(V)))
+        _lscmr_fast.sum_of_candidates(
+            np.asarray(planes.D @ V.T), lists.start, lists.candidate, self.rows[i], planes.scale,
+            sums,
+        )  # fmt: skip
+        return np.ascontiguousarray((planes.asked.T @ sums).T)
+
+    def toward_v(self, i: int, U: Doubles) -> Doubles:
+        planes, lists = self.planes, self.planes.lists
+        sums = np.zeros((planes.D.shape[0], len(U)))
+        _lscmr_fast.sum_of_queries(
+            np.asarray(planes.Q @ U.T), lists.start, lists.candidate, lists.query, self.rows[i],
+            planes.scale, sums,
+        )  # fmt: skip
+        return np.ascontiguousarray((planes.D.T @ sums).T)
+
+
+class Formed(Planes):
+    """Batches by their matrices; both sides are dense."""
+
+    def _row(self, found: Separated) -> Doubles:
+        lists = self.lists
+        sums = np.empty((len(lists), self.D.shape[1]))
+        _lscmr_fast.sum_of_candidates(
+            self.D, lists.start, lists.candidate, found.counts, self.scale, sums
+        )
+        row: Doubles = (self.asked.T @ sums).ravel()
+        return row
+
+    def together(self, planes: Sequence[Plane]) -> Together:
+        """Return batches side by side."""
+        return _Formed(self, *_stacked(planes))
+
+
+class _Formed(Together):
+    def violations(self, U: Doubles, V: Doubles) -> Doubles:
+        return np.asarray(self.losses - self.rows @ (U.T @ V).ravel())
+
+    def toward_u(self, i: int, V: Doubles) -> Doubles:
+        return np.asarray(V @ self._matrix(i).T)
+
+    def toward_v(self, i: int, U: Doubles) -> Doubles:
+        return np.asarray(U @ self._matrix(i))
+
+    def _matrix(self, i: int) -> Doubles:
+        return np.asarray(self.rows[i]).reshape(self.planes.Q.shape[1], -1)
+
+
+def planes_of(Q: Any, D: Any, lists: Lists, criterion: Criterion) -> Planes:
+    """Return batches in the form that costs less."""
+    dense = not (hasattr(Q, "tocsr") or hasattr(D, "tocsr"))
+    small = Q.shape[1] * D.shape[1] <= len(lists.candidate)
+    return (Formed if dense and small else Counted)(Q, D, lists, criterion)
+
+
+def _stacked(planes: Sequence[Plane]) -> tuple[Doubles, NDArray[Any]]:
+    return np.array([p.loss for p in planes]), np.stack([p.row for p in planes])

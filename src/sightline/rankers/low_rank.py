@@ -1,0 +1,237 @@
+"""What rankers of two kinds of things share: both are mapped into one space of few dimensions.
+
+A query q and a document d, of words, of picture features, in either direction, score
+
+    f(q, d) = (embedded q) . (embedded d)
+
+so that documents can be embedded once and kept, and a query is k weights over what was kept.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sightline.contracts import Estimator
+from sightline.errors import DataError, ParameterError, UsageError
+from sightline.measures.many import average_precisions
+from sightline.records import QuerySet
+from sightline.solvers.oracles import Lists
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+
+
+class TwoSided(Estimator, ABC):
+    """A ranker that embeds queries and documents; subclasses say how."""
+
+    _name: ClassVar[str]
+
+    @abstractmethod
+    def embed_queries(self, Q: Any) -> Floats:
+        """Return queries as points of the shared space, (queries, k)."""
+
+    @abstractmethod
+    def embed(self, D: Any) -> Floats:
+        """Return documents as points of the shared space, (documents, k)."""
+
+    def query(self, q: Any) -> Floats:
+        """Return one query as k weights: documents rank by their product with `embed`'s rows.
+
+        Parameters
+        ----------
+        q : one row, dense or scipy's sparse. A row of zeros, such as a text of unknown words alone
+            has, is refused, since it would put documents in no order.
+        """
+        row = q if hasattr(q, "tocsr") else np.atleast_2d(np.asarray(q))
+        if row.shape[0] != 1:
+            raise DataError(f"A query is one row. Got {row.shape[0]}; embed_queries takes many.")
+        if not empty_rows(row)[0]:
+            found: Floats = self.embed_queries(row)[0]
+            return found
+        raise DataError(
+            f"The query is all zeros, so {self._name} can put nothing in order: a text of unknown "
+            "words, or a picture without features."
+        )
+
+    def decision_function(self, Q: Any, D: Any) -> Floats:
+        """Return the score of each document for each query, (queries, documents)."""
+        product: Floats = self.embed_queries(Q) @ self.embed(D).T
+        return product
+
+    def score(self, Q: Any, D: Any, relevance: ArrayLike) -> float:
+        """Return the mean AvgP of queries that have relevant documents.
+
+        Parameters
+        ----------
+        Q, D : rows of queries and of documents.
+        relevance : (queries, documents), above 0 where a document is relevant.
+        """
+        return mean_avgp(self.decision_function(Q, D), relevance)
+
+    def _check_fitted(self, attribute: str) -> None:
+        if not hasattr(self, attribute):
+            raise UsageError(f"This {self._name} has learnt nothing yet. Call fit first.")
+
+
+class LowRank(TwoSided):
+    """A ranker of two matrices: f(q, d) = (U q) . (V d).
+
+    Attributes
+    ----------
+    U_, V_ : (k, columns of queries) and (k, columns of documents), float32.
+    """
+
+    U_: Floats
+    V_: Floats
+
+    def embed_queries(self, Q: Any) -> Floats:
+        """Return U q for each row of Q."""
+        self._check_fitted("U_")
+        return _mapped(as_side(Q, "queries", self._name, self.U_.shape[1]), self.U_)
+
+    def embed(self, D: Any) -> Floats:
+        """Return V d for each row of D."""
+        self._check_fitted("U_")
+        return _mapped(as_side(D, "documents", self._name, self.V_.shape[1]), self.V_)
+
+    def topic(self, dimension: int, n: int = 10, lowest: bool = False) -> NDArray[np.int64]:
+        """Return the columns of queries, such as words, that count most in a dimension, best first.
+
+        A dimension has two ends, of which neither is the right one: `lowest` gives the other.
+        """
+        self._check_fitted("U_")
+        if not 0 <= dimension < len(self.U_):
+            raise DataError(f"There are dimensions from 0 to {len(self.U_) - 1}. Got {dimension}.")
+        row = self.U_[dimension]
+        return np.asarray(np.argsort(row if lowest else -row, kind="stable")[:n])
+
+    def nearest_columns(self, column: int, n: int = 10) -> NDArray[np.int64]:
+        """Return the columns of queries that point where one does, by cosine, nearest first.
+
+        The column itself is left out.
+        """
+        self._check_fitted("U_")
+        if not 0 <= column < self.U_.shape[1]:
+            last = self.U_.shape[1] - 1
+            raise DataError(f"There are columns from 0 to {last}. Got {column}.")
+        lengths = np.linalg.norm(self.U_, axis=0)
+        unit = self.U_ / np.where(lengths > 0, lengths, 1.0)
+        order = np.argsort(-(unit[:, column] @ unit), kind="stable")
+        return np.asarray(order[order != column][:n])
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that scoring needs; `from_arrays` makes a ranker that scores the same."""
+        self._check_fitted("U_")
+        return {"U": self.U_, "V": self.V_}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted ranker as far as scoring goes, with default parameters."""
+        made = cls()
+        made.U_, made.V_ = arrays["U"], arrays["V"]
+        return made
+
+
+def as_side(X: Any, what: str, owner: str, n_columns: int | None = None) -> Any:
+    """Return rows of one kind, checked: float64, dense or scipy's CSR.
+
+    >>> as_side([[1, 2], [3, 4]], "queries", "LSCMR", 3)
+    Traceback (most recent call last):
+    sightline.errors.DataError: The queries must have 3 columns, as LSCMR was fitted with. Got 2.
+    """
+    if hasattr(X, "tocsr"):
+        rows = X.tocsr().astype(np.float64)
+        values = rows.data
+    else:
+        try:
+            rows = values = np.ascontiguousarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as e:
+            raise DataError(f"The {what} must be a table of numbers. {e}") from e
+        if np.ndim(X) != 2:
+            raise DataError(f"The {what} must be a table of rows. Got shape {np.shape(X)}.")
+    wrong = values.size - np.count_nonzero(np.isfinite(values))
+    if wrong:
+        raise DataError(f"The {what} must be finite numbers; {owner} found {wrong} that are not.")
+    if not all(rows.shape):
+        raise DataError(f"The {what} must have a row and a column. Got shape {rows.shape}.")
+    if n_columns is not None and rows.shape[1] != n_columns:
+        raise DataError(
+            f"The {what} must have {n_columns} columns, as {owner} was fitted with. "
+            f"Got {rows.shape[1]}."
+        )
+    return rows
+
+
+def empty_rows(X: Any) -> NDArray[np.bool_]:
+    """Return which rows are all zeros."""
+    if hasattr(X, "tocsr"):
+        return np.asarray(np.asarray(abs(X.tocsr()).sum(axis=1)).ravel() == 0)
+    return np.asarray(~np.asarray(X).any(axis=1))
+
+
+def check_components(k: Any, Q: Any, D: Any, owner: str) -> int:
+    """Return the number of dimensions of the shared space, which neither side may fall short of."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ParameterError.of("n_components", owner, "a whole number of at least 1", k)
+    most = min(Q.shape[1], D.shape[1])
+    if k > most:
+        raise DataError(
+            f"{owner} cannot learn {k} dimensions: queries have {Q.shape[1]} columns and documents "
+            f"{D.shape[1]}, so there are at most {most}. Lower 'n_components'."
+        )
+    return int(k)
+
+
+def usable_lists(
+    Q: Any, D: Any, candidates: Any, relevance: Any, query: NDArray[np.int64]
+) -> tuple[Lists, int]:
+    """Return lists to learn from, and how many were left out because their query is all zeros."""
+    if len(query) and not (query.min() >= 0 and query.max() < Q.shape[0]):
+        raise DataError(
+            f"Lists belong to queries from 0 to {Q.shape[0] - 1}. Got {query.min()} to "
+            f"{query.max()}."
+        )
+    if len(query) != len(candidates):
+        raise DataError(f"{len(candidates)} lists need as many queries. Got {len(query)}.")
+    said = ~empty_rows(Q)[query]
+    if not said.any():
+        raise DataError("Every query is all zeros, so there is nothing to learn from.")
+    if empty_rows(D).all():
+        raise DataError("Every document is all zeros, so there is nothing to learn from.")
+    kept = np.flatnonzero(said)
+    lists = Lists.of([candidates[i] for i in kept], [relevance[i] for i in kept], query[kept])
+    if not (lists.candidate.min() >= 0 and lists.candidate.max() < D.shape[0]):
+        raise DataError(
+            f"Candidates are documents from 0 to {D.shape[0] - 1}. Got "
+            f"{lists.candidate.min()} to {lists.candidate.max()}."
+        )
+    return lists, len(query) - len(kept)
+
+
+def mean_avgp(scores: ArrayLike, relevance: ArrayLike) -> float:
+    """Return the mean AvgP of the queries that have relevant documents.
+
+    >>> mean_avgp([[3.0, 1.0, 2.0]], [[1, 0, 0]])
+    1.0
+    """
+    relevant = np.asarray(relevance) > 0
+    table = np.asarray(scores, dtype=np.float32)
+    if table.shape != relevant.shape:
+        raise DataError(
+            f"Scores of shape {table.shape} need the relevance of as many. Got {relevant.shape}."
+        )
+    where, fit = np.nonzero(relevant)
+    n = len(relevant)
+    start = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=n))]).astype(np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    queries = QuerySet(np.zeros(n + 1, np.int64), none, np.zeros(0, np.float32), start, fit)
+    return average_precisions(table, queries).mean_avgp
+
+
+def _mapped(rows: Any, A: Floats) -> Floats:
+    return np.asarray(rows @ A.T.astype(np.float64), dtype=np.float32)

@@ -1,0 +1,202 @@
+"""SSI: supervised semantic indexing, a low-rank ranker learnt from pairs; the rival of LSCMR.
+
+Bai et al., "Learning to rank with (a lot of) word features", Information Retrieval 13(3), 2010.
+With f(q, d) = (U q).(V d), a pair of a relevant document d+ and another d- of one query's list
+costs max(0, 1 - f(q, d+) + f(q, d-)), and where that is above 0
+
+    U <- U + eta V (d+ - d-) q'        V <- V + eta U q (d+ - d-)'        both by the old U and V
+
+from a random start, without a regulariser: it is stopped where validation queries are best.
+
+Departures: 8 pairs of a drawn query in a row (`pairs_per_query`, 1 is the paper), which changes the
+order of pairs and not what one of them does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sightline.contracts import Progress
+from sightline.errors import DataError, ParameterError
+from sightline.progress import NoProgress
+from sightline.rankers import _ssi_fast
+from sightline.rankers.low_rank import (
+    LowRank,
+    as_side,
+    check_components,
+    empty_rows,
+    usable_lists,
+)
+from sightline.solvers.oracles import Lists
+from sightline.solvers.rows import SparseMatrix, as_rows
+
+Floats = NDArray[np.float32]
+_SILENT = NoProgress()
+
+
+class SSI(LowRank):
+    """A low-rank ranker between two kinds of things, trained on pairs.
+
+    Parameters
+    ----------
+    n_components : dimensions k of the shared space.
+    eta : the learning rate, greater than 0.
+    n_iter : the most pairs to learn from; all of them where there is no validation.
+    eval_every, patience : pairs between two looks at validation queries, and how many looks may
+        pass without a better mean AvgP.
+    pairs_per_query : pairs of a drawn query that are learnt from in a row.
+    random_state : makes the start and the draws.
+
+    Attributes
+    ----------
+    U_, V_ : (k, columns of queries) and (k, columns of documents), float32.
+    n_iter_, best_iter_, n_updates_ : pairs learnt from, after how many the factors were taken, and
+        how many moved them.
+    history_ : (pairs, mean AvgP) at each look.
+    n_dropped_, n_empty_ : see `LSCMR`.
+
+    Examples
+    --------
+    >>> Q, D = np.eye(2), np.eye(3)
+    >>> ranker = SSI(n_components=2, eta=0.1, n_iter=2000)
+    >>> ranker = ranker.fit(Q, D, [[0, 1, 2], [0, 1, 2]], [[1, 0, 0], [0, 1, 0]])
+    >>> ranker.score(Q, D, [[1, 0, 0], [0, 1, 0]])
+    1.0
+    """
+
+    _name: ClassVar[str] = "SSI"
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        eta: float = 0.01,
+        n_iter: int = 500_000,
+        eval_every: int = 25_000,
+        patience: int = 4,
+        pairs_per_query: int = 8,
+        random_state: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.eta = eta
+        self.n_iter = n_iter
+        self.eval_every = eval_every
+        self.patience = patience
+        self.pairs_per_query = pairs_per_query
+        self.random_state = random_state
+
+    def fit(
+        self,
+        Q: Any,
+        D: Any,
+        candidates: Any,
+        relevance: Any,
+        query: ArrayLike | None = None,
+        *,
+        validation: tuple[Any, Any, ArrayLike] | None = None,
+        progress: Progress = _SILENT,
+    ) -> Self:
+        """Learn from pairs of each list's candidates.
+
+        Parameters
+        ----------
+        Q, D, candidates, relevance, query, progress : as for `LSCMR.fit`.
+        validation : queries, documents and relevance of all by all, to stop by.
+        """
+        self._check()
+        queries, documents = as_side(Q, "queries", "SSI"), as_side(D, "documents", "SSI")
+        k = check_components(self.n_components, queries, documents, "SSI")
+        asked = np.arange(len(candidates)) if query is None else np.asarray(query, dtype=np.int64)
+        lists, n_empty = usable_lists(queries, documents, candidates, relevance, asked)
+        rng = np.random.default_rng(self.random_state)
+        sides = queries, documents
+        A, B = ((rng.standard_normal((s.shape[1], k)) / math.sqrt(s.shape[1])).astype(np.float32)
+                for s in sides)  # fmt: skip
+        pairs = Pairs(queries, documents, lists, self.pairs_per_query, self.random_state)
+        self._train(pairs, A, B, validation, progress)
+        self.n_dropped_ = lists.n_dropped + n_empty
+        self.n_empty_ = int(np.count_nonzero(empty_rows(documents)))
+        return self
+
+    def _train(
+        self,
+        pairs: Pairs,
+        A: Floats,
+        B: Floats,
+        validation: tuple[Any, Any, ArrayLike] | None,
+        progress: Progress,
+    ) -> None:
+        every = self.n_iter if validation is None else self.eval_every
+        self.history_: list[tuple[int, float]] = []
+        self.n_iter_ = self.best_iter_ = self.n_updates_ = 0
+        best, worse, kept = -math.inf, 0, (A, B)
+        progress.start("pairs", self.n_iter)
+        while self.n_iter_ < self.n_iter and worse < self.patience:
+            n = min(every, self.n_iter - self.n_iter_)
+            self.n_updates_ += pairs.learn(A, B, n, self.eta)
+            self.n_iter_ += n
+            progress.advance(n)
+            if not (np.isfinite(A).all() and np.isfinite(B).all()):
+                raise DataError(f"SSI's factors grew without bound. Lower 'eta', now {self.eta}.")
+            self.U_, self.V_ = np.ascontiguousarray(A.T), np.ascontiguousarray(B.T)
+            value = math.nan if validation is None else self.score(*validation)
+            self.history_.append((self.n_iter_, value))
+            if validation is None or value > best:
+                best, worse, kept = value, 0, (self.U_, self.V_)
+                self.best_iter_ = self.n_iter_
+            else:
+                worse += 1
+        progress.finish()
+        self.U_, self.V_ = kept
+
+    def _check(self) -> None:
+        eta = self.eta
+        if isinstance(eta, bool) or not (
+            isinstance(eta, int | float | np.number) and 0 < eta < np.inf
+        ):
+            raise ParameterError.of("eta", "SSI", "greater than 0", eta)
+        for name in ("n_iter", "eval_every", "patience", "pairs_per_query"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ParameterError.of(name, "SSI", "a whole number of at least 1", value)
+
+
+class Pairs:
+    """Draws pairs of lists and learns from them; the draws go on from call to call."""
+
+    def __init__(self, Q: Any, D: Any, lists: Lists, per_query: int, seed: int) -> None:
+        queries, documents = as_rows(Q, "SSI"), as_rows(D, "SSI")
+        squares = Q.multiply(Q) if hasattr(Q, "tocsr") else Q * Q
+        lengths = np.asarray(squares.sum(axis=1)).ravel().astype(np.float32)
+        owner = np.repeat(np.arange(len(lists)), np.diff(lists.start))
+        sides: list[Any] = []
+        for flags in (lists.relevant, ~lists.relevant):
+            counted = np.bincount(owner[flags], minlength=len(lists))
+            start = np.concatenate([[0], np.cumsum(counted)]).astype(np.int64)
+            sides += [start, lists.candidate[flags]]
+        if isinstance(queries, SparseMatrix) != isinstance(documents, SparseMatrix):
+            queries, documents = (_thin(side) for side in (Q, D))
+        rows: list[Any] = [queries, documents]
+        self._kernel: Callable[..., int] = _ssi_fast.learn_dense
+        if isinstance(queries, SparseMatrix):
+            self._kernel = _ssi_fast.learn_sparse
+            rows = [part for s in rows for part in (s.start, s.indices, s.values)]
+        self._given: list[Any] = [*rows, lengths, lists.query, *sides]
+        self._per_query = per_query
+        self._state = np.random.default_rng(seed).integers(1, 1 << 63, 1, dtype=np.uint64)
+
+    def learn(self, A: Floats, B: Floats, n: int, eta: float) -> int:
+        """Learn from n pairs; return how many moved the factors."""
+        how = self._state, n, self._per_query, np.float32(eta)
+        return int(self._kernel(A, B, *self._given, *how))
+
+
+def _thin(side: Any) -> SparseMatrix | Floats:
+    """Return rows as a sparse matrix, whatever they were, so that both sides are of a kind."""
+    from scipy import sparse
+
+    return as_rows(side if hasattr(side, "tocsr") else sparse.csr_array(side), "SSI")

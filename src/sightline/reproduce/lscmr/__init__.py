@@ -1,0 +1,141 @@
+"""The experiments of paper C: texts and pictures of Wikipedia ranked for each other.
+
+`plan` holds everything that may be tuned; `protocol` has splits, lists and what methods see of a
+split, `inputs` how rows are laid out, `methods` and `stacking` what is done with them; `sealed`
+holds the test pairs and measures each choice once. `results`, `tables` and `curves` show what was
+found, beside the figures of `paper`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+
+from sightline.contracts import Json, Progress
+from sightline.datasets.wikipedia import Pairs, Wikipedia
+from sightline.errors import MissingExtra
+from sightline.reproduce.lscmr import paper
+from sightline.reproduce.lscmr.methods import METHODS, Fitted
+from sightline.reproduce.lscmr.plan import Plan
+from sightline.reproduce.lscmr.protocol import Task, joined, make_splits
+from sightline.reproduce.lscmr.results import FIXED, RANDOM, Results, Trial
+from sightline.reproduce.lscmr.sealed import Sealed
+from sightline.reproduce.searching import Choice, Search, Settings
+
+
+def run(c: Wikipedia, plan: Plan, progress: Progress) -> Results:
+    """Measure every method on the published split, then on random ones."""
+    found = Results(_settings(plan), c.classes)
+    _published(c, plan, progress, found)
+    _random(c, plan, progress, found)
+    return found
+
+
+def _settings(plan: Plan) -> dict[str, Json]:
+    train, validation, test = plan.sizes
+    return {
+        "features": "published: 128 visual words of a picture, 10 topics of a text",
+        "difference from the paper": paper.DIFFERENCE,
+        "random splits": plan.splits,
+        "pairs of a split": {"train": train, "validation": validation, "test": test},
+        "candidates of a list": plan.candidates,
+        "relevant": "of the same class",
+        "settings chosen by": "mean AvgP of validation queries over validation documents",
+        "published split": f"{plan.share:.0%} of its training pairs validate; then all are learnt",
+        "test": "asked once for each method, direction and split",
+    }
+
+
+def _published(c: Wikipedia, plan: Plan, progress: Progress, found: Results) -> None:
+    n = len(c.train)
+    order = np.random.default_rng(0).permutation(n)
+    held, rest = np.sort(order[: round(plan.share * n)]), np.sort(order[round(plan.share * n) :])
+    parts = c.train.at(rest), c.train.at(held)
+    whole = joined(*parts)
+    sealed = Sealed([c.test])
+    _Experiment(FIXED, plan.fixed, plan, sealed, found, progress).measure(0, *parts, whole)
+
+
+def _random(c: Wikipedia, plan: Plan, progress: Progress, found: Results) -> None:
+    pairs = c.all()
+    splits, tests = make_splits(len(pairs), plan.sizes, plan.splits)
+    sealed = Sealed([pairs.at(t) for t in tests])
+    experiment = _Experiment(RANDOM, plan.searches, plan, sealed, found, progress)
+    for split in splits:
+        experiment.measure(split.number, pairs.at(split.train), pairs.at(split.validation), None)
+
+
+class _Experiment:
+    """One protocol: chooses on validation pairs, and measures what was chosen on test pairs."""
+
+    def __init__(
+        self,
+        protocol: str,
+        searches: Mapping[str, Search],
+        plan: Plan,
+        sealed: Sealed,
+        found: Results,
+        progress: Progress,
+    ) -> None:
+        self.protocol, self.searches, self.plan = protocol, searches, plan
+        self.sealed, self.found, self.progress = sealed, found, progress
+        self.choices: dict[tuple[str, str], Choice[tuple[Trial, Fitted]]] = {}
+        self.left_out: set[str] = set()
+
+    def measure(self, number: int, train: Pairs, validation: Pairs, whole: Pairs | None) -> None:
+        """Measure one split; where there is a whole, what was chosen is fitted to it first."""
+        n = self.plan.candidates
+        tasks = Task.both(number, train, validation, n)
+        finals = [None, None] if whole is None else Task.both(number, whole, None, n)
+        for task, final in zip(tasks, finals, strict=True):
+            for name in self.searches:
+                if name in self.left_out:
+                    continue
+                self.progress.start(f"{self.protocol}, {task.direction}, {number}: {name}", None)
+                try:
+                    self._method(name, task, final)
+                except MissingExtra as e:
+                    self.left_out.add(name)
+                    self.found.notes.append(f"{name} was left out: {e}")
+                finally:
+                    self.progress.finish()
+            if self.protocol == RANDOM and number == 0:
+                self._dimensions(task)
+
+    def _method(self, name: str, task: Task, final: Task | None) -> None:
+        trial, fitted = self._chosen(name, task)
+        if final is not None:
+            fitted = METHODS[name](final, {**trial.settings, **fitted.fixed})
+        ran = self.found.ran_of(self.protocol, task.direction, name)
+        ran.chosen.append(trial)
+        measured = self.sealed.measure(name, task.direction, task.number, fitted.scorer)
+        ran.measured.append(measured)
+        if fitted.note:
+            ran.remarks.append(fitted.note)
+
+    def _chosen(self, name: str, task: Task) -> tuple[Trial, Fitted]:
+        key = task.direction, name
+        first = key not in self.choices
+        if first:
+            self.choices[key] = Choice(self.searches[name])
+
+        def attempt(settings: Settings) -> tuple[Trial, Fitted]:
+            begun = time.process_time()
+            fitted = METHODS[name](task, settings)
+            seconds = time.process_time() - begun
+            trial = Trial(task.number, settings, task.value(fitted.scorer), seconds)
+            self.found.ran_of(self.protocol, *key).trials.append(trial)
+            self.progress.advance()
+            return trial, fitted
+
+        return self.choices[key].best(attempt, lambda made: made[0].value, first)
+
+    def _dimensions(self, task: Task) -> None:
+        """Measure LSCMR at several numbers of dimensions, on validation pairs."""
+        settings = self.found.ran_of(RANDOM, task.direction, "LSCMR").chosen[0].settings
+        for k in self.plan.dimensions:
+            fitted = METHODS["LSCMR"](task, {**settings, "n_components": k})
+            value = task.value(fitted.scorer)
+            self.found.dimensions.setdefault(task.direction, []).append((k, value))

@@ -1,0 +1,119 @@
+"""The methods of paper C and their rivals, each from a task and settings to a scorer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.rankers.cca import CCA
+from sightline.rankers.low_rank import TwoSided
+from sightline.rankers.lscmr import LSCMR
+from sightline.rankers.pamir import PAMIR
+from sightline.rankers.semantic_matching import SemanticMatching
+from sightline.rankers.ssi import SSI
+from sightline.records import QuerySet
+from sightline.reproduce.lscmr.protocol import Doubles, Floats, Scorer, Task
+from sightline.reproduce.lscmr.stacking import fit_stacked
+from sightline.reproduce.searching import Settings
+from sightline.solvers.targets import Known, Targets
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """A scorer; `fixed` are settings that validation found and a fit without any has to be told."""
+
+    scorer: Scorer
+    fixed: Mapping[str, int]
+    note: str = ""
+
+
+Fit = Callable[[Task, Settings], Fitted]
+
+
+def _seen(task: Task, ranker: TwoSided) -> Scorer:
+    """Return the scorer of a ranker that sees mapped rows."""
+    return lambda q, d: ranker.decision_function(*task.seen(q, d))
+
+
+def _cca(task: Task, s: Settings) -> Fitted:
+    return Fitted(_seen(task, CCA(**s).fit(*task.seen(*task.rows()))), {})  # type: ignore[arg-type]
+
+
+def _lscmr(task: Task, s: Settings) -> Fitted:
+    ranker = LSCMR(**s)  # type: ignore[arg-type]
+    ranker.fit(*task.seen(*task.rows()), *task.lists())
+    note = f"{len(ranker.rounds_) - 1} rounds, {ranker.stop_reason_}"
+    return Fitted(_seen(task, ranker), {}, f"{note}, {ranker.n_dropped_} lists dropped")
+
+
+def _ssi(task: Task, s: Settings) -> Fitted:
+    ranker = SSI(**s)  # type: ignore[arg-type]
+    validation = None if task.validation is None else task.held_out()
+    ranker.fit(*task.seen(*task.rows()), *task.lists(), validation=validation)
+    return Fitted(_seen(task, ranker), {"n_iter": ranker.best_iter_})
+
+
+def _pamir(task: Task, s: Settings) -> Fitted:
+    queries, documents = task.seen(*task.rows())
+    candidates, relevance = task.lists()
+    ranker = PAMIR(**{k: v for k, v in s.items() if k != "n_iter"})  # type: ignore[arg-type]
+    validation = None
+    if task.validation is not None:
+        q, d, relevant = task.held_out()
+        every = np.broadcast_to(np.arange(len(d)), relevant.shape)
+        validation = (d, query_targets(q, len(d), every, relevant))
+    n_iter = None if s.get("n_iter") is None else int(str(s["n_iter"]))
+    targets = query_targets(queries, len(documents), candidates, relevance)
+    ranker.fit(documents, targets, validation=validation, n_iter=n_iter)
+
+    def scorer(q: Doubles, d: Doubles) -> Floats:
+        mapped_q, mapped_d = task.seen(q, d)
+        return np.asarray(mapped_q @ ranker.W_ @ mapped_d.T, dtype=np.float32)
+
+    return Fitted(scorer, {"n_iter": ranker.best_iter_})
+
+
+def query_targets(
+    queries: Doubles, n: int, candidates: Int, relevance: NDArray[np.bool_]
+) -> Targets:
+    """Return lists in the form that PAMIR learns from: a query has every column as a word."""
+    m = queries.shape[1]
+    kept = np.flatnonzero(relevance.any(axis=1) & ~relevance.all(axis=1))
+    start, parts = [], []
+    for flags in (relevance[kept], ~relevance[kept]):
+        start.append(np.concatenate([[0], np.cumsum(flags.sum(axis=1))]).astype(np.int64))
+        parts.append(candidates[kept][flags])
+    asked = QuerySet(
+        np.arange(len(kept) + 1, dtype=np.int64) * m, np.tile(np.arange(m), len(kept)),
+        queries[kept].ravel().astype(np.float32), start[0], parts[0],
+    )  # fmt: skip
+    return Targets(asked, n, Known(np.ones(m)), start[1], parts[1])
+
+
+def _matching(task: Task, s: Settings) -> Fitted:
+    classes = task.train.classes
+    queries, documents = task.rows()
+    ranker = SemanticMatching(**s).fit(queries, classes, documents, classes)  # type: ignore[arg-type]
+    return Fitted(ranker.decision_function, {})
+
+
+def _stacked(task: Task, s: Settings) -> Fitted:
+    scorer, note = fit_stacked(task, s)
+    return Fitted(scorer, {}, note)
+
+
+STACKED = "LSCMR stacked"
+METHODS: dict[str, Fit] = {
+    "CCA": _cca,
+    "PAMIR": _pamir,
+    "SSI": _ssi,
+    "LSCMR": _lscmr,
+    "SM logistic": _matching,
+    "SM chi2-SVM": _matching,
+    STACKED: _stacked,
+}

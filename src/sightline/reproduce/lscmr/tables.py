@@ -1,0 +1,134 @@
+"""The tables of the paper, as lines of text: our figures, and the paper's beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sightline.measures.significance import p_text
+from sightline.reproduce.lscmr import paper
+from sightline.reproduce.lscmr.corel import Swept
+from sightline.reproduce.lscmr.results import (
+    FIXED,
+    MEASURES,
+    OURS,
+    RANDOM,
+    Ran,
+    Results,
+    compare,
+    compared,
+    gain,
+)
+from sightline.reproduce.searching import said
+
+LOST = "–"
+
+
+def lines(found: Results) -> Iterator[str]:
+    """Yield every table."""
+    for protocol, direction in found.groups():
+        yield from _table(protocol, direction, found.of(protocol, direction))
+    yield from _dimensions(found)
+    yield from _corel(found.swept)
+    yield ""
+    yield paper.DIFFERENCE
+    for note in found.notes:
+        yield f"Note: {note}"
+
+
+def _table(protocol: str, direction: str, ran: dict[str, Ran]) -> Iterator[str]:
+    yield ""
+    head = "Table 2" if protocol == RANDOM else "Published split"
+    yield f"{head}. Wikipedia, {direction}, {protocol}; settings by validation queries"
+    beside = "".join(f"{m:>18}{'paper':>8}" for m in MEASURES)
+    yield f"{'':<15}{beside}{'seconds':>9}  settings"
+    for name, r in ran.items():
+        cells = "".join(f"{_mean(r, m):>18}{_theirs(r, m):>8}" for m in MEASURES)
+        seconds = np.mean([t.seconds for t in r.chosen])
+        yield f"{name:<15}{cells}{seconds:>9.2f}  {said(r.chosen[0].settings)}"
+    if protocol == RANDOM:
+        for measure in MEASURES:
+            yield from _gain(ran, measure)
+    yield from _wilcoxon(ran, protocol)
+
+
+def _mean(r: Ran, measure: str) -> str:
+    means = r.means(measure)
+    spread = f" ± {np.std(means):.4f}" if len(means) > 1 else ""
+    return f"{np.mean(means):.4f}{spread}"
+
+
+def _theirs(r: Ran, measure: str) -> str:
+    value = paper.WIKIPEDIA[r.direction, measure].get(r.method)
+    if value is None or r.protocol == FIXED:
+        return LOST
+    unsure = "?" if (r.direction, measure, r.method) in paper.UNSURE else ""
+    return f"{value:.4f}{unsure}"
+
+
+def _gain(ran: dict[str, Ran], measure: str) -> Iterator[str]:
+    found = gain(ran, measure)
+    if found is None:
+        return
+    rival, share = found
+    word = "above" if share >= 0 else "below"
+    verdict = "reached" if share >= paper.GAIN else "not reached"
+    yield (
+        f"{measure}: LSCMR is {abs(share):.1%} {word} the best rival, {rival}; "
+        f"the aim of {paper.GAIN:.1%} above is {verdict}"
+    )
+
+
+def _wilcoxon(ran: dict[str, Ran], protocol: str) -> Iterator[str]:
+    pairs = compared(ran, protocol)
+    if not pairs:
+        return
+    yield f"{OURS[protocol]} against each, Wilcoxon, two-sided, AvgP of test queries of all splits:"
+    for mine, r in pairs:
+        test = compare(mine, r)
+        yield (
+            f"  {r.method:<15}{test.difference:+.4f}  p {p_text(test.p):<8}"
+            f"({test.helped:,} better, {test.harmed:,} worse)"
+        )
+
+
+def _dimensions(found: Results) -> Iterator[str]:
+    if not found.dimensions:
+        return
+    yield ""
+    yield (
+        "Dimensions of the shared space: LSCMR's mean AvgP of the first split's validation queries "
+        f"(paper: figure 3, best at {paper.BEST_DIMENSIONS})"
+    )
+    for direction, points in found.dimensions.items():
+        yield f"{direction:<15}" + "".join(f"{k:>6}: {value:.4f}" for k, value in points)
+
+
+def _corel(swept: Sequence[Swept]) -> Iterator[str]:
+    if not swept:
+        return
+    yield ""
+    yield (
+        "Corel5K: captions and pictures, LSCMR; mean AvgP of validation queries by dimensions, and "
+        "of test queries at the best"
+    )
+    for s in swept:
+        points = "".join(f"{k:>5}: {value:.4f}" for k, value in s.points)
+        yield (
+            f"{s.features:<15}{'same ' + s.relevance:<10}{s.direction:<14}{points}"
+            f"  test at {s.at}: MAP {s.avgp:.4f}, MAP@50 {s.at_50:.4f}"
+            f"  (lam {s.lam:g}, {s.n_dropped:,} lists dropped)"
+        )
+    for s in swept:
+        if s.topics:
+            yield from _topics(s)
+
+
+def _topics(s: Swept) -> Iterator[str]:
+    yield ""
+    yield f"Words at both ends of dimensions: {s.features}, same {s.relevance}, {s.direction}"
+    for number, (high, low) in enumerate(s.topics):
+        yield f"{number:>4}  {' '.join(high)}  |  {' '.join(low)}"
+    for word, near in s.near.items():
+        yield f"  near {word}: {' '.join(near)}"

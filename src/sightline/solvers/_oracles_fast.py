@@ -1,0 +1,246 @@
+"""Separation oracles of ranking measures, compiled: many lists of candidates in one call.
+
+A list's relevant candidates (n of them) and others (m of them) stand in the order of their scores,
+a_1 >= a_2 >= … and b_1 >= b_2 >= …; the order looked for merges the two, and is told by how many
+others stand above each relevant one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+Int = NDArray[np.int64]
+Counts = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+AP, NDCG, PRECISION, MRR, AUC = range(5)
+# Longer parts of a list are sorted by numpy; shorter ones are faster by insertion.
+_SHORT = 48
+
+
+@njit(cache=True, nogil=True)
+def separate(
+    scores: Doubles, relevant: Flags, start: Int, kind: int, k: int, exact: bool,
+    inverse: Doubles, discount: Doubles, counts: Counts, losses: Doubles, values: Doubles,
+) -> None:  # fmt: skip
+    """Find the most violated order of every list.
+
+    Parameters
+    ----------
+    scores, relevant : of the candidates of all lists, one list after the other.
+    start : where each list begins, and the end of the last.
+    kind, k : the measure, and how many ranks it looks at; 0 for all of them.
+    exact : use the programme even where a faster form is known.
+    inverse : at r the number 1 / (r (r - 1)), for all ranks from 2.
+    discount : at r the discount of rank r, and 0 beyond rank k.
+    counts : is given, for each candidate, how many pairs it is inverted in: above 0 for a relevant
+        one, which others precede, below 0 for an other.
+    losses, values : are given 1 - measure, and the loss minus delta F, of each list's order.
+    """
+    longest = 0
+    for i in range(len(start) - 1):
+        longest = max(longest, start[i + 1] - start[i])
+    a, b, cum = np.empty(longest), np.empty(longest), np.empty(longest + 1)
+    where_a, where_b = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    above = np.empty(longest, np.int64)
+    table = np.empty(0, np.int32)
+    best, room = np.empty(longest + 1), np.empty(longest)
+    for i in range(len(start) - 1):
+        first, last = start[i], start[i + 1]
+        n, m = 0, 0
+        for d in range(first, last):
+            if relevant[d]:
+                a[n], where_a[n] = scores[d], d
+                n += 1
+            else:
+                b[m], where_b[m] = scores[d], d
+                m += 1
+        sort_down(a, where_a, n, room)
+        sort_down(b, where_b, m, room)
+        cum[0] = 0.0
+        for j in range(m):
+            cum[j + 1] = cum[j] + b[j]
+        if kind == AP and not exact:
+            ap_greedy(a, b, n, m, inverse, above)
+        elif kind == AUC and not exact:
+            auc_shift(a, b, n, m, above)
+        elif kind == MRR and not exact:
+            mrr_scan(a, b, n, m, cum, above, best)
+        else:
+            if len(table) < n * (m + 1):
+                table = np.empty(n * (m + 1), np.int32)
+            programme(a, n, m, cum, kind, k, discount, best, table, above)
+        tell(n, m, where_a, where_b, above, counts)
+        losses[i] = 1.0 - measured(n, m, above, kind, k, discount)
+        inverted = 0.0
+        for p in range(n):
+            inverted += above[p] * a[p] - cum[above[p]]
+        values[i] = losses[i] - 2.0 * inverted / (n * m)
+
+
+@njit(cache=True, nogil=True)
+def sort_down(x: Doubles, where: Int, n: int, room: Doubles) -> None:
+    """Sort the first n numbers, the largest first, and what belongs to them with them."""
+    if n <= _SHORT:
+        for i in range(1, n):
+            value, place = x[i], where[i]
+            j = i
+            while j > 0 and x[j - 1] < value:
+                x[j], where[j] = x[j - 1], where[j - 1]
+                j -= 1
+            x[j], where[j] = value, place
+        return
+    for i in range(n):
+        room[i] = -x[i]
+    order = np.argsort(room[:n], kind="mergesort")
+    moved = where[:n][order]
+    for i in range(n):
+        x[i], where[i] = -room[order[i]], moved[i]
+
+
+@njit(cache=True, nogil=True)
+def gain(i: int, m: int, n: int, others: int, kind: int, k: int, discount: Doubles) -> float:
+    """Return what the i-th relevant candidate adds to the measure with m others above it."""
+    if kind == AP:
+        return i / ((i + m) * n)
+    if kind == NDCG:
+        return float(discount[i + m])
+    if kind == PRECISION:
+        return 1.0 / min(k, n) if i + m <= k else 0.0
+    if kind == MRR:
+        return 1.0 / (1 + m) if i == 1 else 0.0
+    return (others - m) / (n * others)
+
+
+@njit(cache=True, nogil=True)
+def ideal(n: int, kind: int, discount: Doubles) -> float:
+    """Return what gains are divided by: the discounts of the first n ranks, or 1."""
+    if kind != NDCG:
+        return 1.0
+    total = 0.0
+    for r in range(1, n + 1):
+        total += discount[r]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def measured(n: int, m: int, above: Int, kind: int, k: int, discount: Doubles) -> float:
+    """Return the measure of an order."""
+    total = 0.0
+    for i in range(n):
+        total += gain(i + 1, above[i], n, m, kind, k, discount)
+    return min(1.0, total / ideal(n, kind, discount))
+
+
+@njit(cache=True, nogil=True)
+def programme(
+    a: Doubles, n: int, m: int, cum: Doubles, kind: int, k: int, discount: Doubles,
+    best: Doubles, table: Counts, above: Int,
+) -> None:  # fmt: skip
+    """Find the order with the largest loss - delta F.
+
+    best[j] is what the relevant ones so far reach with at most j others above the last of them, and
+    `table` tells where.
+    """
+    scale = 2.0 / (n * m)
+    norm = ideal(n, kind, discount)
+    for j in range(m + 1):
+        best[j] = 0.0
+    for i in range(n):
+        top, place = -np.inf, 0
+        for j in range(m + 1):
+            value = (
+                best[j]
+                - gain(i + 1, j, n, m, kind, k, discount) / norm
+                - scale * (j * a[i] - cum[j])
+            )
+            if value > top:
+                top, place = value, j
+            best[j] = top
+            table[i * (m + 1) + j] = place
+    j = m
+    for i in range(n - 1, -1, -1):
+        j = table[i * (m + 1) + j]
+        above[i] = j
+
+
+@njit(cache=True, nogil=True)
+def ap_greedy(a: Doubles, b: Doubles, n: int, m: int, inverse: Doubles, above: Int) -> None:
+    """Place each other candidate, the best first, before the relevant one that gains most by it.
+
+    The j-th goes before relevant ones k, k + 1, …, n, where k maximises the sum over them of
+    (j / (j + i) - (j - 1) / (j + i - 1)) / n - 2 (a_i - b_j) / (n m); the fraction's difference is
+    i / ((j + i) (j + i - 1)). Choices rise with j, so a later one never looks before an earlier.
+    """
+    for i in range(n):
+        above[i] = 0
+    floor = 0
+    two = 2.0 / m
+    for j in range(1, m + 1):
+        total, top, place = 0.0, 0.0, n
+        bj = b[j - 1]
+        for i in range(n, floor, -1):
+            total += i * inverse[i + j] - two * (a[i - 1] - bj)
+            if total > top:
+                top, place = total, i - 1
+        for i in range(place, n):
+            above[i] = j
+        floor = place
+        if floor == n:
+            break
+
+
+@njit(cache=True, nogil=True)
+def auc_shift(a: Doubles, b: Doubles, n: int, m: int, above: Int) -> None:
+    """Sort by scores, relevant ones lowered by 1/4 and others raised by as much."""
+    j = 0
+    for i in range(n):
+        while j < m and b[j] + 0.25 > a[i] - 0.25:
+            j += 1
+        above[i] = j
+
+
+@njit(cache=True, nogil=True)
+def mrr_scan(
+    a: Doubles, b: Doubles, n: int, m: int, cum: Doubles, above: Int, later: Doubles
+) -> None:
+    """Try every rank of the first relevant candidate; the rest stands in the order of scores."""
+    scale = 2.0 / (n * m)
+    # above[i]: others with a larger score; later[i]: their part in -delta F from i on.
+    j = 0
+    for i in range(n):
+        while j < m and b[j] > a[i]:
+            j += 1
+        above[i] = j
+    later[n] = 0.0
+    for i in range(n - 1, 0, -1):
+        later[i] = later[i + 1] - scale * (above[i] * a[i] - cum[above[i]])
+    top, place = -np.inf, 0
+    pushed, total = 1, 0.0  # relevant ones after the first that stand below all r others anyway
+    for r in range(m + 1):
+        while pushed < n and above[pushed] <= r:
+            total += a[pushed]
+            pushed += 1
+        value = 1.0 - 1.0 / (1 + r) - scale * (r * a[0] - cum[r])
+        value += later[pushed] if pushed < n else 0.0
+        value -= scale * (r * total - (pushed - 1) * cum[r])
+        if value > top:
+            top, place = value, r
+    above[0] = place
+    for i in range(1, n):
+        above[i] = max(above[i], place)
+
+
+@njit(cache=True, nogil=True)
+def tell(n: int, m: int, where_a: Int, where_b: Int, above: Int, counts: Counts) -> None:
+    """Count the inverted pairs of every candidate."""
+    for i in range(n):
+        counts[where_a[i]] = above[i]
+    i = 0
+    for j in range(m):
+        while i < n and above[i] <= j:
+            i += 1
+        counts[where_b[j]] = i - n

@@ -1,0 +1,97 @@
+"""Structural training without planes: the true objective itself, by a quasi-Newton method.
+
+With one slack for all examples the worst batch is made of every example's own worst answer, so that
+
+    penalty(w) + max over batches (mean Delta - mean delta F_w)
+        = penalty(w) + mean over examples of max over answers (Delta - delta F_w)
+
+A mean over many examples has an edge almost everywhere and a sharp one nowhere: L-BFGS (Liu and
+Nocedal, 1989), which wants a gradient, goes down it as if it were smooth. Each step asks the oracle
+once. Where the inner problem of cutting planes is not convex and is solved roughly, as for low-rank
+models, this ends deeper and sooner; what it lacks is their bound of how far from the best it ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Progress
+from sightline.progress import NoProgress
+from sightline.solvers.structural import Outcome, Round, Stop, Structured
+
+Batch = TypeVar("Batch")
+Doubles = NDArray[np.float64]
+_SILENT = NoProgress()
+# Steps remembered, and the share of the objective by which a step that ends the training lowers it.
+_MEMORY, _FALL = 20, 1e-6
+
+
+class Sloped(Structured[Batch], Protocol[Batch]):
+    """A structured model whose parameters are one row of numbers, with a slope."""
+
+    def parameters(self) -> Doubles:
+        """Return the present parameters."""
+        ...
+
+    def put(self, parameters: Doubles) -> None:
+        """Make these the present parameters."""
+        ...
+
+    def slope(self, batch: Batch) -> Doubles:
+        """Return the gradient of penalty + the violation of a batch."""
+        ...
+
+
+def descend(
+    model: Sloped[Batch],
+    max_rounds: int = 200,
+    progress: Progress = _SILENT,
+    told: Callable[[Round], None] | None = None,
+) -> Outcome:
+    """Train a model from where it is; it ends with the best parameters that were looked at.
+
+    Parameters
+    ----------
+    max_rounds : steps at most.
+    progress, told : advanced by each step, and called with it. The slack `xi` of a step is that of
+        its own batch, which is the worst of all.
+    """
+    from scipy.optimize import minimize
+
+    looked: list[Round] = []
+    best: list[Round] = []
+    steps: list[Round] = []
+
+    def cost(parameters: Doubles) -> tuple[float, Doubles]:
+        model.put(parameters)
+        batch = model.separate()
+        (violation,) = model.violations([batch])
+        xi = max(0.0, violation)
+        looked[:] = [Round(len(steps), 1, model.penalty(), xi, violation)]
+        if not best or looked[0].objective < best[0].objective:
+            best[:] = looked
+            model.remember()
+        # The true order is among all orders, so no violation of the worst one is below 0.
+        return looked[0].objective, model.slope(batch)
+
+    def stepped(parameters: Doubles) -> None:
+        steps.append(looked[0])
+        progress.advance()
+        if told is not None:
+            told(looked[0])
+
+    progress.start("descent", max_rounds)
+    cost(model.parameters())
+    steps.append(looked[0])
+    found = minimize(
+        cost, model.parameters(), jac=True, method="L-BFGS-B", callback=stepped,
+        options={"maxiter": max_rounds, "maxcor": _MEMORY, "ftol": _FALL, "maxls": 40},
+    )  # fmt: skip
+    progress.finish()
+    model.recall()
+    stop: Stop = "max_rounds" if found.status == 1 else "converged"
+    return Outcome(tuple(steps), best[0], stop)

@@ -1,0 +1,138 @@
+"""From pictures to words at the command line: describe, topics, and texts as queries."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.cli.test_commands import Shell
+from tests.photos import paint_some_with_words
+from tests.plugged import plugged
+
+
+@pytest.fixture(autouse=True)
+def _plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with plugged(monkeypatch):
+        yield
+
+
+@pytest.fixture
+def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
+    shell = Shell(capfd, paint_some_with_words(tmp_path / "photos"), tmp_path / "store")
+    assert shell("index", "--workers", "1", "--features", "mean-colour").code == 0
+    return shell
+
+
+@pytest.fixture
+def trained(shell: Shell) -> Shell:
+    ran = shell("train", "--ranker", "lscmr", "--optimise", "ndcg@10")
+    assert ran.code == 0 and "lscmr:ndcg@10 on mean-colour" in ran.out, ran.err
+    assert re.search(
+        r"Learnt list by list: \d+ rounds?, objective 0\.\d+ .*(converged|max_)", ran.out
+    )
+    return shell
+
+
+def test_a_picture_outside_is_described_as_its_twin_inside(trained: Shell, tmp_path: Path) -> None:
+    hit = json.loads(trained("search", "red", "--json", "-t", "1").out)["hits"][0]
+    file = tmp_path / "mine.jpg"
+    shutil.copyfile(hit["path"], file)
+    ran = trained("describe", str(file), "--no-cutoff", "-t", "5")
+    lines = [line.split("\t") for line in ran.out.splitlines()]
+    assert ran.code == 0 and len(lines) == 5, ran.err
+    scores = [float(line[0]) for line in lines]
+    assert scores == sorted(scores, reverse=True) and 0 <= scores[-1] <= scores[0] <= 1
+    outside, inside = (
+        json.loads(trained("describe", p, "--json", "--no-cutoff").out)
+        for p in (str(file), hit["path"])
+    )
+    assert outside["picture"] is None and inside["picture"] == hit["picture"]
+    for a, b in zip(outside["words"], inside["words"], strict=True):
+        assert (a["word"], a["fits"]) == (b["word"], b["fits"]) and not a["carried"]
+        assert a["score"] == pytest.approx(b["score"], abs=1e-3)
+    rows = list(csv.DictReader(io.StringIO(trained("describe", str(file), "--csv").out)))
+    assert [r["word"] for r in rows] == [w["word"] for w in outside["words"] if w["fits"]]
+
+
+def test_a_picture_of_the_collection_tells_what_it_carries(trained: Shell) -> None:
+    hit = json.loads(trained("search", "red", "--json", "-t", "1").out)["hits"][0]
+    for asked in (str(hit["picture"]), hit["path"]):
+        said = json.loads(trained("describe", asked, "--json").out)
+        assert said["picture"] == hit["picture"]
+        assert "red" in [w["word"] for w in said["words"] if w["carried"]]
+
+
+def test_topics_show_both_ends_near_words_and_a_sheet(trained: Shell, tmp_path: Path) -> None:
+    lines = [line.split("\t") for line in trained("topics", "-t", "2").out.splitlines()]
+    assert [line[0] for line in lines] == [str(i) for i in range(len(lines))] and lines
+    assert all(len(line[1].split()) == len(line[2].split()) == 2 for line in lines)
+    near = [line.split("\t") for line in trained("topics", "red", "-t", "3").out.splitlines()]
+    assert len(near) == 3 and "red" not in [w for _, w in near]
+    sheet = tmp_path / "ends.png"
+    ran = trained("topics", "--dimension", "0", "--sheet", str(sheet), "--json")
+    assert ran.code == 0 and f"drew {sheet}" in ran.err
+    with Image.open(sheet) as drawn:
+        assert drawn.width > 100
+    (told,) = json.loads(ran.out)
+    assert len(told["high_pictures"]) == 8 and not set(told["high_pictures"]) & set(
+        told["low_pictures"]
+    )
+
+
+def test_a_text_asks_for_pictures(trained: Shell, tmp_path: Path) -> None:
+    article = tmp_path / "article.txt"
+    article.write_text("An old house, painted red.\nRed, not so much zyxwvut, as RED can be.")
+    hits = json.loads(trained("search", "--text-file", str(article), "--json").out)["hits"]
+    carried = {
+        h["picture"]
+        for h in json.loads(trained("search", "red", "--json", "-t", "99").out)["hits"]
+        if h["tagged"]
+    }
+    assert hits and sum(h["picture"] in carried for h in hits[:5]) >= 2
+    assert all(h["learnt"] for h in hits)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("topics", "zyxwvut"), "The word 'zyxwvut' was not learnt."),
+        (("topics", "--dimension", "99"), "There are dimensions from 0 to"),
+        (("topics", "--sheet", "a.png"), "name it: --dimension 0"),
+        (("topics", "-t", "0"), "at least 1"),
+        (("describe", "no-such-file.jpg"), "There is no picture no-such-file.jpg"),
+        (("search", "--text-file", "no-such-file.txt"), "cannot be read"),
+        (("search", "tree", "--text-file", "x.txt"), "Name a query"),
+        (("train", "--optimise", "map"), "add --ranker lscmr"),
+        (("train", "--ranker", "lscmr", "--optimise", "bleu"), "must be 'map'"),
+        (("train", "--ranker", "ridge:map"), "nothing to set after a colon"),
+    ],
+)
+def test_mistakes_get_one_line(trained: Shell, arguments: tuple[str, ...], said: str) -> None:
+    ran = trained(*arguments)
+    assert ran.code in (1, 2) and said in ran.err and "Traceback" not in ran.err
+
+
+def test_texts_of_unknown_words_and_empty_ones_are_refused(trained: Shell, tmp_path: Path) -> None:
+    article = tmp_path / "article.txt"
+    for text in ("zyxwvut qwpoeiru", "", "  \n"):
+        article.write_text(text)
+        ran = trained("search", "--text-file", str(article))
+        assert ran.code == 2 and "none was learnt" in ran.err
+
+
+def test_models_without_a_shared_space_say_so(shell: Shell, tmp_path: Path) -> None:
+    assert "No words have been learnt here yet" in shell("describe", "1").err
+    assert shell("train", "--ranker", "ridge").code == 0
+    for arguments in (("topics",), ("search", "--text-file", __file__)):
+        ran = shell(*arguments)
+        assert ran.code == 2 and "train --ranker lscmr" in ran.err
+    # Any model can describe.
+    assert shell("describe", "1", "--no-cutoff").code == 0

@@ -1,0 +1,46 @@
+"""A small store, and click logs taken into it."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+
+from sightline.collection.clicks.learning import FromClicks, from_clicks
+from sightline.collection.clicks.standing import standing_lists
+from sightline.collection.clicks.taking import ClicksReport, import_clicks
+from sightline.progress import NoProgress
+from sightline.records import ClickedList
+from sightline.store.events import EventLog, NewEvent
+from sightline.store.home import Home
+from sightline.store.writer import Judging
+from tests.planted import plant
+
+ROOT = b"/nowhere/photos"
+
+
+def eight_pictures(folder: Path) -> Home:
+    """Eight pictures 0000.jpg to 0007.jpg, with ids 1 to 8."""
+    rows = np.eye(8, dtype=np.float32)
+    words = [["tree"], ["tree"], ["tree"], ["sea"], ["sea"], ["sea"], [], []]
+    return plant(folder / "store", words, {"own": rows})
+
+
+def take(home: Home, *paths: str, eta: float | None = None, dry_run: bool = False) -> ClicksReport:
+    return import_clicks(home, ROOT, paths, eta, dry_run, NoProgress())
+
+
+def kept(home: Home) -> list[ClickedList]:
+    with contextlib.closing(EventLog(home.events, write=False)) as log:
+        return standing_lists(log)
+
+
+def revert(home: Home, session: str) -> None:
+    with Judging(home) as judging:
+        judging.append([NewEvent("session-reverted", body={"session": session})])
+
+
+def said_by(home: Home) -> FromClicks:
+    with home.reader() as reader:
+        return from_clicks(kept(home), reader.snapshot)

@@ -1,0 +1,112 @@
+"""Sessions that are saved and reverted at the same time, and logs of many other events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sightline.collection import Collection
+from sightline.collection.sessions import saving
+from sightline.collection.sessions.record import read_session, read_sessions
+from sightline.errors import UsageError
+from sightline.store.events import EventLog, NewEvent
+from sightline.store.writer import Judging
+from tests.sessions_made import judged_collection
+
+
+@pytest.fixture
+def c(tmp_path: Path) -> Collection:
+    return judged_collection(tmp_path)
+
+
+def carriers(c: Collection, session: str) -> list[int]:
+    with c.home.reader() as reader:
+        return reader.catalogue.with_source(f"session:{session}")
+
+
+def reverted(session: str) -> NewEvent:
+    key = f"session-reverted:{session}"
+    return NewEvent("session-reverted", None, {"session": session}, session, key)
+
+
+def once_before(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, do: Callable[[], object]
+) -> None:
+    """Have something done by somebody else right before a function is called for the first time."""
+    real = getattr(where, name)
+
+    def instead(*args: Any, **named: Any) -> Any:
+        monkeypatch.setattr(where, name, real)
+        do()
+        return real(*args, **named)
+
+    monkeypatch.setattr(where, name, instead)
+
+
+def test_a_word_saved_after_a_revert_is_refused(
+    c: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = c.judge(like=1)
+    session.mark(relevant=[7, 13], other=[2])
+    # While the lock is waited for, somebody else reverts.
+    once_before(monkeypatch, saving, "Writer", lambda: c.revert(session.id))
+    with pytest.raises(UsageError, match="was reverted, so no word can be made of it"):
+        session.save_as("find")
+    assert not carriers(c, session.id) and not c.search("find").hits
+
+
+def test_a_revert_while_words_are_written_takes_them_too(
+    c: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = c.judge(like=1)
+    session.mark(relevant=[7, 13], other=[2])
+    once_before(monkeypatch, saving, "_publish", lambda: c.revert(session.id))
+    with pytest.raises(UsageError, match="was reverted, so no word can be made of it"):
+        session.save_as("find")
+    assert not carriers(c, session.id) and not c.search("find").hits and c.verify().sound
+
+
+def test_a_word_saved_while_its_session_is_reverted_goes_with_it(
+    c: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = c.judge(like=1)
+    session.mark(relevant=[7, 13], other=[2])
+    # The record was read, and had no words, when somebody else saves.
+    once_before(monkeypatch, saving, "Judging", lambda: session.save_as("find"))
+    assert c.revert(session.id)
+    assert not carriers(c, session.id) and not c.search("find").hits and c.verify().sound
+    assert not c.revert(session.id)
+
+
+def test_words_left_over_from_an_earlier_revert_are_dropped(c: Collection) -> None:
+    session = c.judge(like=1)
+    session.mark(relevant=[7, 13], other=[2])
+    session.save_as("find")
+    with Judging(c.home) as judging:
+        judging.append([reverted(session.id)])
+    assert carriers(c, session.id) == [7, 13]
+    assert c.revert(session.id) and not c.revert(session.id)
+    assert not carriers(c, session.id) and not c.search("find").hits and c.verify().sound
+
+
+def test_a_look_at_sessions_reads_no_other_events(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.sqlite3", write=True)
+    log.append([NewEvent("picture-seen", None, {"path": f"{i}.jpg"}) for i in range(20_000)])
+    for session in ("one", "two"):
+        log.append([NewEvent("judged", 3, {"query": "tree", "relevance": 1.0}, session)])
+        log.append([reverted(session)])
+    log.append([NewEvent("judged", 4, {"query": "tree", "relevance": 1.0}, "three")])
+    steps = []
+    # Called after each so many steps of SQLite's machine.
+    log._db.set_progress_handler(lambda: steps.append(1), 100)
+    one, all_of_them = read_session(log, "two"), read_sessions(log)
+    log._db.set_progress_handler(None, 0)
+    assert one is not None and one.reverted and one.judged == {3: True}
+    assert [(r.session, r.reverted) for r in all_of_them] == [
+        ("one", True), ("two", True), ("three", False),
+    ]  # fmt: skip
+    assert len(steps) < 20
+    log.close()

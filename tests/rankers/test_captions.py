@@ -1,0 +1,89 @@
+"""Rankers across kinds that learn from the words pictures carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sightline.errors import DataError, UsageError
+from sightline.rankers.captions import (
+    CaptionCCA,
+    CaptionLSCMR,
+    Captions,
+    CaptionSSI,
+    as_texts,
+    with_words,
+)
+
+KINDS: list[type[Any]] = [CaptionLSCMR, CaptionSSI, CaptionCCA]
+
+
+def made(n: int = 80, seed: int = 0) -> tuple[Any, Any]:
+    """Five words, each with a direction of its own among 12 columns; two words a picture."""
+    rng = np.random.default_rng(seed)
+    labels = np.zeros((n, 5))
+    for row in labels:
+        row[rng.choice(5, 2, replace=False)] = 1
+    directions = np.random.default_rng(9).normal(size=(5, 12))
+    return labels @ directions + 0.3 * rng.normal(size=(n, 12)), labels
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("thin", [False, True])
+def test_pictures_that_were_not_learnt_from_are_ranked(kind: type[Any], thin: bool) -> None:
+    X, labels = made()
+    other, truth = made(seed=1)
+    ranker: Captions = kind(n_components=4)
+    if thin:
+        ranker.fit(sparse.csr_matrix(X), sparse.csr_matrix(labels))
+        scores = ranker.decision_function(sparse.csr_matrix(other))
+    else:
+        scores = ranker.fit(X, labels).decision_function(other)
+    mean = [s[t > 0].mean() - s[t == 0].mean() for s, t in zip(scores.T, truth.T, strict=True)]
+    assert scores.shape == (80, 5) and min(mean) > 0
+    some = np.array([3, 1])
+    assert ranker.decision_function(other, some) == pytest.approx(scores[:, some], abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_saved_ranker_scores_the_same_and_dimensions_are_lowered_to_what_there_is(
+    kind: type[Any],
+) -> None:
+    X, labels = made()
+    ranker: Captions = kind(n_components=64).fit(X, labels)
+    assert ranker.word_points().shape[0] == 5 and ranker.word_points().shape[1] <= 5
+    again = kind.from_arrays(ranker.to_arrays())
+    assert np.array_equal(again.decision_function(X), ranker.decision_function(X))
+
+
+def test_texts_are_of_length_one_and_words_have_lists_of_their_own() -> None:
+    _, labels = made(n=30)
+    Y = sparse.csr_matrix(labels)
+    texts = as_texts(Y, np.ones(5, np.float32))
+    assert np.sqrt(texts.multiply(texts).sum(axis=1)) == pytest.approx(1)
+    Q, (candidates, relevant, query) = with_words(texts, Y, 10, 0)
+    assert Q.shape == (35, 5) and query.tolist() == list(range(30)) + 6 * list(range(30, 35))
+    for i in range(30):
+        shared = labels[candidates[i]] @ labels[i] > 0
+        assert np.array_equal(relevant[i], shared)
+    for i in range(30, 60):
+        assert np.array_equal(relevant[i], labels[candidates[i], query[i] - 30] > 0)
+
+
+def test_how_a_training_went_is_kept() -> None:
+    ranker = CaptionLSCMR(4, optimise="ndcg@5", max_rounds=5).fit(*made())
+    assert ranker.stop_reason_ in ("converged", "max_rounds") and len(ranker.rounds_) <= 6
+    assert ranker.objective_ <= ranker.rounds_[0].objective and ranker.violation_ >= 0
+
+
+def test_nothing_to_learn_from_is_refused() -> None:
+    X, labels = made()
+    with pytest.raises(DataError, match="No picture carries a word"):
+        CaptionLSCMR().fit(X, np.zeros_like(labels))
+    with pytest.raises(DataError, match=r"80 pictures need words of as many\. Got 79"):
+        CaptionLSCMR().fit(X, labels[1:])
+    with pytest.raises(UsageError, match="CaptionSSI has learnt nothing yet"):
+        CaptionSSI().decision_function(X)
