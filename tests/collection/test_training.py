@@ -14,7 +14,8 @@ import pytest
 from sightline.collection.learning import choosing, learners
 from sightline.collection.learning.samples import load_sample
 from sightline.collection.learning.serving import SegmentScorer, load_learnt
-from sightline.collection.training import Proof, TrainOptions, split, train
+from sightline.collection.proving import Proof, split
+from sightline.collection.training import TrainOptions, train
 from sightline.errors import CollectionError, NotBetter, StoreBusy, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress

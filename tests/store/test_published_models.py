@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sightline.store.scores as scores_module
 import sightline.store.segments as segments
 from sightline.errors import StoreDamaged, StoreError
 from sightline.progress import NoProgress
@@ -24,6 +23,7 @@ from sightline.store.keeping import backup
 from sightline.store.models import load_model, open_model, save_model
 from sightline.store.repairing import repair
 from sightline.store.scores import Scores, points_feature, with_scores
+from sightline.store.shards import open_arrays
 from sightline.store.verifying import verify
 from sightline.store.versions import Segment, version_name
 from sightline.store.writer import Change, Writer
@@ -120,12 +120,11 @@ def test_damaged_points_are_refused(home: Home, monkeypatch: pytest.MonkeyPatch)
     scored_store(home)
     with Writer(home, "test") as w:
         w.publish_model(FakeScorer(home, 1, spaced=True), "", NoProgress())
-    true = scores_module.open_arrays
 
     def cut(path: Path) -> dict[str, Any]:
-        return {n: a[:-1] if n.startswith("points.") else a for n, a in true(path).items()}
+        return {n: a[:-1] if n.startswith("points.") else a for n, a in open_arrays(path).items()}
 
-    monkeypatch.setattr(scores_module, "open_arrays", cut)
+    monkeypatch.setattr("sightline.store.scores.open_arrays", cut)
     with pytest.raises(StoreDamaged, match="does not hold the scores of 3 pictures"):
         best(home)
 

@@ -144,9 +144,11 @@ def softmax(decisions: Doubles) -> Doubles:
 
 
 def softmax_regression(
-    X: Doubles, classes: Int, n_classes: int, l2: float
+    X: Doubles, classes: Int | Doubles, n_classes: int, l2: float
 ) -> tuple[Doubles, Doubles]:
     """Return W and b that minimise the mean log loss + l2 / 2 ||W||^2.
+
+    `classes` has the class of each row, or the share that each class has in it, (rows, classes).
 
     >>> W, b = softmax_regression(np.array([[1.0], [-1.0]]), np.array([0, 1]), 2, 0.1)
     >>> bool(W[0, 0] > 0 > W[1, 0])
@@ -155,12 +157,12 @@ def softmax_regression(
     from scipy.optimize import minimize
 
     n, columns = X.shape
-    told = np.eye(n_classes)[classes]
+    told = np.eye(n_classes)[classes] if classes.ndim == 1 else classes
 
     def cost(flat: Doubles) -> tuple[float, Doubles]:
         W, b = flat[:-n_classes].reshape(n_classes, columns), flat[-n_classes:]
         P = softmax(X @ W.T + b)
-        loss = -np.log(np.maximum(P[np.arange(n), classes], 1e-300)).mean()
+        loss = -np.sum(told * np.log(np.maximum(P, 1e-300))) / n
         error = (P - told) / n
         slope = np.concatenate([(error.T @ X + l2 * W).ravel(), error.sum(axis=0)])
         return float(loss + l2 / 2 * np.sum(W * W)), slope

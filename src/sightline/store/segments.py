@@ -101,7 +101,7 @@ class OpenSegment:
         return np.asarray(self.base["ids"])
 
     def matrix(self, feature: str) -> Matrix | None:
-        """Return the rows of a feature, or a model's points that go by its name; None if neither."""
+        """Return the rows of a feature, or a model's points of that name; None if neither."""
         if feature in self.features or self.scores is None:
             return self.features.get(feature)
         return self.scores.named(feature)

@@ -24,7 +24,7 @@ from sightline.words.term_ids import term_id
 
 # A word on a single picture can be searched for, but nothing can be learnt from it.
 LEAST_PICTURES = 2
-MOST_WORDS = 20_000
+MOST_WORDS, MOST_TEXT_WORDS = 20_000, 50_000
 _MOSTLY = 0.9
 
 Int = NDArray[np.int64]
@@ -81,11 +81,15 @@ def aligned(sample: Sample, terms: Int) -> Sample:
 
 
 def load_sample(
-    snapshot: Snapshot, judgements: Iterable[Judgement] = (), wanted: Sequence[str] = ()
+    snapshot: Snapshot,
+    judgements: Iterable[Judgement] = (),
+    wanted: Sequence[str] = (),
+    most_words: int = MOST_WORDS,
 ) -> Sample:
     """Gather all pictures that carry a word or were judged, and have features.
 
-    `wanted` names the features to learn from; all that nearly every picture has by default.
+    `wanted` names the features to learn from; all that nearly every picture has by default. Of more
+    than `most_words` the most frequent are learnt.
     """
     picture, term = carried(snapshot)
     picture, term = _judged(picture, term, judgements)
@@ -97,7 +101,7 @@ def load_sample(
     features = tuple(named) or features
     ids, views = _rows(snapshot, features, np.unique(picture))
     there = np.isin(picture, ids)
-    terms, labels = _labels(ids, picture[there], term[there])
+    terms, labels = _labels(ids, picture[there], term[there], most_words)
     return Sample(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
 
 
@@ -168,7 +172,7 @@ def _rows(snapshot: Snapshot, features: Sequence[str], ids: Int) -> tuple[Int, d
     return found, {f: as_view(snapshot.rows(f, found)) for f in features}
 
 
-def _labels(ids: Int, picture: Int, term: Int) -> tuple[Int, Any]:
+def _labels(ids: Int, picture: Int, term: Int, most_words: int) -> tuple[Int, Any]:
     from scipy.sparse import csr_matrix
 
     terms, column, counts = np.unique(term, return_inverse=True, return_counts=True)
@@ -179,7 +183,7 @@ def _labels(ids: Int, picture: Int, term: Int) -> tuple[Int, Any]:
             f"Of {len(terms)} words none is on at least {LEAST_PICTURES} pictures and missing "
             "from others, so there is nothing to learn. Give pictures more words."
         )
-    frequent = np.sort(usable[np.argsort(-counts[usable], kind="stable")][:MOST_WORDS])
+    frequent = np.sort(usable[np.argsort(-counts[usable], kind="stable")][:most_words])
     row = np.searchsorted(ids, picture)
     ones = np.ones(len(row), np.float32)
     table = csr_matrix((ones, (row, column)), shape=(len(ids), len(terms)))[:, frequent]
