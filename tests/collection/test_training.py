@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from sightline.collection.learning import choosing, learners
+from sightline.collection.learning.proving import Proof, split
 from sightline.collection.learning.samples import load_sample
 from sightline.collection.learning.serving import SegmentScorer, load_learnt
-from sightline.collection.proving import Proof, split
 from sightline.collection.training import TrainOptions, train
 from sightline.errors import CollectionError, NotBetter, StoreBusy, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of

@@ -19,10 +19,10 @@ import numpy as np
 from sightline.collection.clicks.learning import known_judgements
 from sightline.collection.learning.choosing import measure
 from sightline.collection.learning.learners import fit
+from sightline.collection.learning.proving import FEWEST_QUERIES, HeldOut, split
 from sightline.collection.learning.questions import combined, one_word
 from sightline.collection.learning.samples import MOST_WORDS, Sample, aligned, load_sample
 from sightline.collection.learning.serving import Learnt, load_learnt
-from sightline.collection.proving import FEWEST_QUERIES, HeldOut, split
 from sightline.contracts import Json, Progress
 from sightline.errors import CollectionError
 from sightline.measures.judged import Judged, RankedList

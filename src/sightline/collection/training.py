@@ -23,6 +23,14 @@ from sightline.collection.learning import choosing
 from sightline.collection.learning.choosing import Choice, Tried
 from sightline.collection.learning.kinds import KINDS
 from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
+from sightline.collection.learning.proving import (
+    HeldOut,
+    Proof,
+    proof_json,
+    prove,
+    refuse_harm,
+    split,
+)
 from sightline.collection.learning.questions import carriers, idf_in
 from sightline.collection.learning.samples import (
     MOST_TEXT_WORDS,
@@ -41,7 +49,6 @@ from sightline.collection.learning.serving import (
     within_budget,
 )
 from sightline.collection.learning.texts import text_curve
-from sightline.collection.proving import HeldOut, Proof, proof_json, prove, refuse_harm, split
 from sightline.contracts import Json, Progress
 from sightline.errors import DataError, StoreBusy, UsageError
 from sightline.rankers.cutoff import CutOff
