@@ -14,8 +14,9 @@ from sightline.words.tokens import fold
 Kind = Literal["accepted", "carried", "proposed"]
 KINDS: tuple[Kind, ...] = ("accepted", "carried", "proposed")
 
-# Two code points that no XML can hold, besides control characters.
+# Two code points that no XML can hold, besides control characters; some of those part words.
 _UNWRITABLE = re.compile("[\ufffe\uffff]")
+_GAPS = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,12 @@ class ExportedPicture:
 
     @property
     def name(self) -> str:
-        """The path as text; `os.fsencode` gives the same bytes back."""
-        return os.fsdecode(self.path)
+        """The path as text; `os.fsencode` gives the same bytes back.
+
+        Readers cut blanks off; a path that begins with one is kept by what stands before it.
+        """
+        name = os.fsdecode(self.path)
+        return name if name == name.lstrip() else f"./{name}"
 
 
 def writable(word: str) -> str:
@@ -66,7 +71,7 @@ def writable(word: str) -> str:
     >>> writable(" a\x00b\uffff\r\nc ")
     'ab\nc'
     """
-    return plain(_UNWRITABLE.sub("", word))
+    return plain(_GAPS.sub(" ", _UNWRITABLE.sub("", word)))
 
 
 def folded(word: str) -> str:

@@ -22,7 +22,7 @@ def csv_parts(pictures: Iterable[ExportedPicture]) -> Iterator[bytes]:
     """
     yield _lines([COLUMNS])
     for p in pictures:
-        path = _path(p)
+        path = p.name
         rows = [
             (path, p.picture, w.word, w.kind, _sources(w.sources), _number(w.confidence), "")
             for w in p.words
@@ -31,11 +31,6 @@ def csv_parts(pictures: Iterable[ExportedPicture]) -> Iterator[bytes]:
             said = _sources(p.caption_sources)
             rows.append((path, p.picture, "", "carried", said, "", p.caption))
         yield _lines(rows)
-
-
-def _path(p: ExportedPicture) -> str:
-    # Readers of tables cut blanks off; a name that begins with one is kept by what stands before.
-    return p.name if p.name == p.name.lstrip() else f"./{p.name}"
 
 
 def _sources(sources: tuple[str, ...]) -> str:

@@ -103,6 +103,7 @@ def merged(packet: bytes, new: Additions) -> Merged:
     if not outcome:
         return outcome
     changed = _spliced(body, _changes(body, found, new, outcome), plain_ascii)
+    places(changed)
     whole = text[: max(begin, 0)] + changed + text[end:]
     data = mark + whole.decode("utf-8").encode(codec)
     _refuse_unsound(packet, data, outcome)
@@ -144,7 +145,8 @@ def _new_regions(found: Places, new: Additions) -> list[Region]:
     # Regions in another form than programs write are not added to.
     if found.regions is not None and found.region_list is None:
         return []
-    return [r for r in new.regions if folded(r.name) not in found.named]
+    named = {folded(r.name): Region(writable(r.name), r.box) for r in reversed(new.regions)}
+    return [r for key, r in reversed(named.items()) if r.name and key not in found.named]
 
 
 _Change = tuple[int, int, str]

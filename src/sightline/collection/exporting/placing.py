@@ -128,10 +128,15 @@ def put_over(at: int, name: bytes, data: bytes, before: str | None = None) -> No
         os.fsync(at)
 
 
+def is_aside(name: bytes) -> bool:
+    """Say whether a file is one that a run wrote aside, and was killed before it was done."""
+    return _ASIDE.fullmatch(name) is not None
+
+
 def sweep(at: int) -> None:
-    """Remove what killed runs left in a folder; only while no other run can be at work."""
+    """Remove such files from a folder."""
     for name in os.listdir(at):
-        if _ASIDE.fullmatch(os.fsencode(name)):
+        if is_aside(os.fsencode(name)):
             with contextlib.suppress(OSError):
                 os.unlink(name, dir_fd=at)
 

@@ -15,8 +15,10 @@ from sightline.collection.exporting.placing import (
     checksum,
     contents,
     folder_below,
+    is_aside,
     put_new,
     put_over,
+    sweep,
 )
 from sightline.errors import DataError
 from sightline.exchange.exported import ExportedPicture, ExportedWord
@@ -87,6 +89,8 @@ class Beside:
 
     def __init__(self, root: bytes, *, boxes: bool, follow: bool, max_bytes: int) -> None:
         self.root, self.boxes, self.follow, self.max_bytes = root, boxes, follow, max_bytes
+        # Folders where a killed run left something.
+        self.littered: list[bytes] = []
         self._listed: tuple[bytes | None, frozenset[bytes]] = None, frozenset()
 
     def plan(self, p: ExportedPicture) -> Sidecar | None:
@@ -138,6 +142,8 @@ class Beside:
         if self._listed[0] != folder:
             with folder_below(self.root, folder) as at:
                 self._listed = folder, frozenset(map(os.fsencode, os.listdir(at)))
+            if any(map(is_aside, self._listed[1])):
+                self.littered.append(folder)
         if name not in self._listed[1]:
             raise DataError("its picture is no longer there. Run: sightline index")
         return os.path.join(folder, sidecar_name(name, self._listed[1]))
@@ -158,6 +164,12 @@ class Beside:
                 put_over(at, s.name, merged(there, s.new).data, s.before)
             elif not put_new(at, s.name, merged(EMPTY, s.new).data):
                 raise DataError("another program has just made it; run again")
+
+    def clean(self) -> None:
+        """Remove what killed runs left; only while no other run can be at work."""
+        for folder in self.littered:
+            with folder_below(self.root, folder) as at:
+                sweep(at)
 
 
 class Mirror:

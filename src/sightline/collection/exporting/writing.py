@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sightline.collection.exporting.gathering import Choice, gather
-from sightline.collection.exporting.placing import folder_below, sweep
 from sightline.collection.exporting.sidecars import Beside, Mirror, Sidecar
 from sightline.contracts import Progress
 from sightline.errors import DataError
@@ -166,8 +165,10 @@ class Run:
             sidecars=tuple(plans),
             left=tuple(left),
         )
-        asked = confirm if order.place is None else None
-        if order.dry_run or not plans or (asked is not None and not asked(report)):
+        asked = confirm if order.place is None and plans else None
+        if order.dry_run or (asked is not None and not asked(report)):
+            return report
+        if not plans and not beside.littered:
             return report
         return self._write(writer, report, progress)
 
@@ -190,14 +191,14 @@ class Run:
     def _write(
         self, writer: Beside | Mirror, report: ExportReport, progress: Progress
     ) -> ExportReport:
-        if self.order.place is not None:
-            with disk_errors(self.order.place):
-                self.order.place.mkdir(parents=True, exist_ok=True)
+        if isinstance(writer, Mirror):
+            with disk_errors(os.fsdecode(writer.target)):
+                os.makedirs(writer.target, exist_ok=True)
             return self._write_all(writer, report, progress)
         if not os.access(self.home.folder, os.W_OK):
             return self._write_all(writer, report, progress)
         with Lock(self.home.folder, "export", self.settings.wait):
-            self._sweep(report.sidecars)
+            writer.clean()
             return self._write_all(writer, report, progress)
 
     def _write_all(
@@ -214,9 +215,3 @@ class Run:
             progress.advance()
         progress.finish()
         return replace(report, left=tuple(left), written=written)
-
-    def _sweep(self, sidecars: Sequence[Sidecar]) -> None:
-        """Remove what a killed run left where this one writes; a lock keeps others out."""
-        for folder in dict.fromkeys(s.folder for s in sidecars):
-            with contextlib.suppress(DataError), folder_below(self.root, folder) as at:
-                sweep(at)
