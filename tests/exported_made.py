@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
+from sightline.contracts import Json
 from sightline.store.events import NewEvent
 from sightline.store.writer import Judging
 from tests.photos import make_photos
@@ -26,9 +27,11 @@ def again(c: Collection, *tables: Path) -> None:
 
 def say(c: Collection, query: str, picture: int, fits: bool, session: str = "s") -> None:
     """Judge a picture as people do in a session."""
-    body = {"query": query, "relevance": float(fits), "source": "judge", "mark": f"{query}{fits}"}
+    body: dict[str, Json] = {
+        "query": query, "relevance": float(fits), "source": "judge", "mark": f"{query}{fits}",
+    }  # fmt: skip
     with Judging(c.home) as judging:
-        judging.append([NewEvent("judged", picture, dict(body), session)])
+        judging.append([NewEvent("judged", picture, body, session)])
 
 
 def folder_of(c: Collection) -> Path:

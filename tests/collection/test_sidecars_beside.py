@@ -143,13 +143,13 @@ def test_hostile_sidecars_are_named_and_left(c: Collection, name: str) -> None:
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, name: str, act: Callable[[], object]) -> None:
     """Let another program act right before a sidecar gets its name."""
-    real = getattr(placing.os, name)
+    real = getattr(os, name)
 
     def late(*args: Any, **kwargs: Any) -> Any:
         act()
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(placing.os, name, late)
+    monkeypatch.setattr(os, name, late)
 
 
 def test_a_sidecar_changed_since_it_was_shown_is_left(c: Collection) -> None:
@@ -200,7 +200,7 @@ def test_a_file_system_without_links_will_do(
     def refused(*args: Any, **kwargs: Any) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(placing.os, "link", refused)
+    monkeypatch.setattr(os, "link", refused)
     assert into(c).written == 4
     assert not list(folder_of(c).glob(".sightline*"))
 
@@ -215,7 +215,7 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(
     def full(*args: Any, **kwargs: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(placing.os, call, full)
+    monkeypatch.setattr(os, call, full)
     with pytest.raises(StoreIOError, match="No space left"):
         into(c)
     monkeypatch.undo()
@@ -231,8 +231,13 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(
 def test_nothing_is_written_without_a_yes(c: Collection) -> None:
     before = fingerprint(folder_of(c))
     asked: list[ExportReport] = []
-    report = into(c, confirm=lambda r: bool(asked.append(r)))
-    assert report.written == 0 and asked[0].new == 4 and fingerprint(folder_of(c)) == before
+
+    def no(plan: ExportReport) -> bool:
+        asked.append(plan)
+        return False
+
+    assert into(c, confirm=no).written == 0 and asked[0].new == 4
+    assert fingerprint(folder_of(c)) == before
     assert into(c, dry_run=True).new == 4 and fingerprint(folder_of(c)) == before
 
 
