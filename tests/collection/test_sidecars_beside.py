@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,38 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(
     for path in folder_of(c).glob("*.xmp"):
         ElementTree.fromstring(path.read_bytes())
     assert not list(folder_of(c).glob(".sightline*"))
+
+
+def test_a_folder_that_may_not_be_written_is_named(
+    c: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def guarded(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
+        if flags & os.O_CREAT and os.fsencode(path).startswith(b".sightline-"):
+            raise PermissionError(13, "Permission denied")
+        return real(path, flags, *args, **kwargs)
+
+    monkeypatch.setattr(os, "open", guarded)
+    report = into(c)
+    assert report.written == 0 and set(left(report).values()) == {
+        "it cannot be written: Permission denied"
+    }
+
+
+def test_a_read_only_collection_ends_the_run(tmp_path: Path, c: Collection) -> None:
+    photos = folder_of(c)
+    if subprocess.run(
+        ["mount", "--bind", str(photos), str(photos)], capture_output=True
+    ).returncode:
+        pytest.skip("a bind mount needs privileges")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", str(photos)], check=True)
+        with pytest.raises(StoreIOError, match=r"000.jpg.xmp cannot be written: Read-only"):
+            into(c)
+        assert c.export("csv", tmp_path / "w.csv").written == 1
+    finally:
+        subprocess.run(["umount", "-l", str(photos)], check=True)
 
 
 def test_nothing_is_written_without_a_yes(c: Collection) -> None:

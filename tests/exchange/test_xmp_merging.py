@@ -68,14 +68,26 @@ def test_a_second_time_changes_nothing(program: str) -> None:
 def test_only_lines_are_added_where_lines_are() -> None:
     after = merged(DIGIKAM.encode(), Additions(("Snow",))).data.decode().splitlines()
     new = [line for line in after if line not in DIGIKAM.splitlines()]
-    assert new == ["     <rdf:li>Snow</rdf:li>"]
-    assert after.index(new[0]) == after.index("     <rdf:li>Anna</rdf:li>") + 1
+    assert new == ["     <rdf:li>Snow</rdf:li>"] * 2
+    before = "     <rdf:li>Anna</rdf:li>", "     <rdf:li>People/Anna</rdf:li>"
+    assert all(after[after.index(line) + 1] == new[0] for line in before)
 
 
 def test_levels_of_hierarchies_that_are_there_are_not_added() -> None:
     new = Additions(("Places/Germany/Berlin", "germany", "ANNA", "Places/France"))
     assert merged(DIGIKAM.encode(), new).words == ("France",)
     assert b"Places|Germany|Berlin" in merged(DIGIKAM.encode(), new).data
+
+
+def test_a_list_of_digikam_gets_whole_paths() -> None:
+    """It and some galleries read that list in place of `dc:subject`."""
+    done = merged(DIGIKAM.encode(), Additions(("Places|Norway/Oslo", "Anna", "snow")))
+    assert done.words == ("Norway", "Oslo", "snow")
+    (tags,) = ElementTree.fromstring(done.data).iter("{http://www.digikam.org/ns/1.0/}TagsList")
+    assert [li.text for li in tags.iter(f"{RDF}li")] == [
+        "Places/Germany/Berlin", "People/Anna", "Places/Norway/Oslo", "snow",
+    ]  # fmt: skip
+    assert b"TagsList" not in merged(DARKTABLE.encode(), Additions(("snow",))).data
 
 
 def test_regions_join_those_of_people_and_are_named_once() -> None:

@@ -1,9 +1,10 @@
 """Words put into an XMP packet that is there, or into a new one.
 
 Nothing is taken out or moved: what is new goes between the bytes of the packet. Words go to
-`dc:subject`, which every program reads; the hierarchies of Lightroom and digiKam stay as they are,
-and a word that stands in one of them is not added. A running text goes to `dc:description` where
-there is none, places of words go to the regions of the Metadata Working Group.
+`dc:subject`, which every program reads, and to a `digiKam:TagsList` that is there, which some
+read in its place. Lightroom's hierarchies stay as they are, and a word that stands in one is not
+added. A running text goes to `dc:description` where there is none, places of words go to the
+regions of the Metadata Working Group.
 """
 
 from __future__ import annotations
@@ -166,6 +167,9 @@ def _changes(body: bytes, found: Places, new: Additions, outcome: Merged) -> lis
             inserted.append((found.subject, list(subject.parts)))
         else:
             properties.append(subject)
+        if found.tags is not None:
+            paths = _paths(new.words, outcome.words)
+            inserted.append((found.tags, [Node("rdf:li", text=p) for p in paths]))
     if regions := _new_regions(found, new):
         if found.region_list is not None:
             nodes = [region_node(r, new.frame.orientation) for r in regions]
@@ -178,6 +182,13 @@ def _changes(body: bytes, found: Places, new: Additions, outcome: Merged) -> lis
         whole = Node("rdf:Description", {"rdf:about": ""}, tuple(properties))
         inserted.append((found.rdf, [whole]))
     return [_change(body, element, nodes) for element, nodes in inserted]
+
+
+def _paths(words: Sequence[str], added: Sequence[str]) -> list[str]:
+    """Return the words with a level that is added, as digiKam writes hierarchies."""
+    fresh = {folded(a) for a in added}
+    several = ("/".join(flat([word])) for word in words)
+    return [p for p in dict.fromkeys(several) if fresh.intersection(map(folded, p.split("/")))]
 
 
 def _change(body: bytes, element: Element, nodes: Sequence[Node]) -> _Change:

@@ -37,14 +37,17 @@ class Element:
 class Places:
     """The elements of a packet that something may be put into; None where there is none.
 
-    `captioned` is whether there is a `dc:description`, `unlisted` whether `dc:subject` is given as
-    an attribute; `named` are the regions there are.
+    Of a property that is a list there is the property and its list. `captioned` is whether there
+    is a `dc:description`, `unlisted` whether `dc:subject` is given as an attribute; `named` are the
+    regions there are.
     """
 
     rdf: Element | None = None
     description: Element | None = None
     subject: Element | None = None
     subjects: Element | None = None
+    tagged: Element | None = None
+    tags: Element | None = None
     regions: Element | None = None
     region_list: Element | None = None
     captioned: bool = False
@@ -142,6 +145,8 @@ class _Walk:
         if path[-3:-1] == DESCRIPTION:
             if key == "dc:subject" and found.subject is None:
                 return "subject"
+            if key == "digiKam:TagsList" and found.tagged is None:
+                return "tagged"
             if key == "mwg-rs:Regions" and found.regions is None:
                 return "regions"
             found.captioned |= key == "dc:description"
@@ -149,6 +154,8 @@ class _Walk:
             return None
         if found.subjects is None and self._open[-1] is found.subject is not None:
             return "subjects"
+        if found.tags is None and self._open[-1] is found.tagged is not None:
+            return "tags"
         if path[-2] == "mwg-rs:RegionList" and self._regions and found.region_list is None:
             return "region_list"
         return None

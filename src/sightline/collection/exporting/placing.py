@@ -94,7 +94,7 @@ def contents(at: int, name: bytes, limit: int) -> bytes | None:
 
 def put_new(at: int, name: bytes, data: bytes) -> bool:
     """Write a file that is not there; return whether it was not."""
-    with _aside(at, data, None) as aside, disk_refusals(name):
+    with _aside(at, data, name) as aside, disk_refusals(name):
         try:
             # Unlike a rename, this fails if somebody made the file meanwhile.
             os.link(aside, name, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
@@ -119,7 +119,7 @@ def put_over(at: int, name: bytes, data: bytes, before: str | None = None) -> No
     DataError
         Somebody changed it meanwhile; it is left as it is.
     """
-    with _aside(at, data, name) as aside, disk_refusals(name):
+    with _aside(at, data, name, like=True) as aside, disk_refusals(name):
         if before is not None:
             now = contents(at, name, 1 << 30)
             if now is None or checksum(now) != before:
@@ -149,24 +149,28 @@ def disk_refusals(name: bytes) -> Iterator[None]:
     except FileExistsError:
         raise
     except OSError as e:
-        said = f"{shown(name)} cannot be written: {e.strerror or e}"
+        said = f"cannot be written: {e.strerror or e}"
         if e.errno in _HOPELESS:
-            raise StoreIOError(f"{said}. Make room or name another place, and run again.") from e
-        raise DataError(said) from e
+            remedy = "Make room, or see to the disk, and run again."
+            raise StoreIOError(f"{shown(name)} {said}. {remedy}") from e
+        raise DataError(f"it {said}") from e
 
 
 @contextlib.contextmanager
-def _aside(at: int, data: bytes, like: bytes | None) -> Iterator[bytes]:
-    """Write data aside, with mode, owner and attributes of a file; what is left is removed."""
+def _aside(at: int, data: bytes, final: bytes, like: bool = False) -> Iterator[bytes]:
+    """Write aside what is to become a file, perhaps with mode, owner and attributes of the old one.
+
+    What is still aside in the end is removed.
+    """
     name = b".sightline-" + secrets.token_hex(8).encode() + b".part"
     try:
-        with disk_refusals(name):
+        with disk_refusals(final):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(name, flags, 0o666, dir_fd=at), "wb") as f:
                 f.write(data)
                 f.flush()
-                if like is not None:
-                    _resemble(f.fileno(), at, like)
+                if like:
+                    _resemble(f.fileno(), at, final)
                 os.fsync(f.fileno())
         yield name
     finally:
