@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.exporting import writing
 from tests.exported_made import again, folder_of, indexed
 from tests.faults import Disk, cut_power, loaded_sqlite, run_child
 from tests.sidecars_made import ALL
@@ -20,6 +21,12 @@ pytestmark = pytest.mark.skipif(
 Say = Callable[..., None]
 Files = dict[str, bytes]
 MOST_STEPS = 80
+
+
+@pytest.fixture
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a disk loses without power is followed for one thread alone."""
+    monkeypatch.setattr(writing, "AT_ONCE", 1)
 
 
 @pytest.fixture
@@ -111,16 +118,22 @@ def total(c: Collection, tmp_path: Path) -> int:
     return steps
 
 
-def test_a_kill_at_any_step_leaves_old_or_new(tmp_path: Path, c: Collection) -> None:
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_kill_at_any_step_leaves_old_or_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c: Collection, threads: int
+) -> None:
+    monkeypatch.setattr(writing, "AT_ONCE", threads)
     for step in range(1, total(c, tmp_path) + 1):
         assert crash(c, tmp_path, step, power=False) == [], f"killed at step {step}"
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_a_power_cut_at_any_step_leaves_old_or_new(tmp_path: Path, c: Collection) -> None:
     for step in range(1, total(c, tmp_path) + 2):
         assert crash(c, tmp_path, step, power=True) == [], f"cut at step {step}"
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_without_flushes_a_power_cut_is_noticed(tmp_path: Path, c: Collection) -> None:
     """The harness would see it if sidecars were not flushed."""
     steps = total(c, tmp_path)

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from sightline.collection import Collection
-from sightline.collection.exporting import placing, sidecars
+from sightline.collection.exporting import placing, sidecars, writing
 from sightline.collection.exporting.writing import ExportReport
 from sightline.errors import StoreBusy, StoreIOError
 from sightline.pictures._xmp import read_xmp
@@ -210,6 +210,7 @@ def test_a_file_system_without_links_will_do(
 def test_a_full_disk_ends_the_run_and_loses_nothing(
     c: Collection, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
+    monkeypatch.setattr(writing, "AT_ONCE", 1)
     (folder_of(c) / "000.jpg.xmp").write_text(DARKTABLE)
     before = fingerprint(folder_of(c))
 

@@ -8,6 +8,7 @@ because many programs read a sidecar in place of what the file says.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Collection as Names
 from dataclasses import dataclass
 
@@ -84,7 +85,43 @@ def _shared(picture: bytes, listed: Names[bytes]) -> bool:
     return any(other in listed for other in others)
 
 
-class Beside:
+class Writer(ABC):
+    """Puts sidecars somewhere; several may be written at once."""
+
+    @abstractmethod
+    def place(self, p: ExportedPicture) -> bytes:
+        """Return where the sidecar of a picture is, or would be, from the root or the target."""
+
+    @abstractmethod
+    def plan(self, p: ExportedPicture) -> Sidecar | None:
+        """Return what would be written for a picture; None if there is nothing new.
+
+        Raises
+        ------
+        DataError
+            Its sidecar cannot be read, added to or replaced.
+        """
+
+    @abstractmethod
+    def write(self, s: Sidecar) -> None:
+        """Write a sidecar that was planned.
+
+        Raises
+        ------
+        DataError
+            It is no longer what it was when it was planned, or cannot be written.
+        """
+
+    def try_to_write(self, s: Sidecar) -> str:
+        """Write a sidecar; return why not, if it was left as it is."""
+        try:
+            self.write(s)
+        except DataError as e:
+            return str(e)
+        return ""
+
+
+class Beside(Writer):
     """Sidecars beside the pictures of a collection, whose root and links are resolved."""
 
     def __init__(self, root: bytes, *, boxes: bool, follow: bool, max_bytes: int) -> None:
@@ -94,13 +131,6 @@ class Beside:
         self._listed: tuple[bytes | None, frozenset[bytes]] = None, frozenset()
 
     def plan(self, p: ExportedPicture) -> Sidecar | None:
-        """Return what would be written for a picture; None if there is nothing new.
-
-        Raises
-        ------
-        DataError
-            Its sidecar cannot be read or added to.
-        """
         news = tuple(w for w in p.words if _IN_FILES.isdisjoint(w.sources))
         told = bool(p.caption) and _IN_FILES.isdisjoint(p.caption_sources)
         if not (news or told or (self.boxes and any(w.box for w in p.words))):
@@ -131,7 +161,6 @@ class Beside:
             return read_metadata(f.read(self.max_bytes), p.format).orientation
 
     def place(self, p: ExportedPicture) -> bytes:
-        """Return where the sidecar of a picture is, or would be, from the root."""
         folder, name = os.path.split(p.path)
         if self.follow:
             # Links to folders of the collection were followed to the picture.
@@ -149,13 +178,6 @@ class Beside:
         return os.path.join(folder, sidecar_name(name, self._listed[1]))
 
     def write(self, s: Sidecar) -> None:
-        """Write a sidecar that was planned.
-
-        Raises
-        ------
-        DataError
-            It is no longer what it was when it was planned, or cannot be written.
-        """
         with folder_below(self.root, s.folder) as at:
             there = contents(at, s.name, MAX_SIDECAR)
             if (None if there is None else checksum(there)) != s.before:
@@ -172,14 +194,13 @@ class Beside:
                 sweep(at)
 
 
-class Mirror:
+class Mirror(Writer):
     """Sidecars in a folder of their own, laid out as the collection is."""
 
     def __init__(self, target: bytes, source: Beside, *, overwrite: bool) -> None:
         self.target, self.source, self.overwrite = target, source, overwrite
 
     def plan(self, p: ExportedPicture) -> Sidecar | None:
-        """Return what would be written for a picture."""
         new = self.source.additions(p, p.words, text=True)
         folder, name = os.path.split(self.place(p))
         there = os.path.lexists(os.path.join(self.target, folder, name))
@@ -188,11 +209,9 @@ class Mirror:
         return planned(folder, name, None, new, merged(EMPTY, new))
 
     def place(self, p: ExportedPicture) -> bytes:
-        """Return where the sidecar of a picture would be, from the target."""
         return p.path + b".xmp"
 
     def write(self, s: Sidecar) -> None:
-        """Write it; a file that is there is left, unless it may be overwritten."""
         data = merged(EMPTY, s.new).data
         with folder_below(self.target, s.folder, make=True) as at:
             if not put_new(at, s.name, data):
