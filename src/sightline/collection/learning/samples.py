@@ -116,20 +116,27 @@ def carried(snapshot: Snapshot) -> tuple[Int, Int]:
     return np.concatenate(pictures), np.concatenate(words)
 
 
-def _judged(picture: Int, term: Int, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
-    pairs = set(zip(picture.tolist(), term.tolist(), strict=True))
-    changed = False
+def verdicts(judgements: Iterable[Judgement]) -> dict[tuple[int, str], bool]:
+    """Return for (picture, word) whether the last judgement said that it fits.
+
+    >>> verdicts([Judgement("red barn", 7, 1.0, "", 1), Judgement("dog", 7, 0.0, "", 2)])
+    {(7, 'red'): True, (7, 'barn'): True, (7, 'dog'): False}
+    """
+    said: dict[tuple[int, str], bool] = {}
     for j in judgements:
-        words = {term_id(t.text) for t in parse(j.query).wanted}
-        if j.relevance > 0:
-            pairs |= {(j.picture, w) for w in words}
-        elif len(words) == 1:
-            # Of several words nobody said which does not fit.
-            pairs -= {(j.picture, w) for w in words}
-        changed = True
-    if not changed:
+        words = [t.text for t in parse(j.query).wanted]
+        # Of several words nobody said which does not fit.
+        if j.relevance > 0 or len(words) == 1:
+            said |= {(j.picture, w): j.relevance > 0 for w in words}
+    return said
+
+
+def _judged(picture: Int, term: Int, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
+    said = {(p, term_id(w)): fits for (p, w), fits in verdicts(judgements).items()}
+    if not said:
         return picture, term
-    both = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    pairs = {*zip(picture.tolist(), term.tolist(), strict=True), *said}
+    both = np.array(sorted(p for p in pairs if said.get(p, True)), np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
 
