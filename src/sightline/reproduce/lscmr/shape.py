@@ -2,9 +2,9 @@
 
 A published row has the shares of 128 visual words among descriptors that lie on a grid over the
 picture, so that every share is a whole number over the n of them, and the smallest as a rule that
-of a word seen once. Grids are 37 points across a wide picture and 36 points down a tall one: from
-n, 37 h or 36 w, follows which it is, and how wide it is for its height. Pictures that are neither,
-small ones for the most part, are of unknown shape.
+of a word seen once. Nearly all n are multiples of 37 or of 36, as of grids with 37 points across a
+wide picture and 36 points down a tall one: from n, 37 h or 36 w, follows which it is, and how wide
+it is for its height. The others, a twentieth, are of unknown shape.
 
 Shapes are appended to rows as further words, so that whatever compares rows by chi2 compares shapes
 too: shares of bins of log(width / height), and one more bin for the unknown.
@@ -22,8 +22,9 @@ Int = NDArray[np.int64]
 ACROSS, DOWN = 37, 36
 # How far a share times n may be from a whole number: they were published with six digits.
 _WHOLE = 0.01
-# Bins, from tall to wide and half as wide as they are apart, and what they sum to: of 5 to 31 bins
-# and .03 to .2 what gave the least log loss of classes, left out of the training pairs' folds.
+# Bins, from tall to wide and half as wide as they are apart, and what they sum to. Over ten folds
+# of the 2,173 training pairs the log loss of classes is 1.998 without shapes, 1.984 with 5 bins,
+# 1.979 with 15, 1.976 with 21 and with 31, and changes by less than .001 from .06 to .12.
 BINS, SPAN, MASS = 21, 1.2, 0.1
 
 
