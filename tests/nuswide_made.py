@@ -27,7 +27,7 @@ NO_TAG, NO_CONCEPT = 10, 16
 def made_tables(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return concepts, tags and counts of visual words: concepts tell what the others are like."""
     rng = np.random.default_rng(seed)
-    concepts = rng.random((N, len(NAMES))) < 0.2
+    concepts = rng.random((N, len(NAMES))) < 0.05
     concepts[np.arange(N), rng.integers(len(NAMES), size=N)] = True
     concepts[::NO_CONCEPT] = False
     tags = rng.random((N, N_TAGS)) < 0.03 + 0.3 * (concepts @ _blocks(N_TAGS) > 0)

@@ -66,12 +66,11 @@ def read_table(
     n = 0
     for line, chunk in _whole_lines(source, table):
         found = _Parsed(source, table, line, chunk).cells(n)
-        wanted = slice(None) if kept is None else kept[n : n + found.n_rows]
-        counts = np.bincount(found.row, minlength=found.n_rows)[wanted]
-        here = slice(None) if kept is None else wanted[found.row]
+        wanted = None if kept is None else kept[n : n + found.n_rows]
+        counts, column, value = found.of(wanted)
         per_row.append(counts)
-        columns.append(found.column[here].astype(np.int32))
-        values.append(found.value[here].astype(np.float32))
+        columns.append(column)
+        values.append(value)
         n += found.n_rows
         progress.advance(found.n_rows)
     if n != table.n_rows:
@@ -89,6 +88,15 @@ class _Cells:
     row: Int
     column: Int
     value: Int
+
+    def of(self, wanted: Flags | None) -> tuple[Int, NDArray[np.int32], NDArray[np.float32]]:
+        """Return how many numbers the wanted rows have, their columns, and what they are."""
+        counts = np.bincount(self.row, minlength=self.n_rows)
+        column, value = self.column.astype(np.int32), self.value.astype(np.float32)
+        if wanted is None:
+            return counts, column, value
+        here = wanted[self.row]
+        return counts[wanted], column[here], value[here]
 
 
 class _Parsed:

@@ -1,10 +1,10 @@
-"""NUS-WIDE: 269,648 pictures of Flickr with tags of their owners, and which of 81 concepts they show.
+"""NUS-WIDE: 269,648 pictures of Flickr, their tags, and which of 81 concepts they show.
 
-Chua et al., "NUS-WIDE: a real-world web image database from National University of Singapore", CIVR
-2009. What is read is published as text: for each concept a 0 or 1 a picture, for each picture a 0 or
-1 for each of the 1,000 most frequent tags, and how often it has each of 500 visual words. Pictures
-with a tag and a concept are kept. The files are those of the archives ConceptsList, Groundtruth,
-NUS_WID_Tags and NUS_WID_Low_Level_Features, beside each other.
+Chua et al., "NUS-WIDE: a real-world web image database from National University of Singapore",
+CIVR 2009. What is read is published as text: for each concept a 0 or 1 for every picture, for each
+picture a 0 or 1 for each of the 1,000 most frequent tags, and how often it has each of 500 visual
+words. Pictures with a tag and a concept are kept. The files are those of the archives ConceptsList,
+Groundtruth, NUS_WID_Tags and NUS_WID_Low_Level_Features, beside each other.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def load_nuswide(
     words = _visual_words(source)
     names = _names(source, counts.concepts)
     concepts = _concepts(source, names, counts, progress)
-    shown = concepts.any(axis=1)
+    shown: Flags = np.asarray(concepts.any(axis=1))
     tags = _read(source, Table(TAGS, counts.pictures, counts.tags, 1), shown, progress)
     tagged = np.diff(tags.indptr) > 0
     kept = shown.copy()

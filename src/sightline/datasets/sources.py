@@ -1,8 +1,8 @@
 """Where the files of a dataset lie: a zip archive, or the same files unpacked in a folder.
 
-Nothing is ever unpacked or written. Files are read into memory one by one, up to a size, or block by
-block; an archive whose names lead elsewhere, that holds links or is encrypted is refused, and so is
-a link in a folder.
+Nothing is ever unpacked or written. Files are read into memory one by one, or some of a file at a
+time, up to a size; an archive whose names lead elsewhere, that holds links or is encrypted is
+refused, and so is a link in a folder.
 """
 
 from __future__ import annotations
