@@ -94,6 +94,16 @@ def test_nus_wide_alone_is_enough(
     assert "Wikipedia        data unavailable" in out and "Table 3. NUS-WIDE, picture->text" in out
 
 
+def test_too_few_pictures_are_told_before_anything_is_measured(
+    small: Path, nus: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    unpack(nuswide_made.made_files(), small / "nuswide")
+    monkeypatch.setattr(nus_plan, "quick_nus_plan", nus_plan.full_nus_plan)
+    code, out, err = sightline(capfd, "--data", str(small), "--quick")
+    assert code == 1 and "needs 133,208. Take it out of the data folder" in err
+    assert "published split" not in err and "Table" not in out
+
+
 def test_data_that_is_not_there_is_said_and_no_failure(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

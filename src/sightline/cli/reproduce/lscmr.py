@@ -57,9 +57,13 @@ def _run(
     from sightline.progress import ProgressBar
     from sightline.reproduce.lscmr import run, run_nus, tables, without_wikipedia
     from sightline.reproduce.lscmr.curves import draw_curves
+    from sightline.reproduce.lscmr.nus import check_sizes
     from sightline.reproduce.lscmr.results import figures_of
 
     c, nus = data
+    if nus is not None:
+        # Before the others are measured, whose figures would be lost.
+        check_sizes(nus, plans[1])
     found = without_wikipedia() if c is None else run(c, plans[0], ProgressBar())
     run_nus(nus, plans[1], ProgressBar(), found)
     if corel is None:

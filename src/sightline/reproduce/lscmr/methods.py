@@ -44,12 +44,12 @@ def _seen(task: LinearTask, ranker: TwoSided) -> Scorer:
 
 
 def _cca(task: LinearTask, s: Settings) -> Fitted:
-    return Fitted(_seen(task, CCA(**s).fit(*task.seen(*task.rows()))), {})  # type: ignore[arg-type]
+    return Fitted(_seen(task, CCA(**s).fit(*task.learnt())), {})  # type: ignore[arg-type]
 
 
 def _lscmr(task: LinearTask, s: Settings) -> Fitted:
     ranker = LSCMR(**s)  # type: ignore[arg-type]
-    ranker.fit(*task.seen(*task.rows()), *task.lists())
+    ranker.fit(*task.learnt(), *task.lists())
     note = f"{len(ranker.rounds_) - 1} rounds, {ranker.stop_reason_}"
     return Fitted(_seen(task, ranker), {}, f"{note}, {ranker.n_dropped_} lists dropped")
 
@@ -57,12 +57,12 @@ def _lscmr(task: LinearTask, s: Settings) -> Fitted:
 def _ssi(task: LinearTask, s: Settings) -> Fitted:
     ranker = SSI(**s)  # type: ignore[arg-type]
     validation = None if task.validation is None else task.held_out()
-    ranker.fit(*task.seen(*task.rows()), *task.lists(), validation=validation)
+    ranker.fit(*task.learnt(), *task.lists(), validation=validation)
     return Fitted(_seen(task, ranker), {"n_iter": ranker.best_iter_})
 
 
 def _pamir(task: LinearTask, s: Settings) -> Fitted:
-    queries, documents = task.seen(*task.rows())
+    queries, documents = task.learnt()
     candidates, relevance = task.lists()
     ranker = PAMIR(**{k: v for k, v in s.items() if k != "n_iter"})  # type: ignore[arg-type]
     validation = None

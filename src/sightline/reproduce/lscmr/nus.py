@@ -83,19 +83,19 @@ class NusTask:
     n_candidates: int
     number: int = 0
 
-    def rows(self) -> tuple[Any, Any]:
-        """Return queries and documents to learn from."""
+    def learnt(self) -> tuple[Any, Any]:
+        """Return training queries and documents."""
         return self.train.sides(self.direction)
 
     def seen(self, queries: Any, documents: Any) -> tuple[Any, Any]:
         """Return rows as they are: parts hold what all methods see."""
         return queries, documents
 
-    def lists(self, n: int | None = None) -> tuple[Int, Flags]:
+    def lists(self) -> tuple[Int, Flags]:
         """Return candidates and relevance of a list for each training query."""
         asked, seed = self.train.asked, DIRECTIONS.index(self.direction)
-        size = self.n_candidates if n is None else n
-        candidates = draw_candidates(len(asked), len(self.train.places), size, seed)
+        n_documents = len(self.train.places)
+        candidates = draw_candidates(len(asked), n_documents, self.n_candidates, seed)
         return candidates, np.take_along_axis(self.train.relevant(asked), candidates, axis=1)
 
     def held_out(self) -> tuple[Any, Any, Flags]:
@@ -114,14 +114,19 @@ class NusTask:
         return total / len(self.validation.asked)
 
 
-def make_parts(c: NusWide, plan: NusPlan) -> tuple[Part, Part, Part]:
-    """Return pictures for training, validation and test, drawn at random, none of them twice."""
+def check_sizes(c: NusWide, plan: NusPlan) -> None:
+    """Refuse a set that has too few pictures for a plan."""
     wanted = sum(plan.documents)
     if len(c) < wanted:
         raise DataError(
             f"NUS-WIDE has {len(c):,} pictures with a tag and a concept here, and the experiment "
-            f"needs {wanted:,}."
+            f"needs {wanted:,}. Take it out of the data folder to measure the others."
         )
+
+
+def make_parts(c: NusWide, plan: NusPlan) -> tuple[Part, Part, Part]:
+    """Return pictures for training, validation and test, drawn at random, none of them twice."""
+    check_sizes(c, plan)
     splits, tests = make_splits(len(c), plan.documents, 1)
     train = splits[0].train
     idf = idf_of(c.pictures[train]), idf_of(c.tags[train])
@@ -170,6 +175,7 @@ def notes_of(c: NusWide, plan: NusPlan) -> list[str]:
     if len(c) != paper.NUS_PICTURES:
         notes.append(
             f"NUS-WIDE: {len(c):,} pictures have a tag and a concept here, and "
-            f"{paper.NUS_PICTURES:,} in the paper; {sum(plan.documents):,} of them were drawn."
+            f"{paper.NUS_PICTURES:,} in the paper; of those here {sum(plan.documents):,} were "
+            "drawn."
         )
     return notes

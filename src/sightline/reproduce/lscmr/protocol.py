@@ -81,15 +81,15 @@ class LinearTask(Protocol):
         """What is held out; None where what was chosen is fitted to all."""
         ...
 
-    def rows(self) -> tuple[Any, Any]:
-        """Return queries and documents to learn from."""
+    def learnt(self) -> tuple[Any, Any]:
+        """Return training queries and documents as linear methods learn from them."""
         ...
 
     def seen(self, queries: Any, documents: Any) -> tuple[Any, Any]:
         """Return rows as linear methods see them."""
         ...
 
-    def lists(self, n: int | None = None) -> tuple[Int, NDArray[np.bool_]]:
+    def lists(self) -> tuple[Int, NDArray[np.bool_]]:
         """Return candidates and relevance of a list for each training query."""
         ...
 
@@ -135,6 +135,10 @@ class Task:
         """Return rows as linear methods see them."""
         first, second = self.inputs.sides(self.direction)
         return first(queries), second(documents)
+
+    def learnt(self) -> tuple[Doubles, Doubles]:
+        """Return training queries and documents as linear methods learn from them."""
+        return self.seen(*self.rows())
 
     def lists(self, n: int | None = None) -> tuple[Int, NDArray[np.bool_]]:
         """Return candidates and relevance of a list for each training query."""
