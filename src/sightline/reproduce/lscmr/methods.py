@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,14 @@ from sightline.rankers.semantic_matching import SemanticMatching
 from sightline.rankers.ssi import SSI
 from sightline.records import QuerySet
 from sightline.reproduce.lscmr.paper import PICTURE
-from sightline.reproduce.lscmr.protocol import Doubles, Floats, Scorer, Task
+from sightline.reproduce.lscmr.protocol import Floats, LinearTask, Scorer, Task
 from sightline.reproduce.lscmr.shape import as_is, words_alone
 from sightline.reproduce.lscmr.stacking import OWN, probabilities
 from sightline.reproduce.searching import Settings
 from sightline.solvers.targets import Known, Targets
 
 Int = NDArray[np.int64]
+_NONE: Int = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,19 +36,20 @@ class Fitted:
     note: str = ""
 
 
-Fit = Callable[[Task, Settings], Fitted]
+# From a `Task`, or of the linear methods any `LinearTask`.
+Fit = Callable[[Any, Settings], Fitted]
 
 
-def _seen(task: Task, ranker: TwoSided) -> Scorer:
+def _seen(task: LinearTask, ranker: TwoSided) -> Scorer:
     """Return the scorer of a ranker that sees mapped rows."""
     return lambda q, d: ranker.decision_function(*task.seen(q, d))
 
 
-def _cca(task: Task, s: Settings) -> Fitted:
+def _cca(task: LinearTask, s: Settings) -> Fitted:
     return Fitted(_seen(task, CCA(**s).fit(*task.learnt())), {})  # type: ignore[arg-type]
 
 
-def _lscmr(task: Task, s: Settings) -> Fitted:
+def _lscmr(task: LinearTask, s: Settings) -> Fitted:
     ranker = LSCMR(**s)  # type: ignore[arg-type]
     ranker.fit(*task.learnt(), *task.lists())
     return _told(task, ranker)
@@ -61,32 +64,31 @@ def _from_classes(task: Task, s: Settings) -> Fitted:
     return _told(task, ranker)
 
 
-def _told(task: Task, ranker: LSCMR) -> Fitted:
+def _told(task: LinearTask, ranker: LSCMR) -> Fitted:
     note = f"{len(ranker.rounds_) - 1} rounds, {ranker.stop_reason_}"
     return Fitted(_seen(task, ranker), {}, f"{note}, {ranker.n_dropped_} lists dropped")
 
 
-def _ssi(task: Task, s: Settings) -> Fitted:
+def _ssi(task: LinearTask, s: Settings) -> Fitted:
     ranker = SSI(**s)  # type: ignore[arg-type]
     validation = None if task.validation is None else task.held_out()
     ranker.fit(*task.learnt(), *task.lists(), validation=validation)
     return Fitted(_seen(task, ranker), {"n_iter": ranker.best_iter_})
 
 
-def _pamir(task: Task, s: Settings) -> Fitted:
+def _pamir(task: LinearTask, s: Settings) -> Fitted:
     queries, documents = task.learnt()
     candidates, relevance = task.lists()
     ranker = PAMIR(**{k: v for k, v in s.items() if k != "n_iter"})  # type: ignore[arg-type]
     validation = None
     if task.validation is not None:
         q, d, relevant = task.held_out()
-        every = np.broadcast_to(np.arange(len(d)), relevant.shape)
-        validation = (d, query_targets(q, len(d), every, relevant))
+        validation = (d, query_targets(q, d.shape[0], None, relevant))
     n_iter = None if s.get("n_iter") is None else int(str(s["n_iter"]))
-    targets = query_targets(queries, len(documents), candidates, relevance)
+    targets = query_targets(queries, documents.shape[0], candidates, relevance)
     ranker.fit(documents, targets, validation=validation, n_iter=n_iter)
 
-    def scorer(q: Doubles, d: Doubles) -> Floats:
+    def scorer(q: Any, d: Any) -> Floats:
         mapped_q, mapped_d = task.seen(q, d)
         return np.asarray(mapped_q @ ranker.W_ @ mapped_d.T, dtype=np.float32)
 
@@ -94,20 +96,37 @@ def _pamir(task: Task, s: Settings) -> Fitted:
 
 
 def query_targets(
-    queries: Doubles, n: int, candidates: Int, relevance: NDArray[np.bool_]
+    queries: Any, n: int, candidates: Int | None, relevance: NDArray[np.bool_]
 ) -> Targets:
-    """Return lists in the form that PAMIR learns from: a query has every column as a word."""
-    m = queries.shape[1]
+    """Return lists in the form that PAMIR learns from: a query has its columns as words.
+
+    Without candidates every one of the n documents is in each list.
+    """
     kept = np.flatnonzero(relevance.any(axis=1) & ~relevance.all(axis=1))
-    start, parts = [], []
-    for flags in (relevance[kept], ~relevance[kept]):
-        start.append(np.concatenate([[0], np.cumsum(flags.sum(axis=1))]).astype(np.int64))
-        parts.append(candidates[kept][flags])
-    asked = QuerySet(
-        np.arange(len(kept) + 1, dtype=np.int64) * m, np.tile(np.arange(m), len(kept)),
-        queries[kept].ravel().astype(np.float32), start[0], parts[0],
-    )  # fmt: skip
-    return Targets(asked, n, Known(np.ones(m)), start[1], parts[1])
+    relevant, others = relevance[kept], (_NONE, _NONE)
+    listed = None if candidates is None else candidates[kept]
+    if listed is not None:
+        others = _listed(~relevant, listed)
+    asked = QuerySet(*_words(queries[kept]), *_listed(relevant, listed))
+    return Targets(asked, n, Known(np.ones(queries.shape[1])), *others)
+
+
+def _listed(flags: NDArray[np.bool_], candidates: Int | None) -> tuple[Int, Int]:
+    """Return where the flagged documents of each query begin, and which they are."""
+    start = np.concatenate([[0], np.cumsum(flags.sum(axis=1))]).astype(np.int64)
+    return start, np.nonzero(flags)[1] if candidates is None else candidates[flags]
+
+
+def _words(rows: Any) -> tuple[Int, Int, Floats]:
+    """Return where the words of each query begin, which they are, and their weights."""
+    if hasattr(rows, "tocsr"):
+        found = rows.tocsr()
+        found.sort_indices()
+        return (found.indptr.astype(np.int64), found.indices.astype(np.int64),
+                found.data.astype(np.float32))  # fmt: skip
+    n, m = rows.shape
+    start = np.arange(n + 1, dtype=np.int64) * m
+    return start, np.tile(np.arange(m), n), rows.ravel().astype(np.float32)
 
 
 def _matching(task: Task, s: Settings) -> Fitted:
