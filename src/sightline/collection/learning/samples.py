@@ -87,11 +87,7 @@ def load_sample(
 
     `wanted` names the features to learn from; all that nearly every picture has by default.
     """
-    picture, term = carried(snapshot)
-    picture, term = _judged(picture, term, judgements)
-    there = np.isin(picture, snapshot.ids())
-    picture, term = picture[there], term[there]
-    _refuse_too_few(snapshot, picture, term)
+    picture, term = carried_and_judged(snapshot, judgements)
     features = common_features(snapshot, np.unique(picture))
     named = [f for f in features if f.rpartition("-")[0] in plugins.expanded(wanted)]
     features = tuple(named) or features
@@ -99,6 +95,17 @@ def load_sample(
     there = np.isin(picture, ids)
     terms, labels = _labels(ids, picture[there], term[there])
     return Sample(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
+
+
+def carried_and_judged(
+    snapshot: Snapshot, judgements: Iterable[Judgement]
+) -> tuple[Int, Int]:
+    """Return every (picture, word) pair by words and judgements; too few to learn are refused."""
+    picture, term = judged(*carried(snapshot), judgements)
+    there = np.isin(picture, snapshot.ids())
+    picture, term = picture[there], term[there]
+    _refuse_too_few(snapshot, picture, term)
+    return picture, term
 
 
 def carried(snapshot: Snapshot) -> tuple[Int, Int]:
@@ -112,7 +119,8 @@ def carried(snapshot: Snapshot) -> tuple[Int, Int]:
     return np.concatenate(pictures), np.concatenate(words)
 
 
-def _judged(picture: Int, term: Int, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
+def judged(picture: Int, term: Int, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
+    """Return pairs with those that judgements add, and without those that they take away."""
     pairs = set(zip(picture.tolist(), term.tolist(), strict=True))
     changed = False
     for j in judgements:
@@ -148,11 +156,12 @@ def _refuse_too_few(snapshot: Snapshot, picture: Int, term: Int) -> None:
 
 
 def common_features(snapshot: Snapshot, ids: Int) -> tuple[str, ...]:
-    """Return the features that (nearly) all of some pictures have."""
+    """Return the features that (nearly) all of some pictures have, and can be ranked by."""
     count: dict[str, int] = {}
     for features, group in snapshot.by_features(ids):
         for f in features:
-            count[f] = count.get(f, 0) + len(group)
+            if f.rpartition("-")[0] not in plugins.NO_VECTORS:
+                count[f] = count.get(f, 0) + len(group)
     return tuple(sorted(f for f, n in count.items() if n >= _MOSTLY * len(ids)))
 
 
