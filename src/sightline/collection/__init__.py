@@ -50,7 +50,7 @@ Paths = Sequence[str | os.PathLike[str]]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a collection stands; `learnt` and `likeness` say what models are in use, if any."""
+    """How a collection stands; `learnt`, `likeness` and `regions` say what models are in use."""
 
     pictures: int
     with_words: int
@@ -59,6 +59,7 @@ class State:
     words: int
     learnt: str = ""
     likeness: str = ""
+    regions: str = ""
 
 
 class Collection(Upkeep, Teaching, Comparing, Sessions, Telling, Tagging):
@@ -331,8 +332,13 @@ class Collection(Upkeep, Teaching, Comparing, Sessions, Telling, Tagging):
                 from sightline.collection.likeness.combination import describe_alike
 
                 alike = describe_alike(self.home, reader.snapshot.similar)
+            regions = ""
+            if reader.snapshot.regions:
+                from sightline.collection.tagging.placer import describe_placer
+
+                regions = describe_placer(self.home, reader.snapshot.regions)
             pictures = len(reader.snapshot.ids())
-            return State(pictures, with_words, skipped, version, len(terms), said, alike)
+            return State(pictures, with_words, skipped, version, len(terms), said, alike, regions)
 
     def features(self) -> list[FeatureState]:
         """Return every feature there is, with what the store and the model have of it."""

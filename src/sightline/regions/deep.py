@@ -44,9 +44,7 @@ def picture_vectors(
     return _pooled_maps(maps, labels), _pooled_maps(maps, np.zeros_like(labels))[0]
 
 
-def _maps(
-    rgb: NDArray[np.uint8], labels: Labels, network: Network, size: int
-) -> list[Floats]:
+def _maps(rgb: NDArray[np.uint8], labels: Labels, network: Network, size: int) -> list[Floats]:
     """Return both maps, each the mean of the picture's and its mirror image's."""
     session.require(network)
     if labels.shape != rgb.shape[:2]:

@@ -121,7 +121,8 @@ class DeepRegions:
     def describe(self, rgb: RGB) -> Floats:
         """Return the regions of a picture as one row."""
         labels, rows, whole = self._seen(rgb)
-        both = (np.vstack([rows, whole]) - self._arrays["mean"]) @ self._arrays["basis"]
+        seen = np.vstack([rows, whole]) - self._arrays["mean"]
+        both = np.asarray(seen @ self._arrays["basis"], np.float32)
         return packed(CutPicture.of(labels, both[:-1], both[-1]))
 
     @classmethod
@@ -138,7 +139,7 @@ def _cut_parameters(cut: Segmenter) -> dict[str, Json]:
 
 
 def _some(pictures: Sequence[RGB], most: int) -> list[RGB]:
-    """Return so many pictures, those whose pixels hash least: no matter in which order they come."""
+    """Return so many pictures, those whose pixels hash least, in whatever order they come."""
     if len(pictures) <= most:
         return list(pictures)
     return sorted(pictures, key=lambda rgb: hashlib.blake2b(rgb.tobytes()).digest())[:most]

@@ -57,7 +57,8 @@ class CutPicture:
         """Return a picture from the region of each pixel, and the rows of regions."""
         labels, values, lengths = _few_runs(labels)
         none = np.zeros(0, np.float32)
-        return cls(*labels.shape, values, lengths, rows, none if whole is None else whole)
+        height, width = labels.shape
+        return cls(height, width, values, lengths, rows, none if whole is None else whole)
 
     @property
     def labels(self) -> Labels:

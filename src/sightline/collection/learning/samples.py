@@ -97,9 +97,7 @@ def load_sample(
     return Sample(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
 
 
-def carried_and_judged(
-    snapshot: Snapshot, judgements: Iterable[Judgement]
-) -> tuple[Int, Int]:
+def carried_and_judged(snapshot: Snapshot, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
     """Return every (picture, word) pair by words and judgements; too few to learn are refused."""
     picture, term = judged(*carried(snapshot), judgements)
     there = np.isin(picture, snapshot.ids())

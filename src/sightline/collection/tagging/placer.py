@@ -157,3 +157,14 @@ def placer_in_use(home: Home, name: str) -> Placer:
             "Nothing has been learnt here of where words lie. Run: sightline train --regions"
         )
     return placer
+
+
+def describe_placer(home: Home, name: str) -> str:
+    """Return in a line what was learnt, and what held-out pictures said of it."""
+    placer = placer_in_use(home, name)
+    said = f"{len(placer.terms)} words in {placer.n_scenes} scenes by {placer.feature}"
+    figures = placer.about.get("figures")
+    if not isinstance(figures, dict) or figures.get("candidate") is None:
+        return f"{said}, unproven"
+    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
+    return f"{said}, F {figures['candidate']:.3f} on held-out pictures{marks}"

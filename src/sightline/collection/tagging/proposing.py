@@ -159,21 +159,19 @@ class _Look:
         some = np.flatnonzero((add | drop).any(axis=1))
         if not len(some):
             return []
-        tags = (has | add)[some]
-        placed = p.place(seen.only(some), tags)
+        placed = p.place(seen.only(some), (has | add)[some])
         likely = p.likely(margins[some])
         facts = self.reader.catalogue.facts(ids[some].tolist())
         found: list[Suggestion] = []
-        for i, n in enumerate(some):
-            picture = int(ids[n])
-            if picture not in facts:
-                continue
-            for j in np.flatnonzero(add[n] | drop[n]):
-                box, mask = where_it_lies(seen_cuts[n], placed.regions[i], int(j))
+        for i, n in enumerate(some.tolist()):
+            known = facts.get(int(ids[n]))
+            for j in np.flatnonzero(add[n] | drop[n]).tolist() if known else ():
+                assert known is not None
+                box, mask = where_it_lies(seen_cuts[n], placed.regions[i], j)
                 sure = float(likely[i, j] if add[n, j] else 1 - likely[i, j])
                 found.append(
                     Suggestion(
-                        picture, facts[picture].path, self.names[j], bool(add[n, j]),
+                        known.picture, known.path, self.names[j], bool(add[n, j]),
                         round(sure, 4), int(placed.scenes[i]), box, mask,
                     )
                 )  # fmt: skip
@@ -200,10 +198,8 @@ def where_it_lies(cut: CutPicture, owner: Int, word: int) -> tuple[Box, Mask]:
 
 def _abstained(sure: Thresholds, names: Sequence[str]) -> tuple[Abstained, ...]:
     found = []
-    for j in np.flatnonzero(~np.isfinite(sure.give)):
+    for j in np.flatnonzero(~np.isfinite(sure.give)).tolist():
         few = sure.carriers[j] < 25
         why = "too few pictures carry it" if few else "it cannot be told surely enough"
         found.append(Abstained(names[j], int(sure.carriers[j]), why))
     return tuple(sorted(found, key=lambda a: (-a.pictures, a.word)))
-
-

@@ -38,7 +38,7 @@ FEWEST_PICTURES = 30
 PRECISION = 0.9
 _MOST_SCENES, _PICTURES_OF_A_SCENE = 20, 15
 # Codewords say less than vectors do, and are held shorter.
-_CODEWORDS = {"whole_alpha": 0.6, "region_alpha": 0.3}
+_WHOLE_ALPHA, _REGION_ALPHA = 0.6, 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +173,9 @@ class _Course:
 
     def _fit(self, at: Int) -> ScoredRegionModel:
         g, some = self.ground, self.ground.inputs.only(at)
-        more = _CODEWORDS if some.whole is None else {}
-        model = ScoredRegionModel(n_scenes=self.scenes, **more)
+        model = ScoredRegionModel(n_scenes=self.scenes)
+        if some.whole is None:
+            model.set_params(whole_alpha=_WHOLE_ALPHA, region_alpha=_REGION_ALPHA)
         found = model.fit(some.X, g.labels[at], some.whole, some.areas)
         self.progress.advance()
         return found
@@ -255,5 +256,3 @@ def _figures(proof: RegionProof, forced: bool) -> dict[str, Json]:
 
 def _number(value: float | None) -> Json:
     return None if value is None or not np.isfinite(value) else value
-
-

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +16,12 @@ from sightline.progress import NoProgress
 if TYPE_CHECKING:
     from sightline.collection.tagging.cleaning import WordList
     from sightline.collection.tagging.proposing import Suggestions
+    from sightline.collection.tagging.reviewing import Review
+    from sightline.collection.tagging.scenes import Scenes
     from sightline.collection.tagging.training import RegionReport
-    from sightline.contracts import Progress
+    from sightline.collection.tagging.where import Places
+    from sightline.contracts import Compute, Progress
+    from sightline.records import Hit
     from sightline.settings import Settings
     from sightline.store.home import Home
 
@@ -28,6 +34,8 @@ class Tagging:
     settings: Settings
     index: Callable[..., Any]
     resolve: Callable[[Sequence[str | bytes | int]], list[int]]
+    search: Callable[..., Any]
+    contains: Callable[[str | os.PathLike[str]], bool]
 
     def train_regions(
         self,
@@ -101,6 +109,92 @@ class Tagging:
         found = suggest(self.home, chosen, precision, removals, progress or NoProgress())
         return found if k is None else replace(found, suggestions=found.suggestions[:k])
 
+    def review(
+        self,
+        *pictures: str | bytes | int,
+        precision: float = 0.9,
+        k: int | None = None,
+        removals: bool = True,
+        untagged: bool = False,
+        progress: Progress | None = None,
+        **filters: Any,
+    ) -> Review:
+        """Look for suggestions, as `tag` does, to be answered with yes or no.
+
+        Each answer is on the disk when it is given, and nobody is asked the same again. Accepted
+        words are carried once the review is closed.
+
+        Parameters
+        ----------
+        *pictures, precision, k, removals, untagged, **filters
+            As of `tag`.
+        """
+        from sightline.collection.tagging.reviewing import Review, pending, settle
+
+        if self.home.exists() and pending(self.home):
+            settle(self.home, self.settings.wait)
+        found = self.tag(
+            *pictures, precision=precision, k=k, removals=removals, untagged=untagged,
+            progress=progress, **filters,
+        )  # fmt: skip
+        with self.home.reader() as reader:
+            model = reader.snapshot.regions
+        return Review(self.home, found, model, self.settings.wait)
+
+    def where(
+        self, query: str, k: int | None = None, *, hits: Sequence[Hit] | None = None, **filters: Any
+    ) -> Places:
+        """Say where the words of a query lie in its hits.
+
+        Parameters
+        ----------
+        query, k, **filters
+            As of `search`.
+        hits
+            Those to look at, if the search was made before.
+        """
+        from sightline.collection.searching import pictures_of
+        from sightline.collection.tagging.where import places
+
+        if pictures_of(query):
+            raise UsageError("Pictures were asked for, and only words lie somewhere in a picture.")
+        found = self.search(query, k, **filters).hits if hits is None else hits
+        return places(self.home, query, found)
+
+    def draw_places(
+        self, places: Places, folder: str | os.PathLike[str], *, compute: Compute | None = None
+    ) -> list[Path]:
+        """Draw the regions of words over hits, a PNG each, into a folder outside the collection."""
+        from sightline.collection.tagging.overlays import draw_places
+
+        if self.contains(folder):
+            raise UsageError(f"{folder} lies inside the collection, where nothing is ever written.")
+        return draw_places(self.root, self.settings, places, Path(folder), compute)
+
+    def scenes(
+        self,
+        *,
+        words: int = 5,
+        untagged: bool = False,
+        progress: Progress | None = None,
+        **filters: Any,
+    ) -> Scenes:
+        """Group pictures by the scenes that were learnt, each with the words that set it apart.
+
+        Parameters
+        ----------
+        words
+            How many of each scene.
+        untagged, **filters
+            Which pictures, as of `search`.
+        """
+        from sightline.collection.tagging.scenes import find_scenes
+
+        if words < 1:
+            raise ParameterError.of("words", "scenes", "at least 1", words)
+        chosen = self._chosen((), untagged, filters)
+        return find_scenes(self.home, chosen, words, progress or NoProgress())
+
     def word_list(self) -> WordList:
         """Return the owner's list of synonyms and of words that no region shows."""
         from sightline.collection.tagging.cleaning import load_list
@@ -138,7 +232,8 @@ class Tagging:
             ids = np.unique(carried(reader.snapshot)[0])
             there = {f for have, _ in reader.snapshot.by_features(ids) for f in have}
             kept = [f for f in there if f.rpartition("-")[0] == name]
-            if not len(ids) or any(len(kept_ids(reader.snapshot, f, ids)) == len(ids) for f in kept):
+            cut = [len(kept_ids(reader.snapshot, f, ids)) for f in kept]
+            if len(ids) == max(cut, default=0):
                 return
         if dry_run:
             raise UsageError(
