@@ -4,7 +4,8 @@ Margins are of pictures that the model had not learnt from, and the precision of
 a threshold is taken at the lower end of what their number allows (Wilson, "Probable inference, the
 law of succession, and statistical inference", 1927; one-sided, 95 %). So nine in ten takes 25
 pictures without a mistake, and a word on few pictures is never given. A picture without the word
-counts as a mistake, although its owner may only have forgotten the word.
+counts as a mistake, although its owner may only have forgotten the word. However well the surest
+do, no word is given where it is less likely right than wrong (`words.calibration`).
 
 A carried word is doubted where the model would not give it, at most one in twenty of those that
 carry it has a margin as low, and of all pictures with a margin as low the promised share does not
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import ParameterError
+from sightline.words.calibration import calibrate
 
 Z = 1.6449
 _LEAST_CARRIERS = 20
@@ -48,7 +50,7 @@ def wilson_lower(right: Doubles, n: Doubles) -> Doubles:
     """Return the least share that so many right ones of n make likely.
 
     >>> wilson_lower(np.array([25.0, 24.0]), np.array([25.0, 25.0])).round(3).tolist()
-    [0.902, 0.831]
+    [0.902, 0.839]
     """
     share = right / n
     spread = Z * np.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
@@ -57,10 +59,18 @@ def wilson_lower(right: Doubles, n: Doubles) -> Doubles:
 
 
 def thresholds(margins: Doubles, carried: Bools, precision: float) -> Thresholds:
-    """Choose thresholds of all words by pictures that were not learnt from: (pictures, words)."""
+    """Choose thresholds of all words by pictures that were not learnt from: (pictures, words).
+
+    >>> margins = np.linspace(-1, 1, 200)[:, None]
+    >>> found = thresholds(margins, margins > 0.2, 0.9)
+    >>> float(found.give[0].round(1)), int(found.given[0]), int(found.right[0])
+    (0.2, 81, 80)
+    """
     if not 0.5 <= precision < 1:
         raise ParameterError.of("precision", "tag", "from 0.5 to below 1", precision)
-    found = [_one(m, c, precision) for m, c in zip(margins.T, carried.T, strict=True)]
+    slope, offset = calibrate(margins.astype(np.float32), carried)
+    columns = zip(margins.T, carried.T, -offset / slope, strict=True)
+    found = [_one(m, c, even, precision) for m, c, even in columns]
     give, doubt, given, right = zip(*found, strict=True) if found else ((), (), (), ())
     return Thresholds(
         np.array(give, np.float64), np.array(doubt, np.float64),
@@ -69,13 +79,15 @@ def thresholds(margins: Doubles, carried: Bools, precision: float) -> Thresholds
     )  # fmt: skip
 
 
-def _one(margin: Doubles, carried: Bools, precision: float) -> tuple[float, float, int, int]:
+def _one(
+    margin: Doubles, carried: Bools, even: float, precision: float
+) -> tuple[float, float, int, int]:
     order = np.argsort(-margin, kind="stable")
     sorted_, yes = margin[order], carried[order]
     right, n = np.cumsum(yes).astype(np.float64), np.arange(1, len(yes) + 1, dtype=np.float64)
     # Between equal margins no threshold can part them.
     ends = np.append(sorted_[1:] != sorted_[:-1], True)
-    keeps = np.flatnonzero(ends & (wilson_lower(right, n) >= precision))
+    keeps = np.flatnonzero(ends & (sorted_ >= even) & (wilson_lower(right, n) >= precision))
     doubt = _doubt(sorted_[::-1], yes[::-1], precision)
     if not len(keeps):
         return np.inf, doubt, 0, 0
