@@ -13,7 +13,7 @@ from sightline.words.calibration import calibrate
 
 
 def slow_lower(right: int, n: int) -> float:
-    """Return the lower end by its definition: the least share whose spread reaches what was seen."""
+    """Return the lower end by its definition: the least share that reaches what was seen."""
     low, high = 0.0, right / n
     for _ in range(60):
         middle = (low + high) / 2

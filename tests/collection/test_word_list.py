@@ -48,9 +48,7 @@ def test_pairs_are_merged_and_dropped() -> None:
         ("drop = ['\udcff']", "cannot be read"),
     ],
 )
-def test_a_list_that_means_nothing_is_refused_by_name(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_a_list_that_means_nothing_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / FILE).write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(UsageError, match=FILE) as e:
         load_list(tmp_path)

@@ -50,7 +50,7 @@ def test_a_damaged_row_and_too_many_regions_are_refused() -> None:
         bad[at] = value
         with pytest.raises(DataError, match="makes no sense"):
             unpacked(*sparse(bad))
-    with pytest.raises(DataError, match="50 regions of 256 numbers at most. Got 51"):
+    with pytest.raises(DataError, match=r"50 regions of 256 numbers at most\. Got 51"):
         packed(CutPicture.of(labels, np.ones((MOST_REGIONS + 1, 2), np.float32)))
 
 

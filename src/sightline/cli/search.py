@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sightline.cli import places
 from sightline.cli.common import (
     common_options,
     open_collection,
@@ -30,6 +29,7 @@ from sightline.cli.filters import (
     print_hit,
     say_missing,
 )
+from sightline.cli.tag import places
 from sightline.errors import UsageError
 from sightline.records import shown
 

@@ -92,7 +92,7 @@ def train(
     if scenes is not None and not regions:
         raise UsageError("--scenes says how many scenes --regions tells apart; add --regions.")
     if regions:
-        from sightline.cli.train_regions import train_regions
+        from sightline.cli.tag.learning import train_regions
 
         return train_regions(c, scenes or 0, names, force, dry_run, as_json)
     if source and not similar:

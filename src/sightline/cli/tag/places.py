@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.tag import mask_json
 from sightline.errors import UsageError
 from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.tagging.where import HitPlaces, Places
+    from sightline.regions.outlines import Mask
 
 
 def folder_of(c: Collection, named: str | None) -> Path:
@@ -68,3 +68,8 @@ def draw(c: Collection, found: Places, folder: Path) -> None:
     files = c.draw_places(found, folder)
     if files:
         click.echo(f"drew {len(files)} of {len(found.hits)} hits into {folder}", err=True)
+
+
+def mask_json(mask: Mask) -> dict[str, object]:
+    """Return a mask as COCO has it, uncompressed."""
+    return {"size": [mask.height, mask.width], "counts": list(mask.counts)}

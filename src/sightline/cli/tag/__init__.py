@@ -140,6 +140,8 @@ def _row(c: Collection, s: Suggestion) -> tuple[object, ...]:
 def _as_json(c: Collection, found: Suggestions) -> dict[str, object]:
     from dataclasses import asdict
 
+    from sightline.cli.tag.places import mask_json
+
     return {
         "version": found.version,
         "precision": found.precision,
@@ -161,8 +163,3 @@ def _as_json(c: Collection, found: Suggestions) -> dict[str, object]:
         ],
         "abstained": [asdict(a) for a in found.abstained],
     }
-
-
-def mask_json(mask: Any) -> dict[str, object]:
-    """Return a mask as COCO has it, uncompressed."""
-    return {"size": [mask.height, mask.width], "counts": list(mask.counts)}
