@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from sightline.collection import Collection
-from sightline.errors import CollectionError
+from sightline.errors import CollectionError, MissingExtra
 from tests.tagged_made import COLORS, painted, words_of
 
 
@@ -74,7 +75,9 @@ def test_pictures_without_words_teach_nothing_and_are_still_tagged(tmp_path: Pat
     report = c.train_regions(feature="regions")
     assert report.pictures == 24 and c.tag(untagged=True).pictures == 10
     # Too few carry any word for a promise of nine in ten.
-    assert not c.tag().suggestions and {a.pictures for a in c.tag().abstained} <= set(range(25))
+    found = c.tag()
+    assert not found.suggestions and {a.pictures for a in found.abstained} <= set(range(25))
+    assert {a.why for a in found.abstained} == {"fewer than 25 pictures carry it"}
 
 
 @pytest.mark.parametrize(
@@ -90,6 +93,17 @@ def test_too_little_to_learn_from_is_said(tmp_path: Path, n: int, words: bool, s
     c.index()
     with pytest.raises(CollectionError, match=said):
         c.train_regions(feature="regions")
+
+
+def test_without_scikit_image_the_extra_is_named_and_nothing_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    c = collection(tmp_path, 6)
+    c.index()
+    monkeypatch.setitem(sys.modules, "skimage", None)
+    with pytest.raises(MissingExtra, match=r"Cutting pictures into regions .*sightline\[regions\]"):
+        c.train_regions(feature="regions")
+    assert not (tmp_path / "store" / "config.toml").exists() and c.index().seen == 6
 
 
 def test_a_picture_that_cannot_be_read_is_named_and_the_rest_is_learnt(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from sightline.collection.tagging.ground import (
     table,
 )
 from sightline.collection.tagging.placer import Placer, placer_in_use
-from sightline.collection.tagging.thresholds import Thresholds, thresholds
+from sightline.collection.tagging.thresholds import Thresholds, least_pictures, thresholds
 from sightline.contracts import Progress
 from sightline.records import Judgement
 from sightline.regions.kept import CutPicture
@@ -116,7 +116,7 @@ def suggest(
             progress.advance(len(part))
         progress.finish()
         names = look.names
-        abstained = _abstained(look.sure, names)
+        abstained = _abstained(look.sure, names, least_pictures(precision))
         return Suggestions(
             tuple(sorted(found, key=lambda s: (-s.confidence, s.path, s.word))), abstained,
             precision, len(ids), len(wanted) - len(ids), look.judged, reader.snapshot.version,
@@ -196,10 +196,10 @@ def where_it_lies(cut: CutPicture, owner: Int, word: int) -> tuple[Box, Mask]:
     return Box.of(inside), Mask.of(inside)
 
 
-def _abstained(sure: Thresholds, names: Sequence[str]) -> tuple[Abstained, ...]:
+def _abstained(sure: Thresholds, names: Sequence[str], least: int) -> tuple[Abstained, ...]:
     found = []
     for j in np.flatnonzero(~np.isfinite(sure.give)).tolist():
-        few = sure.carriers[j] < 25
-        why = "too few pictures carry it" if few else "it cannot be told surely enough"
+        few = f"fewer than {least} pictures carry it"
+        why = few if sure.carriers[j] < least else "it cannot be told surely enough"
         found.append(Abstained(names[j], int(sure.carriers[j]), why))
     return tuple(sorted(found, key=lambda a: (-a.pictures, a.word)))

@@ -58,6 +58,15 @@ def wilson_lower(right: Doubles, n: Doubles) -> Doubles:
     return low
 
 
+def least_pictures(precision: float) -> int:
+    """Return how many pictures without a mistake a precision takes.
+
+    >>> least_pictures(0.9), least_pictures(0.8)
+    (25, 11)
+    """
+    return int(np.ceil(precision * Z * Z / (1 - precision)))
+
+
 def thresholds(margins: Doubles, carried: Bools, precision: float) -> Thresholds:
     """Choose thresholds of all words by pictures that were not learnt from: (pictures, words).
 

@@ -223,6 +223,7 @@ class Tagging:
         from sightline.collection.options import split_names
         from sightline.collection.tagging.ground import kept_ids
         from sightline.plugins import NO_VECTORS
+        from sightline.regions.segment import require
 
         if feature and feature not in NO_VECTORS:
             known = ", ".join(sorted(NO_VECTORS))
@@ -235,6 +236,8 @@ class Tagging:
             cut = [len(kept_ids(reader.snapshot, f, ids)) for f in kept]
             if len(ids) == max(cut, default=0):
                 return
+        # Before the index remembers to cut pictures, which would fail from then on.
+        require()
         if dry_run:
             raise UsageError(
                 "Pictures are not cut into regions yet, and a dry run cuts none. "
