@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from sightline.collection import Collection
+from sightline.collection.tagging import ground
 from sightline.errors import CollectionError, MissingExtra
 from tests.tagged_made import COLORS, painted, words_of
 
@@ -65,6 +66,18 @@ def test_words_on_fewer_than_three_pictures_are_left_out(tmp_path: Path) -> None
     assert c.where("rare", 2).unknown == ("rare",)
     told = {a.word for a in c.tag().abstained} | {s.word for s in c.tag().suggestions}
     assert "rare" not in told
+
+
+def test_many_words_and_pictures_are_bounded_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ground, "MOST_WORDS", 4)
+    monkeypatch.setattr(ground, "MOST_PICTURES", 20)
+    c = collection(tmp_path)
+    c.index()
+    report = c.train_regions(feature="regions")
+    assert (report.pictures, report.left_out, report.words, report.frequent) == (20, 4, 4, 2)
+    assert c.tag().pictures == 24
 
 
 def test_pictures_without_words_teach_nothing_and_are_still_tagged(tmp_path: Path) -> None:
