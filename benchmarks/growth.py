@@ -9,12 +9,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import median
 
 from benchmarks import stores
 from benchmarks.bench import Bench
 from benchmarks.pictures import collection
-from benchmarks.rows import BenchmarkError, Goal, Row, compared
+from benchmarks.rows import BenchmarkError, Goal, Row, curve
 from benchmarks.timing import Cost, clocked, cpus, interleaved
 from sightline.collection import Collection
 from sightline.collection.training import TrainOptions, train
@@ -93,18 +92,7 @@ def _training(bench: Bench, n: int) -> Callable[[], Cost]:
 
 
 def _curve(name: str, sizes: Sequence[int], taken: list[list[Cost]], times: int) -> Row:
-    """Return a row for the largest size beside the smallest, all of them in its note."""
     each = [
         [1e6 * s / (n * times) for s in cpus(costs)] for n, costs in zip(sizes, taken, strict=True)
     ]
-    points = [f"{n:,}: {median(e):.3g}" for n, e in zip(sizes, each, strict=True)]
-    unit = "CPU µs/picture"
-    return compared(
-        name,
-        unit,
-        each[-1],
-        f"{unit} at {sizes[0]:,}",
-        each[0],
-        _GOAL,
-        f"{unit} at " + ", ".join(points),
-    )
+    return curve(name, "CPU µs/picture", sizes, "pictures", each, _GOAL)

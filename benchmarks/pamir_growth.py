@@ -7,14 +7,13 @@ the weights: shares of updates that differ between sizes would be costs that dif
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from statistics import median
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from benchmarks.bench import FULL, Bench
-from benchmarks.rows import BenchmarkError, Goal, Row, compared
+from benchmarks.rows import BenchmarkError, Goal, Row, curve
 from benchmarks.timing import Cost, clocked, cpus, interleaved
 from sightline.rankers.pamir import PAMIR
 from sightline.solvers.targets import Targets, from_indicator
@@ -39,7 +38,9 @@ def measure(bench: Bench) -> list[Row]:
         ]
         runs = [_training(n, words, steps) for n, words in sizes]
         taken = interleaved(bench.sizes.repetitions, runs)
-        out.append(_curve(name, what, [s[0] if grow[0] else s[1] for s in sizes], taken, steps))
+        each = [[1e6 * s / steps for s in cpus(costs)] for costs in taken]
+        grown = [s[0] if grow[0] else s[1] for s in sizes]
+        out.append(curve(name, "CPU µs/step", grown, what, each, _GOAL))
     return out
 
 
@@ -72,18 +73,3 @@ def _training(n: int, n_words: int, steps: int) -> Callable[[], Cost]:
             raise BenchmarkError(f"PAMIR moved in {share:.0%} of {steps:,} steps: they differ.")
 
     return lambda: clocked(run)
-
-
-def _curve(name: str, what: str, sizes: Sequence[int], taken: list[list[Cost]], steps: int) -> Row:
-    each = [[1e6 * s / steps for s in cpus(costs)] for costs in taken]
-    points = [f"{n:,}: {median(e):.3g}" for n, e in zip(sizes, each, strict=True)]
-    unit = "CPU µs/step"
-    return compared(
-        name,
-        unit,
-        each[-1],
-        f"{unit} at {sizes[0]:,} {what}",
-        each[0],
-        _GOAL,
-        f"{unit} at " + ", ".join(points) + f" {what}",
-    )

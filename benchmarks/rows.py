@@ -101,6 +101,16 @@ def compared(
     )
 
 
+def curve(
+    name: str, unit: str, sizes: Sequence[int], what: str, taken: Sequence[Sequence[float]],
+    goal: Goal,
+) -> Row:  # fmt: skip
+    """Return a row for the largest size beside the smallest, with all of them in its note."""
+    points = [f"{n:,}: {median(t):.3g}" for n, t in zip(sizes, taken, strict=True)]
+    note = f"{unit} at " + ", ".join(points) + f" {what}"
+    return compared(name, unit, taken[-1], f"{unit} at {sizes[0]:,} {what}", taken[0], goal, note)
+
+
 def alone(
     name: str, unit: str, ours: Sequence[float], goal: Goal | None = None, note: str = ""
 ) -> Row:

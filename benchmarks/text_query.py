@@ -23,6 +23,7 @@ from sightline.progress import NoProgress
 from sightline.records import Batch, Top, WordQuery
 from sightline.store.home import Home
 from sightline.store.models import save_model
+from sightline.store.scores import Scores
 from sightline.store.segments import MERGED_ROWS, OpenSegment
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
@@ -77,10 +78,10 @@ class _Scorer:
         self.model = save_model(home.models, "words", {}, {"terms": terms})
         self.terms = terms
 
-    def rows(self, segment: OpenSegment) -> tuple[Int, Float]:
+    def scores(self, segment: OpenSegment) -> Scores:
         rng = np.random.default_rng(int(segment.ids[0]))
         x = rng.standard_normal((_SCORED, len(segment.ids)), dtype=np.float32)
-        return self.terms, -np.logaddexp(np.float32(0.0), 3.0 - x)
+        return Scores(self.model, self.terms, -np.logaddexp(np.float32(0.0), 3.0 - x))
 
 
 def _store(folder: Path, n: int) -> Home:

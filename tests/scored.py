@@ -14,6 +14,7 @@ from sightline.progress import NoProgress
 from sightline.records import Batch, FeatureRows
 from sightline.store.home import Home
 from sightline.store.models import save_model
+from sightline.store.scores import Scores
 from sightline.store.segments import OpenSegment
 from sightline.store.writer import Change, Writer
 from tests.faults import Crash, Disk, cut_power, run_child
@@ -35,18 +36,27 @@ def scores_of(seed: int, ids: Int, terms: Sequence[int]) -> Float:
     return np.array([[score(seed, p, t) for p in ids.tolist()] for t in terms], np.float32)
 
 
-class FakeScorer:
-    """Scores the pictures that have the feature, for some words."""
+def points_of(seed: int, ids: Int) -> Float:
+    """Return where a fake model sees pictures, two numbers each."""
+    return np.stack([np.sin(ids * (seed + 1.0)), np.cos(ids * 3.0 + seed)], axis=1).astype("f4")
 
-    def __init__(self, home: Home, seed: int, terms: Sequence[int] = TERMS) -> None:
-        self.seed, self.terms = seed, terms
+
+class FakeScorer:
+    """Scores the pictures that have the feature, for some words; if `spaced` they have points."""
+
+    def __init__(
+        self, home: Home, seed: int, terms: Sequence[int] = TERMS, spaced: bool = False
+    ) -> None:
+        self.seed, self.terms, self.spaced = seed, terms, spaced
         numbers = np.arange(40, dtype=np.float32) + seed
         self.model = save_model(home.models, "words", {"seed": seed}, {"W": numbers})
 
-    def rows(self, segment: OpenSegment) -> tuple[Int, Float] | None:
+    def scores(self, segment: OpenSegment) -> Scores | None:
         if FEATURE not in segment.features:
             return None
-        return np.array(self.terms, np.int64), scores_of(self.seed, segment.ids, self.terms)
+        rows = scores_of(self.seed, segment.ids, self.terms)
+        points = {"pictures": points_of(self.seed, segment.ids)} if self.spaced else {}
+        return Scores(self.model, np.array(self.terms, np.int64), rows, points)
 
 
 def batch(ids: Sequence[int], words: Sequence[tuple[int, ...]] | None = None) -> Batch:

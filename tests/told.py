@@ -4,18 +4,22 @@ from __future__ import annotations
 
 
 class Told:
-    """What was started and of how much, how much of it is done, and whether it was finished."""
+    """What was started and of how much, what is done and was noted, and whether it was finished."""
 
     what = ""
     total: int | None = None
     done = 0
     finished = False
+    noted: tuple[str, ...] = ()
 
     def start(self, what: str, total: int | None) -> None:
         self.what, self.total = what, total
 
     def advance(self, n: int = 1) -> None:
         self.done += n
+
+    def note(self, text: str) -> None:
+        self.noted += (text,)
 
     def finish(self) -> None:
         self.finished = True

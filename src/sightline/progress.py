@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from typing import TextIO
 
 _REDRAW_SECONDS = 0.1
+_NOTE_SECONDS = 5.0
 _BAR = 24
 
 
@@ -19,6 +21,9 @@ class NoProgress:
     def advance(self, n: int = 1) -> None:
         """Come further."""
 
+    def note(self, text: str) -> None:
+        """Say how it stands."""
+
     def finish(self) -> None:
         """End it."""
 
@@ -26,7 +31,8 @@ class NoProgress:
 class ProgressBar:
     """A bar with rate and remaining time, redrawn in place on a terminal.
 
-    Where stderr is no terminal (a log, a pipe) one line at the end says what was done.
+    Where stderr is no terminal (a log, a pipe) one line at the end says what was done, and of what
+    is noted on the way a line every few seconds.
 
     >>> import io
     >>> out = io.StringIO()
@@ -40,21 +46,37 @@ class ProgressBar:
         self._stream = stream or sys.stderr
         self._live = self._stream.isatty()
         self._what, self._total, self._done = "", None, 0  # type: str, int | None, int
-        self._begun = self._drawn = 0.0
+        self._begun = self._drawn = self._noted = 0.0
+        self._note = ""
 
     def start(self, what: str, total: int | None) -> None:
         """Begin a piece of work of `total` steps, or of unknown length."""
         self._what, self._total, self._done = what, total, 0
-        self._begun = time.monotonic()
-        self._drawn = 0.0
+        self._begun = self._noted = time.monotonic()
+        self._drawn, self._note = 0.0, ""
 
     def advance(self, n: int = 1) -> None:
         """Come `n` steps further."""
         self._done += n
+        self._redraw(time.monotonic())
+
+    def note(self, text: str) -> None:
+        """Show beside the bar how the work stands; in a log, now and then on a line of its own."""
+        self._note = text
         now = time.monotonic()
+        if self._live:
+            self._redraw(now)
+        elif now - self._noted >= _NOTE_SECONDS:
+            self._noted = now
+            self._stream.write(f"{self._what}: {text}\n")
+            self._stream.flush()
+
+    def _redraw(self, now: float) -> None:
         if self._live and now - self._drawn >= _REDRAW_SECONDS:
             self._drawn = now
-            self._stream.write("\r" + self._line(now) + "\x1b[K")
+            said = self._line(now) + (f"; {self._note}" if self._note else "")
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write("\r" + said[:width] + "\x1b[K")
             self._stream.flush()
 
     def finish(self) -> None:

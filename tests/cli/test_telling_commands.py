@@ -70,6 +70,40 @@ def test_a_picture_of_the_collection_tells_what_it_carries(trained: Shell) -> No
         assert "red" in [w["word"] for w in said["words"] if w["carried"]]
 
 
+def test_texts_of_the_collection_are_ranked_for_a_picture(trained: Shell, tmp_path: Path) -> None:
+    hit = json.loads(trained("search", "red", "--json", "-t", "1").out)["hits"][0]
+    file = tmp_path / "mine.jpg"
+    shutil.copyfile(hit["path"], file)
+    outside, inside = (
+        json.loads(trained("describe", p, "--texts", "--json", "--no-cutoff", "-t", "6").out)
+        for p in (str(file), hit["path"])
+    )
+    assert (outside["picture"], inside["picture"]) == (None, hit["picture"])
+    told = inside["texts"]
+    assert len(told) == 6 and len({t["text"] for t in told}) == 6
+    scores = [t["score"] for t in told]
+    assert scores == sorted(scores, reverse=True) and 0 <= scores[-1] <= scores[0] <= 1
+    assert all(t["fits"] == (t["score"] >= 0.5) and t["pictures"] >= 1 for t in told)
+    assert "red" in told[0]["text"]
+    assert [t["text"] for t in outside["texts"]] == [t["text"] for t in told]
+    assert not any(t["own"] for t in outside["texts"])
+    rows = list(csv.DictReader(io.StringIO(trained("describe", str(file), "--texts", "--csv").out)))
+    listed = json.loads(trained("describe", str(file), "--texts", "--json").out)["texts"]
+    assert listed and [r["text"] for r in rows] == [t["text"] for t in listed]
+    assert all(t["fits"] for t in listed)
+    lines = trained("describe", str(file), "--texts", "-t", "2").out.splitlines()
+    assert lines[0].split("\t")[1] == told[0]["text"]
+
+
+def test_semantic_matching_can_be_trained_by_name(shell: Shell, tmp_path: Path) -> None:
+    ran = shell("train", "--ranker", "semantic-matching")
+    assert ran.code == 0 and "semantic-matching on mean-colour" in ran.out, ran.err
+    article = tmp_path / "article.txt"
+    article.write_text("A red house.")
+    hits = json.loads(shell("search", "--text-file", str(article), "--json").out)["hits"]
+    assert hits and all(0 <= h["score"] <= 1 for h in hits)
+
+
 def test_topics_show_both_ends_near_words_and_a_sheet(trained: Shell, tmp_path: Path) -> None:
     lines = [line.split("\t") for line in trained("topics", "-t", "2").out.splitlines()]
     assert [line[0] for line in lines] == [str(i) for i in range(len(lines))] and lines
@@ -131,7 +165,11 @@ def test_texts_of_unknown_words_and_empty_ones_are_refused(trained: Shell, tmp_p
 def test_models_without_a_shared_space_say_so(shell: Shell, tmp_path: Path) -> None:
     assert "No words have been learnt here yet" in shell("describe", "1").err
     assert shell("train", "--ranker", "ridge").code == 0
-    for arguments in (("topics",), ("search", "--text-file", __file__)):
+    for arguments in (
+        ("topics",),
+        ("search", "--text-file", __file__),
+        ("describe", "1", "--texts"),
+    ):
         ran = shell(*arguments)
         assert ran.code == 2 and "train --ranker lscmr" in ran.err
     # Any model can describe.

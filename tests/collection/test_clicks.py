@@ -21,8 +21,8 @@ from sightline.progress import NoProgress
 from sightline.records import ClickedList
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home
-from sightline.store.keeping import purge
 from sightline.store.models import arrays_file
+from sightline.store.upkeep.keeping import purge
 from sightline.store.writer import Judging
 from tests.clicks_made import asked, event, interaction, lines, ranking
 from tests.clicks_taken import ROOT, eight_pictures, kept, revert, said_by, take

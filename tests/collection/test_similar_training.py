@@ -24,10 +24,10 @@ from sightline.progress import NoProgress
 from sightline.records import Likeness
 from sightline.store.events import NewEvent
 from sightline.store.home import Home
-from sightline.store.keeping import purge
 from sightline.store.models import arrays_file
-from sightline.store.repairing import repair
-from sightline.store.verifying import verify
+from sightline.store.upkeep.keeping import purge
+from sightline.store.upkeep.repairing import repair
+from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Judging, Writer
 from tests.alike_made import draw_stripes, plant_alike
 from tests.naive.likeness import ranked_by_likeness

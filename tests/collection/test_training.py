@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from sightline.collection.learning import choosing, learners
+from sightline.collection.learning.proving import Proof, split
 from sightline.collection.learning.samples import load_sample
 from sightline.collection.learning.serving import SegmentScorer, load_learnt
-from sightline.collection.training import Proof, TrainOptions, split, train
+from sightline.collection.training import TrainOptions, train
 from sightline.errors import CollectionError, NotBetter, StoreBusy, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
@@ -242,7 +243,7 @@ def test_interrupted_training_leaves_what_was_there(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SegmentScorer, "rows", stop)
+    monkeypatch.setattr(SegmentScorer, "scores", stop)
     with pytest.raises(KeyboardInterrupt):
         run(home)
     monkeypatch.undo()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from sightline.errors import DataError, UsageError
+from sightline.errors import DataError, ParameterError, UsageError
 from sightline.rankers.captions import (
     CaptionCCA,
     CaptionLSCMR,
@@ -17,8 +18,9 @@ from sightline.rankers.captions import (
     as_texts,
     with_words,
 )
+from sightline.rankers.concepts import CaptionConcepts, ConceptMatching
 
-KINDS: list[type[Any]] = [CaptionLSCMR, CaptionSSI, CaptionCCA]
+KINDS: list[type[Any]] = [CaptionLSCMR, CaptionSSI, CaptionCCA, CaptionConcepts]
 
 
 def made(n: int = 80, seed: int = 0) -> tuple[Any, Any]:
@@ -77,6 +79,49 @@ def test_how_a_training_went_is_kept() -> None:
     ranker = CaptionLSCMR(4, optimise="ndcg@5", max_rounds=5).fit(*made())
     assert ranker.stop_reason_ in ("converged", "max_rounds") and len(ranker.rounds_) <= 6
     assert ranker.objective_ <= ranker.rounds_[0].objective and ranker.violation_ >= 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_lie_where_their_words_say_and_empty_ones_at_zero(kind: type[Any]) -> None:
+    X, labels = made()
+    ranker: Captions = kind(n_components=4).fit(X, labels)
+    texts = np.array([[1, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 3, 1, 0, 0]])
+    points = ranker.text_points(texts)
+    assert points[0] == pytest.approx(ranker.word_points(np.array([0]))[0], abs=1e-5)
+    assert not points[1].any() and points[2].any()
+    # Of a text that names one word thrice and another once, the first counts more.
+    far = np.linalg.norm(points[2] - ranker.word_points(np.array([1, 2])), axis=1)
+    assert far[0] < far[1]
+
+
+def test_many_words_take_no_table_of_words_by_words() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.arange(60), 40)
+    labels = sparse.csr_matrix(
+        (np.ones(2400), (rows, rng.integers(0, 50_000, 2400))), shape=(60, 50_000)
+    )
+    ranker = CaptionCCA(n_components=4).fit(rng.normal(size=(60, 8)), labels)
+    tracemalloc.start()
+    points = ranker.word_points()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert points.shape == (50_000, 4) and peak < 100e6
+
+
+def test_concepts_are_the_most_frequent_words_and_shares_sum_to_one() -> None:
+    X, labels = made()
+    labels[:, 4] = 0
+    labels[:2, 4] = 1
+    ranker = ConceptMatching(4).fit(X, labels)
+    assert sorted(ranker.concepts_.tolist()) == [0, 1, 2, 3]
+    assert ranker.shares_.sum(axis=1) == pytest.approx(1, abs=1e-5)
+    assert ranker.embed(X).sum(axis=1) == pytest.approx(1, abs=1e-5)
+    # A word is of its own concept first.
+    assert [ranker.concepts_[row.argmax()] for row in ranker.shares_[:4]] == [0, 1, 2, 3]
+    with pytest.raises(DataError, match=r"two words on at least 3 pictures each\. Got 1"):
+        ConceptMatching(4).fit(X, np.eye(80, 5) + (np.arange(5) == 0) * np.ones((80, 1)))
+    with pytest.raises(ParameterError, match="'strength' parameter of ConceptMatching"):
+        ConceptMatching(4, strength=0.0).fit(X, labels)
 
 
 def test_nothing_to_learn_from_is_refused() -> None:

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from sightline.errors import DataError, ParameterError
+from sightline.solvers import _oracles_fast
 from sightline.solvers.oracles import Criterion, Lists, Separated, separate
 from tests.naive import lscmr as naive
 
@@ -55,6 +57,36 @@ def test_counts_are_the_inversions_of_an_order_with_that_loss_and_value(name: st
         assert found.values[0] == pytest.approx(loss - difference)
         pairs = sum(relevant) * (9 - sum(relevant))
         assert difference == pytest.approx(2 / pairs * float(found.counts @ np.array(scores)))
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.02, 0.5, 5.0])
+def test_long_lists_are_halved_to_the_same_orders(scale: float) -> None:
+    rng = np.random.default_rng(3)
+    for n in (50, 130, 400):
+        scores = rng.normal(scale=scale, size=n)
+        relevant = rng.random(n) < rng.choice([0.1, 0.5, 0.9])
+        relevant[:2] = True, False
+        assert relevant.sum() * (~relevant).sum() > 0
+        lists = Lists.of([np.arange(n)], [relevant])
+        fast, exact = (separate(scores, lists, Criterion.named("map"), e) for e in (False, True))
+        assert fast.values == pytest.approx(exact.values, abs=1e-12)
+        assert fast.losses == pytest.approx(exact.losses, abs=1e-9)
+        a, b = np.sort(scores[relevant])[::-1], np.sort(scores[~relevant])[::-1]
+        assert _oracles_above(a, b, halves=True) == _oracles_above(a, b, halves=False)
+
+
+def _oracles_above(a: NDArray[np.float64], b: NDArray[np.float64], halves: bool) -> list[int]:
+    """Return how many others each form puts above each relevant candidate."""
+    n, m = len(a), len(b)
+    r = np.arange(n + m + 1, dtype=np.float64)
+    above = np.empty(n, np.int64)
+    if halves:
+        harmonic = np.concatenate([[0.0], np.cumsum(1 / r[1:])])
+        _oracles_fast.ap_halves(a, b, n, m, harmonic, np.empty(n + 1), above)
+    else:
+        inverse = np.concatenate([[0.0, 0.0], 1 / (r[2:] * (r[2:] - 1))])
+        _oracles_fast.ap_greedy(a, b, n, m, inverse, above)
+    return above.tolist()
 
 
 @pytest.mark.parametrize("name", FAST)

@@ -17,11 +17,11 @@ from sightline.errors import StoreDamaged, StoreError
 from sightline.records import Batch, WordQuery
 from sightline.store.catalogue import Catalogue
 from sightline.store.home import Home
-from sightline.store.keeping import backup
 from sightline.store.models import load_model, open_model, save_model
-from sightline.store.repairing import repair
-from sightline.store.segments import with_scores
-from sightline.store.verifying import verify
+from sightline.store.scores import Scores, with_scores
+from sightline.store.upkeep.keeping import backup
+from sightline.store.upkeep.repairing import repair
+from sightline.store.upkeep.verifying import verify
 from sightline.store.versions import Segment, version_name
 from sightline.store.writer import Change, Writer
 from tests.scored import TERMS, FakeScorer, batch, score, scored_store, train
@@ -77,7 +77,7 @@ def test_a_merge_keeps_the_scores_of_one_model(home: Home, monkeypatch: pytest.M
     assert verify(home).sound
 
 
-@pytest.mark.parametrize("what", ["none", "other model", "other words"])
+@pytest.mark.parametrize("what", ["none", "other model", "other words", "other points"])
 def test_a_merge_drops_scores_that_do_not_fit_together(home: Home, what: str) -> None:
     name = scored_store(home)
     whole = best(home)
@@ -85,6 +85,7 @@ def test_a_merge_drops_scores_that_do_not_fit_together(home: Home, what: str) ->
         "none": None,
         "other model": FakeScorer(home, 2),
         "other words": FakeScorer(home, 1, TERMS[1:]),
+        "other points": FakeScorer(home, 1, spaced=True),
     }
     with Writer(home, "test") as w:
         w.scorer = scorers[what]
@@ -127,7 +128,12 @@ def test_scores_of_another_shape_are_refused(home: Home) -> None:
     scored_store(home)
     with Writer(home, "test") as w, pytest.raises(StoreError, match=r"shape \(1, 2\)"):
         rows = np.zeros((1, 2), np.float32)
-        with_scores(home.shards, w.version.segments[0], "m", np.array([1]), rows)
+        with_scores(home.shards, w.version.segments[0], Scores("m", np.array([1]), rows))
+    points = {"pictures": np.zeros((2, 4), np.float32)}
+    with Writer(home, "test") as w, pytest.raises(StoreError, match=r"'pictures' have the shape"):
+        rows = np.zeros((1, 3), np.float32)
+        scores = Scores("m", np.array([1]), rows, points)
+        with_scores(home.shards, w.version.segments[0], scores)
 
 
 # -- versions ----------------------------------------------------------------------------------

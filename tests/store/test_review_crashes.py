@@ -16,7 +16,7 @@ from sightline.collection.tagging.proposing import Suggestion
 from sightline.collection.tagging.reviewing import pending
 from sightline.errors import SightlineError
 from sightline.store.events import EventLog
-from sightline.store.verifying import verify
+from sightline.store.upkeep.verifying import verify
 from tests.faults import Crash, Disk, cut_power, loaded_sqlite, run_child
 
 needs_sqlite = pytest.mark.skipif(

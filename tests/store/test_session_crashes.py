@@ -17,7 +17,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.errors import SightlineError
 from sightline.store.events import EventLog
-from sightline.store.verifying import verify
+from sightline.store.upkeep.verifying import verify
 from tests.faults import Crash, Disk, cut_power, loaded_sqlite, run_child
 from tests.sessions_made import events_of, judged_collection
 

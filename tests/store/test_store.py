@@ -25,11 +25,11 @@ from sightline.errors import (
 )
 from sightline.records import Batch, DenseQuery, FeatureRows, SparseRows
 from sightline.store.home import Home
-from sightline.store.keeping import backup, purge
 from sightline.store.locks import Lock, file_system, refuse_network_file_system
 from sightline.store.models import load_model, save_model
 from sightline.store.snapshot import Snapshot
-from sightline.store.verifying import verify
+from sightline.store.upkeep.keeping import backup, purge
+from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Change, Writer
 from sightline.testing import check_store
 

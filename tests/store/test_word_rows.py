@@ -14,7 +14,8 @@ import sightline.store.engines._word_rows_fast as compiled
 from sightline.errors import ParameterError, StoreError
 from sightline.records import Top, WordQuery
 from sightline.store.home import Home
-from sightline.store.segments import OpenSegment, Scores
+from sightline.store.scores import Scores
+from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
 from tests.naive.store import Picture, word_top

@@ -32,6 +32,7 @@ VERBS = {
     "duplicates": "Group pictures that are equal, or nearly so.",
     "evaluate": "Measure what was learnt on held-out pictures.",
     "import": "Take in what other programs know, such as clicks.",
+    "export": "Write words of pictures for other programs.",
     "store": "Check, mend, roll back, copy or purge what is stored.",
     "doctor": "Show settings, their origins, and what this machine offers.",
     "demo": "Build, train, search and measure the demo collection.",

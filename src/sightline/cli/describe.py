@@ -1,6 +1,8 @@
-"""`sightline describe`: rank words for a picture."""
+"""`sightline describe`: rank words, or texts, for a picture."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,17 +13,23 @@ from sightline.cli.common import (
     print_csv,
     print_json,
 )
+from sightline.records import shown
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
 
 
 @click.command()
 @click.argument("picture")
-@click.option("-t", "--top", type=int, help="Words to show.")
-@click.option("--no-cutoff", is_flag=True, help="Also show words that hardly fit.")
+@click.option("-t", "--top", type=int, help="Words, or texts, to show.")
+@click.option("--texts", is_flag=True, help="Rank what is written of other pictures, whole.")
+@click.option("--no-cutoff", is_flag=True, help="Also show what hardly fits.")
 @output_options
 @common_options
 def describe(
     picture: str,
     top: int | None,
+    texts: bool,
     no_cutoff: bool,
     as_json: bool,
     as_csv: bool,
@@ -33,8 +41,14 @@ def describe(
 
     The score is how likely the word fits. Words for which a search would not show the picture are
     left out; those it carries are marked.
+
+    With --texts, rank the texts of the collection, each all that is written of a picture; the score
+    is how likely it holds a word of PICTURE. Only rankers that put texts and pictures into one
+    space can: sightline train --ranker lscmr
     """
     c = open_collection(collection, store, top=top)
+    if texts:
+        return _texts(c, picture, no_cutoff, as_json, as_csv)
     told = c.describe(picture)
     words = [w for w in told.words if no_cutoff or w.fits or w.carried]
     if as_json:
@@ -57,4 +71,29 @@ def describe(
             click.echo(f"{w.score:.4f}\t{w.word}\t{mark}")
     if not words:
         click.echo("No word fits. All there are: --no-cutoff", err=True)
+    return 0
+
+
+def _texts(c: Collection, picture: str, no_cutoff: bool, as_json: bool, as_csv: bool) -> int:
+    told = c.describe_texts(picture)
+    texts = [t for t in told.texts if no_cutoff or t.fits or t.own]
+    rows = [
+        (t.score, t.text, int(t.fits), int(t.own), t.picture, shown(t.path), t.pictures)
+        for t in texts
+    ]
+    head = ["score", "text", "fits", "own", "picture", "path", "pictures"]
+    if as_json:
+        found = [{**dict(zip(head, r, strict=True)), "fits": bool(r[2]), "own": bool(r[3])}
+                 for r in rows]  # fmt: skip
+        print_json({"picture": told.picture, "version": told.version, "texts": found})
+    elif as_csv:
+        print_csv(head, rows)
+    else:
+        for t in texts:
+            more = f" and {t.pictures - 1} more" if t.pictures > 1 else ""
+            mark = "its own" if t.own else "" if t.fits else "unlikely"
+            of = f"{shown(t.path)}{more}"
+            click.echo("\t".join([f"{t.score:.4f}", t.text, of, mark]).rstrip("\t"))
+    if not texts:
+        click.echo("No text fits. All there are: --no-cutoff", err=True)
     return 0

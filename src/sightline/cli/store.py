@@ -93,7 +93,7 @@ def rollback(
     debug: bool,
 ) -> int:
     """Publish an older version again, by default the one before this one."""
-    from sightline.store.keeping import describe_versions
+    from sightline.store.upkeep.keeping import describe_versions
 
     c = open_collection(collection, store, writes=True, wait=wait)
     if listed or dry_run:

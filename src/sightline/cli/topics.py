@@ -84,5 +84,6 @@ def _draw(c: Collection, topic: Topic, target: Path) -> None:
     ends = [(topic.high_pictures, "high"), (topic.low_pictures, "low")]
     pictures = [(p, f"{end} {p}") for found, end in ends for p in found]
     thumbnails = c.thumbnails([p for p, _ in pictures])
-    contact_sheet(thumbnails, [title for _, title in pictures]).save(target, "PNG")
+    titles = [title for _, title in pictures]
+    contact_sheet(thumbnails, titles, columns=_OF_AN_END).save(target, "PNG")
     click.echo(f"drew {target}", err=True)

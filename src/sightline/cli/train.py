@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _RANKERS = (
     "A ranker to choose from, or several: pamir, kernel-pamir, warp, ridge, neighbours, svm, cmrm, "
-    "cmtt, plsa; lscmr, ssi and cca only if named. All others that can learn from the features "
-    "there are, by default."
+    "cmtt, plsa; lscmr, ssi, cca, semantic-matching only if named. All others that can learn from "
+    "the features there are, by default."
 )
 
 _OPTIMISE = (

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightline import settings as settings_of
+from sightline.collection.exporting.verbs import Exporting
 from sightline.collection.finding import filter_of, inside, root_of_store
 from sightline.collection.likeness.verbs import Comparing
 from sightline.collection.sessions.verbs import Sessions
@@ -62,7 +63,7 @@ class State:
     regions: str = ""
 
 
-class Collection(Upkeep, Teaching, Comparing, Sessions, Telling, Tagging):
+class Collection(Upkeep, Teaching, Comparing, Sessions, Telling, Exporting, Tagging):
     """A folder of pictures with its store; every verb of the command line is a method here."""
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:

@@ -19,10 +19,10 @@ import numpy as np
 from sightline.collection.clicks.learning import known_judgements
 from sightline.collection.learning.choosing import measure
 from sightline.collection.learning.learners import fit
+from sightline.collection.learning.proving import FEWEST_QUERIES, HeldOut, split
 from sightline.collection.learning.questions import combined, one_word
-from sightline.collection.learning.samples import Sample, aligned, load_sample
+from sightline.collection.learning.samples import MOST_WORDS, Sample, aligned, load_sample
 from sightline.collection.learning.serving import Learnt, load_learnt
-from sightline.collection.training import FEWEST_QUERIES, HeldOut, split
 from sightline.contracts import Json, Progress
 from sightline.errors import CollectionError
 from sightline.measures.judged import Judged, RankedList
@@ -135,7 +135,8 @@ def _loaded(home: Home) -> tuple[Learnt, Sample, dict[int, str]]:
                 "Train again: sightline train"
             )
         judgements, _ = known_judgements(log, reader.snapshot)
-        sample = load_sample(reader.snapshot, judgements)
+        most = max(MOST_WORDS, len(learnt.terms))
+        sample = load_sample(reader.snapshot, judgements, most_words=most)
         spelled = dict(reader.catalogue.terms())
     missing = set(learnt.features) - set(sample.views)
     if missing:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,21 @@ from sightline.collection.learning import choosing
 from sightline.collection.learning.choosing import Choice, Tried
 from sightline.collection.learning.kinds import KINDS
 from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
-from sightline.collection.learning.questions import carriers, combined, idf_in, questions
-from sightline.collection.learning.samples import Sample, load_sample
+from sightline.collection.learning.proving import (
+    HeldOut,
+    Proof,
+    proof_json,
+    prove,
+    refuse_harm,
+    split,
+)
+from sightline.collection.learning.questions import carriers, idf_in
+from sightline.collection.learning.samples import (
+    MOST_TEXT_WORDS,
+    MOST_WORDS,
+    Sample,
+    load_sample,
+)
 from sightline.collection.learning.serving import (
     KIND,
     Learnt,
@@ -35,13 +48,10 @@ from sightline.collection.learning.serving import (
     to_saved,
     within_budget,
 )
+from sightline.collection.learning.texts import text_curve
 from sightline.contracts import Json, Progress
-from sightline.errors import DataError, NotBetter, StoreBusy, UsageError
-from sightline.measures.many import measure_queries, untrained_average_precision
-from sightline.measures.significance import wilcoxon
-from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
+from sightline.errors import DataError, StoreBusy, UsageError
 from sightline.rankers.cutoff import CutOff
-from sightline.records import QuerySet
 from sightline.solvers.structural import course_said
 from sightline.store.events import EventLog
 from sightline.store.home import Home
@@ -50,55 +60,10 @@ from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Writer
 from sightline.words.combining import Combination
 
-SLACK = 0.001
-FEWEST_QUERIES = 30
 # Choosing looks at so many pictures at most; the chosen recipe then sees all of them.
 CHOOSE_AMONG = 6_000
 # Those that are tried where none is asked for.
 RANKERS = tuple(name for name, kind in KINDS.items() if not kind.asked)
-
-Bool = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What the held-out pictures say of a candidate; values are mean AvgP.
-
-    `current` is that of the model served before, on the `n_both` queries both know, where the
-    candidate has `against_current`; None if there was none. `not_compared` is true if there was one
-    that cannot be asked any more, since its features are gone. Fewer than 30 common queries, or a
-    model whose proof had seen the pictures, cannot hold up a candidate.
-    """
-
-    n: int
-    candidate: float
-    untrained: float
-    p: float
-    helped: int
-    harmed: int
-    p10: float = float("nan")
-    bep: float = float("nan")
-    current: float | None = None
-    against_current: float | None = None
-    n_both: int = 0
-    not_compared: bool = False
-
-    @property
-    def passes(self) -> bool:
-        """Whether the gate opens."""
-        return not self.below_current and not self.candidate < self.untrained
-
-    @property
-    def below_current(self) -> bool:
-        """Whether it is worse than the model served before, by enough queries to tell."""
-        if self.current is None or self.against_current is None or self.n_both < FEWEST_QUERIES:
-            return False
-        return self.against_current < self.current - SLACK
-
-    @property
-    def proven(self) -> bool:
-        """Whether there were enough queries to tell."""
-        return self.n >= FEWEST_QUERIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +112,12 @@ def train(home: Home, options: TrainOptions, wait: float, progress: Progress) ->
         before = reader.snapshot.model
         current = load_learnt(home, before)
         judgements, clicks = known_judgements(log, reader.snapshot, options.session_cap)
-        sample = load_sample(reader.snapshot, judgements, _needed(options, current))
-    rankers = options.rankers or RANKERS
+        rankers = options.rankers or RANKERS
+        needed, most = _needed(options, current), _most_words(rankers)
+        sample = load_sample(reader.snapshot, judgements, needed, most)
     choice = prepare(sample, rankers, _prints(sample, options.features), progress)
     held = HeldOut.of(sample)
-    candidate, proof, seen = _proven(sample, choice, held, current)
+    candidate, proof, seen = _proven(sample, choice, held, current, progress)
     if not options.force and not options.dry_run:
         refuse_harm(proof)
     forced = options.force and proof.proven and not proof.passes
@@ -179,11 +145,13 @@ def is_trained(home: Home, session_cap: int | None = None) -> bool:
         if learnt is None:
             return False
         judgements, _ = known_judgements(log, reader.snapshot, session_cap)
-        return load_sample(reader.snapshot, judgements).basis() == learnt.about["basis"]
+        most = _most_words([learnt.served.recipe.ranker])
+        sample = load_sample(reader.snapshot, judgements, most_words=most)
+        return sample.basis() == learnt.about["basis"]
 
 
 def _proven(
-    sample: Sample, choice: Choice, held: HeldOut, current: Learnt | None
+    sample: Sample, choice: Choice, held: HeldOut, current: Learnt | None, progress: Progress
 ) -> tuple[Fitted, Proof, bool]:
     """Fit the choice without the held-out pictures, and measure it on them.
 
@@ -191,10 +159,16 @@ def _proven(
     """
     rest = sample.only(~split(sample)[0])
     learnable = bool(carriers(rest.labels).any())
-    candidate = fit(choice.recipe, rest if learnable else sample)
+    candidate = _fitted(choice.recipe, rest if learnable else sample, "prove", progress)
     if not learnable:
         return candidate, Proof(0, float("nan"), float("nan"), 1.0, 0, 0), True
     return candidate, prove(held, candidate, choice.combination, current), False
+
+
+def _most_words(rankers: Sequence[str]) -> int:
+    """Return how many words are learnt: more where each costs but a point of a small space."""
+    texts = all(kind_of(r).shared_space for r in rankers)
+    return MOST_TEXT_WORDS if texts else MOST_WORDS
 
 
 def _needed(options: TrainOptions, current: Learnt | None) -> list[str]:
@@ -217,12 +191,6 @@ def _prints(sample: Sample, names: Sequence[str]) -> list[str] | None:
             f"Run: sightline index --features {','.join(dict.fromkeys([*found, *names]))}"
         )
     return [found[n] for n in names]
-
-
-def split(sample: Sample) -> tuple[Bool, Bool]:
-    """Return which pictures are held out, and which of the others are for validation."""
-    fold = fold_of(sample.ids)
-    return fold == HELD_OUT, fold == VALIDATION
 
 
 def prepare(
@@ -275,75 +243,6 @@ def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).choice(rows, CHOOSE_AMONG, replace=False))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldOut:
-    """The held-out pictures and the queries their words make."""
-
-    sample: Sample
-    queries: QuerySet
-    idf: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, sample: Sample) -> HeldOut:
-        held, _ = split(sample)
-        labels, out = sample.labels[~held], sample.only(held)
-        idf = idf_in(labels) if labels.shape[0] else np.ones(len(sample.terms))
-        return cls(out, questions(out.labels, idf, carriers(labels) > 0), idf)
-
-    def untrained(self) -> NDArray[np.float64]:
-        """Return the AvgP of each query in an order that knows nothing."""
-        n = max(len(self.sample), 1)
-        return untrained_average_precision(np.diff(self.queries.fit_start), n)
-
-
-def prove(held: HeldOut, fitted: Fitted, combination: Combination, current: Learnt | None) -> Proof:
-    """Measure a candidate, and the model now served, on the held-out pictures."""
-    if not len(held.queries):
-        return Proof(0, float("nan"), float("nan"), 1.0, 0, 0)
-    found = choosing.measure(fitted, combination, held.sample, held.queries, held.idf)
-    before = held.untrained()
-    test = wilcoxon(found.avgp, before)
-    figures = (len(before), found.mean_avgp, float(before.mean()), test.p, test.helped, test.harmed)
-    more = (float(np.nanmean(found.p10)), float(np.nanmean(found.bep)))
-    if current is None or current.about.get("proof_seen"):
-        return Proof(*figures, *more)
-    if not set(current.features) <= set(held.sample.views):
-        return Proof(*figures, *more, not_compared=True)
-    known, both = _current(held, current)
-    if not both.any():
-        return Proof(*figures, *more)
-    against = float(found.avgp[both].mean())
-    return Proof(*figures, *more, float(known[both].mean()), against, int(both.sum()))
-
-
-def _current(held: HeldOut, current: Learnt) -> tuple[NDArray[np.float64], Bool]:
-    """Return the AvgP of the served model's proof, and for which queries it knows all words."""
-    knows = current.knows(held.sample.terms)
-    both = np.logical_and.reduceat(knows[held.queries.term], held.queries.start[:-1])
-    at = np.minimum(np.searchsorted(current.terms, held.sample.terms), len(current.terms) - 1)
-    rows = current.combination.rows(current.proof.scores(held.sample.views))[:, at]
-    # Words count as for the candidate: what is served knows how many held-out pictures carry them.
-    queries = combined(held.queries, current.combination, held.idf)
-    return measure_queries(rows, queries).avgp, both
-
-
-def refuse_harm(proof: Proof) -> None:
-    """Stop a candidate that the gate does not let through."""
-    if proof.passes or not proof.proven:
-        return
-    if proof.below_current:
-        raise NotBetter(
-            f"The new model is worse than the one in use on held-out pictures: mean AvgP "
-            f"{proof.against_current:.3f} against {proof.current:.3f} over {proof.n_both} queries. "
-            "It was not published; the old one stays. To publish it all the same: --force."
-        )
-    raise NotBetter(
-        f"The new model is worse than no model on held-out pictures: mean AvgP "
-        f"{proof.candidate:.3f} against {proof.untrained:.3f} over {proof.n} queries. It was "
-        "not published. Add words or features, or publish it all the same with --force."
-    )
-
-
 def refuse_removed(writer: Writer, sample: Sample) -> None:
     """Stop a model that was taught by pictures which were removed while it learnt."""
     live = Snapshot(writer.home.shards, writer.version).ids()
@@ -355,16 +254,32 @@ def make_model(
     sample: Sample, choice: Choice, proof_fit: Fitted, progress: Progress
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Fit the chosen recipe to everything and return what is to be kept."""
-    progress.start("fit", None)
-    served = fit(choice.recipe, sample)
-    progress.finish()
+    served = _fitted(choice.recipe, sample, "fit", progress)
     counts = carriers(sample.labels)
     idf = idf_in(sample.labels)
     room = bytes_per_row([sample.views[f] for f in choice.recipe.features])
+    held = sample.only(split(sample)[0])
+    curve = None
+    if served.shared_space:
+        curve = text_curve(proof_fit, held if len(held) > 1 else sample)
     return to_saved(
         sample.terms, counts, idf, within_budget(counts, room), choice.combination, choice.cutoff,
-        served, proof_fit,
+        served, proof_fit, curve,
     )  # fmt: skip
+
+
+def _fitted(recipe: Recipe, sample: Sample, what: str, progress: Progress) -> Fitted:
+    """Fit a recipe, and show how it goes."""
+    noted = choosing.noted(recipe, progress)
+
+    def told(round_: object) -> None:
+        noted(round_)
+        progress.advance()
+
+    progress.start(what, None)
+    found = fit(recipe, sample, told=told)
+    progress.finish()
+    return found
 
 
 def publish(
@@ -380,17 +295,3 @@ def publish(
     learnt = from_saved(load_model(writer.home.models, name))
     version = writer.publish_model(SegmentScorer(learnt), note, progress)
     return name, version.number
-
-
-def proof_json(proof: Proof, table: Sequence[Tried], unproven: bool, forced: bool) -> Json:
-    """Return what a model keeps of how it was chosen and proven."""
-    tried: list[Json] = [
-        {"what": str(t.recipe), "how": t.how, "AvgP": _number(t.avgp)} for t in table[:20]
-    ]
-    figures: dict[str, Json] = {k: _number(v) for k, v in asdict(proof).items()}
-    return {**figures, "unproven": unproven, "forced": forced, "tried": tried,
-            "trained": int(time.time())}  # fmt: skip
-
-
-def _number(value: float | None) -> Json:
-    return None if value is None or not np.isfinite(value) else value

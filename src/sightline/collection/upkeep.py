@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sightline.contracts import Progress
     from sightline.settings import Settings
     from sightline.store.home import Home
-    from sightline.store.verifying import Verified
+    from sightline.store.upkeep.verifying import Verified
 
 
 class Upkeep:
@@ -30,7 +30,7 @@ class Upkeep:
     def verify(self, progress: Progress | None = None) -> Verified:
         """Check every byte of the store."""
         from sightline.store.locks import Lock
-        from sightline.store.verifying import verify
+        from sightline.store.upkeep.verifying import verify
 
         if os.access(self.home.folder, os.W_OK):
             with Lock(self.home.folder, "store verify", self.settings.wait):
@@ -39,7 +39,7 @@ class Upkeep:
 
     def repair(self, say: Callable[[str], None], progress: Progress | None = None) -> Verified:
         """Mend the store, then read again the pictures that lost their place in it."""
-        from sightline.store.repairing import repair
+        from sightline.store.upkeep.repairing import repair
 
         mended = repair(self.home, say, self.settings.wait)
         if os.path.isdir(self.root):
@@ -68,7 +68,7 @@ class Upkeep:
 
     def backup(self, target: str | os.PathLike[str]) -> Verified:
         """Copy the store to a new folder and check the copy."""
-        from sightline.store.keeping import backup
+        from sightline.store.upkeep.keeping import backup
 
         place = Path(target).expanduser().absolute()
         if inside(place, self.root):
@@ -80,7 +80,7 @@ class Upkeep:
     ) -> int:
         """Remove all that is known of some pictures or sessions, for good."""
         from sightline.collection.sessions.saving import revert_saved
-        from sightline.store.keeping import purge
+        from sightline.store.upkeep.keeping import purge
 
         # Words made of a session lie in the published rows too.
         revert_saved(self.home, sessions, self.settings.wait)

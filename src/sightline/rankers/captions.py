@@ -16,7 +16,7 @@ that the score of a word is an inner product there, and an article is the sum of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +28,7 @@ from sightline.rankers.cca import CCA
 from sightline.rankers.low_rank import TwoSided
 from sightline.rankers.lscmr import LSCMR
 from sightline.rankers.ssi import SSI
-from sightline.solvers.structural import STOPS
+from sightline.solvers.structural import STOPS, Round
 
 Floats = NDArray[np.float32]
 Int = NDArray[np.int64]
@@ -48,10 +48,11 @@ class Captions(Estimator, ABC):
     _kind: ClassVar[type[Any]]
     n_components: int
 
-    def fit(self, X: Any, Y: Any) -> Self:
+    def fit(self, X: Any, Y: Any, *, told: Callable[[Round], None] | None = None) -> Self:
         """Learn from rows of pictures, and the words of each, (pictures, words).
 
-        The dimensions are lowered to what there are of words or of columns.
+        The dimensions are lowered to what there are of words or of columns. `told` is called with
+        each round, by rankers that have any.
         """
         labels = _as_labels(Y)
         if labels.shape[0] != X.shape[0]:
@@ -62,11 +63,13 @@ class Captions(Estimator, ABC):
         ).astype(np.float32)
         texts = as_texts(labels, self.idf_)
         k = min(self.n_components, labels.shape[1], X.shape[1])
-        self.ranker_ = self._fitted(texts, X, labels, k)
+        self.ranker_ = self._fitted(texts, X, labels, k, told)
         return self
 
     @abstractmethod
-    def _fitted(self, texts: Any, X: Any, labels: Any, k: int) -> TwoSided: ...
+    def _fitted(
+        self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
+    ) -> TwoSided: ...
 
     def decision_function(self, X: Any, words: Int | None = None) -> Floats:
         """Return the score of each word, or of the words at some positions, for each picture."""
@@ -76,9 +79,24 @@ class Captions(Estimator, ABC):
 
     def word_points(self, words: Int | None = None) -> Floats:
         """Return words as points of the shared space, (words, k)."""
+        from scipy.sparse import identity
+
         self._check_fitted()
-        rows = np.eye(len(self.idf_))[slice(None) if words is None else words]
-        return self.ranker_.embed_queries(rows)
+        rows = identity(len(self.idf_), format="csr")
+        return self.ranker_.embed_queries(rows if words is None else rows[words])
+
+    def text_points(self, labels: Any) -> Floats:
+        """Return texts, told by the words each holds, as points of the shared space, (texts, k).
+
+        Words may be counted; a text of none lies at 0.
+        """
+        self._check_fitted()
+        texts = as_texts(labels, self.idf_)
+        said = np.diff(texts.indptr) > 0
+        points = np.zeros((len(said), self.word_points(np.zeros(1, np.int64)).shape[1]), np.float32)
+        if said.any():
+            points[said] = self.ranker_.embed_queries(texts[said])
+        return points
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs."""
@@ -134,12 +152,14 @@ class CaptionLSCMR(Captions):
         self.max_rounds = max_rounds
         self.random_state = random_state
 
-    def _fitted(self, texts: Any, X: Any, labels: Any, k: int) -> LSCMR:
+    def _fitted(
+        self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
+    ) -> LSCMR:
         Q, lists = with_words(texts, labels, self.n_candidates, self.random_state)
         ranker = LSCMR(
             k, self.lam, self.optimise, max_rounds=self.max_rounds, random_state=self.random_state
         )
-        ranker.fit(Q, X, *lists)
+        ranker.fit(Q, X, *lists, told=told)
         self.objective_, self.violation_ = ranker.objective_, ranker.violation_
         self.course_ = np.array(
             [[r.penalty, r.violation, r.objective] for r in ranker.rounds_], np.float32
@@ -174,7 +194,9 @@ class CaptionSSI(Captions):
         self.n_candidates = n_candidates
         self.random_state = random_state
 
-    def _fitted(self, texts: Any, X: Any, labels: Any, k: int) -> SSI:
+    def _fitted(
+        self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
+    ) -> SSI:
         Q, lists = with_words(texts, labels, self.n_candidates, self.random_state)
         ranker = SSI(k, self.eta, self.n_iter, random_state=self.random_state)
         return ranker.fit(Q, X, *lists)
@@ -190,7 +212,9 @@ class CaptionCCA(Captions):
         self.kappa = kappa
         self.max_rank = max_rank
 
-    def _fitted(self, texts: Any, X: Any, labels: Any, k: int) -> CCA:
+    def _fitted(
+        self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
+    ) -> CCA:
         while True:
             try:
                 return CCA(k, self.kappa, self.max_rank).fit(texts, X)

@@ -19,12 +19,15 @@ Flags = NDArray[np.bool_]
 AP, NDCG, PRECISION, MRR, AUC = range(5)
 # Longer parts of a list are sorted by numpy; shorter ones are faster by insertion.
 _SHORT = 48
+# Where there are more pairs than this, halving the list is faster than looking at each of them.
+_MANY_PAIRS = 512
 
 
 @njit(cache=True, nogil=True)
 def separate(
     scores: Doubles, relevant: Flags, start: Int, kind: int, k: int, exact: bool,
-    inverse: Doubles, discount: Doubles, counts: Counts, losses: Doubles, values: Doubles,
+    inverse: Doubles, harmonic: Doubles, discount: Doubles,
+    counts: Counts, losses: Doubles, values: Doubles,
 ) -> None:  # fmt: skip
     """Find the most violated order of every list.
 
@@ -35,6 +38,7 @@ def separate(
     kind, k : the measure, and how many ranks it looks at; 0 for all of them.
     exact : use the programme even where a faster form is known.
     inverse : at r the number 1 / (r (r - 1)), for all ranks from 2.
+    harmonic : at r the sum of 1 / s over all s up to r.
     discount : at r the discount of rank r, and 0 beyond rank k.
     counts : is given, for each candidate, how many pairs it is inverted in: above 0 for a relevant
         one, which others precede, below 0 for an other.
@@ -63,8 +67,10 @@ def separate(
         cum[0] = 0.0
         for j in range(m):
             cum[j + 1] = cum[j] + b[j]
-        if kind == AP and not exact:
+        if kind == AP and not exact and n * m <= _MANY_PAIRS:
             ap_greedy(a, b, n, m, inverse, above)
+        elif kind == AP and not exact:
+            ap_halves(a, b, n, m, harmonic, best, above)
         elif kind == AUC and not exact:
             auc_shift(a, b, n, m, above)
         elif kind == MRR and not exact:
@@ -191,6 +197,57 @@ def ap_greedy(a: Doubles, b: Doubles, n: int, m: int, inverse: Doubles, above: I
         floor = place
         if floor == n:
             break
+
+
+@njit(cache=True, nogil=True)
+def ap_halves(
+    a: Doubles, b: Doubles, n: int, m: int, harmonic: Doubles, sums: Doubles, above: Int
+) -> None:
+    """Make the choices of `ap_greedy`, the middle one of a stretch of others first.
+
+    The sum over relevant ones from k on has a closed form,
+
+        j (H(j + n) - H(j + k - 1)) - (j - 1) (H(j + n - 1) - H(j + k - 2)) - 2 / m (…)
+
+    so that any choice can be looked at by itself, and since choices rise with j, those before the
+    middle one lie below it and those after it above: the whole takes (n + m) log m looks.
+    """
+    sums[n] = 0.0
+    for i in range(n - 1, -1, -1):
+        sums[i] = sums[i + 1] + a[i]
+    places = np.empty(m, np.int64)
+    # A stretch: the others from one to another, and the places between which they lie.
+    stretches = np.empty((2 * 64, 4), np.int64)
+    stretches[0, 0], stretches[0, 1], stretches[0, 2], stretches[0, 3] = 1, m, 0, n
+    left = 1
+    two = 2.0 / m
+    while left > 0:
+        left -= 1
+        first, last = stretches[left, 0], stretches[left, 1]
+        low, high = stretches[left, 2], stretches[left, 3]
+        if first > last:
+            continue
+        j = (first + last) // 2
+        bj = b[j - 1]
+        top, place = -np.inf, high
+        for i in range(high, low - 1, -1):
+            moved = j * (harmonic[j + n] - harmonic[j + i])
+            if j > 1:
+                moved -= (j - 1) * (harmonic[j + n - 1] - harmonic[j + i - 1])
+            total = moved - two * (sums[i] - (n - i) * bj)
+            if total > top:
+                top, place = total, i
+        places[j - 1] = place
+        stretches[left, 0], stretches[left, 1] = first, j - 1
+        stretches[left, 2], stretches[left, 3] = low, place
+        stretches[left + 1, 0], stretches[left + 1, 1] = j + 1, last
+        stretches[left + 1, 2], stretches[left + 1, 3] = place, high
+        left += 2
+    j = 0
+    for i in range(n):
+        while j < m and places[j] <= i:
+            j += 1
+        above[i] = j
 
 
 @njit(cache=True, nogil=True)

@@ -171,21 +171,23 @@ def separate(
     if not np.isfinite(f).all():
         raise DataError("A score is not finite, so that candidate has no place in an order.")
     longest = int(np.diff(lists.start).max(initial=1))
-    inverse, discount = _tables(longest, criterion)
+    inverse, harmonic, discount = _tables(longest, criterion)
     found = Separated(np.empty(len(f), dtype=np.int32), np.empty(len(lists)), np.empty(len(lists)))
     _oracles_fast.separate(
-        f, lists.relevant, lists.start, criterion.kind, criterion.k, exact, inverse, discount,
-        found.counts, found.losses, found.values,
+        f, lists.relevant, lists.start, criterion.kind, criterion.k, exact, inverse, harmonic,
+        discount, found.counts, found.losses, found.values,
     )  # fmt: skip
     return found
 
 
-def _tables(longest: int, criterion: Criterion) -> tuple[Doubles, Doubles]:
+def _tables(longest: int, criterion: Criterion) -> tuple[Doubles, Doubles, Doubles]:
     r = np.arange(longest + 1, dtype=np.float64)
     inverse = np.zeros(longest + 1)
     inverse[2:] = 1.0 / (r[2:] * (r[2:] - 1))
+    harmonic = np.zeros(longest + 1)
+    harmonic[1:] = np.cumsum(1.0 / r[1:])
     discount = np.zeros(longest + 1)
     discount[1:] = 1.0 / np.log2(1.0 + r[1:])
     if criterion.k:
         discount[criterion.k + 1 :] = 0.0
-    return inverse, discount
+    return inverse, harmonic, discount

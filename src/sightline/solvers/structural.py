@@ -93,6 +93,12 @@ class Round:
         """penalty + max(0, violation), which is no less than the one solved for."""
         return self.penalty + max(0.0, self.violation)
 
+    def __str__(self) -> str:
+        return (
+            f"round {self.number}: objective {self.objective:.4f} (penalty {self.penalty:.4f}, "
+            f"violation {self.violation:.4f})"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

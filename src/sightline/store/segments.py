@@ -5,14 +5,13 @@ The base file of a segment holds, for its pictures in ascending order of id,
   word_start, word               the words of each picture, as positions in `terms`
   terms, term_start, term_row    the same turned round: for each term the rows that carry it
   thumb_start, thumb             small JPEG pictures, one after another
-and each feature has a file of its own (see matrices), as have the scores a model gave the pictures:
-  terms                          the words that have scores, ascending
-  scores                         for each word the scores of all rows
+and each feature has a file of its own (see matrices), as has what a model says of the pictures
+(see scores).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.errors import StoreDamaged, StoreError
+from sightline.errors import StoreError
 from sightline.records import Batch
 from sightline.store.matrices import Matrix, joined, open_matrix, spans, starts, to_arrays
+from sightline.store.scores import Scores, open_scores, with_joined_scores
 from sightline.store.shards import Rows, open_arrays, write_arrays
 from sightline.store.versions import FeatureFile, FileEntry, Segment
 
@@ -75,50 +75,6 @@ def _write_base(
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    """What a model says of the pictures of a segment: a row of scores for each of its words."""
-
-    model: str
-    terms: Int
-    rows: NDArray[np.float32]
-
-    def row(self, term: int) -> NDArray[np.float32] | None:
-        """Return the scores of all pictures for a word, or None if it has none."""
-        i = int(np.searchsorted(self.terms, term))
-        return self.rows[i] if i < len(self.terms) and self.terms[i] == term else None
-
-
-def _open_scores(folder: Path, s: Segment) -> Scores | None:
-    if s.scores is None:
-        return None
-    arrays = open_arrays(folder / s.scores.name)
-    terms, rows = arrays.get("terms"), arrays.get("scores")
-    if (
-        terms is None
-        or rows is None
-        or terms.dtype != np.int64
-        or rows.dtype != np.float32
-        or rows.shape != (terms.size, s.rows)
-    ):
-        raise StoreDamaged(
-            f"The file {s.scores.name} does not hold the scores of {s.rows} pictures. "
-            "Run: sightline store repair"
-        )
-    return Scores(s.scored_by, terms, rows)
-
-
-def with_scores(
-    folder: Path, s: Segment, model: str, terms: Int, rows: NDArray[np.float32] | Rows
-) -> Segment:
-    """Return a segment with the scores of a model; `rows` has a row for each term, ascending."""
-    if rows.shape != (len(terms), s.rows):
-        raise StoreError(f"Scores have the shape {rows.shape}, not {(len(terms), s.rows)}.")
-    arrays: dict[str, NDArray[Any] | Rows] = {"terms": terms, "scores": rows}
-    file = FileEntry.of(write_arrays(folder, "scores", arrays))
-    return replace(s, scores=file, scored_by=model)
-
-
-@dataclass(frozen=True, slots=True)
 class OpenSegment:
     """A segment mapped into memory."""
 
@@ -138,11 +94,17 @@ class OpenSegment:
         dead = np.zeros(0, np.int64)
         if s.dead is not None:
             dead = np.asarray(open_arrays(folder / s.dead.name)["rows"])
-        return cls(base, features, dead, _open_scores(folder, s))
+        return cls(base, features, dead, open_scores(folder, s))
 
     @property
     def ids(self) -> Int:
         return np.asarray(self.base["ids"])
+
+    def matrix(self, feature: str) -> Matrix | None:
+        """Return the rows of a feature, or a model's points of that name; None if neither."""
+        if feature in self.features or self.scores is None:
+            return self.features.get(feature)
+        return self.scores.named(feature)
 
     def alive(self) -> NDArray[np.bool_]:
         """Return which rows count."""
@@ -277,19 +239,5 @@ def _merge_scores(folder: Path, runs: list[Run], merged: Segment) -> Segment:
     """Put scores together where one model gave them all, for the same words."""
     if len(runs) > _MANY_RUNS:
         return merged  # Scoring again is faster than picking so many pieces together.
-    found = [p.scores for p, _, _ in runs]
-    one = found[0]
-    if one is None or not all(
-        f is not None and f.model == one.model and np.array_equal(f.terms, one.terms) for f in found
-    ):
-        return merged
-
-    def rows() -> Iterator[NDArray[np.float32]]:
-        parts = [
-            (s.rows, first, last) for (_, first, last), s in zip(runs, found, strict=True) if s
-        ]
-        for t in range(len(one.terms)):
-            yield np.concatenate([r[t, first:last] for r, first, last in parts])
-
-    blocks = Rows(rows(), (len(one.terms), merged.rows), np.float32)
-    return with_scores(folder, merged, one.model, one.terms, blocks)
+    parts = [(p.scores, first, last) for p, first, last in runs]
+    return with_joined_scores(folder, merged, parts)

@@ -27,14 +27,8 @@ from sightline.store.events import Event, EventLog, NewEvent
 from sightline.store.home import Home, current_version
 from sightline.store.locks import Lock, Presence, refuse_network_file_system
 from sightline.store.models import remove_models_except
-from sightline.store.segments import (
-    OpenSegment,
-    merge,
-    wants_merging,
-    with_dead,
-    with_scores,
-    write_segment,
-)
+from sightline.store.scores import Scores, with_scores
+from sightline.store.segments import OpenSegment, merge, wants_merging, with_dead, write_segment
 from sightline.store.versions import Segment, Version
 
 Int = NDArray[np.int64]
@@ -65,12 +59,12 @@ class Change:
 
 
 class Scorer(Protocol):
-    """Gives every picture of a segment its scores by one model, before the segment is published."""
+    """Says what one model has to say of a segment, before the segment is published."""
 
     model: str
 
-    def rows(self, segment: OpenSegment) -> tuple[Int, NDArray[np.float32]] | None:
-        """Return the words, ascending, and a row of scores for each; None if it cannot say."""
+    def scores(self, segment: OpenSegment) -> Scores | None:
+        """Return scores of words, ascending, and points; None if it cannot say."""
         ...
 
 
@@ -220,8 +214,8 @@ class Writer:
         return True
 
     def _scored(self, s: Segment, scorer: Scorer) -> Segment:
-        found = scorer.rows(OpenSegment.open(self.home.shards, s))
-        return s if found is None else with_scores(self.home.shards, s, scorer.model, *found)
+        found = scorer.scores(OpenSegment.open(self.home.shards, s))
+        return s if found is None else with_scores(self.home.shards, s, found)
 
     def _changed_segments(self, change: Change) -> list[Segment]:
         replaced = [i for b in change.batches for i in b.ids.tolist()]

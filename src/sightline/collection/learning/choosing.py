@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
+from sightline.collection.learning.kinds import Told
 from sightline.collection.learning.learners import Fitted, Recipe, builds_on, fit, kind_of
 from sightline.collection.learning.memory import bytes_free, bytes_needed, gigabytes
 from sightline.collection.learning.questions import carriers, combined, idf_in, questions
@@ -255,7 +256,9 @@ def _tried(
         seconds = seconds if builds_on(recipe, last) else 0.0
         begun = time.perf_counter()
         try:
-            last = fitted = fit(recipe, training, (validation, queries), last)
+            last = fitted = fit(
+                recipe, training, (validation, queries), last, noted(recipe, progress)
+            )
         except (DataError, UsageError) as e:
             # What one ranker cannot learn from, another may.
             last, failed[recipe] = None, str(e)
@@ -273,6 +276,11 @@ def _tried(
         progress.advance()
     progress.finish()
     return Look(training, tried, best, failed)
+
+
+def noted(recipe: Recipe, progress: Progress) -> Told:
+    """Return what tells of the rounds in which a recipe is learnt."""
+    return lambda said: progress.note(f"{recipe.ranker}, {said}")
 
 
 def settle(

@@ -25,10 +25,12 @@ from sightline.records import QuerySet
 from sightline.similarity import grams
 
 Float = NDArray[np.float32]
+Int = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 Judged = tuple[Sequence[View], QuerySet] | None
 Settings = dict[str, Json]
 LeftOut = Callable[[], Float | None]
+Told = Callable[[Any], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,12 @@ class Kind:
         return tuple(f for f in views if f not in sparse) or sparse[:1]
 
     def fit(
-        self, views: Sequence[View], labels: Any, settings: Settings, validation: Judged
+        self,
+        views: Sequence[View],
+        labels: Any,
+        settings: Settings,
+        validation: Judged,
+        told: Told | None = None,
     ) -> tuple[Arrays, Settings, LeftOut]:
         """Fit it; return arrays to keep, settings found, and a way to scores as if unseen."""
         if self.landmarks and views[0].shape[0] > grams.MOST_PICTURES:
@@ -104,7 +111,8 @@ class Kind:
         if self.steps:
             estimator = self._in_steps(X, labels, settings, frame, validation)
         else:
-            estimator = _class(self.place)(**settings).fit(X, labels)
+            watched = {"told": told} if self.shared_space else {}
+            estimator = _class(self.place)(**settings).fit(X, labels, **watched)
         found: Settings = {s: _plain(getattr(estimator, a)) for s, a in self.found}
         # Some find them only when asked, which takes longer than to learn.
         left_out = cache(lambda: getattr(estimator, "leave_one_out_", None))
@@ -135,14 +143,19 @@ class Kind:
         return corrected
 
     def points(self, arrays: Mapping[str, NDArray[Any]], views: Sequence[View]) -> Float:
-        """Return pictures as points of the space they share with words."""
+        """Return pictures as points of the space they share with words and texts."""
         estimator = _class(self.place).from_arrays(arrays)
         points: Float = estimator.ranker_.embed(self._seen(views, arrays))
         return points
 
-    def word_points(self, arrays: Mapping[str, NDArray[Any]]) -> Float:
-        """Return all words as points of the space they share with pictures."""
-        points: Float = _class(self.place).from_arrays(arrays).word_points()
+    def word_points(self, arrays: Mapping[str, NDArray[Any]], words: Int | None = None) -> Float:
+        """Return words, or those at some positions, as points of the space."""
+        points: Float = _class(self.place).from_arrays(arrays).word_points(words)
+        return points
+
+    def text_points(self, arrays: Mapping[str, NDArray[Any]], labels: Any) -> Float:
+        """Return texts, by how often each holds each word, as points of the space."""
+        points: Float = _class(self.place).from_arrays(arrays).text_points(labels)
         return points
 
     def _in_steps(
@@ -256,6 +269,13 @@ KINDS: dict[str, Kind] = {
     "ssi": Kind(
         "sightline.rankers.captions:CaptionSSI",
         "words and pictures in one space of few dimensions, learnt pair by pair",
+        asked=True,
+        shared_space=True,
+    ),
+    "semantic-matching": Kind(
+        "sightline.rankers.concepts:CaptionConcepts",
+        "words and pictures as probabilities of the most frequent words",
+        grid=({"strength": 0.1}, {"strength": 0.01}),
         asked=True,
         shared_space=True,
     ),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.learning.kinds import KINDS, Kind, LeftOut
+from sightline.collection.learning.kinds import KINDS, Kind, LeftOut, Told
 from sightline.collection.learning.samples import Sample
 from sightline.collection.learning.views import View, Weighting
 from sightline.contracts import Json
@@ -71,6 +71,24 @@ class Fitted:
         seen = [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
         return kind_of(self.recipe.ranker).scores(self.arrays, seen, words)
 
+    @property
+    def shared_space(self) -> bool:
+        """Whether words, texts and pictures are points of one space."""
+        return kind_of(self.recipe.ranker).shared_space
+
+    def points(self, views: Mapping[str, View]) -> Float:
+        """Return pictures as points of the space, (pictures, k)."""
+        seen = [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
+        return kind_of(self.recipe.ranker).points(self.arrays, seen)
+
+    def word_points(self, words: NDArray[np.int64] | None = None) -> Float:
+        """Return words, or those at some positions, as points of the space, (words, k)."""
+        return kind_of(self.recipe.ranker).word_points(self.arrays, words)
+
+    def text_points(self, labels: Any) -> Float:
+        """Return texts, by how often each holds each word, as points of the space, (texts, k)."""
+        return kind_of(self.recipe.ranker).text_points(self.arrays, labels)
+
     def to_arrays(self, prefix: str) -> Arrays:
         """Return all numbers of it, under names with a prefix."""
         idf = {f"{prefix}idf.{i}": w.idf for i, w in enumerate(self.weightings)}
@@ -105,6 +123,7 @@ def fit(
     sample: Sample,
     validation: tuple[Sample, QuerySet] | None = None,
     last: Fitted | None = None,
+    told: Told | None = None,
 ) -> Fitted:
     """Fit a recipe to pictures.
 
@@ -114,6 +133,7 @@ def fit(
     sample : the pictures.
     validation : says when to stop, where that is a question.
     last : what was fitted to the same pictures before; used where the recipe builds on it.
+    told : called with how it stands, by rankers that learn in rounds.
     """
     kind = kind_of(recipe.ranker)
     if kind.base:
@@ -133,7 +153,7 @@ def fit(
         other, queries = validation
         pairs = zip(recipe.features, weightings, strict=True)
         judged = [w(other.views[f]) for f, w in pairs], queries
-    arrays, settings, left_out = kind.fit(views, sample.labels, dict(recipe.settings), judged)
+    arrays, settings, left_out = kind.fit(views, sample.labels, dict(recipe.settings), judged, told)
     return Fitted(recipe.with_settings(**settings), weightings, arrays, left_out)
 
 

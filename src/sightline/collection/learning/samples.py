@@ -24,7 +24,7 @@ from sightline.words.term_ids import term_id
 
 # A word on a single picture can be searched for, but nothing can be learnt from it.
 LEAST_PICTURES = 2
-MOST_WORDS = 20_000
+MOST_WORDS, MOST_TEXT_WORDS = 20_000, 50_000
 _MOSTLY = 0.9
 
 Int = NDArray[np.int64]
@@ -81,11 +81,15 @@ def aligned(sample: Sample, terms: Int) -> Sample:
 
 
 def load_sample(
-    snapshot: Snapshot, judgements: Iterable[Judgement] = (), wanted: Sequence[str] = ()
+    snapshot: Snapshot,
+    judgements: Iterable[Judgement] = (),
+    wanted: Sequence[str] = (),
+    most_words: int = MOST_WORDS,
 ) -> Sample:
     """Gather all pictures that carry a word or were judged, and have features.
 
-    `wanted` names the features to learn from; all that nearly every picture has by default.
+    `wanted` names the features to learn from; all that nearly every picture has by default. Of more
+    than `most_words` the most frequent are learnt.
     """
     picture, term = carried_and_judged(snapshot, judgements)
     features = common_features(snapshot, np.unique(picture))
@@ -93,13 +97,13 @@ def load_sample(
     features = tuple(named) or features
     ids, views = _rows(snapshot, features, np.unique(picture))
     there = np.isin(picture, ids)
-    terms, labels = _labels(ids, picture[there], term[there])
+    terms, labels = _labels(ids, picture[there], term[there], most_words)
     return Sample(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
 
 
 def carried_and_judged(snapshot: Snapshot, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
     """Return every (picture, word) pair by words and judgements; too few to learn are refused."""
-    picture, term = judged(*carried(snapshot), judgements)
+    picture, term = _judged(*carried(snapshot), judgements)
     there = np.isin(picture, snapshot.ids())
     picture, term = picture[there], term[there]
     _refuse_too_few(snapshot, picture, term)
@@ -117,21 +121,27 @@ def carried(snapshot: Snapshot) -> tuple[Int, Int]:
     return np.concatenate(pictures), np.concatenate(words)
 
 
-def judged(picture: Int, term: Int, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
-    """Return pairs with those that judgements add, and without those that they take away."""
-    pairs = set(zip(picture.tolist(), term.tolist(), strict=True))
-    changed = False
+def verdicts(judgements: Iterable[Judgement]) -> dict[tuple[int, str], bool]:
+    """Return for (picture, word) whether the last judgement said that it fits.
+
+    >>> verdicts([Judgement("red barn", 7, 1.0, "", 1), Judgement("dog", 7, 0.0, "", 2)])
+    {(7, 'red'): True, (7, 'barn'): True, (7, 'dog'): False}
+    """
+    said: dict[tuple[int, str], bool] = {}
     for j in judgements:
-        words = {term_id(t.text) for t in parse(j.query).wanted}
-        if j.relevance > 0:
-            pairs |= {(j.picture, w) for w in words}
-        elif len(words) == 1:
-            # Of several words nobody said which does not fit.
-            pairs -= {(j.picture, w) for w in words}
-        changed = True
-    if not changed:
+        words = [t.text for t in parse(j.query).wanted]
+        # Of several words nobody said which does not fit.
+        if j.relevance > 0 or len(words) == 1:
+            said |= {(j.picture, w): j.relevance > 0 for w in words}
+    return said
+
+
+def _judged(picture: Int, term: Int, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
+    said = {(p, term_id(w)): fits for (p, w), fits in verdicts(judgements).items()}
+    if not said:
         return picture, term
-    both = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    pairs = {*zip(picture.tolist(), term.tolist(), strict=True), *said}
+    both = np.array(sorted(p for p in pairs if said.get(p, True)), np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
 
@@ -175,7 +185,7 @@ def _rows(snapshot: Snapshot, features: Sequence[str], ids: Int) -> tuple[Int, d
     return found, {f: as_view(snapshot.rows(f, found)) for f in features}
 
 
-def _labels(ids: Int, picture: Int, term: Int) -> tuple[Int, Any]:
+def _labels(ids: Int, picture: Int, term: Int, most_words: int) -> tuple[Int, Any]:
     from scipy.sparse import csr_matrix
 
     terms, column, counts = np.unique(term, return_inverse=True, return_counts=True)
@@ -186,7 +196,7 @@ def _labels(ids: Int, picture: Int, term: Int) -> tuple[Int, Any]:
             f"Of {len(terms)} words none is on at least {LEAST_PICTURES} pictures and missing "
             "from others, so there is nothing to learn. Give pictures more words."
         )
-    frequent = np.sort(usable[np.argsort(-counts[usable], kind="stable")][:MOST_WORDS])
+    frequent = np.sort(usable[np.argsort(-counts[usable], kind="stable")][:most_words])
     row = np.searchsorted(ids, picture)
     ones = np.ones(len(row), np.float32)
     table = csr_matrix((ones, (row, column)), shape=(len(ids), len(terms)))[:, frequent]

@@ -4,6 +4,7 @@ Kept: the served weights, fitted to everything; the proof, the same recipe fitte
 out pictures, by which later models are compared with this one; how words are combined; and what was
 measured. Served: each picture's score for each word, published beside the pictures, so that a query
 reads the rows of its own words. Words beyond the budget of published bytes are scored when asked.
+Rankers across kinds publish where each picture and its text lie in their space as well.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sightline.rankers.cutoff import CutOff
 from sightline.records import WordQuery
 from sightline.store.home import Home
 from sightline.store.models import SavedModel, load_model, open_model
+from sightline.store.scores import Scores, points_feature
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Version
 from sightline.words.combining import WAYS, Combination, How
@@ -31,6 +33,8 @@ KIND = "words"
 FORMAT = 2
 # Published scores may take so many times the bytes of the features they come from.
 BUDGET = 2.0
+# Names of the points that rankers with a shared space publish.
+PICTURES, TEXTS = "pictures", "texts"
 # However short the features: words without a published row take long to ask for.
 LEAST_PUBLISHED = 1_000
 
@@ -50,6 +54,8 @@ class Learnt:
     published : positions of the words whose scores are published.
     cutoff : where lists of hits end.
     served, proof : fitted to everything, and without the held-out pictures.
+    text_curve : from the score of a text for a picture to how likely it fits (see `texts`); None
+        where they share no space.
     """
 
     name: str
@@ -62,6 +68,7 @@ class Learnt:
     cutoff: CutOff
     served: Fitted
     proof: Fitted
+    text_curve: NDArray[np.float64] | None = None
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -92,12 +99,46 @@ class Learnt:
 
     def more(self, segment: OpenSegment, terms: Int) -> Float | None:
         """Return rows of scores for words that have none published."""
+        at = np.searchsorted(self.terms, terms)
+        points = segment.matrix(self.points_of(PICTURES))
+        if points is not None:
+            return self._rows(np.asarray(points) @ self.served.word_points(at).T, at)
+        views = segment_views(segment, self.features)
+        return None if views is None else self._rows(self.served.scores(views, at), at)
+
+    def points_of(self, what: str) -> str:
+        """Return by which name the store ranks points of pictures, or of their texts."""
+        return points_feature(self.name, what)
+
+    def _rows(self, scores: Float, words: Int) -> Float:
+        """Return a row for each of some words, as it is published."""
+        rows = self.combination.some(words).rows(scores)
+        return np.ascontiguousarray(rows.T, np.float32)
+
+    def texts(self, segment: OpenSegment) -> Float:
+        """Return the texts of pictures, all words that each carries, as points."""
+        from scipy.sparse import csr_matrix
+
+        start, terms = segment.base["word_start"], segment.base["terms"]
+        at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
+        known = (self.terms[at] == terms)[segment.base["word"]]
+        row = np.repeat(np.arange(len(start) - 1), np.diff(start))[known]
+        cells = (np.ones(len(row)), (row, at[segment.base["word"][known]]))
+        labels = csr_matrix(cells, shape=(len(start) - 1, len(self.terms)))
+        return self.served.text_points(labels)
+
+    def scores(self, segment: OpenSegment) -> Scores | None:
+        """Return all that is published of a segment; None if it lacks a feature."""
         views = segment_views(segment, self.features)
         if views is None:
             return None
-        at = np.searchsorted(self.terms, terms)
-        scores = self.served.scores(views, at)
-        return np.ascontiguousarray(self.combination.some(at).rows(scores).T)
+        at = self.published
+        if not self.served.shared_space:
+            scores, points = self.served.scores(views, at), {}
+        else:
+            points = {PICTURES: self.served.points(views), TEXTS: self.texts(segment)}
+            scores = points[PICTURES] @ self.served.word_points(at).T
+        return Scores(self.name, self.terms[at], self._rows(scores, at), points)
 
 
 def to_saved(
@@ -109,6 +150,7 @@ def to_saved(
     cutoff: CutOff,
     served: Fitted,
     proof: Fitted,
+    text_curve: NDArray[np.float64] | None = None,
 ) -> tuple[dict[str, Json], Arrays]:
     """Return what a model says of itself and its arrays, to be written."""
     about: dict[str, Json] = {
@@ -120,6 +162,8 @@ def to_saved(
     arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf, "published": published}
     arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
     arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
+    if text_curve is not None:
+        arrays["text_curve"] = text_curve
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
 
 
@@ -145,6 +189,7 @@ def from_saved(saved: SavedModel) -> Learnt:
             CutOff.from_arrays(_under("cutoff.", arrays)),
             Fitted.from_arrays(_recipe(about["served"]), arrays, "served."),
             Fitted.from_arrays(_recipe(about["proof"]), arrays, "proof."),
+            np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
         )
     except (KeyError, ValueError, TypeError, DataError) as e:
         raise StoreDamaged(
@@ -184,16 +229,9 @@ class SegmentScorer:
         self.learnt = learnt
         self.model = learnt.name
 
-    def rows(self, segment: OpenSegment) -> tuple[Int, Float] | None:
-        """Return the words that are published and a row of scores for each."""
-        learnt = self.learnt
-        views = segment_views(segment, learnt.features)
-        if views is None:
-            return None
-        at = learnt.published
-        scores = learnt.served.scores(views, at)
-        rows = learnt.combination.some(at).rows(scores)
-        return learnt.terms[at], np.ascontiguousarray(rows.T, np.float32)
+    def scores(self, segment: OpenSegment) -> Scores | None:
+        """Return scores of the words that are published, and points."""
+        return self.learnt.scores(segment)
 
 
 def within_budget(counts: Int, bytes_per_row: float) -> Int:

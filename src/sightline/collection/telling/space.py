@@ -1,9 +1,11 @@
-"""The space that words and pictures share, read dimension by dimension.
+"""The space that words, texts and pictures share, read dimension by dimension.
 
-Rankers across kinds (`lscmr`, `ssi`, `cca`) put words and pictures into a space of few dimensions.
-A dimension has two ends, neither of which is the right one: the words and the pictures that lie
-furthest towards each say what it is about. Words are near where they point the same way. A text of
-any length is the sum of its words, and asks for the pictures that lie where it points.
+Rankers across kinds (`lscmr`, `ssi`, `cca`, `semantic-matching`) put words and pictures into a
+space of few dimensions. A dimension has two ends, neither of which is the right one: the words and
+the pictures that lie furthest towards each say what it is about. Words are near where they point
+the same way. A text of any length is the sum of its words, and asks for the pictures that lie where
+it points; a picture asks for texts in the same way. Where pictures and texts lie was published with
+the model, so that each answer is one scan over rows of few numbers (`Store.top`).
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.learning.kinds import Arrays
-from sightline.collection.learning.learners import kind_of
-from sightline.collection.learning.serving import Learnt, segment_views
+from sightline.collection.learning.serving import PICTURES, TEXTS, Learnt
+from sightline.collection.learning.texts import likely
 from sightline.collection.telling.words import learnt_of
-from sightline.errors import UsageError
+from sightline.errors import CollectionError, UsageError
+from sightline.records import DenseQuery, Top
 from sightline.store.home import Reader
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import tokens
@@ -26,6 +28,10 @@ from sightline.words.vocabulary import near
 
 Float = NDArray[np.float32]
 Int = NDArray[np.int64]
+_OLD = (
+    "The model in use, {}, was made before pictures and texts had points in the store. Run: "
+    "sightline train --ranker lscmr"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +46,12 @@ class Topic:
 
 
 class Space:
-    """Words and pictures of a collection as points."""
+    """Words, texts and pictures of a collection as points."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader, self.learnt = reader, learnt_of(reader)
-        self.words = word_points(self.learnt)
+        refuse_without_space(self.learnt)
+        self.words = self.learnt.served.word_points()
         spelled = dict(reader.catalogue.terms())
         self.spelled = [spelled.get(int(t), "?") for t in self.learnt.terms]
 
@@ -55,14 +62,19 @@ class Space:
         """Return what lies at the ends of dimensions: n words, and some pictures."""
         if dimension is not None and not 0 <= dimension < len(self):
             raise UsageError(f"There are dimensions from 0 to {len(self) - 1}. Got {dimension}.")
-        ids, points = self.pictures() if pictures else (np.zeros(0, np.int64), self.words[:0])
         found = []
         for d in range(len(self)) if dimension is None else (dimension,):
             order = np.argsort(-self.words[:, d], kind="stable")
-            seen = ids[np.argsort(-points[:, d], kind="stable")].tolist()
             high, low = (tuple(self.spelled[w] for w in o[:n]) for o in (order, order[::-1]))
-            found.append(Topic(d, high, low, tuple(seen[:pictures]), tuple(seen[::-1][:pictures])))
+            found.append(Topic(d, high, low, *(self._end(d, s, pictures) for s in (1.0, -1.0))))
         return found
+
+    def _end(self, dimension: int, sign: float, n: int) -> tuple[int, ...]:
+        if not n:
+            return ()
+        weights = np.zeros(len(self), np.float32)
+        weights[dimension] = sign
+        return tuple(self.pictures(weights, n).ids.tolist())
 
     def near(self, word: str, n: int) -> list[tuple[str, float]]:
         """Return the words nearest to one, with their cosines."""
@@ -82,53 +94,46 @@ class Space:
 
         Words count as often as they occur, weighted by how rare they are.
         """
+        from scipy.sparse import csr_matrix
+
         said = Counter(term_id(word) for word in tokens(text))
-        at = np.searchsorted(self.learnt.terms, list(said)) % len(self.learnt.terms)
-        known = self.learnt.terms[at] == list(said)
+        terms = np.array(list(said), np.int64)
+        known = self.learnt.knows(terms)
         if not known.any():
             raise UsageError(
                 f"Of the {len(said)} different words of the text none was learnt, so it puts "
                 "pictures in no order."
             )
-        at, times = at[known], np.array(list(said.values()), np.float64)[known]
-        weights = times * self.learnt.idf[at]
-        point: Float = np.asarray(weights @ self.words[at], np.float32)
-        return point, len(at)
+        at = np.searchsorted(self.learnt.terms, terms[known])
+        times = np.array(list(said.values()), np.float64)[known]
+        row = csr_matrix((times, ([0] * len(at), at)), shape=(1, len(self.learnt.terms)))
+        return self.learnt.served.text_points(row)[0], len(at)
 
-    def nearest_pictures(self, point: Float, allowed: Int | None, k: int) -> tuple[Int, Float]:
+    def likely(self, scores: Float) -> NDArray[np.float64]:
+        """Return how likely pictures and texts with these scores fit each other."""
+        if self.learnt.text_curve is None:
+            raise CollectionError(_OLD.format(self.learnt.name))
+        return likely(scores, self.learnt.text_curve)
+
+    def pictures(self, point: Float, k: int, where: Int | None = None) -> Top:
         """Return pictures that a point ranks first, by their inner product with it."""
-        ids, points = self.pictures()
-        if allowed is not None:
-            kept = np.isin(ids, allowed)
-            ids, points = ids[kept], points[kept]
-        scores = points @ (point / max(float(np.linalg.norm(point)), 1e-30))
-        best = np.argsort(-scores, kind="stable")[:k]
-        return ids[best], scores[best]
+        return self._top(PICTURES, point, k, where)
 
-    def pictures(self) -> tuple[Int, Float]:
-        """Return all pictures that have the features the model sees, and their points."""
-        served = self.learnt.served
-        ids, points = [np.zeros(0, np.int64)], [self.words[:0]]
-        for segment in self.reader.snapshot.segments:
-            views = segment_views(segment, self.learnt.features)
-            if views is None:
-                continue
-            alive = segment.alive()
-            kind = kind_of(served.recipe.ranker)
-            seen = [w(views[f]) for f, w in zip(served.recipe.features, served.weightings,
-                                                strict=True)]  # fmt: skip
-            ids.append(segment.ids[alive])
-            points.append(kind.points(served.arrays, seen)[alive])
-        return np.concatenate(ids), np.concatenate(points)
+    def texts(self, point: Float, k: int, where: Int | None = None) -> Top:
+        """Return the pictures whose texts a point ranks first."""
+        return self._top(TEXTS, point, k, where)
+
+    def _top(self, what: str, point: Float, k: int, where: Int | None) -> Top:
+        name, snapshot = self.learnt.points_of(what), self.reader.snapshot
+        if not any(s.matrix(name) is not None for s in snapshot.segments):
+            raise CollectionError(_OLD.format(self.learnt.name))
+        return snapshot.top(DenseQuery(name, point), k, where)
 
 
-def word_points(learnt: Learnt) -> Float:
-    """Return the words of a model as points, (words, k); refuse models that have no such space."""
-    arrays: Arrays = dict(learnt.served.arrays)
-    kind = kind_of(learnt.served.recipe.ranker)
-    if not kind.shared_space:
+def refuse_without_space(learnt: Learnt) -> None:
+    """Stop what only rankers across kinds can answer."""
+    if not learnt.served.shared_space:
         raise UsageError(
             f"The model in use, {learnt.served.recipe.ranker}, has no space that words and "
             "pictures share. Run: sightline train --ranker lscmr"
         )
-    return kind.word_points(arrays)

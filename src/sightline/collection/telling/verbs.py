@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sightline.collection.likeness.asking import Picture
     from sightline.collection.searching import Results
     from sightline.collection.telling.space import Topic
+    from sightline.collection.telling.texts import ToldTexts
     from sightline.collection.telling.words import Told
     from sightline.contracts import Compute
     from sightline.settings import Settings
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Telling:
-    """`describe`, `topics`, `search_text` and `near_words`, as methods of a collection."""
+    """`describe`, `describe_texts`, `topics`, `near_words` and `search_text`, as methods."""
 
     root: bytes
     home: Home
@@ -45,6 +46,24 @@ class Telling:
         with self.home.reader() as reader:
             return describe(reader, self.root, picture, n, self.settings, compute)
 
+    def describe_texts(
+        self, picture: Picture, k: int | None = None, *, compute: Compute | None = None
+    ) -> ToldTexts:
+        """Rank the texts of the collection, all that is written of each picture, for a picture.
+
+        Parameters
+        ----------
+        picture
+            A path, or the id of a picture of the collection.
+        k
+            Texts to return; those that more likely fit than not are marked so.
+        """
+        from sightline.collection.telling.texts import describe_texts
+
+        n = _number(self.settings.top if k is None else k, "k", "describe_texts")
+        with self.home.reader() as reader:
+            return describe_texts(reader, self.root, picture, n, self.settings, compute)
+
     def topics(self, n: int = 8, *, pictures: int = 0, dimension: int | None = None) -> list[Topic]:
         """Return the words, and pictures, at both ends of each dimension of the shared space.
 
@@ -65,7 +84,8 @@ class Telling:
     ) -> Results:
         """Find pictures for a long text, such as an article, in the shared space.
 
-        Unlike in `search`, the text has no grammar, and no picture needs to carry its words.
+        Unlike in `search`, the text has no grammar, and no picture needs to carry its words. A
+        score says how likely a picture's own words would share one with the text.
 
         Parameters
         ----------
@@ -85,9 +105,10 @@ class Telling:
             if untagged:
                 bare = reader.snapshot.without_words()
                 allowed = bare if allowed is None else np.intersect1d(allowed, bare)
-            ids, scores = space.nearest_pictures(point, allowed, n)
-            facts = reader.catalogue.facts(ids.tolist())
-            pairs = list(zip(ids.tolist(), scores.tolist(), strict=True))
+            top = space.pictures(point, n, allowed)
+            facts = reader.catalogue.facts(top.ids.tolist())
+            scores = space.likely(top.scores)
+            pairs = list(zip(top.ids.tolist(), scores.tolist(), strict=True))
             there = [
                 (i, s)
                 for i, s in pairs

@@ -71,7 +71,7 @@ def describe(
     """Rank the words that were learnt for a picture; see `Collection.describe`."""
     learnt = learnt_of(reader)
     asked = find(reader, root, picture)
-    views = _views(reader, learnt, asked, settings, compute)
+    views = views_of(reader, learnt, asked, settings, compute)
     rows = learnt.combination.rows(learnt.served.scores(views))[0]
     # A query of one word weighs it by 1, however words are combined.
     likely = learnt.combination.probability(rows, 1.0)
@@ -111,7 +111,7 @@ def _carried(reader: Reader, asked: Asked) -> set[int]:
     return {term for terms in found for term in terms}
 
 
-def _views(
+def views_of(
     reader: Reader, learnt: Learnt, asked: Asked, s: Settings, compute: Compute | None
 ) -> dict[str, View]:
     """Return the picture's rows of every feature the model sees; made now where they lack."""

@@ -1,9 +1,9 @@
 """The experiments of paper C: texts and pictures of Wikipedia ranked for each other.
 
 `plan` holds everything that may be tuned; `protocol` has splits, lists and what methods see of a
-split, `inputs` how rows are laid out, `methods` and `stacking` what is done with them; `sealed`
-holds the test pairs and measures each choice once. `results`, `tables` and `curves` show what was
-found, beside the figures of `paper`.
+split, `shape` and `inputs` how rows are laid out, `stacking` makes class probabilities of them and
+`methods` has what is done with either; `sealed` holds the test pairs and measures each choice once.
+`results`, `tables` and `curves` show what was found, beside the figures of `paper`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from sightline.reproduce.lscmr.plan import Plan
 from sightline.reproduce.lscmr.protocol import Task, joined, make_splits
 from sightline.reproduce.lscmr.results import FIXED, RANDOM, Results, Trial
 from sightline.reproduce.lscmr.sealed import Sealed
+from sightline.reproduce.lscmr.shape import with_shapes
 from sightline.reproduce.searching import Choice, Search, Settings
 
 
 def run(c: Wikipedia, plan: Plan, progress: Progress) -> Results:
     """Measure every method on the published split, then on random ones."""
     found = Results(_settings(plan), c.classes)
+    c = Wikipedia(with_shapes(c.train), with_shapes(c.test), c.classes)
     _published(c, plan, progress, found)
     _random(c, plan, progress, found)
     return found
@@ -36,7 +38,8 @@ def run(c: Wikipedia, plan: Plan, progress: Progress) -> Results:
 def _settings(plan: Plan) -> dict[str, Json]:
     train, validation, test = plan.sizes
     return {
-        "features": "published: 128 visual words of a picture, 10 topics of a text",
+        "features": "published: 128 visual words of a picture, 10 topics of a text; a picture's "
+        "shape is read off its shares, for all methods but those named 'words'",
         "difference from the paper": paper.DIFFERENCE,
         "random splits": plan.splits,
         "pairs of a split": {"train": train, "validation": validation, "test": test},

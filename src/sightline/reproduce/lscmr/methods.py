@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,10 @@ from sightline.rankers.pamir import PAMIR
 from sightline.rankers.semantic_matching import SemanticMatching
 from sightline.rankers.ssi import SSI
 from sightline.records import QuerySet
+from sightline.reproduce.lscmr.paper import PICTURE
 from sightline.reproduce.lscmr.protocol import Doubles, Floats, Scorer, Task
-from sightline.reproduce.lscmr.stacking import fit_stacked
+from sightline.reproduce.lscmr.shape import as_is, words_alone
+from sightline.reproduce.lscmr.stacking import OWN, probabilities
 from sightline.reproduce.searching import Settings
 from sightline.solvers.targets import Known, Targets
 
@@ -41,12 +43,25 @@ def _seen(task: Task, ranker: TwoSided) -> Scorer:
 
 
 def _cca(task: Task, s: Settings) -> Fitted:
-    return Fitted(_seen(task, CCA(**s).fit(*task.seen(*task.rows()))), {})  # type: ignore[arg-type]
+    return Fitted(_seen(task, CCA(**s).fit(*task.learnt())), {})  # type: ignore[arg-type]
 
 
 def _lscmr(task: Task, s: Settings) -> Fitted:
     ranker = LSCMR(**s)  # type: ignore[arg-type]
-    ranker.fit(*task.seen(*task.rows()), *task.lists())
+    ranker.fit(*task.learnt(), *task.lists())
+    return _told(task, ranker)
+
+
+def _from_classes(task: Task, s: Settings) -> Fitted:
+    """Learn LSCMR from where semantic matching is: a dimension for each class."""
+    queries, documents = task.learnt()
+    n = queries.shape[1]
+    ranker = LSCMR(n, **s)  # type: ignore[arg-type]
+    ranker.fit(queries, documents, *task.lists(), start=(np.eye(n), np.eye(n)))
+    return _told(task, ranker)
+
+
+def _told(task: Task, ranker: LSCMR) -> Fitted:
     note = f"{len(ranker.rounds_) - 1} rounds, {ranker.stop_reason_}"
     return Fitted(_seen(task, ranker), {}, f"{note}, {ranker.n_dropped_} lists dropped")
 
@@ -54,12 +69,12 @@ def _lscmr(task: Task, s: Settings) -> Fitted:
 def _ssi(task: Task, s: Settings) -> Fitted:
     ranker = SSI(**s)  # type: ignore[arg-type]
     validation = None if task.validation is None else task.held_out()
-    ranker.fit(*task.seen(*task.rows()), *task.lists(), validation=validation)
+    ranker.fit(*task.learnt(), *task.lists(), validation=validation)
     return Fitted(_seen(task, ranker), {"n_iter": ranker.best_iter_})
 
 
 def _pamir(task: Task, s: Settings) -> Fitted:
-    queries, documents = task.seen(*task.rows())
+    queries, documents = task.learnt()
     candidates, relevance = task.lists()
     ranker = PAMIR(**{k: v for k, v in s.items() if k != "n_iter"})  # type: ignore[arg-type]
     validation = None
@@ -97,23 +112,44 @@ def query_targets(
 
 def _matching(task: Task, s: Settings) -> Fitted:
     classes = task.train.classes
+    looks = as_is if s.get("shapes", True) else words_alone, as_is
+    q_look, d_look = looks if task.direction == PICTURE else looks[::-1]
     queries, documents = task.rows()
-    ranker = SemanticMatching(**s).fit(queries, classes, documents, classes)  # type: ignore[arg-type]
-    return Fitted(ranker.decision_function, {})
+    ranker = SemanticMatching(**{k: v for k, v in s.items() if k != "shapes"})  # type: ignore[arg-type]
+    ranker.fit(q_look(queries), classes, d_look(documents), classes)
+    return Fitted(lambda q, d: ranker.decision_function(q_look(q), d_look(d)), {})
 
 
-def _stacked(task: Task, s: Settings) -> Fitted:
-    scorer, note = fit_stacked(task, s)
-    return Fitted(scorer, {}, note)
+def over_probabilities(fit: Fit) -> Fit:
+    """Return a method that sees class probabilities in place of mapped rows.
+
+    Its settings also have those of `stacking`, and may have the candidates of a list.
+    """
+
+    def made(task: Task, s: Settings) -> Fitted:
+        n = int(str(s.get("n_candidates", task.n_candidates)))
+        seen = replace(task, inputs=probabilities(task, s), n_candidates=n)
+        return fit(seen, {k: v for k, v in s.items() if k not in (*OWN, "n_candidates")})
+
+    return made
 
 
+RIVALS = ("CCA", "PAMIR", "SSI")
 STACKED = "LSCMR stacked"
+# Beside those that see the shapes of pictures, the same without, to tell what shapes are worth.
+WORDS = "LSCMR stacked, words"
+SVM, SVM_WORDS = "SM chi2-SVM", "SM chi2-SVM, words"
 METHODS: dict[str, Fit] = {
     "CCA": _cca,
     "PAMIR": _pamir,
     "SSI": _ssi,
     "LSCMR": _lscmr,
     "SM logistic": _matching,
-    "SM chi2-SVM": _matching,
-    STACKED: _stacked,
+    SVM: _matching,
+    SVM_WORDS: _matching,
+    "CCA stacked": over_probabilities(_cca),
+    "PAMIR stacked": over_probabilities(_pamir),
+    "SSI stacked": over_probabilities(_ssi),
+    STACKED: over_probabilities(_from_classes),
+    WORDS: over_probabilities(_from_classes),
 }

@@ -107,11 +107,16 @@ class Task:
         first, second = self.inputs.sides(self.direction)
         return first(queries), second(documents)
 
-    def lists(self, n: int | None = None) -> tuple[Int, NDArray[np.bool_]]:
+    def learnt(self) -> tuple[Doubles, Doubles]:
+        """Return training queries and documents as linear methods learn from them."""
+        first, second = self.inputs.sides(self.direction)
+        return first.learnt, second.learnt
+
+    def lists(self) -> tuple[Int, NDArray[np.bool_]]:
         """Return candidates and relevance of a list for each training query."""
         classes = self.train.classes
         seed = 2 * self.number + DIRECTIONS.index(self.direction)
-        return make_lists(classes, classes, self.n_candidates if n is None else n, seed)
+        return make_lists(classes, classes, self.n_candidates, seed)
 
     def held_out(self) -> tuple[Doubles, Doubles, NDArray[np.bool_]]:
         """Return validation queries and documents as linear methods see them, and relevance."""

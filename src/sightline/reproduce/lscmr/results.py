@@ -12,7 +12,7 @@ from sightline.measures.significance import PairedTest, wilcoxon
 from sightline.reproduce.figures import Compared, Figure, Figures
 from sightline.reproduce.lscmr import paper
 from sightline.reproduce.lscmr.corel import Swept
-from sightline.reproduce.lscmr.methods import STACKED
+from sightline.reproduce.lscmr.methods import RIVALS, STACKED
 from sightline.reproduce.lscmr.sealed import Measured
 from sightline.reproduce.searching import Settings, said
 
@@ -107,13 +107,19 @@ def compare(a: Ran, b: Ran) -> PairedTest:
     )
 
 
-def gain(ran: dict[str, Ran], measure: str) -> tuple[str, float] | None:
-    """Return the best of the paper's rivals, and by what share LSCMR is above it."""
-    rivals = {m: ran[m].mean(measure) for m in ("CCA", "PAMIR", "SSI") if m in ran}
-    if "LSCMR" not in ran or not rivals:
+def gain(
+    ran: dict[str, Ran], measure: str, ours: str = "LSCMR", inputs: str = ""
+) -> tuple[str, float] | None:
+    """Return the best of the paper's rivals, and by what share one of ours is above it.
+
+    `inputs` is what the names of rivals end with that see the same as ours: nothing for mapped
+    rows, or " stacked" for class probabilities.
+    """
+    rivals = {m + inputs: ran[m + inputs].mean(measure) for m in RIVALS if m + inputs in ran}
+    if ours not in ran or not rivals:
         return None
     best = max(rivals, key=lambda m: rivals[m])
-    return best, ran["LSCMR"].mean(measure) / rivals[best] - 1.0
+    return best, ran[ours].mean(measure) / rivals[best] - 1.0
 
 
 def figures_of(found: Results) -> Figures:

@@ -63,7 +63,7 @@ def dense_scores(segments: Sequence[OpenSegment], query: DenseQuery) -> tuple[In
 
 def ids_with(segments: Sequence[OpenSegment], feature: str) -> Int:
     """Return the ids that `dense_scores` scores, in the same order, without reading a row."""
-    found = [s.ids[s.alive()] for s in segments if feature in s.features]
+    found = [s.ids[s.alive()] for s in segments if s.matrix(feature) is not None]
     return np.concatenate([*found, np.zeros(0, np.int64)])
 
 
@@ -71,8 +71,7 @@ def row_lengths(segments: Sequence[OpenSegment], feature: str) -> Float:
     """Return the length of each row that `dense_scores` scores, in the same order."""
     found = [np.zeros(0, np.float32)]
     for s in segments:
-        if feature in s.features:
-            matrix = s.features[feature]
+        if (matrix := s.matrix(feature)) is not None:
             step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]))
             parts = [_squares(matrix[i : i + step]) for i in range(0, len(matrix), step)]
             squares = np.concatenate([*parts, np.zeros(0, np.float32)])
@@ -84,7 +83,7 @@ def _with_feature(
     segments: Sequence[OpenSegment], query: DenseQuery
 ) -> list[tuple[OpenSegment, Matrix]]:
     """Return the segments that have a feature; some pictures may go without, but not all."""
-    found = [(s, s.features[query.feature]) for s in segments if query.feature in s.features]
+    found = [(s, m) for s in segments if (m := s.matrix(query.feature)) is not None]
     if segments and not found:
         known = ", ".join(sorted({f for s in segments for f in s.features})) or "none"
         raise StoreError(

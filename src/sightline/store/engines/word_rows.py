@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from sightline.errors import ParameterError
 from sightline.records import Top, WordQuery
 from sightline.store.engines.flat import Best, above
-from sightline.store.segments import OpenSegment, Scores
+from sightline.store.scores import Scores
+from sightline.store.segments import OpenSegment
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float32]

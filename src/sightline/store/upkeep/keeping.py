@@ -16,7 +16,7 @@ from sightline.store.durable import make_folder, sync_folder
 from sightline.store.home import Home
 from sightline.store.locks import Lock
 from sightline.store.snapshot import Snapshot
-from sightline.store.verifying import Verified, verify
+from sightline.store.upkeep.verifying import Verified, verify
 from sightline.store.versions import version_name
 from sightline.store.writer import Change, Writer
 

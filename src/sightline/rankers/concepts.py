@@ -1,0 +1,149 @@
+"""Semantic matching in a collection: pictures and texts as probabilities of its commonest words.
+
+After Rasiwasia et al., "A new approach to cross-modal multimedia retrieval", 2010, where both sides
+are mapped to probabilities of classes. A collection of tags has no classes, and its pictures are of
+several at once: the concepts c are its most frequent words, and
+
+    P(c | picture)   softmax regression; a picture with several concepts is of each in equal shares
+    P(c | text)      the mean, over words w weighted by how rare they are, of P(c | w), the smoothed
+                     share of c among the concepts of the pictures that carry w
+    f(text, picture) = sum over c of P(c | text) P(c | picture)
+
+Departure: text is not classified by regression, since the concepts are themselves words of it, and
+a regression would only learn to read them; what a word says of other concepts is what counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import DataError, ParameterError
+from sightline.rankers.captions import Captions
+from sightline.rankers.low_rank import TwoSided, as_side
+from sightline.rankers.posteriors import softmax, softmax_regression
+from sightline.solvers.structural import Round
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+# A concept needs so many pictures, and a word counts as if it had been seen once more by chance.
+_LEAST_PICTURES = 3
+_CHANCE = 1.0
+
+
+class ConceptMatching(TwoSided):
+    """Texts and pictures as probabilities of concepts.
+
+    Parameters
+    ----------
+    n_concepts : the most concepts.
+    strength : how little the regression of pictures is regularised, greater than 0.
+
+    Attributes
+    ----------
+    concepts_ : which columns of texts are concepts, the most frequent first.
+    shares_ : (words, concepts), P(c | w).
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.8, 0.3], [0.0, 1.0], [0.2, 0.8], [0.1, 0.7]])
+    >>> words = np.array([[1, 0]] * 3 + [[0, 1]] * 3)
+    >>> ranker = ConceptMatching(2).fit(rows, words)
+    >>> ranker.decision_function(words[[0, 3]], rows[[1, 4]]).argmax(axis=1).tolist()
+    [0, 1]
+    """
+
+    _name: ClassVar[str] = "ConceptMatching"
+
+    def __init__(self, n_concepts: int = 150, strength: float = 0.1) -> None:
+        self.n_concepts = n_concepts
+        self.strength = strength
+
+    def fit(self, X: Any, labels: Any) -> Self:
+        """Learn from rows of pictures and the words of each, (pictures, words)."""
+        from scipy.sparse import csr_matrix
+
+        for name in ("n_concepts", "strength"):
+            if not getattr(self, name) > 0:
+                must_be = "greater than 0"
+                raise ParameterError.of(name, self._name, must_be, getattr(self, name))
+        pictures, carried = as_side(X, "pictures", self._name), csr_matrix(labels)
+        carriers = np.asarray((carried > 0).sum(axis=0)).ravel()
+        order = np.argsort(-carriers, kind="stable")[: self.n_concepts]
+        self.concepts_ = order[carriers[order] >= _LEAST_PICTURES]
+        if len(self.concepts_) < 2:
+            raise DataError(
+                f"Semantic matching needs two words on at least {_LEAST_PICTURES} pictures each. "
+                f"Got {len(self.concepts_)}."
+            )
+        told = carried[:, self.concepts_].toarray()
+        of_any = told.sum(axis=1) > 0
+        told = told[of_any] / told[of_any].sum(axis=1, keepdims=True)
+        usual = told.mean(axis=0)
+        together = np.asarray(carried[of_any].T @ told)
+        seen = np.asarray(carried[of_any].sum(axis=0)).ravel()[:, None]
+        self.shares_ = ((together + _CHANCE * usual) / (seen + _CHANCE)).astype(np.float32)
+        self._fit_pictures(pictures[of_any], told)
+        return self
+
+    def _fit_pictures(self, rows: Any, told: Doubles) -> None:
+        X = rows.toarray() if hasattr(rows, "tocsr") else rows
+        self._mean, spread = X.mean(axis=0), X.std(axis=0)
+        self._scale = np.where(spread > 0, spread, 1.0)
+        seen = (X - self._mean) / self._scale
+        # As in `posteriors`, where rows are of one class each.
+        l2 = 1.0 / (self.strength * len(X))
+        self._W, self._b = softmax_regression(seen, told, told.shape[1], l2)
+
+    def embed_queries(self, Q: Any) -> Floats:
+        """Return P(concept | text) for each row of words; a row of none is 0."""
+        self._check_fitted("shares_")
+        rows = as_side(Q, "texts", self._name, len(self.shares_))
+        lengths = np.asarray(abs(rows).sum(axis=1)).reshape(-1, 1)
+        return np.asarray(rows @ self.shares_ / np.where(lengths > 0, lengths, 1.0), np.float32)
+
+    def embed(self, D: Any) -> Floats:
+        """Return P(concept | picture) for each row."""
+        self._check_fitted("shares_")
+        rows = as_side(D, "pictures", self._name, len(self._mean))
+        dense = rows.toarray() if hasattr(rows, "tocsr") else rows
+        seen = (dense - self._mean) / self._scale
+        return softmax(seen @ self._W.T + self._b).astype(np.float32)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that scoring needs; `from_arrays` makes a ranker that scores the same."""
+        self._check_fitted("shares_")
+        return {
+            "concepts": self.concepts_, "shares": self.shares_, "mean": self._mean,
+            "scale": self._scale, "W": self._W, "b": self._b,
+        }  # fmt: skip
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted ranker as far as scoring goes, with default parameters."""
+        made = cls()
+        made.concepts_, made.shares_ = arrays["concepts"], arrays["shares"]
+        made._mean, made._scale = arrays["mean"], arrays["scale"]
+        made._W, made._b = arrays["W"], arrays["b"]
+        return made
+
+
+class CaptionConcepts(Captions):
+    """`ConceptMatching` between captions and pictures; `n_components` are its concepts."""
+
+    _kind: ClassVar[type[Any]] = ConceptMatching
+
+    def __init__(self, n_components: int = 150, strength: float = 0.1) -> None:
+        self.n_components = n_components
+        self.strength = strength
+
+    def _fitted(
+        self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
+    ) -> ConceptMatching:
+        # More concepts than columns can be told apart, if less surely: only words bound them.
+        return ConceptMatching(min(self.n_components, labels.shape[1]), self.strength).fit(
+            X, labels
+        )

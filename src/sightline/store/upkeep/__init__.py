@@ -1,0 +1,1 @@
+"""Checking a store, making again what is damaged, copying it, forgetting pictures."""

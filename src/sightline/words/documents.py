@@ -1,0 +1,117 @@
+"""Texts as rows of weighted words, for rankers between texts and pictures.
+
+A text's number for word i is tf_i idf_i, how often it holds the word times how few texts do, and
+its row has length 1 (paper C, section 4.1, which leaves the rest open). Of more than `n_words`
+words the most frequent are kept. Departure: no list of stop words, of one language each; words
+that more than half of the texts hold, or a single one does, are left out instead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Estimator
+from sightline.errors import DataError, ParameterError, UsageError
+from sightline.words.tfidf import idf
+from sightline.words.tokens import tokens
+
+
+class Documents(Estimator):
+    """Rows of weighted words, the words chosen by the texts that are given first.
+
+    Parameters
+    ----------
+    n_words : the most words.
+    least_texts : a word must be in so many texts.
+    most_share : and in no larger share of them.
+    sublinear : 1 + log of how often a text holds a word, in place of how often.
+
+    Attributes
+    ----------
+    words_ : the words, in the order of columns, which is theirs in the alphabet.
+    idf_ : how much each counts.
+
+    Examples
+    --------
+    >>> texts = ["the red barn", "the red sea", "a calm sea", "a barn, a sea and the barn"]
+    >>> made = Documents().fit(texts)
+    >>> made.words_
+    ('a', 'barn', 'red')
+    >>> made.transform(["Barn! Barn, red", "unknown words"]).toarray().round(2).tolist()
+    [[0.0, 0.89, 0.45], [0.0, 0.0, 0.0]]
+    """
+
+    def __init__(
+        self,
+        n_words: int = 50_000,
+        least_texts: int = 2,
+        most_share: float = 0.5,
+        sublinear: bool = False,
+    ) -> None:
+        self.n_words = n_words
+        self.least_texts = least_texts
+        self.most_share = most_share
+        self.sublinear = sublinear
+
+    def fit(self, texts: Iterable[str], y: object = None) -> Self:
+        """Choose words and learn how rare each is. `y` is ignored."""
+        self._check()
+        holding: Counter[str] = Counter()
+        n = 0
+        for text in texts:
+            holding.update(set(tokens(text)))
+            n += 1
+        usable = [
+            w for w, c in holding.items() if self.least_texts <= c <= max(1, self.most_share * n)
+        ]
+        if not usable:
+            raise DataError(
+                f"Of {len(holding)} words of {n} texts none is in at least {self.least_texts} and "
+                f"in at most {self.most_share:.0%} of them, so nothing tells texts apart."
+            )
+        # The most frequent first, and of equally frequent ones the first in the alphabet.
+        kept = sorted(usable, key=lambda w: (-holding[w], w))[: self.n_words]
+        self.words_ = tuple(sorted(kept))
+        self.idf_: NDArray[np.float64] = idf([holding[w] for w in self.words_], n)
+        return self
+
+    def transform(self, texts: Sequence[str]) -> Any:
+        """Return a row for each text, scipy's CSR; a text of unknown words alone is all zeros."""
+        from scipy.sparse import csr_matrix
+
+        if not hasattr(self, "words_"):
+            raise UsageError("These Documents know no words yet. Call fit first.")
+        column = {w: i for i, w in enumerate(self.words_)}
+        start, index, value = [0], [], []
+        for text in texts:
+            said = Counter(column[w] for w in tokens(text) if w in column)
+            times = np.array(list(said.values()), np.float64)
+            if self.sublinear:
+                times = 1.0 + np.log(times)
+            weights = times * self.idf_[list(said)]
+            value.append(weights / max(float(np.linalg.norm(weights)), 1e-300))
+            index += list(said)
+            start.append(len(index))
+        values = np.concatenate([np.zeros(0), *value])
+        rows = csr_matrix((values, index, start), shape=(len(start) - 1, len(column)))
+        rows.sort_indices()
+        return rows
+
+    def fit_transform(self, texts: Sequence[str], y: object = None) -> Any:
+        """Choose words by some texts, and return their rows."""
+        return self.fit(texts).transform(texts)
+
+    def _check(self) -> None:
+        for name in ("n_words", "least_texts"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ParameterError.of(name, "Documents", "a whole number of at least 1", value)
+        if not 0 < self.most_share <= 1:
+            raise ParameterError.of(
+                "most_share", "Documents", "above 0 and at most 1", self.most_share
+            )
