@@ -128,3 +128,14 @@ def test_training_says_what_was_learnt_and_doctor_shows_the_list(
     for wrong in (("--similar",), ("--ranker", "ridge"), ("--features", "regions,regions-deep")):
         assert shell("train", "--regions", *wrong).code == 2
     assert shell("train", "--scenes", "3").code == 2
+
+
+def test_proposed_words_are_exported_where_they_are_asked_for(shell: Shell, tmp_path: Path) -> None:
+    asked = json.loads(shell("tag", "--untagged", "--json").out)["suggestions"]
+    ran = shell("export", "json", str(tmp_path / "words.jsonl"), "--only", "proposed", "--untagged")
+    assert ran.code == 0, ran.err
+    text = (tmp_path / "words.jsonl").read_text()
+    assert len(text.splitlines()) == len({s["path"] for s in asked})
+    assert all(f'"{s["word"]}"' in text for s in asked) and '"box"' in text
+    assert shell("export", "json", str(tmp_path / "all.jsonl"), "--untagged").code == 0
+    assert '"proposed"' not in (tmp_path / "all.jsonl").read_text()

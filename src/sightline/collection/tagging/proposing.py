@@ -29,7 +29,7 @@ from sightline.collection.tagging.ground import (
 from sightline.collection.tagging.placer import Placer, placer_in_use
 from sightline.collection.tagging.thresholds import Thresholds, least_pictures, thresholds
 from sightline.contracts import Progress
-from sightline.records import Judgement
+from sightline.records import Judgement, ProposedWord
 from sightline.regions.kept import CutPicture
 from sightline.regions.outlines import Box, Mask
 from sightline.store.events import EventLog
@@ -92,6 +92,15 @@ class Suggestions:
 
     def __len__(self) -> int:
         return len(self.suggestions)
+
+    def proposed(self) -> dict[int, list[ProposedWord]]:
+        """Return the words to add, by picture, as `Collection.export` takes them."""
+        found: dict[int, list[ProposedWord]] = {}
+        for s in self.suggestions:
+            if s.add:
+                box = (s.box.left, s.box.top, s.box.width, s.box.height)
+                found.setdefault(s.picture, []).append(ProposedWord(s.word, s.confidence, box))
+        return found
 
 
 def suggest(
