@@ -24,6 +24,8 @@ VERBS = {
     "search": "Find pictures by words.",
     "similar": "Find pictures that look like others.",
     "describe": "Rank words for a picture.",
+    "tag": "Propose words for pictures, with where they lie.",
+    "scenes": "Group pictures by the scenes that were learnt.",
     "topics": "Read the space that words and pictures share.",
     "judge": "Say which hits fit, and see better ones.",
     "sessions": "List judging sessions, or take one back.",

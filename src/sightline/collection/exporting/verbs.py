@@ -15,6 +15,7 @@ from sightline.records import shown
 if TYPE_CHECKING:
     from sightline.collection.exporting.gathering import Choice
     from sightline.collection.exporting.writing import ExportReport
+    from sightline.collection.tagging.proposing import Suggestions
     from sightline.contracts import Progress
     from sightline.records import ProposedWord
     from sightline.settings import Settings
@@ -31,6 +32,7 @@ class Exporting:
     root: bytes
     home: Home
     settings: Settings
+    tag: Callable[..., Suggestions]
 
     def export(
         self,
@@ -72,7 +74,7 @@ class Exporting:
         dry_run
             Write nothing.
         proposed
-            Words of a model by picture.
+            Words of a model by picture; where `only` names them, those of `tag` by default.
         confirm
             Called with what would be written into the collection; unless it returns true, nothing
             is.
@@ -86,6 +88,8 @@ class Exporting:
         order = writing.Order(
             form, place, choice, filter_of(self.root, **filters), boxes, overwrite, dry_run
         )
+        if proposed is None and "proposed" in only:
+            proposed = self.tag(untagged=untagged, removals=False, **filters).proposed()
         run = writing.Run(self.home, self.root, self.settings, order, proposed or {})
         return run.go(progress or NoProgress(), confirm)
 

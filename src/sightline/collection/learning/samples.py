@@ -91,11 +91,7 @@ def load_sample(
     `wanted` names the features to learn from; all that nearly every picture has by default. Of more
     than `most_words` the most frequent are learnt.
     """
-    picture, term = carried(snapshot)
-    picture, term = _judged(picture, term, judgements)
-    there = np.isin(picture, snapshot.ids())
-    picture, term = picture[there], term[there]
-    _refuse_too_few(snapshot, picture, term)
+    picture, term = carried_and_judged(snapshot, judgements)
     features = common_features(snapshot, np.unique(picture))
     named = [f for f in features if f.rpartition("-")[0] in plugins.expanded(wanted)]
     features = tuple(named) or features
@@ -103,6 +99,15 @@ def load_sample(
     there = np.isin(picture, ids)
     terms, labels = _labels(ids, picture[there], term[there], most_words)
     return Sample(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
+
+
+def carried_and_judged(snapshot: Snapshot, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
+    """Return every (picture, word) pair by words and judgements; too few to learn are refused."""
+    picture, term = _judged(*carried(snapshot), judgements)
+    there = np.isin(picture, snapshot.ids())
+    picture, term = picture[there], term[there]
+    _refuse_too_few(snapshot, picture, term)
+    return picture, term
 
 
 def carried(snapshot: Snapshot) -> tuple[Int, Int]:
@@ -159,11 +164,12 @@ def _refuse_too_few(snapshot: Snapshot, picture: Int, term: Int) -> None:
 
 
 def common_features(snapshot: Snapshot, ids: Int) -> tuple[str, ...]:
-    """Return the features that (nearly) all of some pictures have."""
+    """Return the features that (nearly) all of some pictures have, and can be ranked by."""
     count: dict[str, int] = {}
     for features, group in snapshot.by_features(ids):
         for f in features:
-            count[f] = count.get(f, 0) + len(group)
+            if f.rpartition("-")[0] not in plugins.NO_VECTORS:
+                count[f] = count.get(f, 0) + len(group)
     return tuple(sorted(f for f, n in count.items() if n >= _MOSTLY * len(ids)))
 
 
