@@ -175,8 +175,9 @@ def test_plans_know_every_method() -> None:
     for plan in (full_plan(), quick_plan()):
         assert plan.features == FEATURES and plan.scenes == 20
         for features, methods in plan.searches.items():
-            plain = {paper.PLAIN} if features == "classic" else set()
-            assert {*paper.F, *paper.NMI, paper.RIDGE} | plain == set(methods)
+            more = {paper.PLAIN, paper.SVM_CHI2, paper.PSEUDO_LABEL_CHI2}
+            own = more if features == "classic" else set()
+            assert {*paper.F, *paper.NMI, paper.RIDGE} | own == set(methods)
     assert full_plan().halves == 5 and quick_plan().halves == 1
     assert full_plan().with_halves(2).with_features(("deep",)).features == ("deep",)
 

@@ -52,7 +52,13 @@ def _settings(plan: Plan) -> dict[str, Json]:
         "settings chosen by": "F of tags on a fifth of the pictures to learn from; scenes and "
         "pixels have no say; K-means and what is built on it has nothing to choose but C and rows",
         "the latent model's start": "designed by cross-validation of F, NMI and pixels within the "
-        "pictures of half 0 that are not for its test; some of them are for the test of others",
+        "pictures of halves 0 and 1 that are not for their tests; some of them are for the test of "
+        "others",
+        "the latent model's rows": "of codewords, whole pictures by a chi-squared kernel of their "
+        "shares; rivals have counts or shares, as validation chooses, and those named chi2 the "
+        "same kernel",
+        "scenes found": "of the latent model by Ward's tree of rows, tags and what ridge says; "
+        "of all others by k-means, the best of 8 starts",
         "fitted to": "all pictures that are not for the test, by what was chosen",
         "codebooks and reductions from": "pictures that are not for the test",
         "regions": {

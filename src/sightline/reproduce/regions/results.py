@@ -21,7 +21,7 @@ DIRECTION = "picture->text"
 # Measured as F with another count: the name of the measure, and what of it.
 _AT = {judging.F_PICTURE: (judging.F, "mean over pictures")}
 # Pictures whose scene is that of their cluster, by rows and tags.
-_CHOSEN_BY = {paper.PSEUDO_LABEL: "agreement"}
+_CHOSEN_BY = dict.fromkeys((paper.PSEUDO_LABEL, paper.PSEUDO_LABEL_CHI2), "agreement")
 _PAPER = {judging.F: paper.F, judging.NMI: paper.NMI}
 
 
@@ -152,6 +152,8 @@ def figures_of(found: Results) -> Figures:
         figures.rows += _rows(ran)
     for features, relaxation in found.relaxation.items():
         figures.rows += _relaxation_rows(features, relaxation)
+    for features, (fitted, _) in found.models.items():
+        figures.rows += _course_rows(features, fitted)
     for g in found.growth:
         at = f"{g.pictures} pictures, {g.tags} tags"
         for name, value in (("learning", g.learning), ("inference", g.inference)):
@@ -194,6 +196,16 @@ def _rows(ran: Ran) -> list[Figure]:
         if ran.method != paper.K_MEANS
     ]  # fmt: skip
     return rows
+
+
+def _course_rows(features: str, fitted: Fitted) -> list[Figure]:
+    """Return how learning went on the first half, iteration by iteration."""
+    return [
+        Figure(paper.LATENT, name, value, features, "learning, half 0", "training", DIRECTION,
+               at=f"iteration {step.iteration}")
+        for step in fitted.course
+        for name, value in (("objective", step.value), ("gap", step.gap), (judging.F, step.f))
+    ]  # fmt: skip
 
 
 def _relaxation_rows(features: str, r: Relaxation) -> list[Figure]:
