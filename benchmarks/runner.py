@@ -27,6 +27,7 @@ SUBJECTS = (
     "feedback-round",
     "lscmr-oracle",
     "low-rank-pairs",
+    "region-inference",
     "text-query",
     "similar-query",
     "feedback-session",

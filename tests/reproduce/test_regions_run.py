@@ -16,6 +16,8 @@ from sightline.progress import NoProgress
 from sightline.regions.segment import Segmenter
 from sightline.reproduce.cache import ArrayCache, temporary
 from sightline.reproduce.regions import judging, paper, run, tables
+from sightline.reproduce.regions.curves import draw_curves
+from sightline.reproduce.regions.growth import shared_out
 from sightline.reproduce.regions.halves import make_halves
 from sightline.reproduce.regions.judging import f_of_each, pixels_per_class
 from sightline.reproduce.regions.methods import Fitted, Said, ridge_weights, svm_weights
@@ -115,6 +117,27 @@ def test_drawings_show_scenes_masks_and_pictures(c: MSRC, found: Results, tmp_pa
     assert all(f.stat().st_size > 500 for f in files)
     grey = overlay(np.zeros((2, 2, 3), np.uint8), np.array([[0, 0], [-1, -1]]))
     assert np.ptp(grey[0, 0]) > 0 == np.ptp(grey[1, 0])
+
+
+def test_curves_show_learning_and_growth(found: Results, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    files = draw_curves(found, tmp_path)
+    assert [f.name for f in files] == [
+        "learning-classic.png", "learning-f-classic.png", "growth-pictures.png", "growth-tags.png",
+    ]  # fmt: skip
+    course = found.models["classic"][0].course
+    assert course and course[-1].f >= course[0].f - 0.2
+    sizes = {(g.pictures, g.tags) for g in found.growth}
+    assert len({p for p, _ in sizes}) == 5 and len({t for _, t in sizes}) >= 4
+    rows = [r for r in figures_of(found).rows if r.protocol == "learning, half 0"]
+    assert {r.measure for r in rows} == {"objective", "gap", "F"} and len(rows) == 3 * len(course)
+
+
+def test_more_tags_share_the_pictures_of_each_out() -> None:
+    Y = np.random.default_rng(0).random((30, 3)) < 0.5
+    more = shared_out(Y, 6)
+    assert more.shape == (30, 6) and (more.sum(axis=1) == Y.sum(axis=1)).all()
+    assert (shared_out(Y, 2) == Y[:, :2]).all()
 
 
 def test_halves_share_every_scene_out_and_never_meet() -> None:
