@@ -26,7 +26,7 @@ from sightline.reproduce.regions.pool import Pool
 from sightline.reproduce.regions.results import Results, figures_of
 from sightline.reproduce.regions.sealed import Sealed
 from sightline.reproduce.regions.seeing import Seeing
-from sightline.reproduce.regions.sheets import draw_sheets, overlay
+from sightline.reproduce.regions.sheets import draw_sheets, overlay, palette
 from sightline.reproduce.searching import Search, tried
 from tests.msrc_made import load_made
 from tests.photos import fingerprint
@@ -115,8 +115,10 @@ def test_drawings_show_scenes_masks_and_pictures(c: MSRC, found: Results, tmp_pa
         "figure5-classic-ridge.png",
     ]  # fmt: skip
     assert all(f.stat().st_size > 500 for f in files)
-    grey = overlay(np.zeros((2, 2, 3), np.uint8), np.array([[0, 0], [-1, -1]]))
-    assert np.ptp(grey[0, 0]) > 0 == np.ptp(grey[1, 0])
+    red = overlay(np.zeros((2, 2, 3), np.uint8), np.array([[0, 0], [-1, -1]]), palette(["sign"]))
+    assert np.ptp(red[0, 0]) > 0 == np.ptp(red[1, 0])
+    colors = palette(c.words)
+    assert len(set(colors)) == len(c.words)
 
 
 def test_curves_show_learning_and_growth(found: Results, tmp_path: Path) -> None:
@@ -127,6 +129,7 @@ def test_curves_show_learning_and_growth(found: Results, tmp_path: Path) -> None
     ]  # fmt: skip
     course = found.models["classic"][0].course
     assert course and course[-1].f >= course[0].f - 0.2
+    assert all(f.stat().st_size > 5000 for f in files)
     sizes = {(g.pictures, g.tags) for g in found.growth}
     assert len({p for p, _ in sizes}) == 5 and len({t for _, t in sizes}) >= 4
     rows = [r for r in figures_of(found).rows if r.protocol == "learning, half 0"]

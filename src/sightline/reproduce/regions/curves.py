@@ -36,10 +36,11 @@ def draw_curves(found: Results, out: Path) -> list[Path]:
 def _growth(growth: list[Growth], out: Path) -> list[Path]:
     if not growth:
         return []
-    most, tags = max(g.pictures for g in growth), max(g.tags for g in growth)
+    # First all tags with more and more pictures, then all pictures with more and more tags.
+    tags, pictures = growth[0].tags, growth[-1].pictures
     files = []
     by_pictures = {float(g.pictures): g for g in growth if g.tags == tags}
-    by_tags = {float(g.tags): g for g in growth if g.pictures == most}
+    by_tags = {float(g.tags): g for g in growth if g.pictures == pictures}
     for what, found in (("pictures", by_pictures), ("tags", by_tags)):
         x = sorted(found)
         files.append(out / f"growth-{what}.png")
