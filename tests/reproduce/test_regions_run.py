@@ -18,7 +18,7 @@ from sightline.reproduce.cache import ArrayCache, temporary
 from sightline.reproduce.regions import judging, paper, run, tables
 from sightline.reproduce.regions.curves import draw_curves
 from sightline.reproduce.regions.growth import shared_out
-from sightline.reproduce.regions.halves import make_halves
+from sightline.reproduce.regions.halves import make_halves, never_designed_on
 from sightline.reproduce.regions.judging import f_of_each, pixels_per_class
 from sightline.reproduce.regions.methods import Fitted, Said, ridge_weights, svm_weights
 from sightline.reproduce.regions.plan import FEATURES, Plan, full_plan, quick_plan
@@ -84,6 +84,30 @@ def test_every_method_is_measured_by_what_it_speaks_of(found: Results) -> None:
         assert all(0 <= v <= 1 for o in r.outcomes for v in o.measures.values())
     # Colours tell which tags there are. Where they lie, nine pictures that all have sky do not say.
     assert np.mean(ran[paper.LATENT].values(judging.F)) > 0.8
+
+
+def test_pictures_that_nothing_was_designed_on_are_measured_apart(c: MSRC, found: Results) -> None:
+    halves, tests = make_halves(c.scenes, 2)
+    clean = never_designed_on(tests)
+    assert not set(clean.tolist()) & {p for h in halves for p in h.development.tolist()}
+    assert len(clean) > 0
+    for r in found.of("classic").values():
+        for o in r.outcomes:
+            assert o.n_clean == len(clean) and set(o.clean) == set(o.measures)
+    rows = [r for r in figures_of(found).rows if r.subset == "never designed on"]
+    assert {r.measure for r in rows} == {"F", "F@5", "NMI", "pixel accuracy"}
+    assert "nothing was designed on, latent model" in "\n".join(tables.lines(found))
+
+
+def test_what_was_said_of_some_pictures() -> None:
+    said = Said(np.eye(3, dtype=bool), None, np.arange(3), [np.full(n, n) for n in range(3)])
+    some = said.only(np.array([2, 0]))
+    assert some.tags is not None and some.tags.tolist() == [
+        [False, False, True],
+        [True] + [False] * 2,
+    ]
+    assert some.scores is None and some.scenes is not None and some.scenes.tolist() == [2, 0]
+    assert some.regions is not None and [len(r) for r in some.regions] == [2, 0]
 
 
 def test_tables_name_every_method_and_the_papers_figures(found: Results) -> None:

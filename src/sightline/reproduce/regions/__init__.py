@@ -21,7 +21,7 @@ from sightline.regions.programme import relax
 from sightline.reproduce.cache import ArrayCache
 from sightline.reproduce.regions import paper
 from sightline.reproduce.regions.growth import grown
-from sightline.reproduce.regions.halves import Half, make_halves
+from sightline.reproduce.regions.halves import DESIGNED_ON, Half, make_halves
 from sightline.reproduce.regions.methods import Fitted, Learner, inputs
 from sightline.reproduce.regions.plan import Plan
 from sightline.reproduce.regions.pool import NETWORK, SIZE, Pool
@@ -78,7 +78,9 @@ class _Experiment:
     ) -> None:
         self.plan, self.progress = plan, progress
         self.found = Results(_settings(plan), c.words)
-        self.halves, tests = make_halves(c.scenes, plan.halves)
+        # A run of fewer halves still knows which pictures nothing was designed on.
+        halves, tests = make_halves(c.scenes, max(plan.halves, DESIGNED_ON))
+        self.halves = halves[: plan.halves]
         self.sealed = Sealed(c, tests)
         pool = Pool(c, compute, cache, progress)
         self.seeing = Seeing(c, pool, dict(plan.cuts), plan.reduced)

@@ -56,6 +56,15 @@ class Said:
     scenes: Int | None = None
     regions: list[Int] | None = None
 
+    def only(self, at: Int) -> Said:
+        """Return what was said of some of the pictures."""
+        return Said(
+            None if self.tags is None else self.tags[at],
+            None if self.scores is None else self.scores[at],
+            None if self.scenes is None else self.scenes[at],
+            None if self.regions is None else [self.regions[i] for i in at],
+        )
+
 
 Say = Callable[[Seen, Int], Said]
 

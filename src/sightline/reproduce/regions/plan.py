@@ -53,7 +53,7 @@ def _rivals(features: str) -> dict[str, Search]:
     kernel: dict[str, Search] = {}
     if features == "classic":
         start: dict[str, Json] = {"C": 3.0, "rows": CHI2}
-        C_chi2 = tried("C", 0.3, 1.0, 10.0, 30.0)
+        C_chi2 = tried("C", 0.3, 1.0, 10.0, 30.0, 100.0, 300.0)
         kernel = {
             paper.SVM_CHI2: Search(
                 {**start, "threshold": 0.0}, (C_chi2, tried("threshold", *thresholds))
@@ -83,7 +83,9 @@ def _latent(features: str) -> dict[str, Search]:
         start = {
             "C": 0.1, "whole_alpha": 0.3, "region_alpha": 0.3, "region_share": 0.125, "lean": 0.0,
         }  # fmt: skip
-        plain = Search({"C": 0.1, "lean": 0.0}, (tried("C", 0.01, 1.0), lean))
+        # Each C is compared at a lean that suits it, and the lean is chosen again.
+        more = tried("lean", -0.4, 0.0, 0.4, 0.8, 1.2, 1.6)
+        plain = Search({"C": 0.1, "lean": 0.0}, (more, tried("C", 0.01, 0.03, 1.0), more))
         return {paper.LATENT: Search(start, (C, lean)), paper.PLAIN: plain}
     return {paper.LATENT: Search({"C": 0.1, "lean": 0.0}, (C, lean))}
 

@@ -54,6 +54,10 @@ class Ran:
         """Return a measure on each half; nothing if the method does not speak of that."""
         return [o.measures[measure] for o in self.outcomes if measure in o.measures]
 
+    def clean(self, measure: str) -> list[float]:
+        """Return a measure on pictures that nothing was designed on, of halves that have some."""
+        return [o.clean[measure] for o in self.outcomes if measure in o.clean]
+
     def each(self) -> NDArray[np.float64] | None:
         """Return F of each test picture of all halves."""
         found = [o.each for o in self.outcomes if o.each is not None]
@@ -185,6 +189,7 @@ def _rows(ran: Ran) -> list[Figure]:
                        direction=DIRECTION)
                 for t, v in zip(ran.chosen, values, strict=True)
             ]  # fmt: skip
+    rows += _clean_rows(ran)
     seconds = float(np.mean([t.seconds for t in ran.chosen]))
     rows.append(Figure(ran.method, "seconds", seconds, ran.features, protocol, at="learning",
                        direction=DIRECTION))  # fmt: skip
@@ -195,6 +200,22 @@ def _rows(ran: Ran) -> list[Figure]:
         for t in ran.trials
         if ran.method != paper.K_MEANS
     ]  # fmt: skip
+    return rows
+
+
+def _clean_rows(ran: Ran) -> list[Figure]:
+    """Return the measures on pictures that nothing was designed on."""
+    n = sum(o.n_clean for o in ran.outcomes)
+    rows = []
+    for measure in judging.MEASURES:
+        values = ran.clean(measure)
+        if values:
+            name, at = _AT.get(measure, (measure, None))
+            rows.append(
+                Figure(ran.method, name, float(np.mean(values)), ran.features,
+                       f"{len(values)} halves", "never designed on", DIRECTION, at=at,
+                       spread=float(np.std(values)), n=n)
+            )  # fmt: skip
     return rows
 
 
