@@ -46,6 +46,16 @@ def test_scenes_start_where_ridge_would_put_pictures() -> None:
     assert np.mean(model.predict(X).scenes == scenes) > 0.8
 
 
+def test_where_rows_of_pictures_lie_does_not_matter() -> None:
+    X, Y, _, _ = made(40)
+    whole = np.array([x.mean(axis=0) for x in X])
+    said = [
+        ScoredRegionModel(n_scenes=2, C=1e-9, max_iterations=1).fit(X, Y, rows).predict(X, rows)
+        for rows in (whole, whole + 100.0)
+    ]
+    assert (said[0].scenes == said[1].scenes).all() and (said[0].tags == said[1].tags).all()
+
+
 def test_a_share_of_nothing_leaves_the_best_region_without_a_say() -> None:
     X, Y, _, _ = made(30)
     for share in (0.0, 1.0):

@@ -15,7 +15,7 @@ from sightline.errors import MissingExtra, UsageError
 from sightline.progress import NoProgress
 from sightline.regions.segment import Segmenter
 from sightline.reproduce.cache import ArrayCache, temporary
-from sightline.reproduce.regions import judging, paper, run, tables
+from sightline.reproduce.regions import curves, judging, paper, run, tables
 from sightline.reproduce.regions.curves import draw_curves
 from sightline.reproduce.regions.growth import shared_out
 from sightline.reproduce.regions.halves import make_halves, never_designed_on
@@ -143,6 +143,16 @@ def test_drawings_show_scenes_masks_and_pictures(c: MSRC, found: Results, tmp_pa
     assert np.ptp(red[0, 0]) > 0 == np.ptp(red[1, 0])
     colors = palette(c.words)
     assert len(set(colors)) == len(c.words)
+
+
+def test_curves_of_growth_have_every_size(
+    found: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[dict[str, tuple[list[float], list[float]]]] = []
+    monkeypatch.setattr(curves, "draw_lines", lambda file, lines, *_: drawn.append(lines))
+    draw_curves(found, tmp_path)
+    pictures, tags = ([len(x) for x, _ in lines.values()] for lines in drawn[-2:])
+    assert pictures == [5, 5] and min(tags) >= 4
 
 
 def test_curves_show_learning_and_growth(found: Results, tmp_path: Path) -> None:
