@@ -57,9 +57,12 @@ def test_fewer_rows_than_groups_leave_groups_empty(found_by: object) -> None:
 def test_rare_tags_tell_more_and_tags_nobody_has_are_no_trouble() -> None:
     Y = np.zeros((20, 4), bool)
     Y[:, 0], Y[:10, 1], Y[:2, 2] = True, True, True
-    telling = rareness(Y)
+    telling = rareness(Y, 20)
     assert np.isfinite(telling).all() and (np.diff(telling) > 0).all()
     share = Y.mean(axis=0)[:3]
+    # Of two scenes each has about half of the pictures, so rarer tags all tell alike.
+    assert rareness(Y, 2)[1:].tolist() == [rareness(Y, 2)[1]] * 3
+    assert rareness(Y, 1).tolist() == [1.0] * 4
     # What all marks weigh together stays about what it was.
     assert np.square(telling[:3]) @ share / share.sum() == pytest.approx(1.0, abs=0.3)
 

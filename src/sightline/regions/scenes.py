@@ -36,14 +36,16 @@ def scaled(rows: Doubles) -> Doubles:
     return found
 
 
-def rareness(Y: Bools) -> Doubles:
+def rareness(Y: Bools, n_scenes: int) -> Doubles:
     """Return how much each tag tells of a scene: more, the fewer pictures have it; about 1.
 
-    >>> often, rare = rareness(np.array([[True, False], [True, False], [True, True]]))
+    One that is rarer than a scene of usual size does not tell more: it cannot be what makes one.
+
+    >>> often, rare = rareness(np.array([[True, False], [True, False], [True, True]]), 3)
     >>> bool(rare > often > 0)
     True
     """
-    share = np.clip(Y.mean(axis=0), 0.5 / len(Y), _USUAL)
+    share = np.clip(Y.mean(axis=0), min(1 / n_scenes, _USUAL), _USUAL)
     squares = -np.log(share)
     found: Doubles = np.sqrt(squares / (squares @ share / share.sum()))
     return found

@@ -121,7 +121,7 @@ class ScoredRegionModel(Estimator):
         self.ridge_ = self._ridge(pictures, tags, sizes)
         self.spread_ = _spread(pictures.whole)
         seen = self._scored(pictures, sizes, regions, says)
-        telling = rareness(tags)
+        telling = rareness(tags, self.n_scenes)
         near = [pictures.whole / self.spread_, _TAGS_OF_SCENES * tags * telling, says * telling]
         scenes = tree_clusters(np.hstack(near), self.n_scenes, self.random_state)
         start = _start(seen, tags, scenes, self.n_scenes, self.region_share)
