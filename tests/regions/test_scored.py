@@ -38,6 +38,34 @@ def test_leaning_gives_more_tags_and_margins_agree_with_them() -> None:
     assert model.predict(X).tags.sum() > plain
 
 
+def test_scenes_start_where_ridge_would_put_pictures() -> None:
+    X, Y, _, _ = made(40)
+    model = ScoredRegionModel(n_scenes=2, C=1e-9, max_iterations=1).fit(X, Y)
+    scenes = model.model_.start_scenes_
+    assert len(set(scenes.tolist())) == 2
+    assert np.mean(model.predict(X).scenes == scenes) > 0.8
+
+
+def test_where_rows_of_pictures_lie_does_not_matter() -> None:
+    X, Y, _, _ = made(40)
+    whole = np.array([x.mean(axis=0) for x in X])
+    said = [
+        ScoredRegionModel(n_scenes=2, C=1e-9, max_iterations=1).fit(X, Y, rows).predict(X, rows)
+        for rows in (whole, whole + 100.0)
+    ]
+    assert (said[0].scenes == said[1].scenes).all() and (said[0].tags == said[1].tags).all()
+
+
+def test_a_share_of_nothing_leaves_the_best_region_without_a_say() -> None:
+    X, Y, _, _ = made(30)
+    for share in (0.0, 1.0):
+        model = ScoredRegionModel(2, C=1e-9, max_iterations=1, region_share=share).fit(X, Y)
+        delta = model.model_.weights_.delta
+        assert delta is not None
+        assert np.abs(delta[:5]).max() == pytest.approx(8 * (1 - share), abs=1e-4)
+        assert np.abs(delta[5:10]).max() == pytest.approx(8 * share, abs=1e-4)
+
+
 def test_problems_are_what_inference_solves() -> None:
     X, Y, _, _ = made(12)
     model = ScoredRegionModel(n_scenes=1, max_iterations=5).fit(X, Y)
@@ -103,6 +131,10 @@ def test_what_cannot_be_is_refused() -> None:
     X, Y, _, _ = made(6)
     with pytest.raises(ParameterError, match="region_alpha"):
         ScoredRegionModel(region_alpha=0.0).fit(X, Y)
+    with pytest.raises(ParameterError, match="region_share"):
+        ScoredRegionModel(region_share=1.5).fit(X, Y)
+    with pytest.raises(ParameterError, match="workers"):
+        ScoredRegionModel(workers=0).fit(X, Y)
     with pytest.raises(ParameterError, match="folds"):
         ScoredRegionModel(folds=1).fit(X, Y)
     with pytest.raises(ParameterError, match="areas"):

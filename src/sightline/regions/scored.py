@@ -4,7 +4,8 @@ Few pictures and rows of hundreds of numbers let the latent model learn its pict
 `ridge.fit_region_ridge` scores regions and pictures, of pictures to learn from by what the others
 taught it, and `model.RegionModel` learns from these scores which tags go together, where they lie
 and which scene it is. It starts where a tag is given by the sum of what its regions, the best of
-them and the whole picture say, and stays near that.
+them and the whole picture say, and stays near that. Scenes are groups of pictures by their rows,
+their tags and what ridge says of those, rare tags counting more (`scenes.tree_clusters`).
 
 The numbers of the start were chosen by cross-validation within the training pictures of one half of
 MSRC v2.
@@ -32,12 +33,14 @@ from sightline.regions.ridge import (
     fitting_regions,
     ridge,
 )
-from sightline.regions.scenes import clusters
+from sightline.regions.scenes import rareness, tree_clusters
 from sightline.regions.weights import Weights, scene_gains
 
-_REGION, _WHOLE, _SCENE, _TOGETHER = 1.0, 4.0, 6.0, 0.1
+_REGION, _SAID, _SCENE, _TOGETHER = 1.0, 8.0, 12.0, 0.1
 _CONSTANT, _SIZE = 0.3, 5.0
-_TAGS_OF_SCENES = 0.6
+_TAGS_OF_SCENES = 0.8
+# Of large scenes scores are the larger, which leaves small ones empty: halfway is taken back.
+_BALANCE = 0.5
 _LEANS = np.arange(-6.0, 2.0, 0.25)
 
 
@@ -49,9 +52,11 @@ class ScoredRegionModel(Estimator):
     n_scenes : how many kinds of pictures to tell apart.
     C : how much a wrong tag counts against weights far from the start, greater than 0.
     whole_alpha, region_alpha : regularisers of ridge.
+    region_share : how much the best region says of a tag at the start, from 0 to 1; the whole
+        picture says the rest. Regions that are told apart badly should say little.
     scene_loss : how much a wrong scene counts beside a wrong tag.
     folds : parts of the pictures, each scored by what the others teach.
-    lean, least_pictures, max_iterations, tolerance, random_state : as of `RegionModel`.
+    lean, least_pictures, max_iterations, tolerance, random_state, workers : as of `RegionModel`.
 
     Attributes
     ----------
@@ -81,6 +86,8 @@ class ScoredRegionModel(Estimator):
         max_iterations: int = 60,
         tolerance: float = 1e-2,
         random_state: int = 0,
+        region_share: float = 0.5,
+        workers: int = 1,
     ) -> None:
         self.n_scenes = n_scenes
         self.C = C
@@ -93,6 +100,8 @@ class ScoredRegionModel(Estimator):
         self.max_iterations = max_iterations
         self.tolerance = tolerance
         self.random_state = random_state
+        self.region_share = region_share
+        self.workers = workers
 
     def fit(
         self,
@@ -109,7 +118,7 @@ class ScoredRegionModel(Estimator):
         X : for each picture its regions, (regions, numbers).
         whole : rows of whole pictures; by default the means of their regions, plain and by area.
         areas : of each picture's regions; equal ones by default.
-        watch : told iteration, value and gap.
+        watch : told how learning stands after each iteration.
         """
         self._check()
         pictures, sizes = self._pictures(X, whole, areas)
@@ -120,13 +129,15 @@ class ScoredRegionModel(Estimator):
         self.ridge_ = self._ridge(pictures, tags, sizes)
         self.spread_ = _spread(pictures.whole)
         seen = self._scored(pictures, sizes, regions, says)
-        near = np.hstack([pictures.whole / self.spread_, _TAGS_OF_SCENES * tags, says])
-        scenes = clusters(near, self.n_scenes, self.random_state)
-        start = _leaning(_start(seen, tags, scenes, self.n_scenes), seen, tags)
+        telling = rareness(tags, self.n_scenes)
+        near = [pictures.whole / self.spread_, _TAGS_OF_SCENES * tags * telling, says * telling]
+        scenes = tree_clusters(np.hstack(near), self.n_scenes, self.random_state)
+        start = _start(seen, tags, scenes, self.n_scenes, self.region_share)
+        start = _leaning(start, seen, tags)
         self.model_ = RegionModel(
             n_scenes=self.n_scenes, C=self.C, whole_tags=True, scene_loss=self.scene_loss,
             least_pictures=self.least_pictures, max_iterations=self.max_iterations,
-            tolerance=self.tolerance, random_state=self.random_state,
+            tolerance=self.tolerance, random_state=self.random_state, workers=self.workers,
         )  # fmt: skip
         self.model_.fit(seen.split(seen.rows), tags, seen.whole, scenes, watch, start)
         return self
@@ -221,6 +232,10 @@ class ScoredRegionModel(Estimator):
                 raise ParameterError.of(
                     what, type(self).__name__, "greater than 0", getattr(self, what)
                 )
+        if not 0 <= self.region_share <= 1:
+            raise ParameterError.of(
+                "region_share", type(self).__name__, "from 0 to 1", self.region_share
+            )
         if type(self.folds) is not int or self.folds < 2:
             raise ParameterError.of("folds", type(self).__name__, "at least 2", self.folds)
 
@@ -292,14 +307,18 @@ def _spread(rows: Doubles) -> float:
     return max(float(np.sqrt(np.square(rows - rows.mean(axis=0)).sum(axis=1).mean())), 1e-12)
 
 
-def _start(seen: Pictures, tags: Bools, scenes: Int, n_scenes: int) -> Weights:
+def _start(seen: Pictures, tags: Bools, scenes: Int, n_scenes: int, region_share: float) -> Weights:
     n = tags.shape[1]
     alpha = _REGION * np.vstack([np.eye(n), np.full((1, n), -1.0)])
     delta = np.zeros((seen.whole.shape[1], n))
-    delta[:n] = delta[n : 2 * n] = _WHOLE * np.eye(n)
-    beta: Linear = ridge(seen.whole, np.eye(n_scenes)[scenes], 1.0)
-    gamma = _TOGETHER * scene_gains(tags, scenes, n_scenes)
-    return Weights(alpha, _SCENE * beta.weights, gamma, delta)
+    delta[:n], delta[n : 2 * n] = (1 - region_share) * np.eye(n), region_share * np.eye(n)
+    s = np.eye(n_scenes)[scenes]
+    fits: Linear = ridge(seen.whole, s, 1.0)
+    scale = _SCENE / np.maximum(n_scenes * s.mean(axis=0), 1 / len(s)) ** _BALANCE
+    # The same for a tag that is there and for one that is not: a constant of the scene.
+    constants = (fits.constants * scale / n)[:, None, None]
+    gamma = _TOGETHER * scene_gains(tags, scenes, n_scenes) + constants
+    return Weights(alpha, fits.weights * scale, gamma, _SAID * delta)
 
 
 def _leaning(start: Weights, seen: Pictures, tags: Bools) -> Weights:
