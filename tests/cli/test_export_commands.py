@@ -95,10 +95,8 @@ def test_it_answers_programs(shell: Shell, tmp_path: Path) -> None:
     assert said["format"] == "xmp" and said["written"] == said["new"] == said["pictures"] == 7
     assert said["kinds"] == {"carried": 12} and said["left"] == []
     assert said["files"][0] == {"path": "000.jpg.xmp", "new": True, "words": ["tree", "snow"]}
-    none = json.loads(
-        shell("export", "csv", str(tmp_path / "n.csv"), "--only", "proposed", "--json").out
-    )
-    assert none["pictures"] == 0
+    ran = shell("export", "csv", str(tmp_path / "n.csv"), "--only", "proposed", "--json")
+    assert ran.code == 2 and "train --regions" in ran.err
 
 
 def test_words_cannot_turn_a_terminal_round(shell: Shell, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -93,6 +94,53 @@ def test_texts_of_the_collection_are_ranked_for_a_picture(trained: Shell, tmp_pa
     assert all(t["fits"] for t in listed)
     lines = trained("describe", str(file), "--texts", "-t", "2").out.splitlines()
     assert lines[0].split("\t")[1] == told[0]["text"]
+
+
+def texts_of(shell: Shell, picture: str, *more: str) -> list[dict[str, Any]]:
+    ran = shell("describe", picture, "--texts", "--json", "--no-cutoff", *more)
+    assert ran.code == 0, ran.err
+    found: list[dict[str, Any]] = json.loads(ran.out)["texts"]
+    return found
+
+
+def test_equal_texts_are_told_once_with_all_their_pictures(shell: Shell, tmp_path: Path) -> None:
+    names = sorted(p.name for p in shell.photos.glob("*.png"))
+    table = tmp_path / "more.jsonl"
+    orders = (["sea", "sun"], ["sun", "sea"])
+    lines = [json.dumps({"path": n, "words": orders[i % 2]}) for i, n in enumerate(names[:12])]
+    # Words of a single picture are not learnt, and such texts lie nowhere.
+    lines += [json.dumps({"path": n, "words": [f"only{i}"]}) for i, n in enumerate(names[12:15])]
+    table.write_text("\n".join(lines))
+    for n in names[:15]:
+        (shell.photos / n).with_suffix(".txt").unlink(missing_ok=True)
+    assert shell("index", "--words", str(table)).code == 0
+    assert shell("train", "--ranker", "lscmr").code == 0
+    for k in (1, 2, 5, 50):
+        told = texts_of(shell, str(shell.photos / names[3]), "-t", str(k))
+        assert len(told) <= k
+        mine = [t for t in told if {"sea", "sun"} == set(t["text"].split(", "))]
+        if k == 50:
+            assert len(mine) == 1
+        for t in mine:
+            assert t["pictures"] == 12 and t["own"] and t["path"] == names[0]
+        assert not any("only" in t["text"] for t in told)
+
+
+def test_texts_are_those_of_the_version_that_is_served(trained: Shell) -> None:
+    before = texts_of(trained, "1", "-t", "50")
+    files = sorted(trained.photos.glob("*.png"))
+    version = json.loads(trained("search", "red", "--json").out)["version"]
+    worded = [f for f in files if f.with_suffix(".txt").exists()]
+    worded[0].with_suffix(".txt").write_text("entirely, different")
+    gone = worded[1]
+    gone.with_suffix(".txt").unlink()
+    gone.unlink()
+    assert trained("index").code == 0
+    assert trained("store", "rollback", str(version)).code == 0
+    after = texts_of(trained, "1", "-t", "50")
+    assert all(t["text"] and t["path"] != gone.name for t in after)
+    words = [set(t["text"].replace(",", " ").split()) for t in before]
+    assert all(set(t["text"].replace(",", " ").split()) in words for t in after)
 
 
 def test_semantic_matching_can_be_trained_by_name(shell: Shell, tmp_path: Path) -> None:

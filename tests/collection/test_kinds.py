@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,25 @@ def test_every_kind_learns_and_is_made_again_from_its_arrays(ranker: str) -> Non
     again = Fitted.from_arrays(fitted.recipe, fitted.to_arrays("p."), "p.")
     assert np.array_equal(again.scores(rest.views), scores)
     assert all(np.asarray(a).dtype.kind in "fiu" for a in fitted.arrays.values())
+
+
+@pytest.mark.parametrize("ranker", [r for r in sorted(KINDS) if KINDS[r].sees == "joined"])
+def test_long_rows_are_seen_in_a_frame_and_made_again(ranker: str) -> None:
+    sample = planted()
+    rng = np.random.default_rng(3)
+    # More columns than pictures, and than a frame keeps.
+    far = np.hstack([sample.views[DENSE], rng.normal(size=(120, 900)).astype(np.float32) / 30])
+    long = replace(sample, views={DENSE: far})
+    training, rest = long.only(np.arange(80)), long.only(np.arange(80, 120))
+    idf = idf_in(training.labels)
+    asked = questions(rest.labels, idf, np.ones(len(sample.terms), bool))
+    fitted = fit(recipe_of(ranker, long), training, (rest, asked))
+    assert "basis" in fitted.arrays
+    scores = fitted.scores(rest.views)
+    carried = rest.labels.toarray() > 0
+    assert scores[carried].mean() > scores[~carried].mean()
+    again = Fitted.from_arrays(fitted.recipe, fitted.to_arrays("p."), "p.")
+    assert np.array_equal(again.scores(rest.views), scores)
 
 
 @pytest.mark.parametrize("ranker", sorted(KINDS))

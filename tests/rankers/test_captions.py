@@ -124,6 +124,22 @@ def test_concepts_are_the_most_frequent_words_and_shares_sum_to_one() -> None:
         ConceptMatching(4, strength=0.0).fit(X, labels)
 
 
+def test_sparse_pictures_stay_sparse_and_are_matched_as_dense_ones_are() -> None:
+    rng = np.random.default_rng(0)
+    _, labels = made(n=60)
+    rows = np.where(rng.random((60, 5_000)) < 0.01, 1.0, 0.0)
+    rows[:, :5] += 3 * labels
+    tracemalloc.start()
+    thin = ConceptMatching(5).fit(sparse.csr_matrix(rows), labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.7 * rows.nbytes + 20e6
+    found = thin.embed(sparse.csr_matrix(rows))
+    assert thin.embed(rows) == pytest.approx(found, abs=1e-6)
+    scores = found @ thin.embed_queries(np.eye(5)).T
+    assert scores[labels > 0].mean() > 1.5 * scores[labels == 0].mean()
+
+
 def test_nothing_to_learn_from_is_refused() -> None:
     X, labels = made()
     with pytest.raises(DataError, match="No picture carries a word"):

@@ -51,6 +51,7 @@ from sightline.collection.learning.serving import (
 from sightline.collection.learning.texts import text_curve
 from sightline.contracts import Json, Progress
 from sightline.errors import DataError, StoreBusy, UsageError
+from sightline.progress import NoProgress
 from sightline.rankers.cutoff import CutOff
 from sightline.solvers.structural import course_said
 from sightline.store.events import EventLog
@@ -124,7 +125,7 @@ def train(home: Home, options: TrainOptions, wait: float, progress: Progress) ->
     name, version = before, 0
     if not options.dry_run:
         about, arrays = make_model(sample, choice, candidate, progress)
-        about["basis"] = sample.basis()
+        about["basis"], about["most_words"] = sample.basis(), most
         about["proof_seen"] = seen
         about["figures"] = proof_json(proof, choice.table, not proof.proven, forced)
         with Writer(home, "train", wait) as writer:
@@ -145,8 +146,8 @@ def is_trained(home: Home, session_cap: int | None = None) -> bool:
         if learnt is None:
             return False
         judgements, _ = known_judgements(log, reader.snapshot, session_cap)
-        most = _most_words([learnt.served.recipe.ranker])
-        sample = load_sample(reader.snapshot, judgements, most_words=most)
+        most = learnt.about.get("most_words", MOST_WORDS)
+        sample = load_sample(reader.snapshot, judgements, most_words=int(str(most)))
         return sample.basis() == learnt.about["basis"]
 
 
@@ -159,7 +160,9 @@ def _proven(
     """
     rest = sample.only(~split(sample)[0])
     learnable = bool(carriers(rest.labels).any())
-    candidate = _fitted(choice.recipe, rest if learnable else sample, "prove", progress)
+    # What has no rounds to tell of is proven in silence.
+    bar = progress if kind_of(choice.recipe.ranker).shared_space else NoProgress()
+    candidate = _fitted(choice.recipe, rest if learnable else sample, "prove", bar)
     if not learnable:
         return candidate, Proof(0, float("nan"), float("nan"), 1.0, 0, 0), True
     return candidate, prove(held, candidate, choice.combination, current), False
@@ -277,9 +280,10 @@ def _fitted(recipe: Recipe, sample: Sample, what: str, progress: Progress) -> Fi
         progress.advance()
 
     progress.start(what, None)
-    found = fit(recipe, sample, told=told)
-    progress.finish()
-    return found
+    try:
+        return fit(recipe, sample, told=told)
+    finally:
+        progress.finish()
 
 
 def publish(

@@ -90,13 +90,19 @@ class ConceptMatching(TwoSided):
         return self
 
     def _fit_pictures(self, rows: Any, told: Doubles) -> None:
-        X = rows.toarray() if hasattr(rows, "tocsr") else rows
-        self._mean, spread = X.mean(axis=0), X.std(axis=0)
-        self._scale = np.where(spread > 0, spread, 1.0)
-        seen = (X - self._mean) / self._scale
-        # As in `posteriors`, where rows are of one class each.
-        l2 = 1.0 / (self.strength * len(X))
-        self._W, self._b = softmax_regression(seen, told, told.shape[1], l2)
+        # Columns count alike, whatever their units; sparse rows are not centred, and stay sparse.
+        if hasattr(rows, "tocsr"):
+            squares = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
+            mean, spread = np.zeros(rows.shape[1]), np.sqrt(squares)
+        else:
+            mean, spread = rows.mean(axis=0), rows.std(axis=0)
+        scale = np.where(spread > 0, spread, 1.0)
+        thin = hasattr(rows, "tocsr")
+        seen = rows.multiply(1.0 / scale).tocsr() if thin else (rows - mean) / scale
+        l2 = 1.0 / (self.strength * rows.shape[0])
+        W, b = softmax_regression(seen, told, told.shape[1], l2)
+        self._W = W / scale
+        self._b = b - self._W @ mean
 
     def embed_queries(self, Q: Any) -> Floats:
         """Return P(concept | text) for each row of words; a row of none is 0."""
@@ -108,17 +114,14 @@ class ConceptMatching(TwoSided):
     def embed(self, D: Any) -> Floats:
         """Return P(concept | picture) for each row."""
         self._check_fitted("shares_")
-        rows = as_side(D, "pictures", self._name, len(self._mean))
-        dense = rows.toarray() if hasattr(rows, "tocsr") else rows
-        seen = (dense - self._mean) / self._scale
-        return softmax(seen @ self._W.T + self._b).astype(np.float32)
+        rows = as_side(D, "pictures", self._name, self._W.shape[1])
+        return softmax(np.asarray(rows @ self._W.T) + self._b).astype(np.float32)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes a ranker that scores the same."""
         self._check_fitted("shares_")
         return {
-            "concepts": self.concepts_, "shares": self.shares_, "mean": self._mean,
-            "scale": self._scale, "W": self._W, "b": self._b,
+            "concepts": self.concepts_, "shares": self.shares_, "W": self._W, "b": self._b,
         }  # fmt: skip
 
     @classmethod
@@ -126,7 +129,6 @@ class ConceptMatching(TwoSided):
         """Return a fitted ranker as far as scoring goes, with default parameters."""
         made = cls()
         made.concepts_, made.shares_ = arrays["concepts"], arrays["shares"]
-        made._mean, made._scale = arrays["mean"], arrays["scale"]
         made._W, made._b = arrays["W"], arrays["b"]
         return made
 

@@ -166,11 +166,12 @@ def softmax(decisions: Doubles) -> Doubles:
 
 
 def softmax_regression(
-    X: Doubles, classes: Int | Doubles, n_classes: int, l2: float
+    X: Any, classes: Int | Doubles, n_classes: int, l2: float
 ) -> tuple[Doubles, Doubles]:
     """Return W and b that minimise the mean log loss + l2 / 2 ||W||^2.
 
-    `classes` has the class of each row, or the share that each class has in it, (rows, classes).
+    X is dense or scipy's sparse. `classes` has the class of each row, or the share that each class
+    has in it, (rows, classes).
 
     >>> W, b = softmax_regression(np.array([[1.0], [-1.0]]), np.array([0, 1]), 2, 0.1)
     >>> bool(W[0, 0] > 0 > W[1, 0])

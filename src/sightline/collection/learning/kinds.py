@@ -116,7 +116,10 @@ class Kind:
         found: Settings = {s: _plain(getattr(estimator, a)) for s, a in self.found}
         # Some find them only when asked, which takes longer than to learn.
         left_out = cache(lambda: getattr(estimator, "leave_one_out_", None))
-        return {**estimator.to_arrays(), **frame}, found, left_out
+        kept = estimator.to_arrays()
+        if twice := kept.keys() & frame.keys():
+            raise ValueError(f"{self.place} and its frame both keep {sorted(twice)}.")
+        return {**kept, **frame}, found, left_out
 
     def fit_top(
         self, arrays: Mapping[str, NDArray[Any]], unseen: Float, labels: Any

@@ -28,10 +28,6 @@ from sightline.words.vocabulary import near
 
 Float = NDArray[np.float32]
 Int = NDArray[np.int64]
-_OLD = (
-    "The model in use, {}, was made before pictures and texts had points in the store. Run: "
-    "sightline train --ranker lscmr"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +108,7 @@ class Space:
     def likely(self, scores: Float) -> NDArray[np.float64]:
         """Return how likely pictures and texts with these scores fit each other."""
         if self.learnt.text_curve is None:
-            raise CollectionError(_OLD.format(self.learnt.name))
+            raise CollectionError(self._old())
         return likely(scores, self.learnt.text_curve)
 
     def pictures(self, point: Float, k: int, where: Int | None = None) -> Top:
@@ -123,11 +119,28 @@ class Space:
         """Return the pictures whose texts a point ranks first."""
         return self._top(TEXTS, point, k, where)
 
+    def with_texts(self) -> Int:
+        """Return the pictures whose texts lie somewhere: they hold a word that was learnt."""
+        found = [np.zeros(0, np.int64)]
+        for s in self.reader.snapshot.segments:
+            points = s.matrix(self.learnt.points_of(TEXTS))
+            if points is not None:
+                found.append(s.ids[s.alive() & np.asarray(points).any(axis=1)])
+        return np.sort(np.concatenate(found))
+
     def _top(self, what: str, point: Float, k: int, where: Int | None) -> Top:
         name, snapshot = self.learnt.points_of(what), self.reader.snapshot
-        if not any(s.matrix(name) is not None for s in snapshot.segments):
-            raise CollectionError(_OLD.format(self.learnt.name))
+        scored = (s for s in snapshot.segments if s.scores and s.scores.model == self.learnt.name)
+        if any(s.matrix(name) is None for s in scored):
+            raise CollectionError(self._old())
         return snapshot.top(DenseQuery(name, point), k, where)
+
+    def _old(self) -> str:
+        ranker = self.learnt.served.recipe.ranker.partition(":")[0]
+        return (
+            f"The model in use, {self.learnt.name}, was made before pictures and texts had points "
+            f"in the store. Run: sightline train --ranker {ranker}"
+        )
 
 
 def refuse_without_space(learnt: Learnt) -> None:

@@ -2,7 +2,8 @@
 
 A text is all that is written of one picture of the collection, however long. The score says how
 likely it fits: that it holds a word of this picture, as the lists that were learnt from ask. Equal
-texts are told once, with the picture that was read first.
+texts, the same labels in any order and the same captions, are told once, with the picture that was
+read first. A text without any learnt word lies nowhere, and is not told.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ import numpy as np
 
 from sightline.collection.learning.texts import FITS
 from sightline.collection.likeness.asking import Picture, find
-from sightline.collection.telling.space import Float, Int, Space
+from sightline.collection.telling.space import Float, Space
 from sightline.collection.telling.words import views_of
+from sightline.collection.words import terms_of
 from sightline.contracts import Compute
 from sightline.errors import CollectionError
 from sightline.records import Tags
 from sightline.settings import Settings
 from sightline.store.home import Reader
+
+# Equal texts score the same but for rounding, which depends on where rows lie.
+_ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,43 +65,89 @@ def describe_texts(
     asked = find(reader, root, picture)
     views = views_of(reader, space.learnt, asked, settings, compute)
     point = space.learnt.served.points(views)[0]
-    worded = np.setdiff1d(reader.snapshot.ids(), reader.snapshot.without_words())
     if not point.any():
         raise CollectionError(
             "The picture lies nowhere in the space that was learnt (its features are all zero, or "
             "unlike any that were seen), so it puts texts in no order."
         )
-    found = _told(reader, space, point, worded, k, asked.picture)
-    return ToldTexts(asked.picture, tuple(found), reader.snapshot.version)
+    groups = _groups(reader, space, point, k)
+    chances = space.likely(np.array([g.score for g in groups], np.float32)).tolist()
+    facts = reader.catalogue.facts([g.first for g in groups])
+    told = [
+        ToldText(g.first, facts[g.first].path, g.text, len(g.pictures), round(chance, 6),
+                 chance >= FITS, asked.picture in g.pictures)
+        for g, chance in zip(groups, chances, strict=True)
+    ]  # fmt: skip
+    return ToldTexts(asked.picture, tuple(told), reader.snapshot.version)
 
 
-def _told(
-    reader: Reader, space: Space, point: Float, worded: Int, k: int, asked: int | None
-) -> list[ToldText]:
-    """Return k different texts; more pictures are looked at until there are so many."""
-    wanted = k
+@dataclass(slots=True)
+class _Group:
+    """One text with all pictures that carry it; `first` is the one it is shown of."""
+
+    text: str
+    score: float
+    first: int
+    pictures: set[int]
+
+
+def _groups(reader: Reader, space: Space, point: Float, k: int) -> list[_Group]:
+    """Return k different texts, best first; more are looked at until each is there with all of
+    its pictures."""
+    said = _Said(reader, space)
+    where, wanted = space.with_texts(), 2 * k + 8
     while True:
-        top = space.texts(point, wanted, worded)
-        groups: dict[str, list[int]] = {}
-        scores: dict[str, float] = {}
-        for i, s in zip(top.ids.tolist(), top.scores.tolist(), strict=True):
-            text = as_text(reader.catalogue.words(i))
-            groups.setdefault(text, []).append(i)
-            scores.setdefault(text, s)
-        # The last group may go on below what was looked at.
-        if len(groups) > k or len(top.ids) < wanted:
-            break
+        top = space.texts(point, wanted, where)
+        groups: dict[object, _Group] = {}
+        for i, score in zip(top.ids.tolist(), top.scores.tolist(), strict=True):
+            if (known := said.of(i)) is None:
+                continue
+            key, text = known
+            group = groups.setdefault(key, _Group(text, score, i, set()))
+            group.pictures.add(i)
+            if i < group.first:
+                group.first, group.text = i, text
+        found = list(groups.values())[:k]
+        slack = _ROUNDING * float(np.abs(top.scores).max(initial=1.0))
+        if len(top.ids) < wanted or (len(found) == k and top.scores[-1] < found[-1].score - slack):
+            return found
         wanted *= 2
-    facts = reader.catalogue.facts([min(ids) for ids in groups.values()])
-    out = []
-    chances = space.likely(np.array(list(scores.values()), np.float32)).tolist()
-    for (text, ids), score in list(zip(groups.items(), chances, strict=True))[:k]:
-        first = min(ids)
-        out.append(
-            ToldText(first, facts[first].path, text, len(ids), round(score, 6), score >= FITS,
-                     asked in ids)
-        )  # fmt: skip
-    return out
+
+
+class _Said:
+    """What is written of pictures, each looked up once."""
+
+    def __init__(self, reader: Reader, space: Space) -> None:
+        self.reader = reader
+        self.spelled = dict(zip(space.learnt.terms.tolist(), space.spelled, strict=True))
+        self.known: dict[int, tuple[object, str] | None] = {}
+
+    def of(self, picture: int) -> tuple[object, str] | None:
+        """Return by what a text is known as equal to another, and the text; None if it is gone.
+
+        The catalogue may be newer than the version that is served. Where it says other words than
+        were scored, those that were are told.
+        """
+        if picture not in self.known:
+            self.known[picture] = self._read(picture)
+        return self.known[picture]
+
+    def _read(self, picture: int) -> tuple[object, str] | None:
+        catalogue = self.reader.catalogue
+        if picture not in catalogue.facts([picture]):
+            return None
+        words = catalogue.words(picture)
+        scored = self._scored(picture)
+        if set(terms_of(words).ids) != scored:
+            spelled = [self.spelled[t] for t in sorted(scored) if t in self.spelled]
+            words = [Tags("version", tuple(sorted(spelled)))]
+        captions = frozenset(" ".join(w.text.split()) for w in words if w.text.strip())
+        return (captions, frozenset(t for w in words for t in w.tags)), as_text(words)
+
+    def _scored(self, picture: int) -> set[int]:
+        ids = np.array([picture], np.int64)
+        rows = ((s, r) for s in self.reader.snapshot.segments for r in s.rows_of(ids).tolist())
+        return {t for s, r in rows for t in s.words(r).tolist()}
 
 
 def as_text(words: list[Tags]) -> str:
