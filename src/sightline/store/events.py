@@ -42,6 +42,8 @@ from sightline.store.database import (
 )
 
 SCHEMA = 1
+# The source of answers that were given one by one to questions.
+ONE_BY_ONE = "tag"
 KINDS = frozenset(
     ("picture-seen", "picture-gone", "words", "words-file", "vectors-file", "judged",
      "judged-similar", "clicked", "session-started", "mark-undone", "session-reverted", "purged")
@@ -349,16 +351,19 @@ def _compared(e: Event) -> Likeness | None:
 
 
 def _bounded(events: Iterable[Event], most: int | None) -> list[Event]:
-    """Return events, of each session only the last ones of at most so many pictures."""
+    """Return events, of each session only the last ones of at most so many pictures.
+
+    Where somebody answered one question after the other, all answers count.
+    """
     found = list(events)
     of: dict[str, dict[int | None, int]] = {}
     for e in found:
-        if e.session is not None:
+        if e.session is not None and e.body.get("source") != ONE_BY_ONE:
             of.setdefault(e.session, {})[e.picture] = e.seq
     if most is None or all(len(last) <= most for last in of.values()):
         return found
     kept = {s: set(sorted(last, key=lambda p: -last[p])[:most]) for s, last in of.items()}
-    return [e for e in found if e.session is None or e.picture in kept[e.session]]
+    return [e for e in found if e.session not in kept or e.picture in kept[e.session]]
 
 
 def _asks_for(e: Event, pictures: Container[int]) -> bool:

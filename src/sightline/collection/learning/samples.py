@@ -7,8 +7,9 @@ carries the words of that query, one that was judged not to fit a single word do
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -101,9 +102,16 @@ def load_sample(
     return Sample(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
 
 
-def carried_and_judged(snapshot: Snapshot, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
-    """Return every (picture, word) pair by words and judgements; too few to learn are refused."""
-    picture, term = _judged(*carried(snapshot), judgements)
+def carried_and_judged(
+    snapshot: Snapshot,
+    judgements: Iterable[Judgement],
+    counts_as: Mapping[int, int | None] = MappingProxyType({}),
+) -> tuple[Int, Int]:
+    """Return every (picture, word) pair by words and judgements; too few to learn are refused.
+
+    `counts_as` names terms that count as others, or, by None, as nothing.
+    """
+    picture, term = _judged(*cleaned(*carried(snapshot), counts_as), judgements, counts_as)
     there = np.isin(picture, snapshot.ids())
     picture, term = picture[there], term[there]
     _refuse_too_few(snapshot, picture, term)
@@ -121,23 +129,54 @@ def carried(snapshot: Snapshot) -> tuple[Int, Int]:
     return np.concatenate(pictures), np.concatenate(words)
 
 
+def cleaned(picture: Int, term: Int, counts_as: Mapping[int, int | None]) -> tuple[Int, Int]:
+    """Return pairs of pictures and words, some of which count as others or as nothing, once."""
+    if not counts_as:
+        return picture, term
+    now = ((p, counts_as.get(t, t)) for p, t in zip(picture.tolist(), term.tolist(), strict=True))
+    pairs = sorted({(p, t) for p, t in now if t is not None})
+    both = np.array(pairs, np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
 def verdicts(judgements: Iterable[Judgement]) -> dict[tuple[int, str], bool]:
     """Return for (picture, word) whether the last judgement said that it fits.
 
-    >>> verdicts([Judgement("red barn", 7, 1.0, "", 1), Judgement("dog", 7, 0.0, "", 2)])
-    {(7, 'red'): True, (7, 'barn'): True, (7, 'dog'): False}
+    >>> verdicts([Judgement("red barn", 7, 1.0, "", 3), Judgement("red", 7, 0.0, "", 2)])
+    {(7, 'red'): True, (7, 'barn'): True}
     """
-    said: dict[tuple[int, str], bool] = {}
+    said: dict[tuple[int, str], tuple[int, bool]] = {}
     for j in judgements:
         words = [t.text for t in parse(j.query).wanted]
         # Of several words nobody said which does not fit.
-        if j.relevance > 0 or len(words) == 1:
-            said |= {(j.picture, w): j.relevance > 0 for w in words}
+        for word in words if j.relevance > 0 or len(words) == 1 else ():
+            key, now = (j.picture, word), (j.seq, j.relevance > 0)
+            if key not in said or said[key][0] <= j.seq:
+                said[key] = now
+    return {key: fits for key, (_, fits) in said.items()}
+
+
+def term_verdicts(
+    judgements: Iterable[Judgement], counts_as: Mapping[int, int | None]
+) -> dict[tuple[int, int], bool]:
+    """Return the same by terms, some of which count as others; none of those that are dropped."""
+    merged = sorted(judgements, key=lambda j: j.seq)
+    said = {}
+    for j in merged:
+        for (picture, word), fits in verdicts([j]).items():
+            term = counts_as.get(term_id(word), term_id(word))
+            if term is not None:
+                said[picture, term] = fits
     return said
 
 
-def _judged(picture: Int, term: Int, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
-    said = {(p, term_id(w)): fits for (p, w), fits in verdicts(judgements).items()}
+def _judged(
+    picture: Int,
+    term: Int,
+    judgements: Iterable[Judgement],
+    counts_as: Mapping[int, int | None],
+) -> tuple[Int, Int]:
+    said = term_verdicts(judgements, counts_as)
     if not said:
         return picture, term
     pairs = {*zip(picture.tolist(), term.tolist(), strict=True), *said}

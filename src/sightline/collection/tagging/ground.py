@@ -7,6 +7,7 @@ most frequent are: with four times the words exact inference takes twenty times 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,10 +16,12 @@ from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline.collection.learning.samples import carried_and_judged
+from sightline.collection.tagging.cleaning import WordList
 from sightline.errors import CollectionError
 from sightline.records import Judgement, SparseRows
 from sightline.regions.kept import CutPicture, unpacked
 from sightline.store.snapshot import Snapshot
+from sightline.words.term_ids import term_id
 
 LEAST_PICTURES = 3
 MOST_WORDS = 60
@@ -46,6 +49,14 @@ class Inputs:
         seen = found and len(found[0].whole)
         whole = np.stack([c.whole for c in found]) if seen else None
         return cls([c.rows for c in found], whole, [c.areas for c in found])
+
+    def marks(self) -> Int:
+        """Return a number for each picture by which its regions are known to be the same."""
+        found = [
+            hashlib.blake2b(x.tobytes() + a.tobytes(), digest_size=8).digest()
+            for x, a in zip(self.X, self.areas, strict=True)
+        ]
+        return np.frombuffer(b"".join(found), np.int64).copy()
 
     def only(self, at: Int) -> Inputs:
         """Return some of the pictures."""
@@ -87,8 +98,7 @@ def load_ground(
     snapshot: Snapshot, judgements: Iterable[Judgement], list_: Mapping[int, int | None]
 ) -> Ground:
     """Gather all pictures that carry a word and have regions."""
-    picture, term = carried_and_judged(snapshot, judgements)
-    picture, term = cleaned(picture, term, list_)
+    picture, term = carried_and_judged(snapshot, judgements, list_)
     named = np.unique(picture)
     feature = region_feature(snapshot, named)
     ids = kept_ids(snapshot, feature, named)
@@ -99,16 +109,6 @@ def load_ground(
     terms, labels, rare, frequent = _labels(ids, picture[here], term[here])
     inputs = Inputs.of(cuts(snapshot, feature, ids))
     return Ground(ids, terms, labels, inputs, feature, without, left_out, rare, frequent)
-
-
-def cleaned(picture: Int, term: Int, list_: Mapping[int, int | None]) -> tuple[Int, Int]:
-    """Return pairs of pictures and words by the owner's list, none twice."""
-    if not list_:
-        return picture, term
-    now = ((p, list_.get(t, t)) for p, t in zip(picture.tolist(), term.tolist(), strict=True))
-    pairs = sorted({(p, t) for p, t in now if t is not None})
-    both = np.array(pairs, np.int64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
 
 
 def region_feature(snapshot: Snapshot, pictures: Int) -> str:
@@ -168,7 +168,7 @@ def _labels(ids: Int, picture: Int, term: Int) -> tuple[Int, Bools, int, int]:
     return terms, table(ids, terms, picture, term), rare, len(usable) - len(chosen)
 
 
-def spelled(terms: Int, known: Iterable[tuple[int, str]]) -> Sequence[str]:
-    """Return how terms are spelt."""
-    names = dict(known)
-    return [names.get(int(t), "?") for t in terms]
+def spelled(terms: Int, known: Iterable[tuple[int, str]], words: WordList) -> Sequence[str]:
+    """Return how terms are spelt; those that only the owner's list has, as they stand there."""
+    names = {**{term_id(w): w for _, w in words.merge}, **dict(known)}
+    return [names[int(t)] for t in terms]

@@ -38,6 +38,7 @@ class Placer:
     feature : the fingerprint under which regions are kept.
     ids, margins, carried : the pictures learnt from; of each the margin of each word by a model
         that had not learnt from it, and whether it carried the word then.
+    marks : of the same pictures, by which they are known to be unchanged.
     words : the owner's list it was learnt by.
     about : figures, for people.
     """
@@ -49,6 +50,7 @@ class Placer:
     ids: Int
     margins: NDArray[np.float32]
     carried: Bools
+    marks: Int
     words: WordList = field(default_factory=WordList)
     about: dict[str, Json] = field(default_factory=dict)
 
@@ -66,7 +68,9 @@ class Placer:
         ids : of the pictures.
         """
         found = np.empty((len(ids), len(self.terms)))
-        learnt = np.isin(ids, self.ids)
+        at = np.minimum(np.searchsorted(self.ids, ids), max(len(self.ids) - 1, 0))
+        # A picture that was replaced keeps its id, and is another one.
+        learnt = np.isin(ids, self.ids) & (self.marks[at] == seen.marks())
         found[learnt] = self.margins[np.searchsorted(self.ids, ids[learnt])]
         new = np.flatnonzero(~learnt)
         if len(new):
@@ -103,7 +107,7 @@ class Placer:
             **{f"served/{k}": a for k, a in self.served.to_arrays().items()},
             **{f"proof/{k}": a for k, a in self.proof.to_arrays().items()},
             "terms": self.terms, "ids": self.ids, "margins": self.margins,
-            "carried": self.carried.astype(np.uint8),
+            "carried": self.carried.astype(np.uint8), "marks": self.marks,
         }  # fmt: skip
         plain = {k: a.astype(np.uint8) if a.dtype == np.bool_ else a for k, a in arrays.items()}
         return {**self.about, "feature": self.feature, "list": words}, plain
@@ -118,7 +122,8 @@ class Placer:
         return cls(
             served, proof, np.asarray(arrays["terms"]), str(about["feature"]),
             np.asarray(arrays["ids"]), np.asarray(arrays["margins"]),
-            np.asarray(arrays["carried"]).astype(np.bool_), _list(said), about,
+            np.asarray(arrays["carried"]).astype(np.bool_), np.asarray(arrays["marks"]),
+            _list(said), about,
         )  # fmt: skip
 
 

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sightline.collection.learning.samples import carried
+from sightline.collection.learning.samples import carried, cleaned, term_verdicts
 from sightline.collection.tagging.ground import (
     Bools,
     Inputs,
     Int,
-    cleaned,
     cuts,
     kept_ids,
     spelled,
@@ -34,8 +33,6 @@ from sightline.regions.kept import CutPicture
 from sightline.regions.outlines import Box, Mask
 from sightline.store.events import EventLog
 from sightline.store.home import Home, Reader
-from sightline.words.grammar import parse
-from sightline.words.term_ids import term_id
 
 _BLOCK = 256
 
@@ -49,7 +46,8 @@ class Suggestion:
     picture, path : of the collection.
     word : as it is spelt.
     add : False where the picture carries the word and probably should not.
-    confidence : how likely that is right, by pictures that were not learnt from.
+    confidence : of a word to add, how likely it is right; of one to take away, how rarely pictures
+        that look so carry it. Both by pictures that were not learnt from.
     scene : of the picture, from 0.
     box, mask : where the word lies, if anywhere.
     """
@@ -113,7 +111,7 @@ def suggest(
     """Look at pictures, all by default, and return what their words lack and have too much."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         placer = placer_in_use(home, reader.snapshot.regions)
-        said = verdicts(placer, log.judgements())
+        said = judged(placer, log.judgements())
         wanted = reader.snapshot.ids() if pictures is None else np.unique(pictures)
         look = _Look(reader, placer, precision, removals)
         ids = kept_ids(reader.snapshot, placer.feature, wanted)
@@ -132,16 +130,11 @@ def suggest(
         )  # fmt: skip
 
 
-def verdicts(placer: Placer, judgements: Iterable[Judgement]) -> dict[tuple[int, int], bool]:
-    """Return what was judged of single words: by picture and column, whether the word fits."""
-    last: dict[tuple[int, int], tuple[int, bool]] = {}
-    for j in judgements:
-        words = parse(j.query).wanted
-        columns = placer.columns(term_id(t.text) for t in words)
-        if len(columns) == 1 and columns[0] is not None:
-            key = (j.picture, columns[0])
-            last[key] = max(last.get(key, (0, False)), (j.seq, j.relevance > 0))
-    return {key: fits for key, (_, fits) in last.items()}
+def judged(placer: Placer, judgements: Iterable[Judgement]) -> set[tuple[int, int]]:
+    """Return which words of which pictures somebody has judged, by picture and column."""
+    said = term_verdicts(judgements, placer.words.counts_as())
+    place = {int(t): i for i, t in enumerate(placer.terms)}
+    return {(picture, place[term]) for picture, term in said if term in place}
 
 
 class _Look:
@@ -151,11 +144,11 @@ class _Look:
         self.reader, self.placer, self.removals = reader, placer, removals
         known = placer.margins.astype(np.float64)
         self.sure: Thresholds = thresholds(known, placer.carried, precision)
-        self.names: Sequence[str] = spelled(placer.terms, reader.catalogue.terms())
+        self.names: Sequence[str] = spelled(placer.terms, reader.catalogue.terms(), placer.words)
         self.pairs = cleaned(*carried(reader.snapshot), placer.words.counts_as())
         self.judged = 0
 
-    def at(self, ids: Int, said: dict[tuple[int, int], bool]) -> list[Suggestion]:
+    def at(self, ids: Int, said: set[tuple[int, int]]) -> list[Suggestion]:
         """Return what there is to say of some pictures."""
         p = self.placer
         seen_cuts = list(cuts(self.reader.snapshot, p.feature, ids))
@@ -187,7 +180,7 @@ class _Look:
         return found
 
     def _without_judged(
-        self, ids: Int, add: Bools, drop: Bools, said: dict[tuple[int, int], bool]
+        self, ids: Int, add: Bools, drop: Bools, said: set[tuple[int, int]]
     ) -> tuple[Bools, Bools]:
         for n, picture in enumerate(ids.tolist()):
             for j in np.flatnonzero(add[n] | drop[n]).tolist():

@@ -19,17 +19,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from sightline.collection import words
+from sightline.collection.learning.samples import verdicts
 from sightline.collection.sessions.saving import publish_source
 from sightline.collection.tagging.proposing import Suggestion, Suggestions
 from sightline.contracts import Json
 from sightline.errors import UsageError
 from sightline.store.catalogue import Catalogue
-from sightline.store.events import EventLog, NewEvent
+from sightline.store.events import ONE_BY_ONE, EventLog, NewEvent
 from sightline.store.home import Home
 from sightline.store.writer import Judging, Writer
-from sightline.words.grammar import Term
+from sightline.words.grammar import Term, parse
 
-SOURCE = "tag"
+SOURCE = ONE_BY_ONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class Review:
 
     def answer(self, suggestion: Suggestion, yes: bool) -> None:
         """Say whether a suggestion is right; it is on the disk when this returns."""
+        if [t.text for t in parse(str(Term(suggestion.word))).wanted] != [suggestion.word]:
+            raise UsageError(f"{suggestion.word!r} is not one word, so it cannot be judged.")
         fits = yes if suggestion.add else not yes
         mark = secrets.token_hex(5)
         body: dict[str, Json] = {
@@ -114,15 +117,18 @@ Accepted = dict[str, dict[int, tuple[str, ...]]]
 
 
 def accepted(log: EventLog) -> Accepted:
-    """Return the words that reviews accepted, by session and picture; none where all is undone."""
-    reverted = log.reverted()
+    """Return the words that reviews accepted, by session and picture; none where all is undone.
+
+    A word that was judged not to fit since is no longer accepted.
+    """
+    reverted, now = log.reverted(), verdicts(log.judgements())
     found: Accepted = {}
     for e in log.read(kinds=["judged"], in_sessions=True):
         if e.body.get("source") == SOURCE and e.session and e.session not in reverted:
             found.setdefault(e.session, {})
     for e in log.standing("judged"):
         word = str(e.body.get("word", ""))
-        if e.session in found and e.picture is not None and word:
+        if e.session in found and e.picture is not None and now.get((e.picture, word)):
             mine = found[e.session]
             mine[e.picture] = tuple(dict.fromkeys((*mine.get(e.picture, ()), word)))
     return found

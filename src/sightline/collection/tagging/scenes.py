@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sightline.collection.learning.samples import carried
-from sightline.collection.tagging.ground import Inputs, Int, cleaned, cuts, kept_ids, spelled, table
+from sightline.collection.learning.samples import carried, cleaned
+from sightline.collection.tagging.ground import Inputs, Int, cuts, kept_ids, spelled, table
 from sightline.collection.tagging.placer import Placer, placer_in_use
 from sightline.contracts import Progress
 from sightline.regions.model import Tagging
@@ -63,7 +63,7 @@ def find_scenes(home: Home, pictures: Int | None, n_words: int, progress: Progre
         placer = placer_in_use(home, reader.snapshot.regions)
         wanted = reader.snapshot.ids() if pictures is None else np.unique(pictures)
         ids = kept_ids(reader.snapshot, placer.feature, wanted)
-        names = spelled(placer.terms, reader.catalogue.terms())
+        names = spelled(placer.terms, reader.catalogue.terms(), placer.words)
         said, fits = _said(reader, placer, ids, progress)
         has = table(ids, placer.terms, *cleaned(*carried(reader.snapshot), _list(placer)))
         has |= said.tags

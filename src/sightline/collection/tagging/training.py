@@ -15,6 +15,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightline.collection.clicks.learning import known_judgements
 from sightline.collection.tagging.cleaning import WordList, load_list
@@ -160,16 +161,20 @@ class _Course:
         g, seen = self.ground, self.ground.inputs
         self.progress.start("learn where words lie", FOLDS + 1)
         served = self._fit(np.arange(len(g)))
-        proof, margins = served, np.empty(g.labels.shape, np.float32)
+        proof, margins = served, np.zeros(g.labels.shape, np.float32)
+        asked = np.ones(g.labels.shape, np.bool_)
         for k in range(FOLDS):
             part, rest = np.flatnonzero(self.fold == k), np.flatnonzero(self.fold != k)
             if len(part) and len(rest):
                 model = self._fit(rest)
                 some = seen.only(part)
                 margins[part] = model.decision_function(some.X, some.whole, some.areas)
+                asked[part] = model.model_.known_
                 proof = model if k == HELD_OUT else proof
         self.progress.finish()
-        return Placer(served, proof, g.terms, g.feature, g.ids, margins, g.labels, words)
+        margins = _lowest_where(margins, ~asked)
+        marks = seen.marks()
+        return Placer(served, proof, g.terms, g.feature, g.ids, margins, g.labels, marks, words)
 
     def _fit(self, at: Int) -> ScoredRegionModel:
         g, some = self.ground, self.ground.inputs.only(at)
@@ -207,6 +212,17 @@ class _Course:
             current=f_measure(truth[:, mine], other).micro,
             against=f_measure(truth[:, mine], said[:, mine]).micro,
         )
+
+
+def _lowest_where(margins: NDArray[np.float32], unknown: Bools) -> NDArray[np.float32]:
+    """Return margins, the lowest there is where a model had never learnt the word.
+
+    A rare word may be on too few pictures once a part is left out. What such a model says of it is
+    no margin but a refusal, so far below all others that no word could be calibrated with it.
+    """
+    if not unknown.any() or unknown.all():
+        return np.where(unknown, np.float32(0), margins)
+    return np.where(unknown, margins[~unknown].min(), margins)
 
 
 def _same_words(learnt: Bools, truth: Bools) -> float:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sightline.collection.learning.samples import carried
-from sightline.collection.tagging.ground import Inputs, cleaned, cuts, kept_ids, table
+from sightline.collection.learning.samples import carried, cleaned
+from sightline.collection.tagging.ground import Inputs, cuts, kept_ids, table
 from sightline.collection.tagging.placer import placer_in_use
 from sightline.collection.tagging.proposing import where_it_lies
 from sightline.records import Hit
