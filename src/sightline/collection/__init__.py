@@ -26,6 +26,7 @@ from sightline import settings as settings_of
 from sightline.collection.finding import filter_of, inside, root_of_store
 from sightline.collection.likeness.verbs import Comparing
 from sightline.collection.sessions.verbs import Sessions
+from sightline.collection.showing.verbs import Showing
 from sightline.collection.teaching import Teaching
 from sightline.collection.telling.verbs import Telling
 from sightline.collection.upkeep import Upkeep
@@ -60,7 +61,7 @@ class State:
     likeness: str = ""
 
 
-class Collection(Upkeep, Teaching, Comparing, Sessions, Telling):
+class Collection(Upkeep, Teaching, Comparing, Sessions, Showing, Telling):
     """A folder of pictures with its store; every verb of the command line is a method here."""
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:

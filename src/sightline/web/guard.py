@@ -1,0 +1,214 @@
+"""What every request passes before anything looks at it, and what every answer carries.
+
+In this order: the Host is ours, no page of another site sent it, it shows the token (or a browser's
+cookie), there is room for it, its body is of a known type, not too large and arrives in time. An
+answer that takes too long is given up; the work behind it keeps its place until it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+
+from sightline.web.hosts import UNSAFE, Hosts
+from sightline.web.problems import Problem, of_error
+from sightline.web.service import Service
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; img-src 'self' blob:; style-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+# Where a browser comes in: it shows a code instead of the token, which its route looks at.
+ENTRY = "/login"
+# Routes that take a picture as the body.
+UPLOADS = frozenset(("/v1/search/picture", "/v1/describe/words", "/v1/describe/texts"))
+_log = logging.getLogger("sightline")
+
+
+class Guard:
+    """Stands before an application and lets through what may pass."""
+
+    def __init__(self, app: App, service: Service, hosts: Hosts) -> None:
+        self.app, self.service, self.hosts = app, service, hosts
+        self.under_way = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        answer = Answer(scope, send, self.service)
+        try:
+            self._check(scope)
+            body = await self._body(scope, receive)
+            await self._pass_on(scope, body, receive, answer)
+        except Problem as e:
+            await answer.refuse(e)
+
+    def _check(self, scope: Scope) -> None:
+        """Refuse whoever has no business here."""
+        headers = _headers(scope)
+        hosts = [v for k, v in headers if k == "host"]
+        if len(hosts) != 1 or not self.hosts.allows(hosts[0]):
+            raise Problem(403, "host", "This server is not known by that name.")
+        given = dict(headers)
+        cookie = self._shows_cookie(given.get("cookie", ""))
+        origin, site = given.get("origin"), given.get("sec-fetch-site")
+        if self.hosts.is_foreign(scope["method"], origin, site, cookie):
+            raise Problem(403, "origin", "Pages of other sites may not ask here.")
+        scheme, _, token = given.get("authorization", "").partition(" ")
+        shown = scheme.lower() == "bearer" and self.service.is_token(token.strip())
+        if not shown and not cookie and (scope["method"], scope["path"]) != ("GET", ENTRY):
+            raise Problem(401, "token", "Show the token: Authorization: Bearer TOKEN")
+        if self.under_way >= self.service.limits.waiting:
+            raise Problem(503, "overload", "Too many requests are under way. Come back.")
+
+    def _shows_cookie(self, text: str) -> bool:
+        try:
+            found = SimpleCookie(text).get(self.service.cookie_name)
+        except CookieError:
+            return False
+        return found is not None and self.service.is_cookie(found.value)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """Read what was sent, if it is of a type and size that may be."""
+        headers, limits = dict(_headers(scope)), self.service.limits
+        upload = scope["path"] in UPLOADS
+        most = limits.upload_bytes if upload else limits.body_bytes
+        length = headers.get("content-length", "0")
+        if not length.isascii() or not length.isdigit() or len(length) > 15 or int(length) > most:
+            raise Problem(413, "too-large", f"A body here has at most {most} bytes.")
+        try:
+            body = await asyncio.wait_for(_read(receive, most), limits.body_seconds)
+        except TimeoutError:
+            raise Problem(408, "slow", "The body did not arrive in time.") from None
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        known = kind.startswith("image/") or kind == "application/octet-stream"
+        if scope["method"] in UNSAFE and body and not (known if upload else _is_json(kind)):
+            wanted = "a picture (image/jpeg, …)" if upload else "application/json"
+            raise Problem(415, "type", f"The body must be {wanted}.")
+        return body
+
+    async def _pass_on(self, scope: Scope, body: bytes, receive: Receive, answer: Answer) -> None:
+        """Have the request answered, if that begins in time."""
+        sent = False
+
+        async def replay() -> Message:
+            nonlocal sent
+            if sent:
+                return await receive()
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        task = asyncio.ensure_future(self._answered(scope, replay, answer))
+        self.under_way += 1
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        await asyncio.wait({task}, timeout=self.service.limits.answer_seconds)
+        if not task.done() and not answer.begun:
+            await answer.refuse(Problem(503, "slow", "The answer takes too long. Come back."))
+            return
+        await task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self.under_way -= 1
+        self._tasks.discard(task)
+
+    async def _answered(self, scope: Scope, receive: Receive, answer: Answer) -> None:
+        try:
+            await self.app(scope, receive, answer.send)
+        except Problem as e:
+            await answer.refuse(e)
+        except Exception as e:
+            _log.error("%s failed: %s", answer.route, type(e).__name__)
+            await answer.refuse(of_error(e))
+
+
+class Answer:
+    """One answer on its way: the headers that every answer has are added, and it is counted."""
+
+    def __init__(self, scope: Scope, send: Send, service: Service) -> None:
+        self._scope, self._send, self._service = scope, send, service
+        self._begun_at = time.monotonic()
+        self.begun = self.refused = False
+
+    @property
+    def route(self) -> str:
+        """The template of the route, which holds nothing that somebody typed."""
+        found = getattr(self._scope.get("route"), "path", "")
+        return f"{self._scope['method'][:8]} {found}" if found else "none"
+
+    async def send(self, message: Message) -> None:
+        """Pass a message on, unless the answer was given up."""
+        if self.refused:
+            return
+        if message["type"] == "http.response.start":
+            self.begun = True
+            given = {k.lower() for k, _ in message.get("headers", [])}
+            more = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in given]
+            message["headers"] = [*message.get("headers", []), *more]
+            self._count(message["status"])
+        await self._send(message)
+
+    async def refuse(self, problem: Problem) -> None:
+        """Answer with a problem, if nothing was answered yet."""
+        if self.begun:
+            return
+        headers = [(k.encode(), v.encode()) for k, v in problem.headers.items()]
+        body = problem.body
+        headers.append((b"content-length", str(len(body)).encode()))
+        await self.send(
+            {"type": "http.response.start", "status": problem.status, "headers": headers}
+        )
+        await self.send({"type": "http.response.body", "body": body})
+        self.refused = True
+
+    def _count(self, status: int) -> None:
+        seconds = time.monotonic() - self._begun_at
+        self._service.metrics.answered(self.route, status, seconds)
+        _log.info("%s %d %.0f ms", self.route, status, seconds * 1000)
+
+
+def _headers(scope: Scope) -> list[tuple[str, str]]:
+    return [(k.decode("latin-1").lower(), v.decode("latin-1")) for k, v in scope["headers"]]
+
+
+def _is_json(kind: str) -> bool:
+    return kind == "application/json"
+
+
+async def _read(receive: Receive, most: int) -> bytes:
+    found = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Problem(400, "gone", "The client went away.")
+        found += message.get("body", b"")
+        if len(found) > most:
+            raise Problem(413, "too-large", f"A body here has at most {most} bytes.")
+        if not message.get("more_body"):
+            return bytes(found)
