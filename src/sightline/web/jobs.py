@@ -171,6 +171,10 @@ class Jobs:
         job.tell("running")
         last = self._followed(job, job.process)
         code = job.process.wait()
+        for pipe in (job.process.stdin, job.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
         if last.get("kind") == "result":
             job.end("done", report=last["report"])
         elif last.get("kind") == "failed":

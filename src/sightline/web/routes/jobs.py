@@ -18,7 +18,7 @@ from sightline.web.shapes import Body, Name, Served
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
-Part = Annotated[str, Field(pattern=r"^[\w-]{1,64}$")]
+Part = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 Parts = Annotated[tuple[Part, ...], Field(max_length=50)]
 One = Annotated[Name, Path()]
 # A word to say that the line is still open.

@@ -37,7 +37,7 @@ class BeginBody(Listed):
     query: Words = ""
     like: Ids = ()
     cursor: None = None
-    feature: Annotated[str, Field(pattern=r"^[\w-]{0,64}$")] = ""
+    feature: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")] = ""
 
 
 class Round(Hits):
