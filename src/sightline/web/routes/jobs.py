@@ -23,10 +23,19 @@ Parts = Annotated[tuple[Part, ...], Field(max_length=50)]
 One = Annotated[Name, Path()]
 # A word to say that the line is still open.
 _BEAT_SECONDS = 15.0
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"}, "data": {"type": "string"},
+        "event": {"enum": ["queued", "running", "progress", "end"]},
+    },
+    "required": ["id", "event", "data"],
+}  # fmt: skip
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Events of the job, until it ends",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        # The schema is that of each event; its data are JSON.
+        "content": {"text/event-stream": {"schema": _EVENT}},
     }
 }
 
