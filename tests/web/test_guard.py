@@ -45,9 +45,7 @@ def test_every_route_is_described(taught: Collection) -> None:
 
 
 @pytest.mark.parametrize("shown", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic x", "Token"])
-def test_no_route_answers_without_the_token(
-    served: Served, taught: Collection, shown: str
-) -> None:
+def test_no_route_answers_without_the_token(served: Served, taught: Collection, shown: str) -> None:
     more = [("GET", "/openapi.json"), ("GET", "/nothing"), ("GET", "/docs"), ("DELETE", "/"),
             ("OPTIONS", "/v1/search"), ("HEAD", "/v1/health"), ("PUT", "/v1/jobs")]  # fmt: skip
     found = operations(taught)
@@ -196,8 +194,8 @@ def test_bodies_are_of_the_right_type_and_size(served: Served) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "x"):
         reply = served.ask("POST", "/v1/search", b'{"query": "red"}', {"Content-Type": kind})
         assert (reply.status, reply.code) == (415, "type")
-    kind = {"Content-Type": "application/json"}
-    assert served.ask("POST", "/v1/search/picture", b"{}", kind).code == "type"
+    json_type = {"Content-Type": "application/json"}
+    assert served.ask("POST", "/v1/search/picture", b"{}", json_type).code == "type"
     for wrong in (b"{", b"[]", b"\xff", b"null", b'{"query": "\\ud800"}', b"[" * 100_000):
         assert served.ask("POST", "/v1/search", wrong).status in (400, 422)
     large = b'{"query": "' + b"x" * 1_000_001 + b'"}'
@@ -235,7 +233,7 @@ def test_an_answer_that_takes_too_long_is_given_up_and_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = threading.Event()
-    monkeypatch.setattr(Collection, "skipped", lambda self: [] if free.wait(60) else [])
+    monkeypatch.setattr(Collection, "skipped", lambda self: list("x" * (not free.wait(60))))
     with running(painted(tmp_path, train=False, n=6), Limits(answer_seconds=0.05)) as s:
         reply = s.ask("GET", "/v1/skipped")
         assert (reply.status, reply.code, reply.headers["retry-after"]) == (503, "slow", "5")

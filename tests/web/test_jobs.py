@@ -1,4 +1,4 @@
-"""Jobs beside the server: started, listened to, cancelled; searching goes on, versions do not mix."""
+"""Jobs beside the server, started, listened to, cancelled; and versions that do not mix."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def test_an_index_runs_beside_and_tells_how_it_goes(own: Served) -> None:
 def test_train_and_evaluate_give_their_reports(tmp_path: Path) -> None:
     with running(painted(tmp_path, train=False, n=60)) as s:
         trained = s.client.finish(s.client.start("train", rankers=["ridge"]).id)
-        assert trained.state == "done" and trained.report["version"] == s.service.collection.version()
+        assert (
+            trained.state == "done" and trained.report["version"] == s.service.collection.version()
+        )
         assert 0 < trained.report["proof"]["candidate"] <= 1
         measured = s.client.finish(s.client.start("evaluate", curve=False).id)
         assert measured.state == "done" and measured.report["groups"][0]["n"] > 0

@@ -1,4 +1,4 @@
-"""Judging sessions over HTTP: rounds, undo, keys, words, revert; and the forms of other programs."""
+"""Judging over HTTP: rounds, undo, keys, words, revert; and the forms of other programs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def test_a_session_of_pictures_with_filters(own: Served) -> None:
     body = {"like": [1], "filters": {"folder": late["id"]}, "limit": 30}
     found = own.post("/v1/sessions", body)
     assert found.status == 201
-    assert {h["name"][:5] for h in found.json["hits"]} == {"late/"} and len(found.json["hits"]) == 12
+    assert {h["name"][:5] for h in found.json["hits"]} == {"late/"} and len(
+        found.json["hits"]
+    ) == 12
     for wrong in ({}, {"query": " "}, {"query": "red", "like": [1]}, {"like": [999]}):
         assert 400 <= own.post("/v1/sessions", wrong).status < 500
     for path in ("", "/hits"):

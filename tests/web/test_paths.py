@@ -1,4 +1,4 @@
-"""No path is ever taken from a client: whatever it sends, nothing outside the collection is read."""
+"""No path is taken from a client: whatever it sends, nothing outside the collection is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,16 @@ def payloads(secret: Path) -> list[str]:
     at = str(secret)
     names = [at, at.lstrip("/"), f"etc/passwd{quote(chr(0))}.jpg", "etc/passwd", secret.name]
     ups = [u * n + name for u, n, name in itertools.product(_UP, (1, 8), names)]
-    more = [f"file://{at}", f"/proc/self/root{at}", "~root", "-rf", "%", "\\\\host\\share", ".", ".."]
+    more = [
+        f"file://{at}",
+        f"/proc/self/root{at}",
+        "~root",
+        "-rf",
+        "%",
+        "\\\\host\\share",
+        ".",
+        "..",
+    ]
     return [*names, *ups, *more]
 
 

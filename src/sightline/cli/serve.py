@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import sys
@@ -111,5 +112,6 @@ def _serve(
         sys.stdout.flush()
 
     host, port, names = where
-    with logged(c, "serve"):
+    # Ctrl-C is how a server is meant to end.
+    with logged(c, "serve"), contextlib.suppress(KeyboardInterrupt):
         serve(service, host, port, names, ready)
