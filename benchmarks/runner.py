@@ -33,6 +33,7 @@ SUBJECTS = (
     "similar-query",
     "feedback-session",
     "replay",
+    "service",
     "start-up",
     "restart-after-kill",
     "second-index",

@@ -24,7 +24,8 @@ from sightline.store.versions import Version, Versions
 class Home:
     """The folder of one collection's store.
 
-    `fast` has readers answer word queries by compiled code; a server sets it.
+    `fast` has readers answer word queries by compiled code, and share the version they opened
+    last; a server sets it.
     """
 
     fast = False
@@ -36,6 +37,18 @@ class Home:
         self.shards = folder / "shards"
         self.models = folder / "models"
         self.versions = Versions(folder / "versions", self.shards)
+        self._opened: Snapshot | None = None
+
+    def opened(self, number: int) -> Snapshot | None:
+        """Return the version of a number, if it is the one that was opened last."""
+        last = self._opened
+        return last if self.fast and last is not None and last.version == number else None
+
+    def remember(self, snapshot: Snapshot) -> None:
+        """Keep an open version for the readers to come; those who use another keep that one."""
+        if self.fast:
+            snapshot.fast = True
+            self._opened = snapshot
 
     def exists(self) -> bool:
         """Say whether anything was ever indexed here."""
@@ -76,7 +89,7 @@ class Reader:
         except BaseException:
             self.catalogue.close()
             raise
-        self.snapshot.fast = home.fast
+        home.remember(self.snapshot)
 
     def _snapshot(self) -> Snapshot:
         # A publish between reading the pointer and opening the files can remove an old version;
@@ -87,6 +100,8 @@ class Reader:
             current = self.catalogue.meta("current")
             if damage is not None and current == before:
                 break
+            if (opened := self.home.opened(int(current or 0))) is not None:
+                return opened
             try:
                 return Snapshot(self.home.shards, current_version(self.home, self.catalogue))
             except StoreDamaged as e:

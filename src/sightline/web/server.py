@@ -108,7 +108,10 @@ def _listen(host: str, port: int) -> socket.socket:
     plain = host.strip("[]")
     family = socket.AF_INET6 if ":" in plain else socket.AF_INET
     try:
-        return socket.create_server((plain, port), family=family, backlog=512)
+        found = socket.create_server((plain, port), family=family, backlog=512)
+        # Connections inherit it: else the second part of an answer waits 40 ms for the first.
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return found
     except (OSError, OverflowError) as e:
         raise UsageError(f"Cannot listen on {host}, port {port}: {e}. Name another one.") from e
 
