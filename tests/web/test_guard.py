@@ -44,6 +44,18 @@ def test_every_route_is_described(taught: Collection) -> None:
     assert uploads == UPLOADS
 
 
+def test_every_answer_names_its_version(taught: Collection) -> None:
+    described = build(Service(taught)).openapi()
+    schemas = described["components"]["schemas"]
+    for path, of in described["paths"].items():
+        for operation in of.values():
+            for status, reply in operation["responses"].items():
+                found = reply.get("content", {}).get("application/json", {}).get("schema", {})
+                if status != "default" and found:
+                    name = found["$ref"].rpartition("/")[2]
+                    assert "version" in schemas[name]["required"], path
+
+
 @pytest.mark.parametrize("shown", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic x", "Token"])
 def test_no_route_answers_without_the_token(served: Served, taught: Collection, shown: str) -> None:
     more = [("GET", "/openapi.json"), ("GET", "/nothing"), ("GET", "/docs"), ("DELETE", "/"),

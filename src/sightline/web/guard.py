@@ -64,10 +64,18 @@ class Guard:
         answer = Answer(scope, send, self.service)
         try:
             self._check(scope)
-            body = await self._body(scope, receive)
+            body = await self._taken(scope, receive)
             await self._pass_on(scope, body, receive, answer)
         except Problem as e:
             await answer.refuse(e)
+
+    async def _taken(self, scope: Scope, receive: Receive) -> bytes:
+        """Read what was sent; a request has its place while it arrives, too."""
+        self.under_way += 1
+        try:
+            return await self._body(scope, receive)
+        finally:
+            self.under_way -= 1
 
     def _check(self, scope: Scope) -> None:
         """Refuse whoever has no business here."""

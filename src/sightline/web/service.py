@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from sightline.collection import Collection
+from sightline.errors import StoreDamaged
 from sightline.web.describer import Describer
 from sightline.web.jobs import Jobs
 from sightline.web.limits import Limits
@@ -70,7 +71,13 @@ class Service:
         """Return an answer and the one version it is of: none was published meanwhile."""
         for _ in range(_TRIES):
             before = self.collection.version()
-            found = ask()
+            try:
+                found = ask()
+            except StoreDamaged:
+                # Files of a version that was replaced meanwhile are gone, which is no damage.
+                if self.collection.version() == before:
+                    raise
+                continue
             if self.collection.version() == before:
                 return before, found
         raise Problem(409, "busy", "Versions are published too fast to answer. Come back.")

@@ -14,6 +14,9 @@ from sightline.web.problems import Problem
 if TYPE_CHECKING:
     from sightline.collection.sessions.session import Session
 
+# Sessions for which the log is held open.
+_WRITING = 16
+
 
 class Talks:
     """Judging sessions that are going on: each is one client's at a time.
@@ -60,6 +63,22 @@ class Talks:
         session, lock = kept
         with lock:
             yield session
+        if session.writing:
+            self._close_oldest(session.id)
+
+    def _close_oldest(self, name: str) -> None:
+        """Hold the log open for few sessions: each takes files of this process."""
+        with self._lock:
+            if name in self._open:
+                self._open.move_to_end(name)
+            held = [kept for kept in self._open.values() if kept[0].writing][:-_WRITING]
+        for session, lock in held:
+            # One that is in use just now goes another time.
+            if lock.acquire(blocking=False):
+                try:
+                    session.close()
+                finally:
+                    lock.release()
 
     def close(self) -> None:
         """Let go of the log."""

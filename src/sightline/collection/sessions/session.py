@@ -267,6 +267,11 @@ class Session:
         """
         return self._save(self.id, word)
 
+    @property
+    def writing(self) -> bool:
+        """Whether the log is held open, as it is after a mark until `close`."""
+        return self._judging is not None
+
     def close(self) -> None:
         """Let go of the log, so that the store is sealed; a later mark opens it again."""
         if self._closing is not None:

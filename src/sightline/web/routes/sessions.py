@@ -66,6 +66,12 @@ class State(BaseModel):
     resumable: bool
 
 
+class OneState(State):
+    """How one session stands."""
+
+    version: int
+
+
 class States(BaseModel):
     """Sessions, the oldest first."""
 
@@ -106,9 +112,10 @@ def sessions(
 
 
 @router.get("/{session}")
-def session(session: One, service: Served) -> State:
+def session(session: One, service: Served) -> OneState:
     """Return how a session stands; one that said nothing yet has only hits."""
-    return _state(known(service, session))
+    found = _state(known(service, session))
+    return OneState(**found.model_dump(), version=service.collection.version())
 
 
 @router.get("/{session}/hits")
