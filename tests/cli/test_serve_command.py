@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -116,3 +118,27 @@ def test_the_token_can_be_kept_in_a_file(where: list[str], tmp_path: Path) -> No
         assert Client(serving.at["url"], token).get("/v1/health")["status"] == "ok"
         assert token not in serving.stop()[0]
     assert file.read_text().strip() == token
+
+
+def test_other_machines_may_ask_where_that_is_said(where: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    flags = ["--allow-remote", "--token-file", str(file), "--allow-host", "photos.lan"]
+    serving = Serving(*where, "--host", "0.0.0.0", *flags)
+    port = int(serving.at["url"].rpartition(":")[2])
+    token = {"Authorization": f"Bearer {file.read_text().strip()}"}
+    for host, status in (
+        ("127.0.0.1", 200), ("photos.lan", 200), ("0.0.0.0", 403), ("other.lan", 403),
+    ):  # fmt: skip
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request("GET", "/v1/health", headers={**token, "Host": f"{host}:{port}"})
+        assert connection.getresponse().status == status, host
+        connection.close()
+    assert serving.stop()[1] == 0
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
+def test_it_listens_on_the_other_loopback_too(where: list[str]) -> None:
+    serving = Serving(*where, "--host", "::1")
+    assert serving.at["url"].startswith("http://[::1]:")
+    assert Client(serving.at["url"], serving.at["token"]).search("tree").hits
+    serving.stop()

@@ -9,35 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 
+from sightline.web.answers import Answer, Message, Scope, Send
 from sightline.web.hosts import UNSAFE, Hosts
 from sightline.web.problems import Problem, of_error
 from sightline.web.service import Service
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; img-src 'self' blob:; style-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'"
-)
-HEADERS = {
-    "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "x-frame-options": "DENY",
-    "cross-origin-resource-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-    "cache-control": "no-store",
-}
 # Where a browser comes in: it shows a code instead of the token, which its route looks at.
 ENTRY = "/login"
 # Routes that take a picture as the body.
@@ -50,7 +32,7 @@ class Guard:
 
     def __init__(self, app: App, service: Service, hosts: Hosts) -> None:
         self.app, self.service, self.hosts = app, service, hosts
-        self.under_way = 0
+        self.under_way = self.uploads = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,22 +44,20 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         answer = Answer(scope, send, self.service)
+        upload = scope["path"] in UPLOADS
         try:
-            self._check(scope)
-            body = await self._taken(scope, receive)
-            await self._pass_on(scope, body, receive, answer)
+            self._check(scope, upload)
+            # A request has its place while it arrives, too; pictures take much memory then.
+            self.under_way, self.uploads = self.under_way + 1, self.uploads + upload
+            try:
+                body = await self._body(scope, receive, upload)
+                await self._pass_on(scope, body, receive, answer)
+            finally:
+                self.under_way, self.uploads = self.under_way - 1, self.uploads - upload
         except Problem as e:
             await answer.refuse(e)
 
-    async def _taken(self, scope: Scope, receive: Receive) -> bytes:
-        """Read what was sent; a request has its place while it arrives, too."""
-        self.under_way += 1
-        try:
-            return await self._body(scope, receive)
-        finally:
-            self.under_way -= 1
-
-    def _check(self, scope: Scope) -> None:
+    def _check(self, scope: Scope, upload: bool) -> None:
         """Refuse whoever has no business here."""
         headers = _headers(scope)
         hosts = [v for k, v in headers if k == "host"]
@@ -94,6 +74,8 @@ class Guard:
             raise Problem(401, "token", "Show the token: Authorization: Bearer TOKEN")
         if self.under_way >= self.service.limits.waiting:
             raise Problem(503, "overload", "Too many requests are under way. Come back.")
+        if upload and self.uploads >= self.service.limits.uploads:
+            raise Problem(429, "uploads", "Too many pictures wait to be looked at. Come back.")
 
     def _shows_cookie(self, text: str) -> bool:
         try:
@@ -102,10 +84,9 @@ class Guard:
             return False
         return found is not None and self.service.is_cookie(found.value)
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+    async def _body(self, scope: Scope, receive: Receive, upload: bool) -> bytes:
         """Read what was sent, if it is of a type and size that may be."""
         headers, limits = dict(_headers(scope)), self.service.limits
-        upload = scope["path"] in UPLOADS
         most = limits.upload_bytes if upload else limits.body_bytes
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or len(length) > 15 or int(length) > most:
@@ -133,18 +114,18 @@ class Guard:
             return {"type": "http.request", "body": body, "more_body": False}
 
         task = asyncio.ensure_future(self._answered(scope, replay, answer))
-        self.under_way += 1
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._tasks.discard)
         await asyncio.wait({task}, timeout=self.service.limits.answer_seconds)
         if not task.done() and not answer.begun:
+            self.under_way += 1  # What works on it goes on, and keeps the place.
+            task.add_done_callback(self._ended)
             await answer.refuse(Problem(503, "slow", "The answer takes too long. Come back."))
             return
         await task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self.under_way -= 1
-        self._tasks.discard(task)
 
     async def _answered(self, scope: Scope, receive: Receive, answer: Answer) -> None:
         try:
@@ -154,51 +135,6 @@ class Guard:
         except Exception as e:
             _log.error("%s failed: %s", answer.route, type(e).__name__)
             await answer.refuse(of_error(e))
-
-
-class Answer:
-    """One answer on its way: the headers that every answer has are added, and it is counted."""
-
-    def __init__(self, scope: Scope, send: Send, service: Service) -> None:
-        self._scope, self._send, self._service = scope, send, service
-        self._begun_at = time.monotonic()
-        self.begun = self.refused = False
-
-    @property
-    def route(self) -> str:
-        """The template of the route, which holds nothing that somebody typed."""
-        found = getattr(self._scope.get("route"), "path", "")
-        return f"{self._scope['method'][:8]} {found}" if found else "none"
-
-    async def send(self, message: Message) -> None:
-        """Pass a message on, unless the answer was given up."""
-        if self.refused:
-            return
-        if message["type"] == "http.response.start":
-            self.begun = True
-            given = {k.lower() for k, _ in message.get("headers", [])}
-            more = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in given]
-            message["headers"] = [*message.get("headers", []), *more]
-            self._count(message["status"])
-        await self._send(message)
-
-    async def refuse(self, problem: Problem) -> None:
-        """Answer with a problem, if nothing was answered yet."""
-        if self.begun:
-            return
-        headers = [(k.encode(), v.encode()) for k, v in problem.headers.items()]
-        body = problem.body
-        headers.append((b"content-length", str(len(body)).encode()))
-        await self.send(
-            {"type": "http.response.start", "status": problem.status, "headers": headers}
-        )
-        await self.send({"type": "http.response.body", "body": body})
-        self.refused = True
-
-    def _count(self, status: int) -> None:
-        seconds = time.monotonic() - self._begun_at
-        self._service.metrics.answered(self.route, status, seconds)
-        _log.info("%s %d %.0f ms", self.route, status, seconds * 1000)
 
 
 def _headers(scope: Scope) -> list[tuple[str, str]]:

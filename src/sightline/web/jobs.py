@@ -24,7 +24,7 @@ from sightline.web.problems import Problem, of_error
 _KEPT = 500
 # Jobs that are remembered after they ended.
 _REMEMBERED = 100
-_GRACE_SECONDS = 10.0
+_GRACE_SECONDS = 3.0
 ENDED = frozenset(("done", "failed", "cancelled"))
 
 

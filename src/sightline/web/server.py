@@ -14,14 +14,16 @@ from urllib.parse import quote, unquote, urlsplit
 import uvicorn
 
 from sightline.errors import StoreIOError, UsageError
+from sightline.web.answers import Message, Scope
 from sightline.web.app import guarded
-from sightline.web.guard import Guard, Message, Scope
+from sightline.web.guard import Guard
 from sightline.web.hosts import LOOPBACK, Hosts, is_loopback, is_name
 from sightline.web.service import Service
 
 _HEADER_BYTES = 16_384
 _SHORTEST_TOKEN = 22  # characters that hold 128 bits
-_END_SECONDS = 5
+# Connections and jobs have so long each to end by themselves.
+_END_SECONDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,9 @@ def serve(
     try:
         at = listening.getsockname()[1]
         own = host if ":" not in host else f"[{host.strip('[]')}]"
-        hosts = Hosts(at, [*LOOPBACK, *([own] if is_name(own) else []), *names])
+        # An address that stands for all is no name to ask by.
+        also = [own] if is_name(own) and own not in ("0.0.0.0", "[::]") else []
+        hosts = Hosts(at, [*LOOPBACK, *also, *names])
         server = uvicorn.Server(_config(guarded(service, hosts)))
         url = f"http://{own}:{at}"
         address = Address(url, f"{url}/login?code={quote(service.code)}", service.token)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
 
 # Below what answers questions.
-_NICE = 10
+_NICE = 19
 _TELL_SECONDS = 0.1
 
 
