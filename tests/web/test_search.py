@@ -90,6 +90,12 @@ def test_similar_and_a_picture_that_is_sent(served: Served, taught: Collection) 
     picture = Path(taught.root.decode(), "000_x.png").read_bytes()
     alike = served.client.similar_to(picture, 3)
     assert alike.hits[0].id == 1
+    (late,) = served.client.get("/v1/folders")["folders"]
+    kind, query = {"Content-Type": "image/png"}, f"folder={late['id']}&limit=50&untagged=true"
+    few = served.ask("POST", f"/v1/search/picture?{query}", picture, kind).json
+    assert len(few["hits"]) == 12 and {h["name"][:5] for h in few["hits"]} == {"late/"}
+    assert served.ask("POST", "/v1/search/picture?min_side=41", picture, kind).json["hits"] == []
+    assert served.ask("POST", "/v1/search/picture?other=1", picture, kind).status == 422
     with pytest.raises(ServiceError) as e:
         served.client.similar_to(b"no picture at all")
     assert e.value.status in (409, 422)

@@ -57,7 +57,7 @@ class Filters(Body):
 
     def given(self, service: Service) -> dict[str, Any]:
         """Return them as methods of a collection take them."""
-        found = self.model_dump(exclude_none=True)
+        found = self.model_dump(include=set(Filters.model_fields), exclude_none=True)
         if self.folder is not None:
             found["folder"] = service.folder(self.folder)
         return found

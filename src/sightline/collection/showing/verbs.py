@@ -112,8 +112,7 @@ class Showing:
             now = reader.snapshot.version
         out = []
         for v in describe_versions(self.home):
-            kept = self.home.versions.read(v.number)
-            named = {"words": kept.model, "likeness": kept.similar}
+            named = {"words": v.model, "likeness": v.similar}
             models = tuple(self._proven(m, kind) for kind, m in named.items() if m)
             out.append(
                 ModelVersion(

@@ -17,10 +17,8 @@ from sightline.web.shapes import (
     Hits,
     Ids,
     Limit,
-    Name,
     Page,
     Served,
-    Size,
     Words,
     hits,
     words_only,
@@ -71,6 +69,13 @@ class SimilarBody(Listed):
     like: Annotated[Ids, Field(min_length=1)]
     unlike: Ids = ()
     exact: bool = False
+
+
+class PictureQuery(Filters):
+    """How many hits, and filters, for a picture that is sent."""
+
+    limit: Limit = 10
+    untagged: bool = False
 
 
 class Share(BaseModel):
@@ -124,22 +129,15 @@ def search_text(body: TextBody, service: Served) -> Hits:
 
 @router.post("/search/picture", openapi_extra=PICTURE)
 async def search_picture(
-    request: Request,
-    service: Served,
-    limit: Annotated[Limit, Query()] = 10,
-    untagged: bool = False,
-    folder: Annotated[Name | None, Query()] = None,
-    min_side: Annotated[Size | None, Query()] = None,
-    max_side: Annotated[Size | None, Query()] = None,
+    request: Request, service: Served, asked: Annotated[PictureQuery, Query()]
 ) -> AlikeHits:
     """Find pictures like the one sent, which a limited worker looks at; it is not kept."""
     c = service.collection
-    filters = Filters(folder=folder, min_side=min_side, max_side=max_side)
 
     def look(path: str, compute: Compute) -> AlikeHits:
-        given = filters.given(service)
-        found = c.similar(path, k=limit, untagged=untagged, compute=compute, **given)
-        return _alike(found, Page(limit, None))
+        given = asked.given(service)
+        found = c.similar(path, k=asked.limit, untagged=asked.untagged, compute=compute, **given)
+        return _alike(found, Page(asked.limit, None))
 
     return await service.describer.run(await request.body(), look)
 
