@@ -74,7 +74,8 @@ def test_jobs_are_cancelled_waiting_or_running(tmp_path: Path) -> None:
         events = s.client.follow(first.id)
         while next(events)[0] != "progress":
             pass
-        # It is at work; two more wait, and a fourth is too many.
+        # It is at work, and searching goes on; two more wait, and a fourth is too many.
+        assert s.client.search("red").hits and s.client.job(first.id).state == "running"
         waiting = [s.client.start("index").id for _ in range(2)]
         with pytest.raises(ServiceError) as e:
             s.client.start("index")

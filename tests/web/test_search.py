@@ -131,6 +131,11 @@ def test_what_is_known_of_a_picture(served: Served, taught: Collection) -> None:
     assert file.body == Path(taught.root.decode(), "000_x.png").read_bytes()
     assert file.headers["content-type"] == "image/png"
     assert file.headers["sightline-version"] == str(taught.version())
+    small = served.ask("GET", "/v1/pictures/1/thumbnail")
+    same = {"If-None-Match": small.headers["etag"]}
+    again = served.ask("GET", "/v1/pictures/1/thumbnail", headers=same)
+    assert (again.status, again.body) == (304, b"")
+    assert served.ask("GET", "/v1/pictures/2/thumbnail", headers=same).status == 200
     for path in ("", "/thumbnail", "/original", "/words", "/texts"):
         assert served.ask("GET", f"/v1/pictures/5000{path}").code == "no-picture"
 

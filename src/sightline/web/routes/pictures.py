@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from io import FileIO
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
@@ -82,12 +83,23 @@ def picture(picture: Annotated[Id, Path()], service: Served) -> Picture:
     )  # fmt: skip
 
 
-@router.get("/pictures/{picture}/thumbnail", response_class=Response, responses=_BINARY)
-def thumbnail(picture: Annotated[Id, Path()], service: Served) -> Response:
+@router.get(
+    "/pictures/{picture}/thumbnail", response_class=Response,
+    responses={**_BINARY, 304: {"description": "It is the one that is known"}},
+)  # fmt: skip
+def thumbnail(
+    picture: Annotated[Id, Path()],
+    service: Served,
+    known: Annotated[str, Header(alias="If-None-Match", max_length=100)] = "",
+) -> Response:
     """Return a small JPEG, made anew from pixels: it holds no metadata."""
     service.here([picture])
     version, (small,) = service.of_one_version(lambda: service.collection.thumbnails([picture]))
-    return Response(small, media_type="image/jpeg", headers=_headers(version, "inline"))
+    tag = f'"{hashlib.sha256(small).hexdigest()[:16]}"'
+    headers = {**_headers(version), "etag": tag}
+    if known == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(small, media_type="image/jpeg", headers=headers)
 
 
 @router.get("/pictures/{picture}/original", response_class=Response, responses=_BINARY)
@@ -97,7 +109,7 @@ def original(picture: Annotated[Id, Path()], service: Served) -> Response:
     file, facts = service.collection.original(picture)
     media = _MEDIA.get(facts.format.upper(), "application/octet-stream")
     version = service.collection.version()
-    return StreamingResponse(_blocks(file), media_type=media, headers=_headers(version, "inline"))
+    return StreamingResponse(_blocks(file), media_type=media, headers=_headers(version))
 
 
 @router.get("/folders")
@@ -119,10 +131,10 @@ def folders(
     )
 
 
-def _headers(version: int, how: str) -> dict[str, str]:
+def _headers(version: int) -> dict[str, str]:
     return {
-        "sightline-version": str(version), "content-disposition": how,
-        "content-security-policy": _ALONE, "cache-control": "private, no-cache",
+        "sightline-version": str(version), "content-security-policy": _ALONE,
+        "cache-control": "private, no-cache",
     }  # fmt: skip
 
 
