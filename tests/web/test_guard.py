@@ -254,10 +254,16 @@ def test_an_answer_that_takes_too_long_is_given_up_and_others_go_on(
 
 
 def test_sockets_that_say_nothing_hold_nobody_up(served: Served) -> None:
-    silent = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(200)]
+    silent = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(400)]
+    head = (
+        f"POST /v1/search HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nContent-Length: 99\r\n"
+        f"Authorization: Bearer {served.service.token}\r\nContent-Type: application/json\r\n\r\n{{"
+    )
     try:
-        for s in silent:
+        for s in silent[:200]:
             s.sendall(b"POST /v1/search HTTP/1.1\r\nHost: 127")
+        for s in silent[200:]:
+            s.sendall(head.encode())
         assert served.client.search("red").hits
     finally:
         for s in silent:

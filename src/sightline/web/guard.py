@@ -1,7 +1,7 @@
 """What every request passes before anything looks at it, and what every answer carries.
 
 In this order: the Host is ours, no page of another site sent it, it shows the token (or a browser's
-cookie), there is room for it, its body is of a known type, not too large and arrives in time. An
+cookie), its body is of a known type, not too large and arrives in time, there is room for it. An
 answer that takes too long is given up; the work behind it keeps its place until it ends.
 """
 
@@ -47,13 +47,14 @@ class Guard:
         upload = scope["path"] in UPLOADS
         try:
             self._check(scope, upload)
-            # A request has its place while it arrives, too; pictures take much memory then.
-            self.under_way, self.uploads = self.under_way + 1, self.uploads + upload
+            # Pictures take much memory while they arrive; others take no place until they did,
+            # so that whoever sends slowly keeps nobody out.
+            self.uploads += upload
             try:
                 body = await self._body(scope, receive, upload)
                 await self._pass_on(scope, body, receive, answer)
             finally:
-                self.under_way, self.uploads = self.under_way - 1, self.uploads - upload
+                self.uploads -= upload
         except Problem as e:
             await answer.refuse(e)
 
@@ -72,8 +73,6 @@ class Guard:
         shown = scheme.lower() == "bearer" and self.service.is_token(token.strip())
         if not shown and not cookie and (scope["method"], scope["path"]) != ("GET", ENTRY):
             raise Problem(401, "token", "Show the token: Authorization: Bearer TOKEN")
-        if self.under_way >= self.service.limits.waiting:
-            raise Problem(503, "overload", "Too many requests are under way. Come back.")
         if upload and self.uploads >= self.service.limits.uploads:
             raise Problem(429, "uploads", "Too many pictures wait to be looked at. Come back.")
 
@@ -103,7 +102,9 @@ class Guard:
         return body
 
     async def _pass_on(self, scope: Scope, body: bytes, receive: Receive, answer: Answer) -> None:
-        """Have the request answered, if that begins in time."""
+        """Have the request answered, if there is room for it and that begins in time."""
+        if self.under_way >= self.service.limits.waiting:
+            raise Problem(503, "overload", "Too many requests are under way. Come back.")
         sent = False
 
         async def replay() -> Message:
@@ -114,18 +115,19 @@ class Guard:
             return {"type": "http.request", "body": body, "more_body": False}
 
         task = asyncio.ensure_future(self._answered(scope, replay, answer))
+        self.under_way += 1
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         await asyncio.wait({task}, timeout=self.service.limits.answer_seconds)
         if not task.done() and not answer.begun:
-            self.under_way += 1  # What works on it goes on, and keeps the place.
-            task.add_done_callback(self._ended)
             await answer.refuse(Problem(503, "slow", "The answer takes too long. Come back."))
             return
         await task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
+        # What works on an answer that was given up goes on, and keeps its place until here.
         self.under_way -= 1
+        self._tasks.discard(task)
 
     async def _answered(self, scope: Scope, receive: Receive, answer: Answer) -> None:
         try:
