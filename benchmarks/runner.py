@@ -29,6 +29,7 @@ SUBJECTS = (
     "lscmr-growth",
     "low-rank-pairs",
     "low-rank-query",
+    "region-inference",
     "text-query",
     "similar-query",
     "feedback-session",

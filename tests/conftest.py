@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -33,3 +35,13 @@ def two_rankers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """
     if request.node.get_closest_marker("all_rankers") is None:
         monkeypatch.setattr("sightline.collection.training.RANKERS", ("pamir", "ridge"))
+
+
+@pytest.fixture(scope="session")
+def tagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a painted collection that has learnt where words lie; never changed."""
+    from tests.tagged_made import painted_collection
+
+    folder = tmp_path_factory.mktemp("tagged")
+    painted_collection(folder).train_regions(feature="regions", scenes=2)
+    return folder

@@ -41,6 +41,13 @@ def test_sessions_and_their_log_are_measured(tmp_path: Path) -> None:
     assert rows["replay/judgements"].value > 0 and rows["replay/events-a-second"].value > 100
 
 
+def test_tags_of_regions_are_measured_against_general_solvers(tmp_path: Path) -> None:
+    rows = {r.name: r for r in run(["region-inference"], Bench(tmp_path, TINY))}
+    assert set(rows) == set(subject("region-inference").ROWS)
+    assert all(r.value > 0 and r.ratio is not None for r in rows.values())
+    assert "fractional in" in rows["region-inference/exact"].note
+
+
 def test_names_are_unique_and_documented() -> None:
     subjects = [subject(name) for name in SUBJECTS]
     assert [s.NAME for s in subjects] == list(SUBJECTS)

@@ -255,3 +255,57 @@ def test_the_readme_quotes_what_was_measured_on_wikipedia() -> None:
     for measure in ("MAP", "MAP@50"):
         there, back = (gains[d, measure] for d in ("picture->text", "text->picture"))
         assert f"by {there} and {back}" in README
+
+
+REGION_MEASURES = ("F", "NMI", "pixel accuracy")
+
+
+def region_figures(subset: str = "all") -> dict[tuple[str, str, str], tuple[float, float | None]]:
+    """Return what was measured on test pictures of MSRC v2 and the paper's."""
+    said = json.loads((ROOT / "docs" / "results" / "regions.json").read_bytes())
+    assert said["experiment"] == "regions" and said["settings"]["commit"]
+    assert said["settings"]["halves"] == 5 and said["settings"]["scenes"] == 20
+    return {
+        (r["method"], r["features"], r["measure"]): (r["value"], r["paper"])
+        for r in said["rows"]
+        if r["subset"] == subset and r["at"] is None and r["measure"] in REGION_MEASURES
+    }
+
+
+def test_the_readme_quotes_what_was_measured_of_regions() -> None:
+    found = region_figures()
+    table = re.search(r"^\| F; NMI; pixels .*?\n\n", README, re.DOTALL | re.MULTILINE)
+    assert table is not None
+    seen = set()
+    for line in table.group(0).strip().splitlines()[2:]:
+        method, *cells = (cell.strip().strip("`*") for cell in line.strip("|").split("|"))
+        for features, cell in zip(("classic", "deep"), cells, strict=True):
+            if (method, features) not in {key[:2] for key in found}:
+                assert cell == "–"
+                continue
+            parts = []
+            for measure in REGION_MEASURES:
+                ours, theirs = found.get((method, features, measure), (None, None))
+                text = "–" if ours is None else f"{ours:.3f}".removeprefix("0")
+                parts.append(
+                    text + ("" if theirs is None else f" ({theirs:.3f})".replace("0.", "."))
+                )
+            assert cell == "; ".join(parts), (method, features)
+        seen.add(method)
+    assert seen == {key[0] for key in found}
+    rivals = ("pseudo-label + SVM", "pseudo-annotation + K-means", "K-means")
+    mine = {m: found["latent model", "classic", m][0] for m in ("F", "NMI")}
+    f = mine["F"] / found["SVM", "classic", "F"][0] - 1
+    nmi = mine["NMI"] / max(found[r, "classic", "NMI"][0] for r in rivals) - 1
+    text = " ".join(README.split())
+    assert f"by {100 * f:.1f} % and {100 * nmi:.1f} %" in text
+    same = [
+        mine[m] / found[r, "classic", m][0] - 1
+        for m, r in (("F", "SVM, chi2"), ("NMI", "pseudo-label + SVM, chi2"))
+    ]
+    assert f"{100 * same[0]:.1f} % and {100 * same[1]:.1f} % on the same rows" in text
+    clean = region_figures("never designed on")
+    for features in ("classic", "deep"):
+        for measure in REGION_MEASURES:
+            value = f"{clean['latent model', features, measure][0]:.3f}".removeprefix("0")
+            assert re.search(rf"nothing was designed on[^|]*{re.escape(value)}", README), measure

@@ -54,6 +54,8 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "gist": "sightline.features.whole.gist:Gist",
         "ehd": "sightline.features.whole.ehd:EdgeHistogram",
         "cedd": "sightline.features.whole.cedd:CEDD",
+        "regions": "sightline.regions.feature:RegionWords",
+        "regions-deep": "sightline.regions.feature:DeepRegions",
     },
     "word_files": {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE},
 }
@@ -71,6 +73,9 @@ SETS = {
         "deep-medium-peaks", "deep-large", "deep-large-stages", "deep-large-peaks", "fisher",
     ),
 }  # fmt: skip
+
+# Features that are no vectors: pictures are neither ranked nor compared by them.
+NO_VECTORS = frozenset({"regions", "regions-deep"})
 
 Register = Callable[[str, str], None]
 _manager: pluggy.PluginManager | None = None

@@ -64,6 +64,19 @@ class Tags:
     text: str = ""
 
 
+# Left, top, width and height as shares of the upright picture.
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedWord:
+    """A word a model proposes for a picture, how likely it fits, and where it lies if known."""
+
+    word: str
+    confidence: float
+    box: Box | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """One statement that a picture fits a query or does not.

@@ -43,7 +43,7 @@ def test_a_run_prints_draws_and_writes(
     assert "Table 1 on MSRC v2, classic" in out and "cut into regions, classic: 24/24" in err
     drawn = {p.name for p in (tmp_path / "reproduce-regions").iterdir()}
     assert {"learning-classic.png", "growth-pictures.png", "growth-tags.png"} < drawn
-    assert len(drawn) == 7 and "iterations" in out
+    assert len(drawn) == 8 and "iterations" in out
     assert json.loads((tmp_path / "f.json").read_bytes())["experiment"] == "regions"
     assert fingerprint(small) == before
 

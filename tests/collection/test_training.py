@@ -243,7 +243,7 @@ def test_interrupted_training_leaves_what_was_there(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SegmentScorer, "rows", stop)
+    monkeypatch.setattr(SegmentScorer, "scores", stop)
     with pytest.raises(KeyboardInterrupt):
         run(home)
     monkeypatch.undo()

@@ -76,6 +76,9 @@ def test_every_command_leaves_the_collection_as_it_was(tmp_path: Path, photos: P
         assert "WRITES" not in said and "NETWORK" not in said, command
     run(photos, tmp_path / "store", ["store", "backup", str(tmp_path / "copy")])
     run(photos, tmp_path / "store", ["search", "tree", "--sheet", str(tmp_path / "sheet.png")])
+    for form in ("csv", "json", "coco", "xmp"):
+        run(photos, tmp_path / "store", ["export", form, f"{tmp_path}/out/"])
+    run(photos, tmp_path / "store", ["export", "xmp", "--into-collection", "--dry-run"])
     assert fingerprint(photos) == before
 
 

@@ -93,6 +93,36 @@ def test_large_files_are_refused_whatever_the_archive_says(tmp_path: Path) -> No
             source.read("bomb", 1_000_000)
 
 
+def test_blocks_are_the_file_and_stop_at_what_it_may_have(tmp_path: Path) -> None:
+    content = np.random.default_rng(0).bytes(2_500_000)
+    folder = unpack({"large": content}, tmp_path / "set")
+    archive = pack({"large": content}, tmp_path / "set.zip")
+    (folder / "link").symlink_to(folder / "large")
+    for source in (FolderSource(folder), ZipSource(archive, "large")):
+        blocks = list(source.blocks("large"))
+        assert b"".join(blocks) == content == source.read("large")
+        assert len(blocks) > 2 and max(len(b) for b in blocks) <= 1 << 20
+        some = source.blocks("large", 1_200_000)
+        assert content.startswith(next(some))
+        with pytest.raises(DataError, match="more than 1,200,000 bytes"):
+            next(some)
+        for name in ("../large", "link", "none"):
+            with pytest.raises(DataError):
+                list(source.blocks(name))
+
+
+def test_a_stream_that_cannot_be_inflated_is_named(tmp_path: Path) -> None:
+    archive = pack({"labels/words": bytes(range(256)) * 40}, tmp_path / "set.zip")
+    with zipfile.ZipFile(archive) as z:
+        at = z.infolist()[0].header_offset + 30 + len("labels/words")
+    content = bytearray(archive.read_bytes())
+    # A block type that deflate does not have.
+    content[at] |= 0b111
+    archive.write_bytes(bytes(content))
+    with pytest.raises(DataError, match=r"'labels/words' cannot be read: .*invalid block type"):
+        ZipSource(archive, "labels/words").read("labels/words")
+
+
 def test_damaged_archives_are_named(tmp_path: Path) -> None:
     (tmp_path / "set.zip").write_bytes(b"PK\x03\x04 and then nothing")
     with pytest.raises(DataError, match="no zip archive"):

@@ -59,3 +59,15 @@ def dual_bound(a: Doubles, b: Doubles, v: Doubles) -> float:
         best = max(b[j] + sum(a[i, j] - v[i] for i in range(len(a)) if s[i]) for s in sets)
         total += max(0.0, best)
     return total
+
+
+def run_lengths(inside: NDArray[np.bool_]) -> list[int]:
+    """Return the runs of a mask down the columns, outside and inside by turns, outside first."""
+    found, now = [0], False
+    for column in range(inside.shape[1]):
+        for row in range(inside.shape[0]):
+            if bool(inside[row, column]) != now:
+                now = not now
+                found.append(0)
+            found[-1] += 1
+    return found

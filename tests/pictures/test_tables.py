@@ -287,3 +287,16 @@ def test_any_content_is_read_or_refused(
         assert name and not name.startswith((b"/", b"../"))
         assert words.tags or words.text
         (words.text + "".join(words.tags)).encode()
+
+
+def test_a_column_named_word_has_one_label_in_a_row(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(
+        'path,word,kind,caption\n1.jpg,"Paris, Texas",x,\n1.jpg,a label of quite many words,x,\n'
+        '1.jpg,"",x,Some text.\n2.jpg\n'
+    )
+    read = read_words_file(table, b"/photos")
+    assert dict(read) == {
+        b"1.jpg": Tags("file:t.csv", ("Paris, Texas", "a label of quite many words"), "Some text.")
+    }
+    assert len(read.problems) == 1 and "line 5" in read.problems[0]

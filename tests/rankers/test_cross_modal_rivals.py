@@ -12,7 +12,7 @@ from scipy import sparse
 from sightline.errors import DataError, ParameterError
 from sightline.rankers.cca import CCA
 from sightline.rankers.pamir import PAMIR
-from sightline.rankers.posteriors import Posteriors, softmax_regression
+from sightline.rankers.posteriors import Posteriors, scaled_softmax, softmax, softmax_regression
 from sightline.rankers.semantic_matching import SemanticMatching
 from sightline.rankers.ssi import SSI, Pairs
 from sightline.records import QuerySet
@@ -205,6 +205,40 @@ def test_softmax_regression_equals_scikit_learns() -> None:
     theirs = linear.LogisticRegression(C=0.5, tol=1e-8, max_iter=5000).fit(X, y)
     assert pytest.approx(theirs.coef_, abs=1e-3) == W
     assert b - b.mean() == pytest.approx(theirs.intercept_, abs=1e-3)
+
+
+def test_one_scale_for_all_decisions_is_the_best_there_is() -> None:
+    rng = np.random.default_rng(4)
+    classes = rng.integers(0, 3, 200)
+    decisions = np.eye(3)[classes] + rng.normal(scale=1.5, size=(200, 3))
+
+    def loss(scale: float, b: Any) -> float:
+        P = softmax(scale * decisions + b)
+        return float(-np.log(P[np.arange(200), classes]).mean())
+
+    W, b = scaled_softmax(decisions, classes, 3)
+    assert np.array_equal(W, W[0, 0] * np.eye(3))
+    best = loss(W[0, 0], b)
+    for scale in np.geomspace(0.05, 20, 60):
+        assert loss(scale, b) >= best - 1e-9
+    for c in range(3):
+        for step in (-0.1, 0.1):
+            assert loss(W[0, 0], b + step * np.eye(3)[c]) > best
+    assert best < loss(1.0, np.zeros(3))
+
+
+def test_calibration_by_one_scale_keeps_the_order_of_decisions() -> None:
+    data = made()
+    rows, classes = data["D"], data["classes"]
+    by_scale = Posteriors("chi2-ridge", calibration="scale").fit(rows, classes, 3)
+    by_rows = Posteriors("chi2-ridge").fit(rows, classes, 3)
+    assert pytest.approx(by_scale._W[0, 0] * np.eye(3)) == by_scale._W
+    assert pytest.approx(by_rows._W[0, 0] * np.eye(3)) != by_rows._W
+    again = Posteriors.from_arrays(by_scale.to_arrays())
+    assert np.array_equal(again.predict(rows), by_scale.predict(rows))
+    assert by_scale.predict(rows).sum(axis=1) == pytest.approx(1)
+    with pytest.raises(ParameterError, match="'calibration'"):
+        Posteriors("chi2-ridge", calibration="twice")  # type: ignore[arg-type]
 
 
 def test_semantic_matching_refuses_classes_that_do_not_agree() -> None:

@@ -168,14 +168,30 @@ def test_lists_that_say_nothing_are_dropped_and_counted() -> None:
     data = made()
     Q, D, candidates, relevance = given(data)
     Q, D, relevance = Q.copy(), D.copy(), relevance.copy()
-    relevance[0], relevance[1] = 1, 0
-    Q[2], D[7] = 0, 0
+    kept = np.flatnonzero(relevance.any(axis=1) & ~relevance.all(axis=1))
     before = LSCMR(2, max_rounds=2, n_steps=5).fit(*given(data)).n_dropped_
+    assert before == len(Q) - len(kept)
+    all_relevant, none_relevant, without_words = kept[:3]
+    relevance[all_relevant], relevance[none_relevant] = 1, 0
+    Q[without_words], D[7] = 0, 0
     ranker = LSCMR(2, max_rounds=2, n_steps=5).fit(Q, D, candidates, relevance)
-    assert ranker.n_dropped_ - before in (1, 2, 3) and ranker.n_empty_ == 1
-    assert not ranker.decision_function(Q[2:3], D).any()
+    assert ranker.n_dropped_ - before == 3 and ranker.n_empty_ == 1
+    assert not ranker.decision_function(Q[[without_words]], D).any()
+    assert not ranker.decision_function(Q, D)[:, 7].any()
     with pytest.raises(DataError, match="all zeros, so LSCMR can put nothing in order"):
-        ranker.query(Q[2])
+        ranker.query(Q[without_words])
+
+
+def test_rows_of_either_side_that_are_in_no_list_change_nothing() -> None:
+    data = made()
+    Q, D, candidates, relevance = given(data)
+    rng = np.random.default_rng(2)
+    alone = LSCMR(2, max_rounds=4).fit(Q, D, candidates, relevance)
+    more = np.vstack([Q, rng.normal(size=(9, 4))]), np.vstack([D, rng.normal(size=(5, 6))])
+    beside = LSCMR(2, max_rounds=4).fit(*more, candidates, relevance)
+    assert pytest.approx(alone.U_, abs=1e-6) == beside.U_
+    assert pytest.approx(alone.V_, abs=1e-6) == beside.V_
+    assert beside.n_dropped_ == alone.n_dropped_
 
 
 def test_lists_may_belong_to_queries_in_any_order_and_sides_need_no_pairs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from sightline.errors import DataError, ParameterError
 from sightline.regions.examples import Pictures, fitting
 from sightline.regions.learning import Risk, explain, explain_tags
-from sightline.regions.model import RegionModel
+from sightline.regions.model import RegionModel, Step
 from sightline.regions.scenes import pseudo_scenes
 from sightline.regions.weights import Weights, start_weights
+from tests.naive import regions as naive
 
 Doubles = NDArray[np.float64]
 # Tags of two scenes, which share the third tag.
@@ -85,6 +87,46 @@ def test_the_risk_is_what_worst_tags_score_above_the_right_ones(delta: bool) -> 
         assert risk(w.as_vector() + step)[0] - value == pytest.approx(slope @ step, abs=1e-9)
 
 
+@pytest.mark.parametrize("delta", [False, True])
+def test_pictures_are_explained_as_trying_every_scene_and_placing_does(delta: bool) -> None:
+    X, _, _, _ = made(6)
+    X = [x[:4] for x in X]
+    pictures, w = Pictures.of(X), random_weights(5, delta)
+    found = explain(w, pictures)
+    for n, x in enumerate(X):
+        whole = x.sum(axis=0)
+        own = np.zeros(5) if w.delta is None else whole @ w.delta
+        const = whole @ w.beta + w.gamma[:, :, 0].sum(axis=1)
+        B = w.gamma[:, :, 1] - w.gamma[:, :, 0] + own
+        assert found.values[n] == pytest.approx(naive.best_scene(x @ w.alpha, B, const))
+
+
+def test_threads_share_pictures_and_change_nothing() -> None:
+    X, Y, _, _ = made(11)
+    pictures, w = Pictures.of(X), random_weights(2)
+    alone = explain(w, pictures)
+    for workers in (2, 3, 20):
+        shared = explain(w, pictures, workers=workers)
+        assert (shared.owner == alone.owner).all() and (shared.scenes == alone.scenes).all()
+        assert shared.values.tobytes() == alone.values.tobytes()
+    one, two = (RegionModel(2, max_iterations=5, workers=k).fit(X, Y) for k in (1, 2))
+    assert one.weights_.as_vector().tobytes() == two.weights_.as_vector().tobytes()
+
+
+@pytest.mark.parametrize("solver", ["bundle", "cccp"])
+def test_every_iteration_tells_objective_gap_and_f(solver: Literal["bundle", "cccp"]) -> None:
+    X, Y, _, _ = made(12)
+    steps: list[Step] = []
+    model = RegionModel(2, max_iterations=8, solver=solver).fit(X, Y, watch=steps.append)
+    assert [s.iteration for s in steps] == list(range(len(steps))) and steps
+    assert steps[-1].value == model.minimum_.value and steps[-1].gap == model.minimum_.gap
+    assert steps[-1].f == pytest.approx(model.score(X, Y))
+    assert all(0 <= s.f <= 1 for s in steps)
+    # Being watched changes nothing.
+    blind = RegionModel(2, max_iterations=8, solver=solver).fit(X, Y)
+    assert blind.weights_.as_vector().tobytes() == model.weights_.as_vector().tobytes()
+
+
 def test_names_of_scenes_do_not_matter_and_constants_stay_with_their_scene() -> None:
     X, _, _, _ = made(6)
     pictures, w = Pictures.of(X), random_weights(3)
@@ -151,9 +193,31 @@ def test_a_model_made_of_its_arrays_says_the_same() -> None:
 def test_the_papers_relaxation_gives_nearly_the_same_tags() -> None:
     X, Y, _, _ = made(10)
     model = RegionModel(2, max_iterations=5).fit(X, Y)
-    exact = model.predict(X).tags
+    exact = model.predict(X)
     model.set_params(inference="lp")
-    assert np.mean(model.predict(X).tags == exact) > 0.9
+    relaxed = model.predict(X)
+    assert np.mean(relaxed.tags == exact.tags) > 0.9
+    assert np.mean(relaxed.scenes == exact.scenes) > 0.8
+
+
+def test_the_relaxation_leaves_rare_tags_and_small_pictures_alone() -> None:
+    X, Y, _, _ = made(30)
+    Y[:, 4] = 0
+    Y[0, 4] = 1
+    model = RegionModel(2, max_iterations=5, lean=50.0, inference="lp").fit(X, Y)
+    said = model.predict([X[0], X[1][:1]])
+    assert not said.tags[:, 4].any() and said.tags.any(axis=1).all()
+    assert said.tags[1].sum() == 1
+
+
+def test_one_region_takes_the_tag_that_is_worth_most() -> None:
+    X, Y, _, _ = made(20)
+    model = RegionModel(2, C=3.0, max_iterations=20).fit(X, Y)
+    for tag in range(5):
+        said = model.predict([np.eye(5)[[tag]]])
+        assert said.tags[0].sum() <= 1 and len(said.regions[0]) == 1
+    alone = RegionModel(1, max_iterations=5).fit([x[:1] for x in X], Y)
+    assert alone.dropped_ == (Y.sum(axis=1) - 1).clip(0).sum()
 
 
 def test_every_region_gets_a_tag_of_its_picture() -> None:

@@ -10,7 +10,7 @@ from sightline.regions.examples import Pictures
 from sightline.regions.inference import choose_tags
 from sightline.regions.learning import Risk, explain
 from sightline.regions.model import RegionModel
-from sightline.regions.ridge import averaged, fit_region_ridge, labelled, ridge
+from sightline.regions.ridge import averaged, fit_region_ridge, fitting_regions, labelled, ridge
 from sightline.regions.scored import ScoredRegionModel
 from tests.regions.test_model import made, random_weights
 
@@ -36,6 +36,34 @@ def test_leaning_gives_more_tags_and_margins_agree_with_them() -> None:
     assert ((model.decision_function(X) > 0) == model.predict(X).tags).all()
     model.lean = 3.0
     assert model.predict(X).tags.sum() > plain
+
+
+def test_scenes_start_where_ridge_would_put_pictures() -> None:
+    X, Y, _, _ = made(40)
+    model = ScoredRegionModel(n_scenes=2, C=1e-9, max_iterations=1).fit(X, Y)
+    scenes = model.model_.start_scenes_
+    assert len(set(scenes.tolist())) == 2
+    assert np.mean(model.predict(X).scenes == scenes) > 0.8
+
+
+def test_where_rows_of_pictures_lie_does_not_matter() -> None:
+    X, Y, _, _ = made(40)
+    whole = np.array([x.mean(axis=0) for x in X])
+    said = [
+        ScoredRegionModel(n_scenes=2, C=1e-9, max_iterations=1).fit(X, Y, rows).predict(X, rows)
+        for rows in (whole, whole + 100.0)
+    ]
+    assert (said[0].scenes == said[1].scenes).all() and (said[0].tags == said[1].tags).all()
+
+
+def test_a_share_of_nothing_leaves_the_best_region_without_a_say() -> None:
+    X, Y, _, _ = made(30)
+    for share in (0.0, 1.0):
+        model = ScoredRegionModel(2, C=1e-9, max_iterations=1, region_share=share).fit(X, Y)
+        delta = model.model_.weights_.delta
+        assert delta is not None
+        assert np.abs(delta[:5]).max() == pytest.approx(8 * (1 - share), abs=1e-4)
+        assert np.abs(delta[5:10]).max() == pytest.approx(8 * share, abs=1e-4)
 
 
 def test_problems_are_what_inference_solves() -> None:
@@ -103,6 +131,10 @@ def test_what_cannot_be_is_refused() -> None:
     X, Y, _, _ = made(6)
     with pytest.raises(ParameterError, match="region_alpha"):
         ScoredRegionModel(region_alpha=0.0).fit(X, Y)
+    with pytest.raises(ParameterError, match="region_share"):
+        ScoredRegionModel(region_share=1.5).fit(X, Y)
+    with pytest.raises(ParameterError, match="workers"):
+        ScoredRegionModel(workers=0).fit(X, Y)
     with pytest.raises(ParameterError, match="folds"):
         ScoredRegionModel(folds=1).fit(X, Y)
     with pytest.raises(ParameterError, match="areas"):
@@ -111,3 +143,34 @@ def test_what_cannot_be_is_refused() -> None:
         ScoredRegionModel().predict(X)
     with pytest.raises(ParameterError, match="scene_loss"):
         RegionModel(scene_loss=-1.0).fit(X, Y)
+
+
+def test_a_model_that_was_kept_says_the_same() -> None:
+    X, Y, _, _ = made(30)
+    model = ScoredRegionModel(n_scenes=2, max_iterations=5).fit(X, Y)
+    again = ScoredRegionModel.from_arrays(model.to_arrays())
+    assert (again.decision_function(X) == model.decision_function(X)).all()
+    assert (again.scene_fits(X) == model.scene_fits(X)).all()
+    with pytest.raises(ParameterError, match="not fitted yet"):
+        ScoredRegionModel().to_arrays()
+
+
+def test_given_tags_are_placed_each_somewhere_and_where_they_are() -> None:
+    X, Y, _, _ = made(60)
+    model = ScoredRegionModel(n_scenes=2, max_iterations=10).fit(X, Y)
+    test, tags, where, _ = made(40, seed=1)
+    placed = model.place(test, tags)
+    right = []
+    for own, true, has in zip(placed.regions, where, placed.tags, strict=True):
+        assert set(own[own >= 0]) == set(np.flatnonzero(has))
+        right.append(np.mean(own[own >= 0] == true[own >= 0]))
+    assert np.mean(right) > 0.85
+    none = model.place(test, np.zeros_like(tags))
+    assert all((own == -1).all() for own in none.regions)
+
+
+def test_a_picture_without_tags_takes_no_region_from_the_one_before() -> None:
+    pictures = Pictures.of([np.zeros((2, 1)), np.zeros((2, 1))])
+    scores = np.array([[0.0, 0.05], [0.0, 0.02], [0.0, 0.9], [0.0, 0.9]])
+    Y = np.array([[False, True], [False, False]])
+    assert fitting_regions(scores, pictures, Y).tolist() == [1, -1, -1, -1]

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sightline.contracts import Json
 from sightline.datasets.wikipedia import Wikipedia
 from sightline.errors import MissingExtra, UsageError
 from sightline.measures.significance import wilcoxon
@@ -15,7 +16,7 @@ from sightline.progress import NoProgress
 from sightline.reproduce.figures import Figures
 from sightline.reproduce.lscmr import paper, run, tables
 from sightline.reproduce.lscmr.curves import draw_curves
-from sightline.reproduce.lscmr.methods import METHODS, STACKED
+from sightline.reproduce.lscmr.methods import METHODS, RIVALS, STACKED, SVM, WORDS
 from sightline.reproduce.lscmr.plan import Plan, full_plan, quick_plan
 from sightline.reproduce.lscmr.protocol import DIRECTIONS, Task, make_lists, make_splits, sides
 from sightline.reproduce.lscmr.results import FIXED, RANDOM, Results, compared, figures_of, gain
@@ -30,22 +31,33 @@ LINEAR = {
     "LSCMR": Search({"n_components": 3, "lam": 0.01, "max_rounds": 10},
                     (tried("lam", 0.001),)),
 }  # fmt: skip
-STACK = {
-    "strengths": [0.3, 1.0], "factors": [1.0], "teaching": 0.5, "n_candidates": 10,
-    "lam": 0.01, "max_rounds": 5,
-}  # fmt: skip
+CLASSIFIERS: dict[str, Json] = {
+    "strengths": [0.3, 1.0],
+    "factors": [1.0],
+    "teaching": 0.5,
+    "shapes": True,
+}
+STACK: dict[str, Json] = {**CLASSIFIERS, "n_candidates": 10, "lam": 0.01, "max_rounds": 5}
+OVER_PROBABILITIES = {
+    "CCA stacked": Search({**CLASSIFIERS, "n_components": 2}),
+    "PAMIR stacked": Search({**CLASSIFIERS, **LINEAR["PAMIR"].start}),
+    "SSI stacked": Search({**CLASSIFIERS, **LINEAR["SSI"].start}),
+    STACKED: Search({**CLASSIFIERS, "lam": 0.01, "max_rounds": 5}),
+}
 PLAN = Plan(
     splits=2,
     sizes=(60, 24, 36),
     candidates=10,
-    searches=LINEAR,
+    searches={**LINEAR, **OVER_PROBABILITIES},
     dimensions=(1, 3),
     share=0.25,
     fixed={
         **LINEAR,
         "SM logistic": Search({"model": "logistic"}),
-        "SM chi2-SVM": Search({"model": "chi2-svm"}),
-        STACKED: Search(STACK),  # type: ignore[arg-type]
+        SVM: Search({"model": "chi2-svm"}),
+        "SM chi2-SVM, words": Search({"model": "chi2-svm", "shapes": False}),
+        STACKED: Search(STACK),
+        WORDS: Search({**STACK, "shapes": False}),
     },
 )
 
@@ -91,6 +103,8 @@ def test_directions_are_each_others_mirror_and_inputs_know_training_pairs_alone(
     assert there[0] is back[1] is c.test.pictures and there[1] is back[0] is c.test.texts
     task = Task.both(0, c.train, None, 10)[0]
     q, d = task.seen(*task.rows())
+    for learnt, seen in zip(task.learnt(), (q, d), strict=True):
+        assert learnt == pytest.approx(seen, abs=1e-4)
     for rows in (q, d):
         assert rows.mean(axis=0) == pytest.approx(0, abs=1e-9)
         assert np.sum(rows**2, axis=1).mean() == pytest.approx(1)
@@ -99,9 +113,9 @@ def test_directions_are_each_others_mirror_and_inputs_know_training_pairs_alone(
 
 def test_every_method_is_measured_once_in_every_split_and_direction(found: Results) -> None:
     for direction in DIRECTIONS:
-        assert list(found.of(RANDOM, direction)) == list(LINEAR)
+        assert list(found.of(RANDOM, direction)) == [*LINEAR, *OVER_PROBABILITIES]
         published = found.of(FIXED, direction)
-        assert list(published) == [*LINEAR, "SM logistic", STACKED]
+        assert list(published) == [*LINEAR, "SM logistic", STACKED, WORDS]
         for r in [*published.values(), *found.of(RANDOM, direction).values()]:
             n = 2 if r.protocol == RANDOM else 1
             assert len(r.chosen) == len(r.measured) == n
@@ -112,8 +126,10 @@ def test_every_method_is_measured_once_in_every_split_and_direction(found: Resul
     assert len(found.ran_of(RANDOM, DIRECTIONS[0], "CCA").trials) == 3
 
 
-def test_a_rival_that_is_not_installed_is_named_once(found: Results) -> None:
-    assert len(found.notes) == 1 and "sightline[rivals]" in found.notes[0]
+def test_rivals_that_are_not_installed_are_named_once(found: Results) -> None:
+    assert len(found.notes) == 2
+    for note, name in zip(found.notes, (SVM, "SM chi2-SVM, words"), strict=True):
+        assert note.startswith(f"{name} was left out") and "sightline[rivals]" in note
 
 
 def test_test_pairs_are_asked_once(c: Wikipedia) -> None:
@@ -156,6 +172,13 @@ def test_tables_say_what_was_found(found: Results) -> None:
     rival, share = gain(found.of(RANDOM, "picture->text"), "MAP") or ("", 0.0)
     word = "above" if share >= 0 else "below"
     assert f"MAP: LSCMR is {abs(share):.1%} {word} the best rival, {rival}" in text
+    ran = found.of(RANDOM, "text->picture")
+    rival, share = gain(ran, "MAP@50", STACKED, " stacked") or ("", 0.0)
+    assert rival.endswith(" stacked")
+    assert share == pytest.approx(ran[STACKED].mean("MAP@50") / ran[rival].mean("MAP@50") - 1)
+    assert max(ran[f"{m} stacked"].mean("MAP@50") for m in RIVALS) == ran[rival].mean("MAP@50")
+    for shown in (f"the best rival, {rival}; ", "which sees other inputs"):
+        assert shown in text
 
 
 def test_curves_are_drawn(found: Results, tmp_path: Path) -> None:
@@ -174,7 +197,9 @@ def test_curves_are_drawn(found: Results, tmp_path: Path) -> None:
 def test_plans_name_known_methods_and_the_papers_protocol() -> None:
     full = full_plan()
     assert full.sizes == (1500, 500, 866) and full.candidates == 40 and full.splits == 10
-    assert set(full.fixed) == set(METHODS) and set(full.searches) == set(LINEAR)
+    assert {*full.fixed, *full.searches} == set(METHODS)
+    assert list(full.searches) == [*LINEAR, *OVER_PROBABILITIES]
+    assert not any("n_candidates" in s.start for s in full.searches.values())
     assert set(quick_plan().fixed) < set(METHODS) and quick_plan().with_splits(5).splits == 5
     for measures in paper.WIKIPEDIA.values():
         assert set(measures) == set(LINEAR)

@@ -15,8 +15,10 @@ from sightline.errors import MissingExtra, UsageError
 from sightline.progress import NoProgress
 from sightline.regions.segment import Segmenter
 from sightline.reproduce.cache import ArrayCache, temporary
-from sightline.reproduce.regions import judging, paper, run, tables
-from sightline.reproduce.regions.halves import make_halves
+from sightline.reproduce.regions import curves, judging, paper, run, tables
+from sightline.reproduce.regions.curves import draw_curves
+from sightline.reproduce.regions.growth import shared_out
+from sightline.reproduce.regions.halves import make_halves, never_designed_on
 from sightline.reproduce.regions.judging import f_of_each, pixels_per_class
 from sightline.reproduce.regions.methods import Fitted, Said, ridge_weights, svm_weights
 from sightline.reproduce.regions.plan import FEATURES, Plan, full_plan, quick_plan
@@ -24,7 +26,7 @@ from sightline.reproduce.regions.pool import Pool
 from sightline.reproduce.regions.results import Results, figures_of
 from sightline.reproduce.regions.sealed import Sealed
 from sightline.reproduce.regions.seeing import Seeing
-from sightline.reproduce.regions.sheets import draw_sheets, overlay
+from sightline.reproduce.regions.sheets import draw_sheets, overlay, palette
 from sightline.reproduce.searching import Search, tried
 from tests.msrc_made import load_made
 from tests.photos import fingerprint
@@ -84,6 +86,30 @@ def test_every_method_is_measured_by_what_it_speaks_of(found: Results) -> None:
     assert np.mean(ran[paper.LATENT].values(judging.F)) > 0.8
 
 
+def test_pictures_that_nothing_was_designed_on_are_measured_apart(c: MSRC, found: Results) -> None:
+    halves, tests = make_halves(c.scenes, 2)
+    clean = never_designed_on(tests)
+    assert not set(clean.tolist()) & {p for h in halves for p in h.development.tolist()}
+    assert len(clean) > 0
+    for r in found.of("classic").values():
+        for o in r.outcomes:
+            assert o.n_clean == len(clean) and set(o.clean) == set(o.measures)
+    rows = [r for r in figures_of(found).rows if r.subset == "never designed on"]
+    assert {r.measure for r in rows} == {"F", "F@5", "NMI", "pixel accuracy"}
+    assert "nothing was designed on, latent model" in "\n".join(tables.lines(found))
+
+
+def test_what_was_said_of_some_pictures() -> None:
+    said = Said(np.eye(3, dtype=bool), None, np.arange(3), [np.full(n, n) for n in range(3)])
+    some = said.only(np.array([2, 0]))
+    assert some.tags is not None and some.tags.tolist() == [
+        [False, False, True],
+        [True] + [False] * 2,
+    ]
+    assert some.scores is None and some.scenes is not None and some.scenes.tolist() == [2, 0]
+    assert some.regions is not None and [len(r) for r in some.regions] == [2, 0]
+
+
 def test_tables_name_every_method_and_the_papers_figures(found: Results) -> None:
     text = "\n".join(tables.lines(found))
     for name in PLAN.searches["classic"]:
@@ -113,8 +139,42 @@ def test_drawings_show_scenes_masks_and_pictures(c: MSRC, found: Results, tmp_pa
         "figure5-classic-ridge.png",
     ]  # fmt: skip
     assert all(f.stat().st_size > 500 for f in files)
-    grey = overlay(np.zeros((2, 2, 3), np.uint8), np.array([[0, 0], [-1, -1]]))
-    assert np.ptp(grey[0, 0]) > 0 == np.ptp(grey[1, 0])
+    red = overlay(np.zeros((2, 2, 3), np.uint8), np.array([[0, 0], [-1, -1]]), palette(["sign"]))
+    assert np.ptp(red[0, 0]) > 0 == np.ptp(red[1, 0])
+    colors = palette(c.words)
+    assert len(set(colors)) == len(c.words)
+
+
+def test_curves_of_growth_have_every_size(
+    found: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[dict[str, tuple[list[float], list[float]]]] = []
+    monkeypatch.setattr(curves, "draw_lines", lambda file, lines, *_: drawn.append(lines))
+    draw_curves(found, tmp_path)
+    pictures, tags = ([len(x) for x, _ in lines.values()] for lines in drawn[-2:])
+    assert pictures == [5, 5] and min(tags) >= 4
+
+
+def test_curves_show_learning_and_growth(found: Results, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    files = draw_curves(found, tmp_path)
+    assert [f.name for f in files] == [
+        "learning-classic.png", "learning-f-classic.png", "growth-pictures.png", "growth-tags.png",
+    ]  # fmt: skip
+    course = found.models["classic"][0].course
+    assert course and course[-1].f >= course[0].f - 0.2
+    assert all(f.stat().st_size > 5000 for f in files)
+    sizes = {(g.pictures, g.tags) for g in found.growth}
+    assert len({p for p, _ in sizes}) == 5 and len({t for _, t in sizes}) >= 4
+    rows = [r for r in figures_of(found).rows if r.protocol == "learning, half 0"]
+    assert {r.measure for r in rows} == {"objective", "gap", "F"} and len(rows) == 3 * len(course)
+
+
+def test_more_tags_share_the_pictures_of_each_out() -> None:
+    Y = np.random.default_rng(0).random((30, 3)) < 0.5
+    more = shared_out(Y, 6)
+    assert more.shape == (30, 6) and (more.sum(axis=1) == Y.sum(axis=1)).all()
+    assert (shared_out(Y, 2) == Y[:, :2]).all()
 
 
 def test_halves_share_every_scene_out_and_never_meet() -> None:
@@ -175,8 +235,9 @@ def test_plans_know_every_method() -> None:
     for plan in (full_plan(), quick_plan()):
         assert plan.features == FEATURES and plan.scenes == 20
         for features, methods in plan.searches.items():
-            plain = {paper.PLAIN} if features == "classic" else set()
-            assert {*paper.F, *paper.NMI, paper.RIDGE} | plain == set(methods)
+            more = {paper.PLAIN, paper.SVM_CHI2, paper.PSEUDO_LABEL_CHI2}
+            own = more if features == "classic" else set()
+            assert {*paper.F, *paper.NMI, paper.RIDGE} | own == set(methods)
     assert full_plan().halves == 5 and quick_plan().halves == 1
     assert full_plan().with_halves(2).with_features(("deep",)).features == ("deep",)
 

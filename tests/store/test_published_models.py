@@ -238,7 +238,7 @@ def test_a_version_of_the_first_format_still_reads(home: Home) -> None:
     )
     with home.reader() as reader:
         assert reader.snapshot.ids().tolist() == list(range(1, 10))
-    path.write_text(path.read_text().replace('"format": 1', '"format": 4'))
+    path.write_text(path.read_text().replace('"format": 1', '"format": 5'))
     with pytest.raises(StoreDamaged, match="format is unknown"):
         home.versions.read(version.number)
 

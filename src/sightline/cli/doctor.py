@@ -170,6 +170,8 @@ def _store(c: Collection) -> list[tuple[str, str]]:
         out.append(("pictures", f"{s.pictures}, {s.with_words} with words, {s.skipped} skipped"))
         out.append(("version", str(s.version)))
         out.append(("learnt", s.learnt or "nothing yet"))
+        out.append(("regions", s.regions or "nothing yet"))
+        out.append(("words for regions", str(c.word_list())))
         out.append(("store size", f"{_size(folder) / 1e6:.1f} MB"))
         out.append(("tables of words", ", ".join(c.tables()) or "none"))
     except SightlineError as e:

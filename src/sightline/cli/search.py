@@ -29,6 +29,7 @@ from sightline.cli.filters import (
     print_hit,
     say_missing,
 )
+from sightline.cli.tag import places
 from sightline.errors import UsageError
 from sightline.records import shown
 
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 @click.option("--sheet", type=click.Path(), help="Also draw the hits as a contact sheet (PNG).")
 @click.option("--why", is_flag=True, help="Say which words and parts of pictures made the scores.")
 @click.option("--why-png", type=click.Path(), help="Where to draw the parts; implies --why.")
+@click.option("--where", is_flag=True, help="Draw the region that each word lies in, by hit.")
+@click.option("--where-to", type=click.Path(), help="The folder to draw to; implies --where.")
 @output_options
 @common_options
 def search(
@@ -69,6 +72,8 @@ def search(
     sheet: str | None,
     why: bool,
     why_png: str | None,
+    where: bool,
+    where_to: str | None,
     as_json: bool,
     as_csv: bool,
     collection: str | None,
@@ -95,6 +100,10 @@ def search(
     if why and (as_csv or trec or filepath_only or null):
         raise UsageError("--why explains hits in plain form or as --json; leave the other out.")
     target = _why_file(c, why_png) if why and draws else None
+    where = where or where_to is not None
+    if where and (why or as_csv or trec or filepath_only or null or text_file):
+        raise UsageError("--where shows hits for words in plain form or as --json, without --why.")
+    folder = places.folder_of(c, where_to) if where and (where_to or not as_json) else None
     if bool(queries) + bool(query) + bool(text_file) != 1:
         raise UsageError(
             "Name a query, such as: sightline search tree; or one file, with --queries or "
@@ -120,8 +129,10 @@ def search(
     begun = time.monotonic()
     whys = _whys(c, text, results, not no_learnt) if why else []
     seconds = time.monotonic() - begun
+    if where:
+        return _show_where(c, text, results, folder, as_json)
     if as_json:
-        print_json(_as_json(text, c, results, whys))
+        print_json(_as_json(text, c, results, [{"why": w.as_json()} for w in whys]))
     elif as_csv:
         rows = [
             (h.score, text_of(full_path(c, h.path)), int(h.tagged), int(h.learnt))
@@ -135,6 +146,24 @@ def search(
                 click.echo(f"\t{line}")
     if why and draws:
         _draw_whys(text, whys, target, seconds)
+    return 0
+
+
+def _show_where(
+    c: Collection, text: str, results: Results, folder: Path | None, as_json: bool
+) -> int:
+    """Print hits with where the words of the query lie, and draw them."""
+    found = c.where(text, hits=results.hits)
+    places.say_unknown(found)
+    if as_json:
+        print_json(_as_json(text, c, results, [{"where": places.as_json(h)} for h in found.hits]))
+    else:
+        for h in found.hits:
+            print_hit(c, h.hit, mark_of(h.hit))
+            for line in places.lines(h):
+                click.echo(f"\t{line}")
+    if folder is not None:
+        places.draw(c, found, folder)
     return 0
 
 
@@ -197,9 +226,9 @@ def _explain(c: Collection, results: Results) -> None:
 
 
 def _as_json(
-    query: str, c: Collection, results: Results, whys: Sequence[Why] = ()
+    query: str, c: Collection, results: Results, more: Sequence[dict[str, object]] = ()
 ) -> dict[str, object]:
-    said = [{"why": w.as_json()} for w in whys] or [{}] * len(results)
+    said = more or [{}] * len(results)
     return {
         "query": query,
         "version": results.version,
@@ -210,9 +239,9 @@ def _as_json(
                 "score": h.score,
                 "tagged": h.tagged,
                 "learnt": h.learnt,
-                **why,
+                **own,
             }
-            for h, why in zip(results.hits, said, strict=True)
+            for h, own in zip(results.hits, said, strict=True)
         ],
         "unknown": [{"word": u.word, "near": list(u.near)} for u in results.unknown],
     }

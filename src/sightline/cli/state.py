@@ -29,6 +29,8 @@ def show_state(collection: str | None, store: str | None) -> None:
     click.echo(f"learnt: {s.learnt or 'nothing yet'}")
     if s.likeness:
         click.echo(f"likeness: {s.likeness}")
+    if s.regions:
+        click.echo(f"regions: {s.regions}")
     click.echo(f"kept in {c.home.folder}")
     click.echo(f"next: {_next(s)}")
 

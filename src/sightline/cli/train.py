@@ -38,6 +38,10 @@ _SOURCES = (
 @click.option(
     "--similar", is_flag=True, help="Learn how alike pictures are, for sightline similar."
 )
+@click.option(
+    "--regions", is_flag=True, help="Learn where words lie, for sightline tag and scenes."
+)
+@click.option("--scenes", type=int, help="With --regions: how many scenes to tell apart.")
 @click.option("--from", "source", default="", help=_SOURCES)
 @click.option("--ranker", "rankers", multiple=True, help=_RANKERS)
 @click.option("--optimise", default="", help=_OPTIMISE)
@@ -50,6 +54,8 @@ _SOURCES = (
 @common_options
 def train(
     similar: bool,
+    regions: bool,
+    scenes: int | None,
     source: str,
     rankers: tuple[str, ...],
     optimise: str,
@@ -70,6 +76,9 @@ def train(
 
     With --similar, learn how much each descriptor counts for how alike two pictures are, from what
     the collection says of which pictures belong together. The same gate holds.
+
+    With --regions, learn which region of a picture each of its words means, and what scenes there
+    are. Pictures are cut into regions first, and from then on with every index.
     """
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar
@@ -78,6 +87,14 @@ def train(
     names = [n for f in features for n in f.split(",") if n]
     if similar and rankers:
         raise UsageError("--ranker chooses what learns words, and --similar learns likeness.")
+    if regions and (similar or rankers or optimise):
+        raise UsageError("--regions learns where words lie, by itself. Leave the others out.")
+    if scenes is not None and not regions:
+        raise UsageError("--scenes says how many scenes --regions tells apart; add --regions.")
+    if regions:
+        from sightline.cli.tag.learning import train_regions
+
+        return train_regions(c, scenes or 0, names, force, dry_run, as_json)
     if source and not similar:
         raise UsageError("--from says what likeness is learnt from; add --similar.")
     if similar:

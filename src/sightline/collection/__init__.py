@@ -23,10 +23,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightline import settings as settings_of
+from sightline.collection.exporting.verbs import Exporting
 from sightline.collection.finding import filter_of, inside, root_of_store
 from sightline.collection.likeness.verbs import Comparing
 from sightline.collection.sessions.verbs import Sessions
 from sightline.collection.showing.verbs import Showing
+from sightline.collection.tagging.verbs import Tagging
 from sightline.collection.teaching import Teaching
 from sightline.collection.telling.verbs import Telling
 from sightline.collection.upkeep import Upkeep
@@ -50,7 +52,7 @@ Paths = Sequence[str | os.PathLike[str]]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a collection stands; `learnt` and `likeness` say what models are in use, if any."""
+    """How a collection stands; `learnt`, `likeness` and `regions` say what models are in use."""
 
     pictures: int
     with_words: int
@@ -59,9 +61,10 @@ class State:
     words: int
     learnt: str = ""
     likeness: str = ""
+    regions: str = ""
 
 
-class Collection(Upkeep, Teaching, Comparing, Sessions, Showing, Telling):
+class Collection(Upkeep, Teaching, Comparing, Sessions, Showing, Telling, Exporting, Tagging):
     """A folder of pictures with its store; every verb of the command line is a method here."""
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
@@ -331,8 +334,13 @@ class Collection(Upkeep, Teaching, Comparing, Sessions, Showing, Telling):
                 from sightline.collection.likeness.combination import describe_alike
 
                 alike = describe_alike(self.home, reader.snapshot.similar)
+            regions = ""
+            if reader.snapshot.regions:
+                from sightline.collection.tagging.placer import describe_placer
+
+                regions = describe_placer(self.home, reader.snapshot.regions)
             pictures = len(reader.snapshot.ids())
-            return State(pictures, with_words, skipped, version, len(terms), said, alike)
+            return State(pictures, with_words, skipped, version, len(terms), said, alike, regions)
 
     def features(self) -> list[FeatureState]:
         """Return every feature there is, with what the store and the model have of it."""

@@ -1,16 +1,18 @@
 """Where the files of a dataset lie: a zip archive, or the same files unpacked in a folder.
 
-Nothing is ever unpacked or written. Files are read into memory one by one, up to a size; an archive
-whose names lead elsewhere, that holds links or is encrypted is refused, and so is a link in a
-folder.
+Nothing is ever unpacked or written. Files are read into memory one by one, or some of a file at a
+time, up to a size; an archive whose names lead elsewhere, that holds links or is encrypted is
+refused, and so is a link in a folder.
 """
 
 from __future__ import annotations
 
+import lzma
 import os
 import stat
 import zipfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -22,7 +24,13 @@ from sightline.records import shown
 
 DECODE_TASK = "sightline.datasets.sources:decode_blob"
 MOST_BYTES = 64 << 20
+_BLOCK = 1 << 20
 _MOST_FILES = 200_000
+# What reading a damaged archive raises.
+_UNREADABLE = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, ValueError,
+    EOFError, OSError,
+)  # fmt: skip
 
 
 class Source(Protocol):
@@ -36,6 +44,10 @@ class Source(Protocol):
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
         """Return the content of one file, which may have `most` bytes."""
+        ...
+
+    def blocks(self, name: str, most: int = MOST_BYTES) -> Iterator[bytes]:
+        """Yield the content of one file, which may have `most` bytes, some of it at a time."""
         ...
 
 
@@ -94,13 +106,22 @@ class FolderSource:
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
         """Return the content of one file, which may have `most` bytes."""
+        return b"".join(self.blocks(name, most))
+
+    def blocks(self, name: str, most: int = MOST_BYTES) -> Iterator[bytes]:
+        """Yield the content of one file, which may have `most` bytes, some of it at a time."""
         _plain_name(name, self.where)
+        return _of_size(self._blocks(name), most, f"{self.where}/{name}")
+
+    def _blocks(self, name: str) -> Iterator[bytes]:
         try:
             with open_regular(self._root, os.fsencode(name), follow=False) as f:
-                content = f.read(most + 1)
+                while block := f.read(_BLOCK):
+                    yield block
         except DataError as e:
             raise DataError(f"{self.where}/{name}: {e}.") from e
-        return _of_size(content, most, f"{self.where}/{name}")
+        except OSError as e:
+            raise DataError(f"{self.where}/{name} cannot be read: {e.strerror}.") from e
 
 
 class ZipSource:
@@ -139,15 +160,22 @@ class ZipSource:
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
         """Return the content of one file, which may have `most` bytes."""
+        return b"".join(self.blocks(name, most))
+
+    def blocks(self, name: str, most: int = MOST_BYTES) -> Iterator[bytes]:
+        """Yield the content of one file, which may have `most` bytes, some of it at a time."""
         if name not in self._entries:
             raise DataError(f"{self.where} holds no {_said(name)}.")
+        # The header's own word on its size is not trusted.
+        return _of_size(self._blocks(name), most, f"{self.where}: {_said(name)}")
+
+    def _blocks(self, name: str) -> Iterator[bytes]:
         try:
-            # The header's own word on its size is not trusted.
             with self._archive.open(self._entries[name]) as f:
-                content = f.read(most + 1)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as e:
+                while block := f.read(_BLOCK):
+                    yield block
+        except _UNREADABLE as e:
             raise DataError(f"{self.where}: {_said(name)} cannot be read: {e}.") from e
-        return _of_size(content, most, f"{self.where}: {_said(name)}")
 
 
 def _is_mark(name: str, mark: str) -> bool:
@@ -174,10 +202,15 @@ def _said(name: str) -> str:
     return repr(shown(os.fsencode(name)))
 
 
-def _of_size(content: bytes, most: int, what: str) -> bytes:
-    if len(content) > most:
-        raise DataError(f"{what} has more than {most:,} bytes, more than such a file should have.")
-    return content
+def _of_size(blocks: Iterator[bytes], most: int, what: str) -> Iterator[bytes]:
+    seen = 0
+    for block in blocks:
+        seen += len(block)
+        if seen > most:
+            raise DataError(
+                f"{what} has more than {most:,} bytes, more than such a file should have."
+            )
+        yield block
 
 
 def decode_blob(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:

@@ -1,9 +1,9 @@
 """Words and dates in an XMP packet, embedded in a picture or lying beside it.
 
-The packet is read by expat without its namespace processing, and prefixes are resolved here.
-Expat copies a namespace address once for every attribute that uses it, so one packet of 440 KB
-takes a namespace-aware parser (ElementTree is one) beyond 3 GB. Here the work is linear in the
-packet's size.
+The packet is read by expat without its namespace processing, and prefixes are resolved by
+`xmp_names`. Expat copies a namespace address once for every attribute that uses it, so one packet
+of 440 KB takes a namespace-aware parser (ElementTree is one) beyond 3 GB. Here the work is linear
+in the packet's size.
 """
 
 from __future__ import annotations
@@ -12,17 +12,10 @@ import re
 from typing import NamedTuple
 from xml.parsers import expat
 
+from sightline.pictures.xmp_names import DESCRIPTION, LISTS, Prefixes
+
 MAX_BYTES = 1 << 20
 
-_NAMESPACES = {
-    "http://www.w3.org/1999/02/22-rdf-syntax-ns#": "rdf",
-    "http://www.digikam.org/ns/1.0": "digiKam",
-    "http://ns.adobe.com/lightroom/1.0": "lr",
-    "http://purl.org/dc/elements/1.1": "dc",
-    "http://ns.microsoft.com/photo/1.0": "MicrosoftPhoto",
-    "http://ns.adobe.com/photoshop/1.0": "photoshop",
-    "http://ns.adobe.com/exif/1.0": "exif",
-}
 _LABELS = (
     "digiKam:TagsList",
     "lr:hierarchicalSubject",
@@ -32,10 +25,6 @@ _LABELS = (
 _TEXTS = ("dc:title", "dc:description")
 _DATES = ("photoshop:DateCreated", "exif:DateTimeOriginal")
 _WANTED = frozenset(_LABELS + _TEXTS + _DATES)
-_LISTS = frozenset(("rdf:Bag", "rdf:Seq", "rdf:Alt"))
-# A property of the picture sits exactly here. Deeper descriptions speak of other pictures, such as
-# the ingredients of a montage, and their words are not this picture's.
-_DESCRIPTION = ["rdf:RDF", "rdf:Description"]
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -144,8 +133,7 @@ class _Packet:
 
     def __init__(self) -> None:
         self.found: dict[str, list[tuple[str, str]]] = {}
-        self._prefixes: dict[str, str] = {}
-        self._hidden: list[list[tuple[str, str]]] = []
+        self._prefixes = Prefixes()
         self._path: list[str] = []
         self._property = ""
         self._depth = 0
@@ -164,54 +152,38 @@ class _Packet:
         parser.Parse(text, True)
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._hidden.append(self._declare(attributes))
-        key = self._key(name)
+        self._prefixes.enter(attributes)
+        key = self._prefixes.key(name)
         path = self._path
         path.append(key)
         if self._property:
-            if key == "rdf:li" and len(path) == self._depth + 2 and path[-2] in _LISTS:
+            if key == "rdf:li" and len(path) == self._depth + 2 and path[-2] in LISTS:
                 self._listed = True
                 self._language = attributes.get("xml:lang", "")
                 self._pieces = []
-        elif key == "rdf:Description" and path[-2:] == _DESCRIPTION:
+        elif key == "rdf:Description" and path[-2:] == DESCRIPTION:
             for attribute, value in attributes.items():
                 if ":" in attribute:
-                    self._keep(self._key(attribute), "", value)
-        elif key in _WANTED and path[-3:-1] == _DESCRIPTION:
+                    self._keep(self._prefixes.key(attribute), "", value)
+        elif key in _WANTED and path[-3:-1] == DESCRIPTION:
             self._property, self._depth = key, len(path)
             self._listed, self._pieces = False, []
 
     def _end(self, name: str) -> None:
         path = self._path
         if self._property:
-            if len(path) == self._depth + 2 and path[-1] == "rdf:li" and path[-2] in _LISTS:
+            if len(path) == self._depth + 2 and path[-1] == "rdf:li" and path[-2] in LISTS:
                 self._keep(self._property, self._language, "".join(self._pieces))
             elif len(path) == self._depth:
                 if not self._listed:
                     self._keep(self._property, "", "".join(self._pieces))
                 self._property = ""
         path.pop()
-        for prefix, before in self._hidden.pop():
-            self._prefixes[prefix] = before
+        self._prefixes.leave()
 
     def _pieces_of(self, text: str) -> None:
         if self._property:
             self._pieces.append(text)
-
-    def _declare(self, attributes: dict[str, str]) -> list[tuple[str, str]]:
-        """Take in the prefixes an element declares; return what they meant outside it."""
-        hidden = []
-        for name, address in attributes.items():
-            if name == "xmlns" or name.startswith("xmlns:"):
-                prefix = name[6:]
-                hidden.append((prefix, self._prefixes.get(prefix, "")))
-                self._prefixes[prefix] = _NAMESPACES.get(address.rstrip("/"), "")
-        return hidden
-
-    def _key(self, name: str) -> str:
-        prefix, _, local = name.rpartition(":")
-        known = self._prefixes.get(prefix)
-        return f"{known}:{local}" if known else ""
 
     def _keep(self, key: str, language: str, value: str) -> None:
         if key in _WANTED and (value := plain(value)):

@@ -27,6 +27,8 @@ _MAX_PROBLEMS = 1_000
 _SNIFFED = 65_536
 _PATH_NAMES = frozenset(("path", "file", "filepath", "filename", "image", "image_path"))
 _WORDS_NAMES = frozenset(("words", "tags", "caption", "captions", "keywords", "text", "labels"))
+# A column of this name has one label in a row, as it is: commas in it part nothing.
+_LABEL_NAME = "word"
 _PICTURE = re.compile(r"\.(jpe?g|png|gif|webp|tiff?|bmp|hei[cf]|avif)\s*$", re.IGNORECASE)
 _DRIVE = re.compile(rb"[A-Za-z]:/")
 _EXPECTED = (
@@ -288,6 +290,7 @@ class _Layout(NamedTuple):
     path: int
     words: tuple[int, ...]
     headed: bool
+    labels: tuple[int, ...] = ()
 
 
 def _layout(head: str, ending: bytes, name: str) -> _Layout:
@@ -297,8 +300,9 @@ def _layout(head: str, ending: bytes, name: str) -> _Layout:
         names = [cell.strip().lower() for cell in _cells(line, delimiter)]
         paths = [i for i, cell in enumerate(names) if cell in _PATH_NAMES]
         words = tuple(i for i, cell in enumerate(names) if cell in _WORDS_NAMES)
-        if paths and words:
-            return _Layout(delimiter, paths[0], words, True)
+        labels = tuple(i for i, cell in enumerate(names) if cell == _LABEL_NAME)
+        if paths and (words or labels):
+            return _Layout(delimiter, paths[0], words, True, labels)
     for delimiter in delimiters:
         cells = _cells(line, delimiter)
         if len(cells) >= 2 and _PICTURE.search(cells[0]):
@@ -317,11 +321,13 @@ def _read_table(file: TextIO, layout: _Layout, gathered: _Gathered) -> None:
     for i, (place, row) in enumerate(_rows(file, layout.delimiter, gathered)):
         if i == 0 and layout.headed:
             continue
-        if len(row) <= max(layout.path, layout.words[0]):
+        if len(row) <= max(layout.path, min(layout.words + layout.labels)):
             gathered.problem(place, f"path or words is missing. Got {row!r:.60}.")
             continue
         for column in layout.words:
             gathered.add(place, row[layout.path], "".join(row[column : column + 1]))
+        for column in layout.labels:
+            gathered.add(place, row[layout.path], row[column : column + 1])
 
 
 def _rows(file: TextIO, delimiter: str, gathered: _Gathered) -> Iterator[tuple[str, list[str]]]:

@@ -7,6 +7,9 @@ either gives to rows it was not fitted to are calibrated by softmax regression,
 
     P(c | x) = exp(w_c . g(x) + b_c) / sum over classes
 
+where "scale" has one number in place of a row w_c for each class: w_c . g is a g_c. That says less
+of which classes are taken for each other, which a ranker over the probabilities can learn itself.
+
 Decisions for training rows come from five folds, of "chi2-ridge" from leaving out each row by
 itself, which its inverse gives for nothing: g_i - alpha_i / (K + ridge I)^-1_ii.
 """
@@ -26,9 +29,13 @@ Doubles = NDArray[np.float64]
 Int = NDArray[np.int64]
 Model = Literal["logistic", "chi2-svm", "chi2-ridge"]
 MODELS: tuple[str, ...] = get_args(Model)
+Calibration = Literal["rows", "scale"]
+CALIBRATIONS: tuple[str, ...] = get_args(Calibration)
 _FOLDS = 5
 # Of the softmax regression that calibrates decisions, for each row.
 _CALIBRATION = 1e-4
+# Bounds of the logarithm of one scale for all decisions.
+_SCALES = (-7.0, 7.0)
 
 
 class Posteriors:
@@ -40,20 +47,32 @@ class Posteriors:
     strength : how little is regularised, greater than 0: C of logistic regression and of machines,
         1 / ridge of least squares.
     factor : the kernel's bandwidth, as a share of the mean distance of rows.
+    calibration : of the decisions of kernels, "rows" of weights or one "scale" for all.
 
     Attributes
     ----------
     held_out_ : probabilities of training rows, each by a model that was not fitted to it.
     """
 
-    def __init__(self, model: Model, strength: float = 1.0, factor: float = 1.0) -> None:
+    def __init__(
+        self,
+        model: Model,
+        strength: float = 1.0,
+        factor: float = 1.0,
+        calibration: Calibration = "rows",
+    ) -> None:
         if model not in MODELS:
             raise ParameterError.of("model", "semantic matching", f"one of {MODELS}", model)
         if not strength > 0 or not factor > 0:
             raise ParameterError.of(
                 "strength", "semantic matching", "greater than 0, as 'factor' must", strength
             )
+        if calibration not in CALIBRATIONS:
+            raise ParameterError.of(
+                "calibration", "semantic matching", f"one of {CALIBRATIONS}", calibration
+            )
         self.model, self.strength, self.factor = model, float(strength), float(factor)
+        self.calibration = calibration
 
     def fit(self, X: Any, classes: Int, n_classes: int, targets: Doubles | None = None) -> Self:
         """Learn from rows and the number of each one's class.
@@ -87,7 +106,10 @@ class Posteriors:
             self._coef, self._offset, held_out = _ridge(K, told, 1 / self.strength)
         else:
             self._coef, self._offset, held_out = _machines(K, classes, n_classes, self.strength)
-        self._W, self._b = softmax_regression(held_out, classes, n_classes, _CALIBRATION)
+        if self.calibration == "scale":
+            self._W, self._b = scaled_softmax(held_out, classes, n_classes)
+        else:
+            self._W, self._b = softmax_regression(held_out, classes, n_classes, _CALIBRATION)
         self.held_out_ = softmax(held_out @ self._W.T + self._b)
         return self
 
@@ -170,6 +192,34 @@ def softmax_regression(
     start = np.zeros(n_classes * (columns + 1))
     found = minimize(cost, start, jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
     return found[:-n_classes].reshape(n_classes, columns), found[-n_classes:]
+
+
+def scaled_softmax(X: Doubles, classes: Int, n_classes: int) -> tuple[Doubles, Doubles]:
+    """Return a I and b that minimise the mean log loss; X has a column for each class.
+
+    >>> decisions, classes = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 1, 1])
+    >>> W, b = scaled_softmax(decisions, classes, 2)
+    >>> softmax(decisions @ W.T + b)[:, 1].round(2).tolist()
+    [0.5, 1.0, 0.5]
+    """
+    from scipy.optimize import minimize
+
+    n = len(X)
+    told = np.eye(n_classes)[classes]
+
+    def cost(flat: Doubles) -> tuple[float, Doubles]:
+        a = float(np.exp(flat[0]))
+        P = softmax(a * X + flat[1:])
+        loss = -np.log(np.maximum(P[np.arange(n), classes], 1e-300)).mean()
+        error = (P - told) / n
+        return float(loss), np.concatenate([[a * np.sum(error * X)], error.sum(axis=0)])
+
+    bounds = [_SCALES] + [(None, None)] * n_classes
+    found = minimize(
+        cost, np.zeros(n_classes + 1), jac=True, method="L-BFGS-B", bounds=bounds,
+        options={"maxiter": 300},
+    ).x  # fmt: skip
+    return np.exp(found[0]) * np.eye(n_classes), found[1:]
 
 
 def _ridge(K: Doubles, told: Doubles, ridge: float) -> tuple[Doubles, Doubles, Doubles]:

@@ -33,17 +33,31 @@ def region_vectors(
     labels : the region of each pixel, from 0.
     size : the picture is brought to about size × size pixels, its shape kept.
     """
+    return _pooled_maps(_maps(rgb, labels, network, size), labels)
+
+
+def picture_vectors(
+    rgb: NDArray[np.uint8], labels: Labels, network: Network = LITE0, size: int = 448
+) -> tuple[Floats, Floats]:
+    """Return the rows of regions, and that of the whole picture, by one look at it."""
+    maps = _maps(rgb, labels, network, size)
+    return _pooled_maps(maps, labels), _pooled_maps(maps, np.zeros_like(labels))[0]
+
+
+def _maps(rgb: NDArray[np.uint8], labels: Labels, network: Network, size: int) -> list[Floats]:
+    """Return both maps, each the mean of the picture's and its mirror image's."""
     session.require(network)
     if labels.shape != rgb.shape[:2]:
         raise DataError(f"Regions of {labels.shape} do not fit a picture of {rgb.shape[:2]}.")
     plain = session.run(network, framed(rgb, size, "area")[None], *_MAPS)
     mirror = np.ascontiguousarray(rgb[:, ::-1])
     turned = session.run(network, framed(mirror, size, "area")[None], *_MAPS)
-    parts = []
-    for one, other in zip(plain, turned, strict=True):
-        mean = (one[0] + other[0][:, :, ::-1]) / 2
-        parts.append(_unit(pooled(mean.transpose(1, 2, 0), labels)))
-    return np.hstack(parts)
+    both = zip(plain, turned, strict=True)
+    return [((a[0] + b[0][:, :, ::-1]) / 2).transpose(1, 2, 0) for a, b in both]
+
+
+def _pooled_maps(maps: list[Floats], labels: Labels) -> Floats:
+    return np.hstack([_unit(pooled(m, labels)) for m in maps])
 
 
 def pooled(cells: Floats, labels: Labels) -> Floats:

@@ -11,11 +11,14 @@ procedure", 2003).
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.measures.annotation import f_measure
 from sightline.regions.examples import Bools, Doubles, Int, Pictures
 from sightline.regions.inference import MOST_NODES, NOBODY
 from sightline.regions.weights import Weights
@@ -46,6 +49,7 @@ def explain(
     pictures: Pictures,
     extra: Doubles | None = None,
     scenes_extra: Doubles | None = None,
+    workers: int = 1,
 ) -> Explained:
     """Return the best tags, regions and scene of each picture.
 
@@ -53,9 +57,8 @@ def explain(
     ----------
     extra : more gain of tags, (pictures, tags).
     scenes_extra : more gain of scenes, (pictures, scenes).
+    workers : threads that share the pictures; what they find does not depend on it.
     """
-    from sightline.regions._inference_fast import best_of_all
-
     n, tags = len(pictures), weights.n_tags
     A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
     gain = gain if extra is None else gain + extra
@@ -64,11 +67,35 @@ def explain(
     B = np.ascontiguousarray(weights.gamma[:, :, 1] - weights.gamma[:, :, 0])
     values, owner = np.empty(n), np.empty(len(A), np.int64)
     scenes, nodes = np.empty(n, np.int64), np.empty(n, np.int64)
-    best_of_all(A, pictures.start, B, gain, const, MOST_NODES, values, scenes, owner, nodes)
+
+    def work(part: slice) -> None:
+        _explain_part(part, A, pictures.start, B, gain, const, values, scenes, owner, nodes)
+
+    if workers == 1:
+        work(slice(0, n))
+    else:
+        ends = np.linspace(0, n, min(workers, n) + 1).astype(int).tolist()
+        with ThreadPoolExecutor(workers) as pool:
+            # As a list, so that what went wrong in a thread is raised here.
+            list(pool.map(work, [slice(a, b) for a, b in pairwise(ends)]))
     for p in np.flatnonzero(nodes > MOST_NODES):
         part = slice(pictures.start[p], pictures.start[p + 1])
         values[p], scenes[p], owner[part] = _by_integers(A[part], B + gain[p], const[p])
     return Explained(values, owner, held(owner, pictures, tags), scenes)
+
+
+def _explain_part(
+    part: slice, A: Doubles, start: Int, B: Doubles, gain: Doubles, const: Doubles,
+    values: Doubles, scenes: Int, owner: Int, nodes: Int,
+) -> None:  # fmt: skip
+    """Explain some pictures; the kernel holds no lock, so threads do this side by side."""
+    from sightline.regions._inference_fast import best_of_all
+
+    begin, end = int(start[part.start]), int(start[part.stop])
+    best_of_all(
+        A[begin:end], start[part.start : part.stop + 1] - begin, B, gain[part], const[part],
+        MOST_NODES, values[part], scenes[part], owner[begin:end], nodes[part],
+    )  # fmt: skip
 
 
 def explain_tags(
@@ -106,6 +133,7 @@ class Risk:
     scenes : of the pictures, where they are known.
     scene_loss : how much a wrong scene counts beside a wrong tag, where scenes are known.
     right : explanations of the tags carried that stay as they are, which makes the risk convex.
+    workers : threads.
     """
 
     template: Weights
@@ -114,11 +142,13 @@ class Risk:
     scenes: Int | None = None
     scene_loss: float = 0.0
     right: Explained | None = None
+    workers: int = 1
 
     def __call__(self, vector: Doubles) -> tuple[float, Doubles]:
         """Return the risk and its slope."""
         weights = self.template.from_vector(vector)
-        worst = explain(weights, self.pictures, np.where(self.Y, -1.0, 1.0), self._wrong_scenes())
+        wrong_tags = np.where(self.Y, -1.0, 1.0)
+        worst = explain(weights, self.pictures, wrong_tags, self._wrong_scenes(), self.workers)
         right = self.right or explain_tags(weights, self.pictures, self.Y, self.scenes)
         slope = self._use(worst) - self._use(right)
         # By its slope, so that value and slope belong together to the last digit.
@@ -126,6 +156,11 @@ class Risk:
         if self.scenes is not None:
             wrong += self.scene_loss * np.count_nonzero(worst.scenes != self.scenes)
         return float(slope @ vector) + wrong, slope
+
+    def f_measure(self, vector: Doubles) -> float:
+        """Return the F-measure of what these weights say of the pictures learnt from."""
+        weights = self.template.from_vector(vector)
+        return f_measure(self.Y, explain(weights, self.pictures, workers=self.workers).tags).micro
 
     def _wrong_scenes(self) -> Doubles | None:
         """Return what each scene counts as wrong."""

@@ -32,13 +32,12 @@ from sightline.measures.annotation import f_measure
 from sightline.regions.confidence import tag_margins
 from sightline.regions.examples import Bools, Doubles, Int, Pictures, as_tags, fitting
 from sightline.regions.inference import NOBODY
-from sightline.regions.learning import Risk, explain
-from sightline.regions.programme import by_relaxation
+from sightline.regions.learning import Risk, explain, held
+from sightline.regions.programme import by_relaxation, relax
 from sightline.regions.scenes import pseudo_scenes
 from sightline.regions.weights import Weights, start_weights
 from sightline.solvers.bundle import Minimum, minimize
 
-Watch = Callable[[int, float, float], None]
 _SCALES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
@@ -58,6 +57,26 @@ class Tagging:
     regions: list[Int]
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How learning stands after an iteration.
+
+    Attributes
+    ----------
+    iteration : from 0.
+    value, gap : of the objective.
+    f : F-measure of the best weights so far on the pictures learnt from.
+    """
+
+    iteration: int
+    value: float
+    gap: float
+    f: float
+
+
+Watch = Callable[[Step], None]
+
+
 class RegionModel(Estimator):
     """Tags of pictures, each with the regions it belongs to, and scenes.
 
@@ -74,6 +93,7 @@ class RegionModel(Estimator):
     least_pictures : tags of fewer training pictures are never predicted.
     max_iterations, tolerance : of the solver.
     random_state : seed of the first scenes.
+    workers : threads that share the pictures while learning; they change nothing but the time.
 
     Attributes
     ----------
@@ -107,6 +127,7 @@ class RegionModel(Estimator):
         max_iterations: int = 100,
         tolerance: float = 1e-2,
         random_state: int = 0,
+        workers: int = 1,
     ) -> None:
         self.n_scenes = n_scenes
         self.C = C
@@ -119,6 +140,7 @@ class RegionModel(Estimator):
         self.max_iterations = max_iterations
         self.tolerance = tolerance
         self.random_state = random_state
+        self.workers = workers
 
     def fit(
         self,
@@ -137,7 +159,7 @@ class RegionModel(Estimator):
         whole : rows of whole pictures; by default the sums of their regions.
         scenes : of each picture, from 0, where they are known; found by clustering else, and then
             only the start of learning.
-        watch : told iteration, value and gap.
+        watch : told how learning stands after each iteration.
         start : weights to stay near; found, and forgotten while learning, by default.
         """
         self._check()
@@ -153,8 +175,8 @@ class RegionModel(Estimator):
         template = start or start_weights(
             pictures, tags, first, self.n_scenes, bool(self.whole_tags)
         )
-        held = known if known is not None or not self.scene_loss else first
-        risk = Risk(template, pictures, tags, held, float(self.scene_loss))
+        kept = known if known is not None or not self.scene_loss else first
+        risk = Risk(template, pictures, tags, kept, float(self.scene_loss), workers=self.workers)
         vector = template.as_vector()
         center = np.zeros(len(vector)) if start is None else vector
         begin = vector if start is not None else self._scaled(risk, vector)
@@ -165,11 +187,11 @@ class RegionModel(Estimator):
     def predict(self, X: Sequence[Any], whole: Any = None) -> Tagging:
         """Return tags, their regions and the scene of pictures."""
         pictures, weights = Pictures.of(X, whole), self._serving()
-        found = explain(weights, pictures)
-        owner, tags = found.owner, found.tags
         if self.inference == "lp":
-            owner, tags = _relaxed(weights, pictures, found.scenes)
-        return Tagging(tags, found.scenes, pictures.split(owner))
+            owner, tags, scenes = _relaxed(weights, pictures)
+            return Tagging(tags, scenes, pictures.split(owner))
+        found = explain(weights, pictures, workers=self.workers)
+        return Tagging(found.tags, found.scenes, pictures.split(found.owner))
 
     def decision_function(self, X: Sequence[Any], whole: Any = None) -> Doubles:
         """Return how much better pictures score with each tag than without: (pictures, tags).
@@ -233,7 +255,7 @@ class RegionModel(Estimator):
             raise ParameterError.of("C", name, "greater than 0", self.C)
         if not 0 <= self.scene_loss < np.inf:
             raise ParameterError.of("scene_loss", name, "0 or more", self.scene_loss)
-        for what in ("n_scenes", "least_pictures", "max_iterations"):
+        for what in ("n_scenes", "least_pictures", "max_iterations", "workers"):
             if type(getattr(self, what)) is not int or getattr(self, what) < 1:
                 raise ParameterError.of(what, name, "at least 1", getattr(self, what))
         if self.solver not in ("bundle", "cccp"):
@@ -257,19 +279,25 @@ class RegionModel(Estimator):
     def _minimum(self, risk: Risk, w: Doubles, center: Doubles, watch: Watch | None) -> Minimum:
         """Minimise around a center; what is found is told from there."""
         strength, z = 1.0 / self.C, w - center
+
+        def tell(iteration: int, value: float, gap: float, d: Doubles) -> None:
+            if watch is not None:
+                watch(Step(iteration, value, gap, risk.f_measure(center + d)))
+
         if self.solver == "bundle":
             return minimize(
                 lambda d: risk(center + d), z, strength, False, self.tolerance,
-                self.max_iterations, watch,
+                self.max_iterations, tell,
             )  # fmt: skip
         found, before = None, np.inf
-        for _ in range(self.max_iterations):
+        for iteration in range(self.max_iterations):
             fixed = risk.fixed(center + z)
             found = minimize(
                 lambda d, fixed=fixed: fixed(center + d), z, strength, True,  # type: ignore[misc]
                 self.tolerance / 10, 10 * self.max_iterations,
             )  # fmt: skip
             z = found.w
+            tell(iteration, found.value, found.gap, z)
             if found.value > before * (1 - self.tolerance):
                 break
             before = found.value
@@ -300,13 +328,15 @@ def filled(owner: Int, worth: Doubles, tags: Bools) -> Int:
     return np.where(owner == NOBODY, best, owner)
 
 
-def _relaxed(weights: Weights, pictures: Pictures, scenes: Int) -> tuple[Int, Bools]:
-    """Return owners and tags by the paper's relaxation, for scenes that were chosen."""
+def _relaxed(weights: Weights, pictures: Pictures) -> tuple[Int, Bools, Int]:
+    """Return owners, tags and scenes as the paper finds them, by the relaxation in every scene."""
     A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
-    owner, tags = np.empty(len(A), np.int64), np.zeros((len(pictures), weights.n_tags), np.bool_)
-    for n, s in enumerate(scenes):
+    const = weights.of_scenes(pictures.whole) + weights.gamma[:, :, 0].sum(axis=1)
+    B = weights.gamma[:, :, 1] - weights.gamma[:, :, 0]
+    owner, scenes = np.empty(len(A), np.int64), np.empty(len(pictures), np.int64)
+    for n in range(len(pictures)):
         part = slice(pictures.start[n], pictures.start[n + 1])
-        b = weights.gamma[s, :, 1] - weights.gamma[s, :, 0] + gain[n]
-        placed = by_relaxation(A[part], b)
-        owner[part], tags[n] = placed.owner, placed.tags(weights.n_tags)
-    return owner, tags
+        bounds = [relax(A[part], b + gain[n]).bound for b in B] + const[n]
+        scenes[n] = bounds.argmax()
+        owner[part] = by_relaxation(A[part], B[scenes[n]] + gain[n]).owner
+    return owner, held(owner, pictures, weights.n_tags), scenes

@@ -15,6 +15,7 @@ from sightline.regions.examples import Bools, Doubles, Int, Pictures
 from sightline.regions.inference import NOBODY
 
 _FIRST = 1.0
+_FITS = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +82,27 @@ def labelled(scores: Doubles, pictures: Pictures, Y: Bools) -> Int:
     # Above 0, so that no region is better off without a tag.
     place_all(np.ascontiguousarray(scores - scores.min() + 1.0), pictures.start, Y, values, owner)
     return owner
+
+
+def fitting_regions(scores: Doubles, pictures: Pictures, Y: Bools) -> Int:
+    """Return a tag of its picture for each region, or -1 for one that fits none of them.
+
+    Every tag keeps the best of its regions, however little that fits.
+
+    >>> pictures = Pictures.of([np.zeros((3, 1))])
+    >>> scores = np.array([[0.9, 0.0], [0.0, 0.05], [0.0, 0.02]])
+    >>> fitting_regions(scores, pictures, np.array([[True, True]])).tolist()
+    [0, 1, -1]
+    """
+    owner = labelled(scores, pictures, Y)
+    own = scores[np.arange(len(owner)), owner]
+    # Regions by picture, tag and how well they fit: the last of each group is its best.
+    group = pictures.picture * (Y.shape[1] + 1) + owner + 1
+    order = np.lexsort((own, group))
+    best = order[np.append(group[order][1:] != group[order][:-1], True)]
+    fits = own >= _FITS
+    fits[best] = True
+    return np.where(fits, owner, NOBODY)
 
 
 def averaged(pictures: Pictures, weight: Doubles) -> Doubles:

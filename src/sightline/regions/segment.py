@@ -10,6 +10,7 @@ by row, so that the same picture always gives the same numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import util
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ class Segmenter:
         try:
             from skimage.segmentation import felzenszwalb
         except ImportError as e:
-            raise MissingExtra.of("Cutting pictures into regions", "regions") from e
+            raise _missing() from e
         size = max(1, int(smallest * height * width))
         found = felzenszwalb(rgb, scale=scale, sigma=self.sigma, min_size=size)
         return merged(numbered(found), rgb, self.most)
@@ -87,6 +88,16 @@ class Segmenter:
             raise ParameterError.of("smallest", "Segmenter", "from 0 to below 1", self.smallest)
         if not 1 <= at_least <= self.most:
             raise ParameterError.of("at_least", "Segmenter", f"from 1 to {self.most}", at_least)
+
+
+def require() -> None:
+    """Raise `MissingExtra` unless pictures can be cut here; imports nothing."""
+    if util.find_spec("skimage") is None:
+        raise _missing()
+
+
+def _missing() -> MissingExtra:
+    return MissingExtra.of("Cutting pictures into regions", "regions")
 
 
 def numbered(labels: NDArray[Any]) -> Labels:

@@ -59,7 +59,7 @@ def minimize(
     convex: bool = False,
     tolerance: float = 1e-3,
     max_iterations: int = 200,
-    watch: Callable[[int, float, float], None] | None = None,
+    watch: Callable[[int, float, float, Doubles], None] | None = None,
 ) -> Minimum:
     """Minimise strength / 2 |w|² + R(w).
 
@@ -71,7 +71,7 @@ def minimize(
     convex : R is convex, so that planes need no mending and the gap is a certificate.
     tolerance : stop when the gap is below this share of the value.
     max_iterations : how often to ask at most.
-    watch : told iteration, best value and gap after each answer.
+    watch : told iteration, best value, gap and best place after each answer.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def minimize(
         gap = bundle.value - bound
         gaps.append(gap)
         if watch is not None:
-            watch(iteration, bundle.value, gap)
+            watch(iteration, bundle.value, gap, bundle.best)
         if gap <= tolerance * max(abs(bundle.value), _TINY):
             break
     return Minimum(bundle.best, bundle.value, bundle.risk, gap, values, gaps)

@@ -42,7 +42,7 @@ def _reason(e: OSError, path: Path | str) -> str:
     if e.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk is full ({_free(path)} bytes free). Free some space and run again."
     if e.errno == errno.EROFS:
-        return "the file system is read-only. Name another place with --store."
+        return "the file system is read-only. Name another place; for a store, with --store."
     if e.errno in (errno.EMFILE, errno.ENFILE):
         return "too many open files. Raise the limit (ulimit -n) and run again."
     return f"{e.strerror or e}. Check the disk and run again."

@@ -210,7 +210,7 @@ class EventLog:
         list. `most` bounds how many pictures one session can speak of: its last ones count.
         """
         last: dict[tuple[str, int, str], Judgement] = {}
-        for e in _bounded(self._standing("judged"), most):
+        for e in _bounded(self.standing("judged"), most):
             j = _judgement(e)
             if j.query:  # A session that began with pictures says nothing of words.
                 last[j.query, j.picture, j.source] = j
@@ -225,15 +225,15 @@ class EventLog:
         `sessions` adds what was judged in sessions that began with one picture of the collection,
         of each at most the last `most` pictures.
         """
-        said = [_likeness(e) for e in self._standing("judged-similar", after)]
+        said = [_likeness(e) for e in self.standing("judged-similar", after)]
         if sessions:
-            judged = map(_compared, _bounded(self._standing("judged", after), most))
+            judged = map(_compared, _bounded(self.standing("judged", after), most))
             said += [j for j in judged if j is not None]
         return sorted(said, key=lambda j: j.seq)
 
     def clicked_lists(self) -> list[ClickedList]:
         """Return the lists that were shown, with their clicks; reverted sessions are left out."""
-        return [_clicked(e) for e in self._standing("clicked")]
+        return [_clicked(e) for e in self.standing("clicked")]
 
     def with_keys(self, keys: Iterable[str]) -> dict[str, Event]:
         """Return the events that have some of these keys."""
@@ -245,7 +245,8 @@ class EventLog:
         """Return the sessions that are to be forgotten."""
         return frozenset(str(e.body.get("session")) for e in self.read(kinds=["session-reverted"]))
 
-    def _standing(self, kind: str, after: int = 0) -> Iterator[Event]:
+    def standing(self, kind: str, after: int = 0) -> Iterator[Event]:
+        """Yield events of a kind without those of reverted sessions and of marks taken back."""
         reverted = self.reverted()
         undone = {(e.session, e.body.get("mark")) for e in self.read(kinds=["mark-undone"])}
         for e in self.read(after, [kind]):

@@ -7,6 +7,7 @@ shards/             immutable array files             (segments, shards)
 models/             learnt models                     (models)
 seal.json           checksums of the databases        (seal)
 config.toml         the owner's settings, if any
+tag-words.toml      the owner's list of synonyms and invisible words, if any
 log/                rotating log, without captions or queries
 lock, writers       kernel locks; empty when nobody writes
 """
@@ -62,7 +63,7 @@ class Home:
             return False
         ours = ("events.sqlite3", "catalogue.sqlite3", "seal.json", "config.toml", "log", "lock")
         names = (p.name for p in self.folder.iterdir())
-        more = ("writers", "shards", "versions", "models")
+        more = ("writers", "shards", "versions", "models", "tag-words.toml")
         return all(n in (*ours, *more) or n.startswith(ours[:2]) for n in names)
 
     def reader(self) -> Reader:

@@ -36,6 +36,7 @@ class Snapshot:
         self.version = version.number
         self.model = version.model
         self.similar = version.similar
+        self.regions = version.regions
         self.segments = [OpenSegment.open(shards, s) for s in version.segments]
 
     def ids(self) -> Int:

@@ -23,8 +23,8 @@ KEPT = 2
 OURS = re.compile(
     r"(pictures|feature|scores|dead|arrays)-[0-9a-f]{0,20}\.safetensors(\.\d+\.part)?"
 )
-_FORMAT = 3
-_READABLE = (1, 2, 3)
+_FORMAT = 4
+_READABLE = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class Segment:
 class Version:
     """One published state. `finished` is false while an index run is still adding to it.
 
-    `model` ranks its pictures for words, `similar` by how alike they are to other pictures;
-    `codebooks` are what its features were made with.
+    `model` ranks its pictures for words, `similar` by how alike they are to other pictures, and
+    `regions` says which words lie where in them; `codebooks` are what its features were made with.
     """
 
     number: int
@@ -96,10 +96,11 @@ class Version:
     note: str = field(default="")
     codebooks: tuple[str, ...] = ()
     similar: str = ""
+    regions: str = ""
 
     def models(self) -> set[str]:
         """Return the names of all models it needs."""
-        return {*self.codebooks, self.model, self.similar} - {""}
+        return {*self.codebooks, self.model, self.similar, self.regions} - {""}
 
     def files(self) -> Iterable[FileEntry]:
         for s in self.segments:

@@ -177,13 +177,20 @@ class Writer:
         new = replace(self.version, number=number, similar=model, finished=True, note=note)
         return self._swap(new, Change())
 
+    def publish_regions(self, model: str, note: str) -> Version:
+        """Say by another model from now on which words lie where in pictures."""
+        number = self.version.number + 1
+        new = replace(self.version, number=number, regions=model, finished=True, note=note)
+        return self._swap(new, Change())
+
     def drop_models(self) -> None:
-        """Serve neither a model of words nor one of likeness any more."""
-        if self.version.model or self.version.similar:
-            segments = tuple(_unscored(s) for s in self.version.segments)
-            new = replace(self.version, segments=segments, model="", similar="", finished=False)
+        """Serve no model any more: none of words, of likeness, nor of regions."""
+        v = self.version
+        if v.model or v.similar or v.regions:
+            segments = tuple(_unscored(s) for s in v.segments)
+            new = replace(v, segments=segments, model="", similar="", regions="", finished=False)
             self.scorer = None
-            self._swap(replace(new, number=self.version.number + 1), Change())
+            self._swap(replace(new, number=v.number + 1), Change())
 
     def publish_codebook(self, codebook: str) -> Version:
         """Have the version list a codebook, in place of an older one of the same kind."""

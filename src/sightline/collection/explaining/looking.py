@@ -58,7 +58,7 @@ def look(
         return {h.picture: Looked(problem=said) for h in hits}
     found = {
         h.picture: read if again.can_look_at(reader, h.picture) else Looked(problem=_LACKS)
-        for h, read in zip(hits, _decoded(root, hits, compute, limits), strict=True)
+        for h, read in zip(hits, decoded(root, hits, compute, limits), strict=True)
     }
     pictures = {p: seen.rgb for p, seen in found.items() if seen.rgb is not None}
     if not pictures:
@@ -77,9 +77,10 @@ def look(
     return found
 
 
-def _decoded(
+def decoded(
     root: bytes, hits: Sequence[Hit], compute: Compute, limits: ReadLimits
 ) -> Iterator[Looked]:
+    """Yield the picture of each hit, small and upright, or why it cannot be read."""
     jobs = [request(root, Found(h.path, 0, 0), limits, pixels=True) for h in hits]
     for result in compute.run(READ_TASK, jobs, "decode"):
         if isinstance(result, Failed):

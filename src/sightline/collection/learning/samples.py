@@ -91,11 +91,7 @@ def load_sample(
     `wanted` names the features to learn from; all that nearly every picture has by default. Of more
     than `most_words` the most frequent are learnt.
     """
-    picture, term = carried(snapshot)
-    picture, term = _judged(picture, term, judgements)
-    there = np.isin(picture, snapshot.ids())
-    picture, term = picture[there], term[there]
-    _refuse_too_few(snapshot, picture, term)
+    picture, term = carried_and_judged(snapshot, judgements)
     features = common_features(snapshot, np.unique(picture))
     named = [f for f in features if f.rpartition("-")[0] in plugins.expanded(wanted)]
     features = tuple(named) or features
@@ -103,6 +99,15 @@ def load_sample(
     there = np.isin(picture, ids)
     terms, labels = _labels(ids, picture[there], term[there], most_words)
     return Sample(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
+
+
+def carried_and_judged(snapshot: Snapshot, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
+    """Return every (picture, word) pair by words and judgements; too few to learn are refused."""
+    picture, term = _judged(*carried(snapshot), judgements)
+    there = np.isin(picture, snapshot.ids())
+    picture, term = picture[there], term[there]
+    _refuse_too_few(snapshot, picture, term)
+    return picture, term
 
 
 def carried(snapshot: Snapshot) -> tuple[Int, Int]:
@@ -116,20 +121,27 @@ def carried(snapshot: Snapshot) -> tuple[Int, Int]:
     return np.concatenate(pictures), np.concatenate(words)
 
 
-def _judged(picture: Int, term: Int, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
-    pairs = set(zip(picture.tolist(), term.tolist(), strict=True))
-    changed = False
+def verdicts(judgements: Iterable[Judgement]) -> dict[tuple[int, str], bool]:
+    """Return for (picture, word) whether the last judgement said that it fits.
+
+    >>> verdicts([Judgement("red barn", 7, 1.0, "", 1), Judgement("dog", 7, 0.0, "", 2)])
+    {(7, 'red'): True, (7, 'barn'): True, (7, 'dog'): False}
+    """
+    said: dict[tuple[int, str], bool] = {}
     for j in judgements:
-        words = {term_id(t.text) for t in parse(j.query).wanted}
-        if j.relevance > 0:
-            pairs |= {(j.picture, w) for w in words}
-        elif len(words) == 1:
-            # Of several words nobody said which does not fit.
-            pairs -= {(j.picture, w) for w in words}
-        changed = True
-    if not changed:
+        words = [t.text for t in parse(j.query).wanted]
+        # Of several words nobody said which does not fit.
+        if j.relevance > 0 or len(words) == 1:
+            said |= {(j.picture, w): j.relevance > 0 for w in words}
+    return said
+
+
+def _judged(picture: Int, term: Int, judgements: Iterable[Judgement]) -> tuple[Int, Int]:
+    said = {(p, term_id(w)): fits for (p, w), fits in verdicts(judgements).items()}
+    if not said:
         return picture, term
-    both = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    pairs = {*zip(picture.tolist(), term.tolist(), strict=True), *said}
+    both = np.array(sorted(p for p in pairs if said.get(p, True)), np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
 
@@ -152,11 +164,12 @@ def _refuse_too_few(snapshot: Snapshot, picture: Int, term: Int) -> None:
 
 
 def common_features(snapshot: Snapshot, ids: Int) -> tuple[str, ...]:
-    """Return the features that (nearly) all of some pictures have."""
+    """Return the features that (nearly) all of some pictures have, and can be ranked by."""
     count: dict[str, int] = {}
     for features, group in snapshot.by_features(ids):
         for f in features:
-            count[f] = count.get(f, 0) + len(group)
+            if f.rpartition("-")[0] not in plugins.NO_VECTORS:
+                count[f] = count.get(f, 0) + len(group)
     return tuple(sorted(f for f, n in count.items() if n >= _MOSTLY * len(ids)))
 
 

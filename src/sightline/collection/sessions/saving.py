@@ -47,7 +47,8 @@ def save(home: Home, session: str, word: str, wait: float) -> int:
             others = tuple(t for t in tags if t != label)
             return (*others, label) if picture in here else others
 
-        _publish(writer, source, {*here, *writer.catalogue.with_source(source)}, renamed, session)
+        before = writer.catalogue.with_source(source)
+        publish_source(writer, source, {*here, *before}, renamed, session)
         # A revert that saw no words yet did not wait for us, so what it could not drop we do.
         record = read_session(writer.log, session) or record
         if record.reverted:
@@ -106,7 +107,7 @@ def _drop(writer: Writer, session: str, *first: NewEvent) -> None:
     source = words.SESSION + session
     pictures = set(writer.catalogue.with_source(source))
     if pictures or first:
-        _publish(writer, source, pictures, lambda *_: (), session, *first)
+        publish_source(writer, source, pictures, lambda *_: (), session, *first)
 
 
 def revert_saved(home: Home, sessions: Sequence[str], wait: float) -> None:
@@ -118,7 +119,7 @@ def revert_saved(home: Home, sessions: Sequence[str], wait: float) -> None:
             revert(home, record.session, wait)
 
 
-def _publish(
+def publish_source(
     writer: Writer,
     source: str,
     pictures: set[int],

@@ -1,42 +1,75 @@
-"""The experiments of paper C: texts and pictures of Wikipedia ranked for each other.
+"""The experiments of paper C: texts and pictures, of Wikipedia and NUS-WIDE, ranked for each other.
 
 `plan` holds everything that may be tuned; `protocol` has splits, lists and what methods see of a
-split, `inputs` how rows are laid out, `methods` and `stacking` what is done with them; `sealed`
-holds the test pairs and measures each choice once. `results`, `tables` and `curves` show what was
-found, beside the figures of `paper`.
+split, `shape` and `inputs` how rows are laid out, `stacking` makes class probabilities of them and
+`methods` has what is done with either; `sealed` holds the test pairs and measures each choice once.
+`nus` and `nus_plan` are the same for NUS-WIDE.
+`results`, `tables` and `curves` show what was found, beside the figures of `paper`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from sightline.contracts import Json, Progress
-from sightline.datasets.wikipedia import Pairs, Wikipedia
+from sightline.datasets import wikipedia
+from sightline.datasets.nuswide import TITLE, NusWide
+from sightline.datasets.wikipedia import Wikipedia
 from sightline.errors import MissingExtra
 from sightline.reproduce.lscmr import paper
 from sightline.reproduce.lscmr.methods import METHODS, Fitted
+from sightline.reproduce.lscmr.nus import (
+    NusTask,
+    Part,
+    make_parts,
+    make_tasks,
+    notes_of,
+    settings_of,
+)
+from sightline.reproduce.lscmr.nus_plan import NusPlan
 from sightline.reproduce.lscmr.plan import Plan
 from sightline.reproduce.lscmr.protocol import Task, joined, make_splits
-from sightline.reproduce.lscmr.results import FIXED, RANDOM, Results, Trial
+from sightline.reproduce.lscmr.results import FIXED, NUS, RANDOM, Results, Trial
 from sightline.reproduce.lscmr.sealed import Sealed
+from sightline.reproduce.lscmr.shape import with_shapes
 from sightline.reproduce.searching import Choice, Search, Settings
 
 
 def run(c: Wikipedia, plan: Plan, progress: Progress) -> Results:
     """Measure every method on the published split, then on random ones."""
     found = Results(_settings(plan), c.classes)
+    c = Wikipedia(with_shapes(c.train), with_shapes(c.test), c.classes)
     _published(c, plan, progress, found)
     _random(c, plan, progress, found)
     return found
 
 
+def without_wikipedia() -> Results:
+    """Return results to go on with where Wikipedia is not there."""
+    return Results({}, (), unavailable=[wikipedia.TITLE])
+
+
+def run_nus(c: NusWide | None, plan: NusPlan, progress: Progress, found: Results) -> None:
+    """Measure the methods of the paper on NUS-WIDE as well, if it is there."""
+    if c is None:
+        found.unavailable.append(TITLE)
+        return
+    found.settings[TITLE] = settings_of(c, plan)
+    train, validation, test = make_parts(c, plan)
+    found.notes += notes_of(c, plan)
+    sealed = Sealed([test], Part.blocks)
+    tasks = make_tasks(train, validation, plan.candidates)
+    _Experiment(NUS, plan.searches, (), sealed, found, progress).measure(tasks, [None, None])
+
+
 def _settings(plan: Plan) -> dict[str, Json]:
     train, validation, test = plan.sizes
     return {
-        "features": "published: 128 visual words of a picture, 10 topics of a text",
+        "features": "published: 128 visual words of a picture, 10 topics of a text; a picture's "
+        "shape is read off its shares, for all methods but those named 'words'",
         "difference from the paper": paper.DIFFERENCE,
         "random splits": plan.splits,
         "pairs of a split": {"train": train, "validation": validation, "test": test},
@@ -53,18 +86,23 @@ def _published(c: Wikipedia, plan: Plan, progress: Progress, found: Results) -> 
     order = np.random.default_rng(0).permutation(n)
     held, rest = np.sort(order[: round(plan.share * n)]), np.sort(order[round(plan.share * n) :])
     parts = c.train.at(rest), c.train.at(held)
-    whole = joined(*parts)
+    tasks = Task.both(0, *parts, plan.candidates)
+    finals = Task.both(0, joined(*parts), None, plan.candidates)
     sealed = Sealed([c.test])
-    _Experiment(FIXED, plan.fixed, plan, sealed, found, progress).measure(0, *parts, whole)
+    _Experiment(FIXED, plan.fixed, (), sealed, found, progress).measure(tasks, finals)
 
 
 def _random(c: Wikipedia, plan: Plan, progress: Progress, found: Results) -> None:
     pairs = c.all()
     splits, tests = make_splits(len(pairs), plan.sizes, plan.splits)
     sealed = Sealed([pairs.at(t) for t in tests])
-    experiment = _Experiment(RANDOM, plan.searches, plan, sealed, found, progress)
+    experiment = _Experiment(RANDOM, plan.searches, plan.dimensions, sealed, found, progress)
     for split in splits:
-        experiment.measure(split.number, pairs.at(split.train), pairs.at(split.validation), None)
+        parts = pairs.at(split.train), pairs.at(split.validation)
+        experiment.measure(Task.both(split.number, *parts, plan.candidates), [None, None])
+
+
+_Task = Task | NusTask
 
 
 class _Experiment:
@@ -74,26 +112,25 @@ class _Experiment:
         self,
         protocol: str,
         searches: Mapping[str, Search],
-        plan: Plan,
+        dimensions: Sequence[int],
         sealed: Sealed,
         found: Results,
         progress: Progress,
     ) -> None:
-        self.protocol, self.searches, self.plan = protocol, searches, plan
+        self.protocol, self.searches, self.dimensions = protocol, searches, dimensions
         self.sealed, self.found, self.progress = sealed, found, progress
         self.choices: dict[tuple[str, str], Choice[tuple[Trial, Fitted]]] = {}
         self.left_out: set[str] = set()
 
-    def measure(self, number: int, train: Pairs, validation: Pairs, whole: Pairs | None) -> None:
-        """Measure one split; where there is a whole, what was chosen is fitted to it first."""
-        n = self.plan.candidates
-        tasks = Task.both(number, train, validation, n)
-        finals = [None, None] if whole is None else Task.both(number, whole, None, n)
+    def measure(self, tasks: Sequence[_Task], finals: Sequence[_Task | None]) -> None:
+        """Measure the directions of a split; what was chosen is fitted to a final task, if any."""
         for task, final in zip(tasks, finals, strict=True):
             for name in self.searches:
                 if name in self.left_out:
                     continue
-                self.progress.start(f"{self.protocol}, {task.direction}, {number}: {name}", None)
+                self.progress.start(
+                    f"{self.protocol}, {task.direction}, {task.number}: {name}", None
+                )
                 try:
                     self._method(name, task, final)
                 except MissingExtra as e:
@@ -101,10 +138,10 @@ class _Experiment:
                     self.found.notes.append(f"{name} was left out: {e}")
                 finally:
                     self.progress.finish()
-            if self.protocol == RANDOM and number == 0:
+            if self.dimensions and task.number == 0:
                 self._dimensions(task)
 
-    def _method(self, name: str, task: Task, final: Task | None) -> None:
+    def _method(self, name: str, task: _Task, final: _Task | None) -> None:
         trial, fitted = self._chosen(name, task)
         if final is not None:
             fitted = METHODS[name](final, {**trial.settings, **fitted.fixed})
@@ -115,7 +152,7 @@ class _Experiment:
         if fitted.note:
             ran.remarks.append(fitted.note)
 
-    def _chosen(self, name: str, task: Task) -> tuple[Trial, Fitted]:
+    def _chosen(self, name: str, task: _Task) -> tuple[Trial, Fitted]:
         key = task.direction, name
         first = key not in self.choices
         if first:
@@ -132,10 +169,10 @@ class _Experiment:
 
         return self.choices[key].best(attempt, lambda made: made[0].value, first)
 
-    def _dimensions(self, task: Task) -> None:
+    def _dimensions(self, task: _Task) -> None:
         """Measure LSCMR at several numbers of dimensions, on validation pairs."""
         settings = self.found.ran_of(RANDOM, task.direction, "LSCMR").chosen[0].settings
-        for k in self.plan.dimensions:
+        for k in self.dimensions:
             fitted = METHODS["LSCMR"](task, {**settings, "n_components": k})
             value = task.value(fitted.scorer)
             self.found.dimensions.setdefault(task.direction, []).append((k, value))

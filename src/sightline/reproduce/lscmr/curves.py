@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sightline.measures.plots import draw_lines, draw_precision_recall
-from sightline.reproduce.lscmr.results import Results
+from sightline.reproduce.lscmr.results import NUS, Results
 
 _RECALLS = (np.arange(11) / 10).tolist()
 
@@ -24,8 +24,9 @@ def draw_curves(found: Results, out: Path) -> list[Path]:
         if not curves:
             continue
         short = direction.replace("->", "-to-")
-        file = out / f"precision-recall-{protocol.replace(' ', '-')}-{short}.png"
-        title = f"Wikipedia, {direction}, {protocol}: test queries (paper: figure 2)"
+        file = out / f"precision-recall-{protocol.replace(' ', '-').lower()}-{short}.png"
+        which = f"{NUS}, {direction}" if protocol == NUS else f"Wikipedia, {direction}, {protocol}"
+        title = f"{which}: test queries (paper: figure 2)"
         draw_precision_recall(file, curves, title, max(max(p) for _, p in curves.values()))
         files.append(file)
     return files + _dimensions(found, out) + _corel(found, out)

@@ -8,6 +8,7 @@ hundred numbers. All methods see the same; means, directions and scales are thos
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,19 @@ FACTOR = 0.5
 PICTURE_DIRECTIONS, TEXT_DIRECTIONS = 300, 100
 
 
+class View(Protocol):
+    """One kind of rows as methods see them."""
+
+    @property
+    def learnt(self) -> Doubles:
+        """The training rows, as methods learn from them."""
+        ...
+
+    def __call__(self, rows: Doubles) -> Doubles:
+        """Return other rows as they are seen."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Mapped:
     """One kind of rows: centred, and divided by the root of their mean square length."""
@@ -30,6 +44,7 @@ class Mapped:
     bandwidth: float
     mean: Doubles
     directions: Doubles
+    learnt: Doubles
 
     @classmethod
     def of(cls, rows: Doubles, n_directions: int) -> Mapped:
@@ -42,7 +57,9 @@ class Mapped:
         kept = kept[values[kept] > 1e-6 * values.max()]
         # The centred kernel's trace over rows is the mean square length of what is kept.
         scale = np.sqrt(values[kept].sum() / len(rows))
-        return cls(rows, s, mean, vectors[:, kept] / np.sqrt(values[kept]) / scale)
+        roots = np.sqrt(values[kept])
+        learnt = vectors[:, kept] * roots / scale
+        return cls(rows, s, mean, vectors[:, kept] / roots / scale, learnt)
 
     def __call__(self, rows: Doubles) -> Doubles:
         """Return rows as they are seen."""
@@ -55,8 +72,8 @@ class Mapped:
 class Inputs:
     """Both kinds of rows."""
 
-    pictures: Mapped
-    texts: Mapped
+    pictures: View
+    texts: View
 
     @classmethod
     def of(cls, train: Pairs) -> Inputs:
@@ -65,7 +82,7 @@ class Inputs:
             Mapped.of(train.pictures, PICTURE_DIRECTIONS), Mapped.of(train.texts, TEXT_DIRECTIONS)
         )
 
-    def sides(self, direction: str) -> tuple[Mapped, Mapped]:
+    def sides(self, direction: str) -> tuple[View, View]:
         """Return what queries and what documents are seen through."""
         both = self.pictures, self.texts
         return both if direction == PICTURE else both[::-1]

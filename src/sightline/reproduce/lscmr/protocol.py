@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,8 @@ Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
 Int = NDArray[np.int64]
 DIRECTIONS = (PICTURE, TEXT)
-# What a fitted method gives: scores of published rows, (queries, documents).
-Scorer = Callable[[Doubles, Doubles], Floats]
+# What a fitted method gives: scores of published rows, dense or sparse, (queries, documents).
+Scorer = Callable[[Any, Any], Floats]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,17 +56,46 @@ def make_splits(n: int, sizes: tuple[int, int, int], number: int) -> tuple[list[
 
 def make_lists(q_classes: Int, d_classes: Int, n: int, seed: int) -> tuple[Int, NDArray[np.bool_]]:
     """Return n candidates for each query, none twice, and which are of its class."""
-    rng = np.random.default_rng(seed)
-    n = min(n, len(d_classes))
-    drawn = rng.random((len(q_classes), len(d_classes))).argpartition(n - 1, axis=1)[:, :n]
-    candidates = np.sort(drawn, axis=1).astype(np.int64)
+    candidates = draw_candidates(len(q_classes), len(d_classes), n, seed)
     return candidates, d_classes[candidates] == q_classes[:, None]
+
+
+def draw_candidates(n_queries: int, n_documents: int, n: int, seed: int) -> Int:
+    """Return n documents for each query, none twice, ascending; all where there are fewer."""
+    n = min(n, n_documents)
+    drawn = np.random.default_rng(seed).random((n_queries, n_documents))
+    return np.sort(drawn.argpartition(n - 1, axis=1)[:, :n], axis=1).astype(np.int64)
 
 
 def sides(pairs: Pairs, direction: str) -> tuple[Doubles, Doubles]:
     """Return the rows of queries and of documents."""
     both = pairs.pictures, pairs.texts
     return both if direction == PICTURE else both[::-1]
+
+
+class LinearTask(Protocol):
+    """What linear methods ask of one direction of a split, whatever its data."""
+
+    @property
+    def validation(self) -> object | None:
+        """What is held out; None where what was chosen is fitted to all."""
+        ...
+
+    def learnt(self) -> tuple[Any, Any]:
+        """Return training queries and documents as linear methods learn from them."""
+        ...
+
+    def seen(self, queries: Any, documents: Any) -> tuple[Any, Any]:
+        """Return rows as linear methods see them."""
+        ...
+
+    def lists(self) -> tuple[Int, NDArray[np.bool_]]:
+        """Return candidates and relevance of a list for each training query."""
+        ...
+
+    def held_out(self) -> tuple[Any, Any, NDArray[np.bool_]]:
+        """Return validation queries and documents as they are seen, and relevance."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,11 +136,16 @@ class Task:
         first, second = self.inputs.sides(self.direction)
         return first(queries), second(documents)
 
-    def lists(self, n: int | None = None) -> tuple[Int, NDArray[np.bool_]]:
+    def learnt(self) -> tuple[Doubles, Doubles]:
+        """Return training queries and documents as linear methods learn from them."""
+        first, second = self.inputs.sides(self.direction)
+        return first.learnt, second.learnt
+
+    def lists(self) -> tuple[Int, NDArray[np.bool_]]:
         """Return candidates and relevance of a list for each training query."""
         classes = self.train.classes
         seed = 2 * self.number + DIRECTIONS.index(self.direction)
-        return make_lists(classes, classes, self.n_candidates if n is None else n, seed)
+        return make_lists(classes, classes, self.n_candidates, seed)
 
     def held_out(self) -> tuple[Doubles, Doubles, NDArray[np.bool_]]:
         """Return validation queries and documents as linear methods see them, and relevance."""

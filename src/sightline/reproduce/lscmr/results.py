@@ -12,14 +12,16 @@ from sightline.measures.significance import PairedTest, wilcoxon
 from sightline.reproduce.figures import Compared, Figure, Figures
 from sightline.reproduce.lscmr import paper
 from sightline.reproduce.lscmr.corel import Swept
-from sightline.reproduce.lscmr.methods import STACKED
+from sightline.reproduce.lscmr.methods import RIVALS, STACKED
 from sightline.reproduce.lscmr.sealed import Measured
 from sightline.reproduce.searching import Settings, said
 
-FIXED, RANDOM = "published split", "random splits"
+FIXED, RANDOM, NUS = "published split", "random splits", "NUS-WIDE"
 FEATURES = "published"
 MEASURES = ("MAP@50", "MAP")
-OURS = {FIXED: STACKED, RANDOM: "LSCMR"}
+OURS = {FIXED: STACKED, RANDOM: "LSCMR", NUS: "LSCMR"}
+# The paper has no figures of the published split.
+THEIRS = {RANDOM: paper.WIKIPEDIA, NUS: paper.NUS_WIDE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class Ran:
 class Results:
     """All that a run found.
 
-    `dimensions` holds (k, validation AvgP of LSCMR) by direction, `swept` what Corel5K gave.
+    `dimensions` holds (k, validation AvgP of LSCMR) by direction, `swept` what Corel5K gave;
+    `unavailable` are titles of datasets that are not there.
     """
 
     settings: dict[str, Json]
@@ -72,6 +75,7 @@ class Results:
     dimensions: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     swept: list[Swept] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unavailable: list[str] = field(default_factory=list)
 
     def ran_of(self, protocol: str, direction: str, method: str) -> Ran:
         """Return what a method found, made if it is new."""
@@ -107,13 +111,25 @@ def compare(a: Ran, b: Ran) -> PairedTest:
     )
 
 
-def gain(ran: dict[str, Ran], measure: str) -> tuple[str, float] | None:
-    """Return the best of the paper's rivals, and by what share LSCMR is above it."""
-    rivals = {m: ran[m].mean(measure) for m in ("CCA", "PAMIR", "SSI") if m in ran}
-    if "LSCMR" not in ran or not rivals:
+def theirs(ran: Ran, measure: str) -> float | None:
+    """Return the paper's own figure, if it has one."""
+    table = THEIRS.get(ran.protocol)
+    return None if table is None else table[ran.direction, measure].get(ran.method)
+
+
+def gain(
+    ran: dict[str, Ran], measure: str, ours: str = "LSCMR", inputs: str = ""
+) -> tuple[str, float] | None:
+    """Return the best of the paper's rivals, and by what share one of ours is above it.
+
+    `inputs` is what the names of rivals end with that see the same as ours: nothing for mapped
+    rows, or " stacked" for class probabilities.
+    """
+    rivals = {m + inputs: ran[m + inputs].mean(measure) for m in RIVALS if m + inputs in ran}
+    if ours not in ran or not rivals:
         return None
     best = max(rivals, key=lambda m: rivals[m])
-    return best, ran["LSCMR"].mean(measure) / rivals[best] - 1.0
+    return best, ran[ours].mean(measure) / rivals[best] - 1.0
 
 
 def figures_of(found: Results) -> Figures:
@@ -125,6 +141,7 @@ def figures_of(found: Results) -> Figures:
         "chosen": {r.name: [dict(t.settings) for t in r.chosen] for r in found.ran},
         "remarks": {r.name: list[Json](r.remarks) for r in found.ran if r.remarks},
         "notes": list[Json](found.notes),
+        "unavailable": list[Json](found.unavailable),
         "read on Corel5K": [_reading(s) for s in found.swept if s.topics],
     }
     figures = Figures("lscmr", settings)
@@ -148,11 +165,10 @@ def _rows(ran: Ran) -> list[Figure]:
     n = sum(len(m.avgp) for m in ran.measured)
     for measure in MEASURES if ran.measured else ():
         means = ran.means(measure)
-        theirs = paper.WIKIPEDIA[ran.direction, measure].get(ran.method)
         rows.append(
             Figure(ran.method, measure, float(np.mean(means)), FEATURES, ran.protocol,
                    direction=ran.direction, spread=float(np.std(means)), n=n,
-                   paper=theirs if ran.protocol == RANDOM else None)
+                   paper=theirs(ran, measure))
         )  # fmt: skip
     rows += [
         Figure(ran.method, "MAP", t.value, FEATURES, ran.protocol, "validation", ran.direction,

@@ -1,14 +1,15 @@
 """The test pairs, behind one door.
 
-`Sealed.measure` ranks all test documents for each test query by a fitted method, once for each
-method, split and direction; it refuses a second time. Nothing else in this package knows which
-pairs they are, so that nothing can be chosen by them.
+`Sealed.measure` ranks all test documents for each test query by a fitted method, some queries at a
+time, once for each method, split and direction; it refuses a second time. Nothing else in this
+package knows which pairs they are, so that nothing can be chosen by them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from sightline.reproduce.lscmr.protocol import Scorer, same_class, sides
 
 Doubles = NDArray[np.float64]
 R = 50
+# Queries, documents, and which of these are relevant to which of those.
+Block = tuple[Any, Any, NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,11 +36,24 @@ class Measured:
     precision: Doubles
 
 
-class Sealed:
-    """Test pairs of each split."""
+def at_once(pairs: Pairs, direction: str) -> Iterator[Block]:
+    """Yield all queries in one block."""
+    yield *sides(pairs, direction), same_class(pairs)
 
-    def __init__(self, tests: Sequence[Pairs]) -> None:
-        self._tests = tuple(tests)
+
+class Sealed:
+    """Test pairs of each split.
+
+    Parameters
+    ----------
+    tests : what is asked, for each split.
+    blocks : yields what is asked of one split in a direction, some queries at a time.
+    """
+
+    def __init__(
+        self, tests: Sequence[Any], blocks: Callable[[Any, str], Iterator[Block]] = at_once
+    ) -> None:
+        self._tests, self._blocks = tuple(tests), blocks
         self._measured: set[tuple[str, str, int]] = set()
 
     def measure(self, who: str, direction: str, split: int, scorer: Scorer) -> Measured:
@@ -49,11 +65,12 @@ class Sealed:
                 "Choose on validation pairs."
             )
         self._measured.add(key)
-        pairs = self._tests[split]
-        scores, relevant = scorer(*sides(pairs, direction)), same_class(pairs)
-        ranked = [rank(s, r) for s, r in zip(scores, relevant, strict=True)]
-        return Measured(
-            np.array([average_precision(r) for r in ranked]),
-            np.array([map_at(r, k=R) for r in ranked]),
-            np.mean([eleven_points(r).precision for r in ranked], axis=0),
-        )
+        found = []
+        for queries, documents, relevant in self._blocks(self._tests[split], direction):
+            scores = scorer(queries, documents)
+            for s, r in zip(scores, relevant, strict=True):
+                ranked = rank(s, r)
+                at_50, curve = map_at(ranked, k=R), eleven_points(ranked)
+                found.append((average_precision(ranked), at_50, curve.precision))
+        avgp, at, precision = zip(*found, strict=True)
+        return Measured(np.array(avgp), np.array(at), np.mean(precision, axis=0))

@@ -10,18 +10,25 @@ from sightline.reproduce.regions.results import Growth, Results
 
 def draw_curves(found: Results, out: Path) -> list[Path]:
     """Write what there is to draw; return the files."""
-    files = []
+    files: list[Path] = []
     for features, (fitted, _) in found.models.items():
-        if fitted.model is None:
+        if not fitted.course:
             continue
-        course = fitted.model.model_.minimum_
-        steps = [float(i + 1) for i in range(len(course.values))]
-        files.append(out / f"learning-{features}.png")
+        steps = [float(s.iteration + 1) for s in fitted.course]
+        values, gaps, f = zip(*((s.value, s.gap, s.f) for s in fitted.course), strict=True)
+        title = f"Latent model, {features}, half 0"
+        files += [out / f"learning-{features}.png", out / f"learning-f-{features}.png"]
+        draw_lines(
+            files[-2],
+            {"objective, best so far": (steps, values), "gap": (steps, gaps)},
+            f"{title}: objective and gap of the bundle method",
+            ("iterations", "objective"),
+        )
         draw_lines(
             files[-1],
-            {"objective, best so far": (steps, course.values), "gap": (steps, course.gaps)},
-            f"Latent model, {features}, half 0: objective and gap of the bundle method",
-            ("iterations", "objective"),
+            {"F of the best weights so far": (steps, f)},
+            f"{title}: F on the pictures learnt from",
+            ("iterations", "F"),
         )
     return files + _growth(found.growth, out)
 
@@ -29,10 +36,11 @@ def draw_curves(found: Results, out: Path) -> list[Path]:
 def _growth(growth: list[Growth], out: Path) -> list[Path]:
     if not growth:
         return []
-    most, tags = max(g.pictures for g in growth), max(g.tags for g in growth)
+    # First all tags with more and more pictures, then all pictures with more and more tags.
+    tags, pictures = growth[0].tags, growth[-1].pictures
     files = []
     by_pictures = {float(g.pictures): g for g in growth if g.tags == tags}
-    by_tags = {float(g.tags): g for g in growth if g.pictures == most}
+    by_tags = {float(g.tags): g for g in growth if g.pictures == pictures}
     for what, found in (("pictures", by_pictures), ("tags", by_tags)):
         x = sorted(found)
         files.append(out / f"growth-{what}.png")

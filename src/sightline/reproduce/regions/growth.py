@@ -1,4 +1,8 @@
-"""How time grows with pictures and with tags: the latent model on parts of what there is."""
+"""How time grows with pictures and with tags: the latent model on parts, and on more, of them.
+
+More pictures are the same ones again; more tags are made by sharing each tag's pictures out among
+several. That says nothing of how well is learnt, and is not measured by it.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +17,23 @@ from sightline.reproduce.regions.results import Growth
 from sightline.reproduce.regions.seeing import Seen
 
 _ITERATIONS = 20
-_PARTS = 4
+_TIMES = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+Bools = NDArray[np.bool_]
 
 
 def grown(seen: Seen, n_scenes: int) -> list[Growth]:
-    """Return times for halves, quarters … of the pictures to learn from, and of the tags."""
-    known = seen.half.development
-    mixed = np.random.default_rng(0).permutation(known)
-    tags = seen.tags.shape[1]
-    sizes = [(len(known) >> k, tags) for k in reversed(range(_PARTS))]
-    sizes += [(len(known), tags >> k) for k in reversed(range(1, _PARTS)) if tags >> k]
-    return [_measured(seen, mixed[:n], t, n_scenes) for n, t in sizes if n]
+    """Return times for a quarter, half … of the pictures to learn from, and of the tags."""
+    n, tags = len(seen.half.development), seen.tags.shape[1]
+    sizes = [(round(n * k), tags) for k in _TIMES]
+    sizes += [(n, round(tags * k)) for k in _TIMES if k != 1]
+    return [_measured(seen, p, t, n_scenes) for p, t in sizes if p and t]
 
 
-def _measured(seen: Seen, some: NDArray[np.int64], tags: int, n_scenes: int) -> Growth:
-    given, Y = inputs(seen, np.sort(some)), seen.tags[np.sort(some)][:, :tags]
+def _measured(seen: Seen, n: int, tags: int, n_scenes: int) -> Growth:
+    mixed = np.random.default_rng(0).permutation(seen.half.development)
+    some = np.sort(np.resize(mixed, n))
+    given, Y = inputs(seen, some), shared_out(seen.tags[some], tags)
     model = ScoredRegionModel(
         n_scenes=n_scenes, max_iterations=_ITERATIONS, tolerance=0.0, least_pictures=1
     )
@@ -36,5 +42,19 @@ def _measured(seen: Seen, some: NDArray[np.int64], tags: int, n_scenes: int) -> 
     middle = time.process_time()
     model.predict(*given)
     each = (time.process_time() - middle) / len(some)
-    iterations = len(model.model_.minimum_.values)
-    return Growth(len(some), tags, middle - began, iterations, each)
+    return Growth(n, tags, middle - began, len(model.model_.minimum_.values), each)
+
+
+def shared_out(Y: Bools, tags: int) -> Bools:
+    """Return so many tags: the first of those there are, or each as several, a picture has one of.
+
+    >>> shared_out(np.ones((2, 1), bool), 2).sum(axis=1).tolist()
+    [1, 1]
+    """
+    known = Y.shape[1]
+    if tags <= known:
+        return Y[:, :tags]
+    copies = -(-tags // known)
+    pick = np.random.default_rng(0).integers(0, copies, Y.shape)
+    spread = Y[:, None, :] & (pick[:, None, :] == np.arange(copies)[:, None])
+    return np.ascontiguousarray(spread.reshape(len(Y), -1)[:, :tags])

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 Int = NDArray[np.int64]
 _FIFTH = 5
+# Within the pictures to learn from of so many halves the latent model's start was designed.
+DESIGNED_ON = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,3 +64,15 @@ def make_halves(scenes: Sequence[int], n: int, seed: int = 0) -> tuple[list[Half
         halves.append(Half(number, train, validation))
         tests.append(test)
     return halves, tests
+
+
+def never_designed_on(tests: Sequence[Int]) -> Int:
+    """Return the pictures that are for the test in every half that served for designing.
+
+    >>> never_designed_on([np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([4])]).tolist()
+    [1, 2]
+    """
+    found = tests[0]
+    for test in tests[1:DESIGNED_ON]:
+        found = np.intersect1d(found, test)
+    return found

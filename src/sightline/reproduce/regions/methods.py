@@ -11,12 +11,14 @@
 
 Of SVMs and of ridge a tag is given where its score is above a threshold that validation chooses. A
 picture's row is how often each codeword occurs, as in the paper, or (`rows: shares`) the share of
-regions and the share of the area that has it.
+regions and the share of the area that has it. The latent model sees these shares by a chi-squared
+kernel (`regions.kernel_rows`); "SVM, chi2" and "pseudo-label + SVM, chi2" are the rivals on the
+same rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import MissingExtra
-from sightline.regions.model import RegionModel, filled
+from sightline.regions.model import RegionModel, Step, filled
 from sightline.regions.scenes import clusters, scaled
 from sightline.regions.scored import ScoredRegionModel
 from sightline.reproduce.regions import paper
@@ -35,6 +37,7 @@ from sightline.reproduce.searching import Settings
 Doubles = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Int = NDArray[np.int64]
+CHI2 = "chi2"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +56,15 @@ class Said:
     scenes: Int | None = None
     regions: list[Int] | None = None
 
+    def only(self, at: Int) -> Said:
+        """Return what was said of some of the pictures."""
+        return Said(
+            None if self.tags is None else self.tags[at],
+            None if self.scores is None else self.scores[at],
+            None if self.scenes is None else self.scenes[at],
+            None if self.regions is None else [self.regions[i] for i in at],
+        )
+
 
 Say = Callable[[Seen, Int], Said]
 
@@ -66,11 +78,13 @@ class Fitted:
     say : what it says.
     model : if there is more to be seen of it.
     tagger : gives the tags that settings are chosen by, where the method itself gives none.
+    course : how learning went, where it was watched.
     """
 
     say: Say
     model: ScoredRegionModel | None = None
     tagger: Say | None = None
+    course: Sequence[Step] = ()
 
 
 class Learner:
@@ -86,7 +100,9 @@ class Learner:
             paper.LATENT: self._latent,
             paper.PLAIN: self._plain,
             paper.SVM: self._svm,
+            paper.SVM_CHI2: self._svm,
             paper.PSEUDO_LABEL: self._pseudo_label,
+            paper.PSEUDO_LABEL_CHI2: self._pseudo_label,
             paper.PSEUDO_TAGS: self._pseudo_tags,
             paper.K_MEANS: self._k_means,
             paper.RIDGE: self._ridge,
@@ -96,12 +112,16 @@ class Learner:
     def _latent(self, settings: Settings, pictures: Int) -> Fitted:
         rest = {k: v for k, v in settings.items() if k != "lean"}
 
-        def make() -> ScoredRegionModel:
+        def make() -> tuple[ScoredRegionModel, list[Step]]:
             X, whole, areas = inputs(self.seen, pictures)
-            model = ScoredRegionModel(n_scenes=self.n_scenes, **rest)  # type: ignore[arg-type]
-            return model.fit(X, self.seen.tags[pictures], whole, areas)
+            model, course = ScoredRegionModel(n_scenes=self.n_scenes, **rest), list[Step]()  # type: ignore[arg-type]
+            # Measuring F takes as long as learning, so it is done where it is shown.
+            shown = self.seen.half.number == 0 and len(pictures) == len(self.seen.half.development)
+            watch = course.append if shown else None
+            return model.fit(X, self.seen.tags[pictures], whole, areas, watch), course
 
-        model = copy(self._once(("latent", len(pictures), *sorted(rest.items())), make))
+        fitted, course = self._once(("latent", len(pictures), *sorted(rest.items())), make)
+        model = copy(fitted)
         model.lean = float(str(settings.get("lean", 0.0)))
 
         def say(seen: Seen, of: Int) -> Said:
@@ -109,7 +129,7 @@ class Learner:
             said, margins = model.predict(*given), model.decision_function(*given)
             return Said(said.tags, margins, said.scenes, model.label_regions(*given))
 
-        return Fitted(say, model)
+        return Fitted(say, model, course=course)
 
     def _plain(self, settings: Settings, pictures: Int) -> Fitted:
         rest = {k: v for k, v in settings.items() if k != "lean"}
@@ -141,7 +161,7 @@ class Learner:
 
     def _svm_scores(self, settings: Settings, pictures: Int) -> Callable[[Doubles], Doubles]:
         C, rows = float(str(settings.get("C", 1.0))), _rows(self.seen, settings)[pictures]
-        low, wide = _range(rows)
+        low, wide = _range(rows, settings)
         Y = self.seen.tags[pictures]
         key = "svm", len(pictures), C, settings.get("rows")
         W, constant = self._once(key, lambda: svm_weights((rows - low) / wide, Y, C))
@@ -155,7 +175,7 @@ class Learner:
     def _pseudo_label(self, settings: Settings, pictures: Int) -> Fitted:
         C = float(str(settings.get("C", 1.0)))
         rows = _rows(self.seen, settings)[pictures]
-        low, wide = _range(rows)
+        low, wide = _range(rows, settings)
         Y = self.pseudo_scenes(pictures)[:, None] == np.arange(self.n_scenes)
         W, constant = svm_weights((rows - low) / wide, Y, C)
 
@@ -211,14 +231,15 @@ class Learner:
         return self._kept[key]
 
 
-def inputs(seen: Seen, of: Int) -> tuple[list[Doubles], Doubles | None, list[Doubles]]:
-    """Return what the latent model sees; of codewords it makes the whole picture's row itself."""
+def inputs(seen: Seen, of: Int) -> tuple[list[Doubles], Doubles, list[Doubles]]:
+    """Return what the latent model sees of pictures: regions, whole rows and regions' areas."""
     X, whole, _ = seen.of(of)
-    return X, whole if seen.words is None else None, [seen.areas[p] for p in of]
+    return X, whole if seen.words is None else seen.likeness[of], [seen.areas[p] for p in of]
 
 
 def _rows(seen: Seen, settings: Settings) -> Doubles:
-    return seen.shares if settings.get("rows") == "shares" else seen.whole
+    named = {"shares": seen.shares, CHI2: seen.likeness}
+    return named.get(str(settings.get("rows")), seen.whole)
 
 
 def svm_weights(X: Doubles, Y: Bools, C: float) -> tuple[Doubles, Doubles]:
@@ -245,6 +266,9 @@ def ridge_weights(X: Doubles, Y: Bools, alpha: float) -> tuple[Doubles, Doubles]
     return W, usual - mean @ W
 
 
-def _range(rows: Doubles) -> tuple[Doubles, Doubles]:
+def _range(rows: Doubles, settings: Settings) -> tuple[Doubles, Doubles]:
+    """Return what brings columns to 0..1; rows of the kernel stay as they are."""
     low, wide = rows.min(axis=0), np.ptp(rows, axis=0)
+    if settings.get("rows") == CHI2:
+        return np.zeros_like(low), np.ones_like(wide)
     return low, np.where(wide > 0, wide, 1.0)

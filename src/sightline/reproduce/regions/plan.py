@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from sightline.contracts import Json
 from sightline.regions.segment import Segmenter
 from sightline.reproduce.regions import paper
+from sightline.reproduce.regions.methods import CHI2
 from sightline.reproduce.searching import Search, tried
 
 FEATURES = ("classic", "deep")
@@ -48,6 +50,16 @@ def _rivals(features: str) -> dict[str, Search]:
     C, thresholds = tried("C", 0.01, 0.03, 0.1, 0.3, 3.0), (-0.7, -0.5, -0.3, -0.15, 0.15)
     # Of codewords also the rows that the latent model sees of whole pictures.
     rows = (tried("rows", "shares"),) if features == "classic" else ()
+    kernel: dict[str, Search] = {}
+    if features == "classic":
+        start: dict[str, Json] = {"C": 3.0, "rows": CHI2}
+        C_chi2 = tried("C", 0.3, 1.0, 10.0, 30.0, 100.0, 300.0)
+        kernel = {
+            paper.SVM_CHI2: Search(
+                {**start, "threshold": 0.0}, (C_chi2, tried("threshold", *thresholds))
+            ),
+            paper.PSEUDO_LABEL_CHI2: Search(start, (C_chi2,)),
+        }
     return {
         paper.SVM: Search(
             {"C": 1.0, "threshold": 0.0},
@@ -60,6 +72,7 @@ def _rivals(features: str) -> dict[str, Search]:
             {"alpha": 1.0, "threshold": 0.35},
             (tried("alpha", 0.03, 0.1, 0.3, 3.0, 10.0), tried("threshold", 0.25, 0.3, 0.4, 0.45)),
         ),
+        **kernel,
     }
 
 
@@ -67,8 +80,12 @@ def _latent(features: str) -> dict[str, Search]:
     lean = tried("lean", -0.4, -0.2, 0.2, 0.4, 0.6)
     C = tried("C", 0.01, 0.03, 0.3)
     if features == "classic":
-        start = {"C": 0.1, "whole_alpha": 0.6, "region_alpha": 0.3, "lean": 0.0}
-        plain = Search({"C": 0.1, "lean": 0.0}, (tried("C", 0.01, 1.0), lean))
+        start = {
+            "C": 0.1, "whole_alpha": 0.3, "region_alpha": 0.3, "region_share": 0.125, "lean": 0.0,
+        }  # fmt: skip
+        # Each C is compared at a lean that suits it, and the lean is chosen again.
+        more = tried("lean", -0.4, 0.0, 0.4, 0.8, 1.2, 1.6)
+        plain = Search({"C": 0.1, "lean": 0.0}, (more, tried("C", 0.01, 0.03, 1.0), more))
         return {paper.LATENT: Search(start, (C, lean)), paper.PLAIN: plain}
     return {paper.LATENT: Search({"C": 0.1, "lean": 0.0}, (C, lean))}
 
@@ -82,7 +99,7 @@ def full_plan() -> Plan:
         reduced=256,
         searches={f: {**_latent(f), **_rivals(f)} for f in FEATURES},
         features=FEATURES,
-        relaxed=60,
+        relaxed=40,
     )
 
 

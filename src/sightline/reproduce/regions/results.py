@@ -21,7 +21,7 @@ DIRECTION = "picture->text"
 # Measured as F with another count: the name of the measure, and what of it.
 _AT = {judging.F_PICTURE: (judging.F, "mean over pictures")}
 # Pictures whose scene is that of their cluster, by rows and tags.
-_CHOSEN_BY = {paper.PSEUDO_LABEL: "agreement"}
+_CHOSEN_BY = dict.fromkeys((paper.PSEUDO_LABEL, paper.PSEUDO_LABEL_CHI2), "agreement")
 _PAPER = {judging.F: paper.F, judging.NMI: paper.NMI}
 
 
@@ -53,6 +53,10 @@ class Ran:
     def values(self, measure: str) -> list[float]:
         """Return a measure on each half; nothing if the method does not speak of that."""
         return [o.measures[measure] for o in self.outcomes if measure in o.measures]
+
+    def clean(self, measure: str) -> list[float]:
+        """Return a measure on pictures that nothing was designed on, of halves that have some."""
+        return [o.clean[measure] for o in self.outcomes if measure in o.clean]
 
     def each(self) -> NDArray[np.float64] | None:
         """Return F of each test picture of all halves."""
@@ -152,6 +156,8 @@ def figures_of(found: Results) -> Figures:
         figures.rows += _rows(ran)
     for features, relaxation in found.relaxation.items():
         figures.rows += _relaxation_rows(features, relaxation)
+    for features, (fitted, _) in found.models.items():
+        figures.rows += _course_rows(features, fitted)
     for g in found.growth:
         at = f"{g.pictures} pictures, {g.tags} tags"
         for name, value in (("learning", g.learning), ("inference", g.inference)):
@@ -183,6 +189,7 @@ def _rows(ran: Ran) -> list[Figure]:
                        direction=DIRECTION)
                 for t, v in zip(ran.chosen, values, strict=True)
             ]  # fmt: skip
+    rows += _clean_rows(ran)
     seconds = float(np.mean([t.seconds for t in ran.chosen]))
     rows.append(Figure(ran.method, "seconds", seconds, ran.features, protocol, at="learning",
                        direction=DIRECTION))  # fmt: skip
@@ -194,6 +201,32 @@ def _rows(ran: Ran) -> list[Figure]:
         if ran.method != paper.K_MEANS
     ]  # fmt: skip
     return rows
+
+
+def _clean_rows(ran: Ran) -> list[Figure]:
+    """Return the measures on pictures that nothing was designed on."""
+    n = sum(o.n_clean for o in ran.outcomes)
+    rows = []
+    for measure in judging.MEASURES:
+        values = ran.clean(measure)
+        if values:
+            name, at = _AT.get(measure, (measure, None))
+            rows.append(
+                Figure(ran.method, name, float(np.mean(values)), ran.features,
+                       f"{len(values)} halves", "never designed on", DIRECTION, at=at,
+                       spread=float(np.std(values)), n=n)
+            )  # fmt: skip
+    return rows
+
+
+def _course_rows(features: str, fitted: Fitted) -> list[Figure]:
+    """Return how learning went on the first half, iteration by iteration."""
+    return [
+        Figure(paper.LATENT, name, value, features, "learning, half 0", "training", DIRECTION,
+               at=f"iteration {step.iteration}")
+        for step in fitted.course
+        for name, value in (("objective", step.value), ("gap", step.gap), (judging.F, step.f))
+    ]  # fmt: skip
 
 
 def _relaxation_rows(features: str, r: Relaxation) -> list[Figure]:

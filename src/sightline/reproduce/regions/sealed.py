@@ -7,13 +7,14 @@ it refuses a second time. Nothing else in this package knows which pictures they
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.datasets.msrc import MSRC
 from sightline.errors import UsageError
+from sightline.reproduce.regions.halves import DESIGNED_ON, never_designed_on
 from sightline.reproduce.regions.judging import f_of_each, judged
 from sightline.reproduce.regions.methods import Fitted
 from sightline.reproduce.regions.seeing import Seen
@@ -43,12 +44,17 @@ class Outcome:
     each : F of each picture, if tags were given.
     shown : some pictures, always the same of a half.
     n : pictures.
+    clean : the measures on pictures that nothing was designed on, of halves that served for that;
+        empty of others.
+    n_clean : such pictures.
     """
 
     measures: dict[str, float]
     each: NDArray[np.float64] | None
     shown: list[Shown]
     n: int
+    clean: dict[str, float] = field(default_factory=dict)
+    n_clean: int = 0
 
 
 class Sealed:
@@ -62,6 +68,7 @@ class Sealed:
 
     def __init__(self, c: MSRC, tests: Sequence[Int]) -> None:
         self._c, self._tests = c, tuple(tests)
+        self._clean = never_designed_on(self._tests)
         self._measured: set[tuple[str, str, int]] = set()
 
     def measure(self, who: str, features: str, fitted: Fitted, seen: Seen) -> Outcome:
@@ -88,7 +95,13 @@ class Sealed:
                         said.regions[i][labels[i]], truth[i],
                     )
                 )  # fmt: skip
-        return Outcome(judged(said, tags, scenes, labels, truth), each, shown, len(test))
+        measures = judged(said, tags, scenes, labels, truth)
+        if seen.half.number >= DESIGNED_ON:
+            return Outcome(measures, each, shown, len(test))
+        at = np.flatnonzero(np.isin(test, self._clean))
+        parts = ([labels[i] for i in at], [truth[i] for i in at] if truth else [])
+        clean = judged(said.only(at), tags[at], scenes[at], *parts) if len(at) else {}
+        return Outcome(measures, each, shown, len(test), clean, len(at))
 
     def _named(self, tags: NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(w for w, yes in zip(self._c.words, tags, strict=True) if yes)

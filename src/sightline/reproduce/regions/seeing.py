@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sightline.datasets.msrc import MSRC
 from sightline.regions.codewords import Codewords
+from sightline.regions.kernel_rows import KernelRows
 from sightline.regions.segment import Segmenter
 from sightline.reproduce.regions.halves import Half
 from sightline.reproduce.regions.pool import Cut, Pool
@@ -39,6 +40,7 @@ class Seen:
     words : of regions, where they are codewords.
     areas : of each picture's regions, shares of the picture.
     shares : means of pictures' regions, plain and by area.
+    likeness : of codewords, rows of pictures by how alike their shares are to those learnt from.
     """
 
     half: Half
@@ -49,6 +51,7 @@ class Seen:
     words: Codewords | None = None
     areas: Sequence[Doubles] = ()
     shares: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
+    likeness: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
 
     def of(self, pictures: Int) -> tuple[list[Doubles], Doubles, NDArray[np.bool_]]:
         """Return regions, whole rows and tags of some pictures."""
@@ -75,7 +78,9 @@ class Seeing:
         if features == "classic":
             rows, words = self._words(cuts, half)
             whole = np.array([r.sum(axis=0) for r in rows])
-            return Seen(half, rows, whole, tags, labels, words, *_by_area(rows, labels))
+            areas, shares = _by_area(rows, labels)
+            likeness = KernelRows.fit(shares[half.development])(shares)
+            return Seen(half, rows, whole, tags, labels, words, areas, shares, likeness)
         rows, whole = _reduced(cuts, half.development, self.reduced)
         return Seen(half, rows, whole, tags, labels, None, *_by_area(rows, labels))
 

@@ -21,6 +21,14 @@ _WIDE, _GAP, _LINE, _INK, _FAINT = 240, 12, 17, "#202020", "#707070"
 _COVER = 0.55
 _BEST = 5
 
+# What has a colour of its own is hard to read in another one.
+_OWN = {
+    "grass": (70, 190, 60), "sky": (110, 190, 250), "water": (40, 90, 220), "tree": (20, 110, 50),
+    "road": (90, 80, 120), "building": (200, 60, 50), "sheep": (240, 220, 150),
+    "face": (240, 160, 120), "body": (200, 110, 180), "chair": (150, 90, 30), "boat": (0, 190, 190),
+}  # fmt: skip
+
+Color = tuple[int, int, int]
 RGB = NDArray[np.uint8]
 Int = NDArray[np.int64]
 
@@ -63,7 +71,16 @@ def _of_model(found: Results, features: str, out: Path) -> list[Path]:
     return files
 
 
-def colour_of(word: int) -> tuple[int, int, int]:
+def palette(words: Sequence[str]) -> list[Color]:
+    """Return a colour for each word: its own, or one far from those of its neighbours.
+
+    >>> palette(["grass", "book"])[0]
+    (70, 190, 60)
+    """
+    return [_OWN.get(word, colour_of(i)) for i, word in enumerate(words)]
+
+
+def colour_of(word: int) -> Color:
     """Return the colour of a word: far from those of the words before and after it.
 
     >>> colour_of(0) != colour_of(1)
@@ -76,13 +93,13 @@ def colour_of(word: int) -> tuple[int, int, int]:
     return r, g, b
 
 
-def overlay(rgb: RGB, painted: Int) -> RGB:
+def overlay(rgb: RGB, painted: Int, colors: Sequence[Color]) -> RGB:
     """Return a picture under the colours of its words; what has none stays grey."""
     grey = (rgb @ np.array([0.299, 0.587, 0.114]))[..., None].repeat(3, axis=2)
     out = 0.4 * grey + 110
     for word in np.unique(painted[painted >= 0]):
         at = painted == word
-        out[at] = (1 - _COVER) * grey[at] + _COVER * np.array(colour_of(int(word)))
+        out[at] = (1 - _COVER) * grey[at] + _COVER * np.array(colors[int(word)])
     found: RGB = np.clip(out, 0, 255).astype(np.uint8)
     return found
 
@@ -92,9 +109,9 @@ def overlays(shown: Sequence[Shown], pictures: Sequence[RGB], words: Sequence[st
     heights = [round(p.shape[0] * _WIDE / p.shape[1]) for p in pictures]
     size = (3 * (_WIDE + _GAP) + _GAP, sum(heights) + len(shown) * (2 * _LINE + _GAP) + _GAP)
     sheet = Image.new("RGB", size, "white")
-    pen, y = ImageDraw.Draw(sheet), _GAP
+    pen, y, colors = ImageDraw.Draw(sheet), _GAP, palette(words)
     for one, rgb, height in zip(shown, pictures, heights, strict=True):
-        tiles = (rgb, overlay(rgb, one.painted), overlay(rgb, one.truth))
+        tiles = (rgb, overlay(rgb, one.painted, colors), overlay(rgb, one.truth, colors))
         for i, tile in enumerate(tiles):
             small = Image.fromarray(tile).resize((_WIDE, height), Image.Resampling.LANCZOS)
             sheet.paste(small, (_GAP + i * (_WIDE + _GAP), y))
@@ -109,13 +126,13 @@ def _legend(
     pen: ImageDraw.ImageDraw, names: Sequence[str], where: Int, words: Sequence[str], x: int, y: int
 ) -> None:
     """Write names, each after a square of its colour; those painted nowhere are faint."""
-    font, left = ImageFont.load_default(13), x
+    font, left, colors = ImageFont.load_default(13), x, palette(words)
     for name in names:
         word = words.index(name)
         long = int(font.getlength(name)) + 18
         if left + long > x + _WIDE:
             left, y = x, y + _LINE
-        pen.rectangle((left, y + 2, left + 10, y + 12), colour_of(word))
+        pen.rectangle((left, y + 2, left + 10, y + 12), colors[word])
         pen.text((left + 14, y), name, _INK if (where == word).any() else _FAINT, font)
         left += long + 4
 
@@ -140,7 +157,7 @@ def words_of_scenes(gains: NDArray[np.float64], words: Sequence[str]) -> Image.I
 
 
 def masks_of_words(masks: Sequence[NDArray[np.float32]], words: Sequence[str]) -> Image.Image:
-    """Draw where each word lies by its favourite place (figure 4)."""
+    """Draw where each word lies by its favourite place (figure 4), the brightest cell white."""
     columns, side = 7, 96
     rows = -(-len(words) // columns)
     cell = side + _GAP
@@ -148,7 +165,9 @@ def masks_of_words(masks: Sequence[NDArray[np.float32]], words: Sequence[str]) -
     pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(13)
     for i, (mask, word) in enumerate(zip(masks, words, strict=True)):
         x, y = _GAP + i % columns * cell, _GAP + i // columns * (cell + _LINE)
-        tile = Image.fromarray((255 * mask).astype(np.uint8)).resize((side, side))
+        # Places of small regions are faint: any one of them fills little of its cells.
+        bright = mask / max(float(mask.max()), 1e-6)
+        tile = Image.fromarray((255 * bright).astype(np.uint8)).resize((side, side))
         sheet.paste(tile, (x, y + _LINE))
         pen.text((x, y), word, _INK, font)
     return sheet

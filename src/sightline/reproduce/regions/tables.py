@@ -24,6 +24,7 @@ def lines(found: Results) -> Iterator[str]:
         ran = found.of(features)
         yield from _table(features, ran)
         yield from _margins(ran)
+        yield from _clean(ran)
         for _, b, test in compared(ran):
             yield (
                 f"Wilcoxon against {b.method}, F of each test picture: {test.difference:+.4f}, "
@@ -60,6 +61,16 @@ def _table(features: str, ran: dict[str, Ran]) -> Iterator[str]:
             f"{name:<28}{cells}{theirs if features == 'classic' else LOST:>16}{seconds:>10.1f}"
             f"  {said(r.chosen[0].settings)}"
         )
+
+
+def _clean(ran: dict[str, Ran]) -> Iterator[str]:
+    """Yield what was reached on pictures that nothing was designed on."""
+    for name, r in ran.items():
+        n = max((o.n_clean for o in r.outcomes), default=0)
+        said_of = [(m, r.clean(m)) for m in (judging.F, judging.NMI, judging.PIXELS)]
+        cells = ", ".join(f"{m} {np.mean(v):.4f}" for m, v in said_of if v)
+        if cells:
+            yield f"On {n} pictures that nothing was designed on, {name}: {cells}"
 
 
 def _margins(ran: dict[str, Ran]) -> Iterator[str]:

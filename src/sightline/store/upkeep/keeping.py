@@ -20,7 +20,7 @@ from sightline.store.upkeep.verifying import Verified, verify
 from sightline.store.versions import version_name
 from sightline.store.writer import Change, Writer
 
-_COPIED = ("config.toml",)
+_COPIED = ("config.toml", "tag-words.toml")
 
 
 @dataclass(frozen=True, slots=True)

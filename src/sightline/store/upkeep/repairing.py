@@ -209,6 +209,7 @@ def _without_damage(home: Home, version: Version, say: Callable[[str], None]) ->
         segments=kept,
         model=version.model if version.model not in bad else "",
         similar=version.similar if version.similar not in bad else "",
+        regions=version.regions if version.regions not in bad else "",
         codebooks=tuple(c for c in version.codebooks if c not in bad),
     )
     home.versions.write(mended)
@@ -235,6 +236,9 @@ def _losses(version: Version, mended: Version, bad: set[str]) -> Iterator[str]:
     if version.similar in bad:
         yield f"the model {version.similar} is damaged and no longer used"
         yield "run sightline train --similar to learn again"
+    if version.regions in bad:
+        yield f"the model {version.regions} is damaged and no longer used"
+        yield "run sightline train --regions to learn again"
 
 
 def _with_sound_scores(home: Home, s: Segment, bad: set[str]) -> Segment:

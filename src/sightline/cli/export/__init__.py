@@ -1,0 +1,87 @@
+"""`sightline export`: write words of pictures for other programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sightline.cli.common import common_options, open_collection, print_json, wait_option
+from sightline.cli.export.showing import as_plain, ask, show_report
+from sightline.cli.filters import filter_options, filters_of
+
+_KINDS = click.Choice(["accepted", "carried", "proposed"])
+
+
+@click.command()
+@click.argument("form", metavar="csv|json|coco|xmp")
+@click.argument("target", required=False, type=click.Path())
+@click.option(
+    "--only", multiple=True, type=_KINDS, help="Only words of this kind; may be given again."
+)
+@click.option(
+    "--min-confidence", type=float, default=0.0, help="Leave out proposed words below it (0 to 1)."
+)
+@click.option("--no-boxes", is_flag=True, help="Write no regions of words into sidecars.")
+@click.option(
+    "--into-collection",
+    is_flag=True,
+    help="xmp alone: write sidecars beside the pictures, merged into those there are. Asks first.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--overwrite", is_flag=True, help="Replace files of TARGET that are there.")
+@click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if a file was left as it is.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@filter_options
+@wait_option
+@common_options
+def export(
+    form: str,
+    target: str | None,
+    only: tuple[str, ...],
+    min_confidence: float,
+    no_boxes: bool,
+    into_collection: bool,
+    yes: bool,
+    overwrite: bool,
+    dry_run: bool,
+    strict: bool,
+    as_json: bool,
+    untagged: bool,
+    wait: float | None,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+    **given: Any,
+) -> int:
+    """Write words of pictures: those they carry, those people accepted, those a model proposes.
+
+    TARGET is a file, or a folder for it; for xmp a folder, where each picture gets a sidecar. It
+    never lies inside the collection. Words that somebody said do not fit are left out. csv, json
+    and coco are read back by: sightline index --words FILE
+    """
+    from sightline.cli.log import logged
+    from sightline.progress import ProgressBar
+
+    c = open_collection(collection, store, writes=into_collection, wait=wait)
+    with logged(c, "export"):
+        report = c.export(
+            form,
+            target,
+            only=only,
+            min_confidence=min_confidence,
+            untagged=untagged,
+            boxes=not no_boxes,
+            into_collection=into_collection,
+            overwrite=overwrite,
+            dry_run=dry_run,
+            confirm=None if yes else ask,
+            progress=ProgressBar(),
+            **filters_of(**given),
+        )
+    if as_json:
+        print_json(as_plain(report))
+    else:
+        show_report(report)
+    return int(strict and bool(report.left))

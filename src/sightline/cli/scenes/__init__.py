@@ -1,0 +1,85 @@
+"""`sightline scenes`: the collection in groups by the scenes that were learnt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sightline.cli.common import (
+    common_options,
+    counted,
+    open_collection,
+    output_options,
+    print_csv,
+    print_json,
+)
+from sightline.cli.filters import filter_options, filters_of
+from sightline.cli.scenes.sheets import draw_sheets
+from sightline.errors import UsageError
+
+if TYPE_CHECKING:
+    from sightline.collection.tagging.scenes import Scenes
+
+
+@click.command()
+@click.option("--words", type=int, default=5, show_default=True, help="Words of each scene.")
+@click.option(
+    "--sheet", type=click.Path(), help="A folder to draw a contact sheet of each scene into."
+)
+@filter_options
+@output_options
+@common_options
+def scenes(
+    words: int,
+    sheet: str | None,
+    as_json: bool,
+    as_csv: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+    **given: Any,
+) -> int:
+    """Group pictures by the scenes that were learnt, with the words that set each apart.
+
+    Needs: sightline train --regions
+    """
+    from sightline.progress import ProgressBar
+
+    c = open_collection(collection, store)
+    if sheet is not None and c.contains(sheet):
+        raise UsageError(f"{sheet} lies inside the collection, where nothing is ever written.")
+    found = c.scenes(words=words, progress=ProgressBar(), **filters_of(**given))
+    if found.without_regions:
+        left = counted(found.without_regions, "picture")
+        click.echo(f"{left} not cut into regions yet. Run: sightline index", err=True)
+    if as_json:
+        print_json(_as_json(found))
+    elif as_csv:
+        rows = [(s.number, len(s.pictures), " ".join(w.word for w in s.words)) for s in found]
+        print_csv(["scene", "pictures", "words"], rows)
+    else:
+        for s in found:
+            said = ", ".join(f"{w.word} {w.share:.0%}" for w in s.words)
+            click.echo(f"scene {s.number}\t{counted(len(s.pictures), 'picture')}\t{said}")
+    if sheet is not None:
+        draw_sheets(c, found, Path(sheet))
+    return 0
+
+
+def _as_json(found: Scenes) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return {
+        "version": found.version,
+        "without_regions": found.without_regions,
+        "scenes": [
+            {
+                "scene": s.number,
+                "words": [asdict(w) for w in s.words],
+                "pictures": list(s.pictures),
+            }
+            for s in found
+        ],
+    }

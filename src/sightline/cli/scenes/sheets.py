@@ -1,0 +1,42 @@
+"""Contact sheets of scenes: the pictures that fit each best, a PNG a scene."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline.cli.common import counted
+from sightline.errors import UsageError
+from sightline.records import shown
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+    from sightline.collection.tagging.scenes import Scene, Scenes
+
+_ON_A_SHEET = 20
+
+
+def draw_sheets(c: Collection, found: Scenes, folder: Path) -> None:
+    """Draw the pictures that fit each scene best."""
+    from sightline.pictures.thumbnails import contact_sheet
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise UsageError(f"Nothing can be drawn into {folder}: {e.strerror}.") from e
+    for s in found:
+        best = s.pictures[:_ON_A_SHEET]
+        contact_sheet(c.thumbnails(best), _titles(c, s)).save(
+            folder / f"scene-{s.number:02d}.png", "PNG"
+        )
+    click.echo(f"drew {counted(len(found), 'sheet')} into {folder}", err=True)
+
+
+def _titles(c: Collection, s: Scene) -> list[str]:
+    best = s.pictures[:_ON_A_SHEET]
+    with c.home.reader() as reader:
+        facts = reader.catalogue.facts(best)
+    return [shown(os.path.basename(facts[p].path)) if p in facts else "" for p in best]

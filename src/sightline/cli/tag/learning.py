@@ -1,0 +1,77 @@
+"""`sightline train --regions`: learn which words lie where in pictures."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline.cli.common import counted, print_json
+from sightline.errors import UsageError
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+    from sightline.collection.tagging.training import RegionReport
+
+
+def train_regions(
+    c: Collection, scenes: int, names: list[str], force: bool, dry_run: bool, as_json: bool
+) -> int:
+    """Learn, and say what came of it."""
+    from sightline.cli.log import logged
+    from sightline.progress import ProgressBar
+
+    if len(names) > 1:
+        raise UsageError("Regions are described in one way. Name one: regions-deep or regions.")
+    with logged(c, "train"):
+        report = c.train_regions(
+            scenes=scenes, feature=names[0] if names else "", force=force, dry_run=dry_run,
+            progress=ProgressBar(),
+        )  # fmt: skip
+    if as_json:
+        print_json({**asdict(report), "proof": _proof(report), "seconds": round(report.seconds, 3)})
+    else:
+        show_report(report)
+    return 0
+
+
+def _proof(r: RegionReport) -> dict[str, object]:
+    """Return the proof as plain values; what was not measured is null."""
+    found = asdict(r.proof)
+    return {k: None if v is not None and v != v else v for k, v in found.items()}
+
+
+def show_report(r: RegionReport) -> None:
+    """Print what was learnt from, and what held-out pictures say."""
+    kind = r.feature.rpartition("-")[0]
+    words, scenes = counted(r.words, "word"), counted(r.scenes, "scene")
+    click.echo(f"Learnt {words} from {r.pictures} pictures by {kind}, {scenes}")
+    for n, what in (
+        (r.without_regions, "pictures with words are not cut into regions and were left out"),
+        (r.left_out, "pictures with words were left out, to learn in bounded time"),
+        (r.rare, "words are on fewer than three pictures and were left out"),
+        (r.frequent, "less frequent words were left out, to learn in bounded time"),
+        (r.dropped, "times a picture had more words than regions; its rarest were left out"),
+    ):
+        if n:
+            click.echo(f"{n} {what}.")
+    p = r.proof
+    if p.n:
+        click.echo(
+            f"On {counted(p.n, 'held-out picture')}: F {p.candidate:.3f}; the same words for all "
+            f"{p.same:.3f}"
+        )
+    if p.current is not None:
+        click.echo(f"On words both know: F {p.against:.3f}; the model before {p.current:.3f}")
+    share = f", {p.right} of {p.given} right on held-out pictures" if p.given else ""
+    click.echo(f"{r.sure} of {r.words} words can be proposed with nine in ten right{share}")
+    if r.unproven:
+        click.echo("Unproven: too few held-out pictures to tell.")
+    if r.forced:
+        click.echo("Published although it is worse, as --force asks.")
+    click.echo(
+        f"Published as version {r.version} in {r.seconds:.1f} s. Next: sightline tag"
+        if r.version
+        else f"Nothing was published ({r.seconds:.1f} s)."
+    )

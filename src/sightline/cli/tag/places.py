@@ -1,0 +1,75 @@
+"""What `search --where` shares with no other verb: places of words, in JSON and in files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline.errors import UsageError
+from sightline.records import shown
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+    from sightline.collection.tagging.where import HitPlaces, Places
+    from sightline.regions.outlines import Mask
+
+
+def folder_of(c: Collection, named: str | None) -> Path:
+    """Return the folder to draw to: the one named, else `where` where the user stands."""
+    folder = Path(named or "where")
+    if c.contains(folder):
+        raise UsageError(
+            f"{folder} lies inside the collection, where nothing is ever written. "
+            "Name a folder elsewhere with --where-to."
+        )
+    return folder
+
+
+def say_unknown(found: Places) -> None:
+    """Say of which words nothing was learnt, and of which hits nothing can be said."""
+    if found.unknown:
+        names = ", ".join(repr(w) for w in found.unknown)
+        click.echo(f"Where {names} lies was not learnt.", err=True)
+    for h in found.hits:
+        if h.problem and not found.unknown:
+            click.echo(f"No region of {shown(h.hit.path)}: {h.problem}.", err=True)
+
+
+def lines(h: HitPlaces) -> list[str]:
+    """Return a line for each word of a hit."""
+    said = []
+    for w in h.words:
+        b = w.box
+        box = f"{b.left:.2f},{b.top:.2f},{b.width:.2f},{b.height:.2f}"
+        said.append(f"{w.word}: {w.likely:.0%} likely{', carried' * w.carried}, in {box}")
+    return said
+
+
+def as_json(h: HitPlaces) -> dict[str, object]:
+    """Return the places of one hit as plain values."""
+    words = [
+        {
+            "word": w.word,
+            "likely": w.likely,
+            "carried": w.carried,
+            "box": asdict(w.box),
+            "mask": mask_json(w.mask),
+        }
+        for w in h.words
+    ]
+    return {"scene": h.scene, "words": words, "problem": h.problem}
+
+
+def draw(c: Collection, found: Places, folder: Path) -> None:
+    """Draw overlays, and say where."""
+    files = c.draw_places(found, folder)
+    if files:
+        click.echo(f"drew {len(files)} of {len(found.hits)} hits into {folder}", err=True)
+
+
+def mask_json(mask: Mask) -> dict[str, object]:
+    """Return a mask as COCO has it, uncompressed."""
+    return {"size": [mask.height, mask.width], "counts": list(mask.counts)}

@@ -1,0 +1,1 @@
+"""`sightline export`: words of pictures written where other programs read them."""

@@ -1,0 +1,174 @@
+"""What the region model sees: pictures' regions as the store keeps them, and the words they carry.
+
+Words are those of pictures and judgements, as for every learner, put through the owner's list
+(`cleaning`). A word is learnt if three pictures carry it and others do not; of more than 60 the
+most frequent are: with four times the words exact inference takes twenty times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline import plugins
+from sightline.collection.learning.samples import carried_and_judged
+from sightline.errors import CollectionError
+from sightline.records import Judgement, SparseRows
+from sightline.regions.kept import CutPicture, unpacked
+from sightline.store.snapshot import Snapshot
+
+LEAST_PICTURES = 3
+MOST_WORDS = 60
+MOST_PICTURES = 4_000
+_BLOCK = 256
+_BEST_FIRST = ("regions-deep", "regions")
+
+Int = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """Pictures as `ScoredRegionModel` takes them: X, whole, areas."""
+
+    X: list[NDArray[np.float32]]
+    whole: NDArray[np.float32] | None
+    areas: list[Doubles]
+
+    @classmethod
+    def of(cls, cuts: Iterable[CutPicture]) -> Inputs:
+        """Return what the model sees of some pictures."""
+        found = list(cuts)
+        seen = found and len(found[0].whole)
+        whole = np.stack([c.whole for c in found]) if seen else None
+        return cls([c.rows for c in found], whole, [c.areas for c in found])
+
+    def only(self, at: Int) -> Inputs:
+        """Return some of the pictures."""
+        whole = None if self.whole is None else self.whole[at]
+        return Inputs([self.X[i] for i in at], whole, [self.areas[i] for i in at])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """Pictures to learn from.
+
+    Attributes
+    ----------
+    ids : of the pictures, ascending.
+    terms : the words that are learnt, ascending.
+    labels : (pictures, words), which picture carries which.
+    inputs : what is seen of the pictures.
+    feature : the fingerprint under which regions are kept.
+    without_regions : pictures with words whose regions are not kept.
+    left_out : pictures with words beyond those that are learnt from.
+    rare, frequent : words on too few pictures, and beyond the most frequent.
+    """
+
+    ids: Int
+    terms: Int
+    labels: Bools
+    inputs: Inputs
+    feature: str
+    without_regions: int
+    left_out: int
+    rare: int
+    frequent: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def load_ground(
+    snapshot: Snapshot, judgements: Iterable[Judgement], list_: Mapping[int, int | None]
+) -> Ground:
+    """Gather all pictures that carry a word and have regions."""
+    picture, term = carried_and_judged(snapshot, judgements)
+    picture, term = cleaned(picture, term, list_)
+    named = np.unique(picture)
+    feature = region_feature(snapshot, named)
+    ids = kept_ids(snapshot, feature, named)
+    without, left_out = len(named) - len(ids), max(0, len(ids) - MOST_PICTURES)
+    if left_out:
+        ids = np.sort(np.random.default_rng(0).permutation(ids)[:MOST_PICTURES])
+    here = np.isin(picture, ids)
+    terms, labels, rare, frequent = _labels(ids, picture[here], term[here])
+    inputs = Inputs.of(cuts(snapshot, feature, ids))
+    return Ground(ids, terms, labels, inputs, feature, without, left_out, rare, frequent)
+
+
+def cleaned(picture: Int, term: Int, list_: Mapping[int, int | None]) -> tuple[Int, Int]:
+    """Return pairs of pictures and words by the owner's list, none twice."""
+    if not list_:
+        return picture, term
+    now = ((p, list_.get(t, t)) for p, t in zip(picture.tolist(), term.tolist(), strict=True))
+    pairs = sorted({(p, t) for p, t in now if t is not None})
+    both = np.array(pairs, np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def region_feature(snapshot: Snapshot, pictures: Int) -> str:
+    """Return the fingerprint of the regions that most of some pictures have; deep ones first."""
+    count: dict[str, int] = {}
+    for features, ids in snapshot.by_features(pictures):
+        for f in features:
+            if f.rpartition("-")[0] in plugins.NO_VECTORS:
+                count[f] = count.get(f, 0) + len(ids)
+    if not count:
+        raise CollectionError(
+            "No picture has been cut into regions yet. Run: sightline train --regions"
+        )
+    rank = {name: i for i, name in enumerate(_BEST_FIRST)}
+    return min(count, key=lambda f: (-count[f], rank.get(f.rpartition("-")[0], 9), f))
+
+
+def kept_ids(snapshot: Snapshot, feature: str, pictures: Int) -> Int:
+    """Return those of some pictures, ids ascending, whose regions are kept."""
+    groups = [ids for have, ids in snapshot.by_features(pictures) if feature in have]
+    return np.sort(np.concatenate([*groups, np.zeros(0, np.int64)]))
+
+
+def cuts(snapshot: Snapshot, feature: str, ids: Int) -> Iterator[CutPicture]:
+    """Yield the regions of pictures, ids ascending."""
+    for begin in range(0, len(ids), _BLOCK):
+        rows = snapshot.rows(feature, ids[begin : begin + _BLOCK])
+        assert isinstance(rows, SparseRows)
+        for a, b in zip(rows.start[:-1], rows.start[1:], strict=True):
+            yield unpacked(rows.index[a:b], rows.value[a:b])
+
+
+def table(ids: Int, terms: Int, picture: Int, term: Int) -> Bools:
+    """Return which pictures carry which words, by pairs; both lists ascending.
+
+    >>> one = np.array([1])
+    >>> table(np.array([1, 2]), np.array([7, 9]), one, np.array([9])).tolist()
+    [[False, True], [False, False]]
+    """
+    found = np.zeros((len(ids), len(terms)), np.bool_)
+    here = np.isin(picture, ids) & np.isin(term, terms)
+    found[np.searchsorted(ids, picture[here]), np.searchsorted(terms, term[here])] = True
+    return found
+
+
+def _labels(ids: Int, picture: Int, term: Int) -> tuple[Int, Bools, int, int]:
+    every, counts = np.unique(term, return_counts=True)
+    usable = np.flatnonzero((counts >= LEAST_PICTURES) & (counts < len(ids)))
+    if not len(usable):
+        raise CollectionError(
+            f"Of {len(every)} words none is on at least {LEAST_PICTURES} pictures and missing from "
+            "others, so nothing can be learnt of where words lie. Give pictures more words."
+        )
+    chosen = usable[np.argsort(-counts[usable], kind="stable")][:MOST_WORDS]
+    terms = every[np.sort(chosen)]
+    rare = int((counts < LEAST_PICTURES).sum())
+    return terms, table(ids, terms, picture, term), rare, len(usable) - len(chosen)
+
+
+def spelled(terms: Int, known: Iterable[tuple[int, str]]) -> Sequence[str]:
+    """Return how terms are spelt."""
+    names = dict(known)
+    return [names.get(int(t), "?") for t in terms]

@@ -1,0 +1,117 @@
+"""From which margin on a word is given: the lowest that keeps a promised precision.
+
+Margins are of pictures that the model had not learnt from, and the precision of all pictures above
+a threshold is taken at the lower end of what their number allows (Wilson, "Probable inference, the
+law of succession, and statistical inference", 1927; one-sided, 95 %). So nine in ten takes 25
+pictures without a mistake, and a word on few pictures is never given. A picture without the word
+counts as a mistake, although its owner may only have forgotten the word. However well the surest
+do, no word is given where it is less likely right than wrong (`words.calibration`).
+
+A carried word is doubted where the model would not give it, at most one in twenty of those that
+carry it has a margin as low, and of all pictures with a margin as low the promised share does not
+carry it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import ParameterError
+from sightline.words.calibration import calibrate
+
+Z = 1.6449
+_LEAST_CARRIERS = 20
+_OUTLIERS = 0.05
+
+Doubles = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Thresholds:
+    """Of each word: the margin from which it is given, and below which it is doubted.
+
+    `give` is infinite where no threshold keeps the promise, `doubt` minus infinity. `carriers`,
+    `given` and `right` say by how many pictures: that carry the word, that have such a margin, and
+    that have both.
+    """
+
+    give: Doubles
+    doubt: Doubles
+    carriers: NDArray[np.int64]
+    given: NDArray[np.int64]
+    right: NDArray[np.int64]
+
+
+def wilson_lower(right: Doubles, n: Doubles) -> Doubles:
+    """Return the least share that so many right ones of n make likely.
+
+    >>> wilson_lower(np.array([25.0, 24.0]), np.array([25.0, 25.0])).round(3).tolist()
+    [0.902, 0.839]
+    """
+    share = right / n
+    spread = Z * np.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
+    low: Doubles = (share + Z * Z / (2 * n) - spread) / (1 + Z * Z / n)
+    return low
+
+
+def least_pictures(precision: float) -> int:
+    """Return how many pictures without a mistake a precision takes.
+
+    >>> least_pictures(0.9), least_pictures(0.8)
+    (25, 11)
+    """
+    return int(np.ceil(precision * Z * Z / (1 - precision)))
+
+
+def thresholds(margins: Doubles, carried: Bools, precision: float) -> Thresholds:
+    """Choose thresholds of all words by pictures that were not learnt from: (pictures, words).
+
+    >>> margins = np.linspace(-1, 1, 200)[:, None]
+    >>> found = thresholds(margins, margins > 0.2, 0.9)
+    >>> float(found.give[0].round(1)), int(found.given[0]), int(found.right[0])
+    (0.2, 81, 80)
+    """
+    if not 0.5 <= precision < 1:
+        raise ParameterError.of("precision", "tag", "from 0.5 to below 1", precision)
+    slope, offset = calibrate(margins.astype(np.float32), carried)
+    columns = zip(margins.T, carried.T, -offset / slope, strict=True)
+    found = [_one(m, c, even, precision) for m, c, even in columns]
+    give, doubt, given, right = zip(*found, strict=True) if found else ((), (), (), ())
+    return Thresholds(
+        np.array(give, np.float64), np.array(doubt, np.float64),
+        carried.sum(axis=0).astype(np.int64), np.array(given, np.int64),
+        np.array(right, np.int64),
+    )  # fmt: skip
+
+
+def _one(
+    margin: Doubles, carried: Bools, even: float, precision: float
+) -> tuple[float, float, int, int]:
+    order = np.argsort(-margin, kind="stable")
+    sorted_, yes = margin[order], carried[order]
+    right, n = np.cumsum(yes).astype(np.float64), np.arange(1, len(yes) + 1, dtype=np.float64)
+    # Between equal margins no threshold can part them.
+    ends = np.append(sorted_[1:] != sorted_[:-1], True)
+    keeps = np.flatnonzero(ends & (sorted_ >= even) & (wilson_lower(right, n) >= precision))
+    doubt = _doubt(sorted_[::-1], yes[::-1], precision)
+    if not len(keeps):
+        return np.inf, doubt, 0, 0
+    last = int(keeps[-1])
+    return float(sorted_[last]), doubt, last + 1, int(right[last])
+
+
+def _doubt(rising: Doubles, yes: Bools, precision: float) -> float:
+    """Return the margin up to which a carried word is doubted."""
+    carriers = int(yes.sum())
+    if carriers < _LEAST_CARRIERS:
+        return -np.inf
+    with_it, n = np.cumsum(yes), np.arange(1, len(yes) + 1, dtype=np.float64)
+    first = np.append(rising[1:] != rising[:-1], True)
+    few = with_it <= _OUTLIERS * carriers
+    rarely = wilson_lower(n - with_it, n) >= precision
+    fit = np.flatnonzero(first & few & rarely & (rising < 0))
+    return float(rising[fit[-1]]) if len(fit) else -np.inf

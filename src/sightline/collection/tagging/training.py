@@ -1,0 +1,258 @@
+"""Training: learn which words lie where, prove it on held-out pictures, then serve.
+
+The pictures fall into five parts for ever, one of them held out. Five models each learn from four
+parts and say what the fifth shows: thresholds are chosen by what they say, so by pictures that were
+not learnt from. The model without the held-out part is the proof: its F over all decisions on
+held-out pictures must not be below that of the model in use (less .001) on the words both know,
+nor below that of giving every picture the same words. What is served has learnt from everything.
+With under 30 held-out pictures there is no proof, and the model is marked `unproven`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from sightline.collection.clicks.learning import known_judgements
+from sightline.collection.tagging.cleaning import WordList, load_list
+from sightline.collection.tagging.ground import Bools, Ground, Int, load_ground
+from sightline.collection.tagging.placer import KIND, Placer, load_placer
+from sightline.collection.tagging.thresholds import thresholds
+from sightline.contracts import Json, Progress
+from sightline.errors import CollectionError, NotBetter, ParameterError, StoreBusy
+from sightline.measures.annotation import f_measure
+from sightline.measures.splits import FOLDS, HELD_OUT, fold_of
+from sightline.regions.examples import fitting
+from sightline.regions.scored import ScoredRegionModel
+from sightline.store.events import EventLog
+from sightline.store.home import Home
+from sightline.store.models import save_model
+from sightline.store.snapshot import Snapshot
+from sightline.store.writer import Writer
+
+SLACK = 0.001
+FEWEST_PICTURES = 30
+PRECISION = 0.9
+_MOST_SCENES, _PICTURES_OF_A_SCENE = 20, 15
+# Codewords say less than vectors do, and are held shorter.
+_WHOLE_ALPHA, _REGION_ALPHA = 0.6, 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class RegionOptions:
+    """How to learn: `scenes` to tell apart, 0 for as many as the pictures allow."""
+
+    scenes: int = 0
+    force: bool = False
+    dry_run: bool = False
+    session_cap: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegionProof:
+    """What held-out pictures say of a model; values are F over all decisions.
+
+    `same` is that of giving every picture the same words, the best that many; `current` that of
+    the model in use on the words both know, where the new one has `against`. `given` words would
+    be proposed at nine in ten, `right` of them are carried.
+    """
+
+    n: int
+    candidate: float
+    same: float
+    current: float | None = None
+    against: float | None = None
+    given: int = 0
+    right: int = 0
+
+    @property
+    def proven(self) -> bool:
+        """Whether there were enough pictures to tell."""
+        return self.n >= FEWEST_PICTURES
+
+    @property
+    def passes(self) -> bool:
+        """Whether it does no harm."""
+        worse = self.current is not None and (self.against or 0.0) < self.current - SLACK
+        return not worse and not self.candidate < self.same - SLACK
+
+
+@dataclass(frozen=True, slots=True)
+class RegionReport:
+    """What a training did; `sure` of the `words` can be given with nine in ten right.
+
+    `dropped` counts words of pictures that have more words than regions.
+    """
+
+    feature: str
+    pictures: int
+    words: int
+    sure: int
+    scenes: int
+    proof: RegionProof
+    without_regions: int
+    left_out: int
+    rare: int
+    frequent: int
+    dropped: int
+    model: str
+    version: int
+    unproven: bool
+    forced: bool
+    seconds: float
+
+
+def train_regions(
+    home: Home, options: RegionOptions, wait: float, progress: Progress
+) -> RegionReport:
+    """Learn from all pictures with words and regions, and publish if the gate opens.
+
+    The store is locked only while the model is published.
+    """
+    begun = time.monotonic()
+    if options.scenes < 0:
+        raise ParameterError.of("scenes", "train_regions", "0 or more", options.scenes)
+    words = load_list(home.folder)
+    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
+        before = reader.snapshot.regions
+        judgements, _ = known_judgements(log, reader.snapshot, options.session_cap)
+        ground = load_ground(reader.snapshot, judgements, words.counts_as())
+        current = load_placer(home, before)
+    course = _Course(ground, options.scenes, progress)
+    placer = course.learn(words)
+    proof = course.prove(placer, current)
+    if not options.force and not options.dry_run:
+        refuse_harm(proof)
+    forced = options.force and proof.proven and not proof.passes
+    placer = replace(placer, about={"figures": _figures(proof, forced)})
+    name, version = before, 0
+    if not options.dry_run:
+        name, version = _publish(home, placer, before, wait)
+    sure = thresholds(placer.margins.astype(np.float64), ground.labels, PRECISION)
+    return RegionReport(
+        ground.feature, len(ground), len(ground.terms), int(np.isfinite(sure.give).sum()),
+        placer.n_scenes, proof, ground.without_regions, ground.left_out, ground.rare,
+        ground.frequent, fitting(ground.labels, course.counts)[1], name, version,
+        not proof.proven, forced, time.monotonic() - begun,
+    )  # fmt: skip
+
+
+class _Course:
+    """One training on one ground."""
+
+    def __init__(self, ground: Ground, scenes: int, progress: Progress) -> None:
+        self.ground, self.progress = ground, progress
+        most = max(1, len(ground) // _PICTURES_OF_A_SCENE)
+        self.scenes = scenes or min(_MOST_SCENES, most)
+        self.fold = fold_of(ground.ids)
+        self.counts: Int = np.array([len(x) for x in ground.inputs.X], np.int64)
+        if len(ground) < FOLDS:
+            raise CollectionError(
+                f"Only {len(ground)} pictures with words are cut into regions, and {FOLDS} are "
+                "needed to learn where words lie. Give words to more pictures."
+            )
+
+    def learn(self, words: WordList) -> Placer:
+        """Fit all models, and return what is to be served."""
+        g, seen = self.ground, self.ground.inputs
+        self.progress.start("learn where words lie", FOLDS + 1)
+        served = self._fit(np.arange(len(g)))
+        proof, margins = served, np.empty(g.labels.shape, np.float32)
+        for k in range(FOLDS):
+            part, rest = np.flatnonzero(self.fold == k), np.flatnonzero(self.fold != k)
+            if len(part) and len(rest):
+                model = self._fit(rest)
+                some = seen.only(part)
+                margins[part] = model.decision_function(some.X, some.whole, some.areas)
+                proof = model if k == HELD_OUT else proof
+        self.progress.finish()
+        return Placer(served, proof, g.terms, g.feature, g.ids, margins, g.labels, words)
+
+    def _fit(self, at: Int) -> ScoredRegionModel:
+        g, some = self.ground, self.ground.inputs.only(at)
+        model = ScoredRegionModel(n_scenes=self.scenes)
+        if some.whole is None:
+            model.set_params(whole_alpha=_WHOLE_ALPHA, region_alpha=_REGION_ALPHA)
+        found = model.fit(some.X, g.labels[at], some.whole, some.areas)
+        self.progress.advance()
+        return found
+
+    def prove(self, placer: Placer, current: Placer | None) -> RegionProof:
+        """Measure the proof, and that of the model in use, on held-out pictures."""
+        g, held = self.ground, self.fold == HELD_OUT
+        at = np.flatnonzero(held)
+        if not len(at) or held.all():
+            return RegionProof(0, float("nan"), float("nan"))
+        some, truth = g.inputs.only(at), g.labels[at]
+        said = placer.proof.predict(some.X, some.whole, some.areas).tags
+        promised = thresholds(placer.margins[~held].astype(float), g.labels[~held], PRECISION)
+        given = placer.margins[at] >= promised.give
+        figures = RegionProof(
+            len(at), f_measure(truth, said).micro, _same_words(g.labels[~held], truth),
+            given=int(given.sum()), right=int((given & truth).sum()),
+        )  # fmt: skip
+        if current is None or current.feature != g.feature:
+            return figures
+        both, mine, theirs = np.intersect1d(
+            g.terms, current.terms, assume_unique=True, return_indices=True
+        )
+        if not len(both):
+            return figures
+        other = current.proof.predict(some.X, some.whole, some.areas).tags[:, theirs]
+        return replace(
+            figures,
+            current=f_measure(truth[:, mine], other).micro,
+            against=f_measure(truth[:, mine], said[:, mine]).micro,
+        )
+
+
+def _same_words(learnt: Bools, truth: Bools) -> float:
+    """Return the best F of giving every picture the same, most frequent words."""
+    order = np.argsort(-learnt.sum(axis=0), kind="stable")
+    values = []
+    for k in range(1, min(20, len(order)) + 1):
+        said = np.zeros_like(truth)
+        said[:, order[:k]] = True
+        values.append(f_measure(truth, said).micro)
+    return max(values)
+
+
+def refuse_harm(proof: RegionProof) -> None:
+    """Stop a model that is worse than what is there."""
+    if proof.passes or not proof.proven:
+        return
+    what, mine, value = "giving every picture the same words", proof.candidate, proof.same
+    if proof.current is not None and (proof.against or 0.0) < proof.current - SLACK:
+        what, mine, value = "the one in use", proof.against or 0.0, proof.current
+    raise NotBetter(
+        f"The new model of regions is worse than {what} on held-out pictures: F {mine:.3f} against "
+        f"{value:.3f} over {proof.n} pictures. It was not published; what is in use stays. To "
+        "publish it all the same: --force."
+    )
+
+
+def _publish(home: Home, placer: Placer, before: str, wait: float) -> tuple[str, int]:
+    about, arrays = placer.to_saved()
+    with Writer(home, "train", wait) as writer:
+        if writer.version.regions != before:
+            raise StoreBusy(
+                "Another training was published while this one ran. Run it again to build on that."
+            )
+        live = Snapshot(home.shards, writer.version).ids()
+        if not np.isin(placer.ids, live).all():
+            raise StoreBusy("Pictures were removed while this training ran. Run it again.")
+        name = save_model(home.models, KIND, about, arrays)
+        note = f"train --regions: {len(placer.terms)} words"
+        return name, writer.publish_regions(name, note).number
+
+
+def _figures(proof: RegionProof, forced: bool) -> dict[str, Json]:
+    figures: dict[str, Json] = {k: _number(v) for k, v in asdict(proof).items()}
+    return {**figures, "unproven": not proof.proven, "forced": forced}
+
+
+def _number(value: float | None) -> Json:
+    return None if value is None or not np.isfinite(value) else value

@@ -1,0 +1,56 @@
+"""A collection whose words go out, and ways to say what people think of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sightline.collection import Collection
+from sightline.compute.inline import InlineCompute
+from sightline.contracts import Json
+from sightline.store.events import NewEvent
+from sightline.store.writer import Judging
+from tests.photos import make_photos
+
+
+def indexed(folder: Path, n: int = 8) -> Collection:
+    """Return a collection of pictures with words in text files beside them."""
+    photos = make_photos(folder / "photos", n)
+    c = Collection.open(photos, store=folder / "store", workers=1)
+    again(c)
+    return c
+
+
+def again(c: Collection, *tables: Path) -> None:
+    """Index in this process."""
+    c.index(words=tables, compute=InlineCompute())
+
+
+def say(c: Collection, query: str, picture: int, fits: bool, session: str = "s") -> None:
+    """Judge a picture as people do in a session."""
+    body: dict[str, Json] = {
+        "query": query, "relevance": float(fits), "source": "judge", "mark": f"{query}{fits}",
+    }  # fmt: skip
+    with Judging(c.home) as judging:
+        judging.append([NewEvent("judged", picture, body, session)])
+
+
+def folder_of(c: Collection) -> Path:
+    """Return where the pictures lie."""
+    return Path(c.root.decode())
+
+
+def terms(c: Collection) -> dict[bytes, set[str]]:
+    """Return the terms each picture can be found by."""
+    with c.home.reader() as reader:
+        spelled = dict(reader.catalogue.terms())
+        found: dict[bytes, set[str]] = {}
+        for s in reader.snapshot.segments:
+            alive = s.alive()
+            for row, picture in enumerate(s.ids.tolist()):
+                if alive[row]:
+                    a, b = s.base["word_start"][row : row + 2]
+                    path = reader.catalogue.facts([picture])[picture].path
+                    found[path] = {
+                        spelled[t] for t in s.base["terms"][s.base["word"][a:b]].tolist()
+                    }
+        return found
