@@ -23,9 +23,12 @@ from sightline.web.routes import (
     models,
     pictures,
     points,
+    regions,
     report,
+    scenes,
     search,
     sessions,
+    tags,
 )
 from sightline.web.service import Service
 
@@ -39,6 +42,9 @@ GROUPS: tuple[APIRouter, ...] = (
     judging.router,
     points.router,
     feedback.router,
+    tags.router,
+    regions.router,
+    scenes.router,
     models.router,
     jobs.router,
     report.router,

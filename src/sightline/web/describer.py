@@ -32,19 +32,27 @@ class Describer:
 
     async def run(self, picture: bytes, use: Callable[[str, Compute], T]) -> T:
         """Put a picture into a file of its own, have it used, and remove it again."""
-        if not self._waiting.acquire(blocking=False):
-            raise Problem(429, "uploads", "Too many pictures wait to be looked at. Come back.")
-        # No thread that could answer others waits meanwhile.
-        return await asyncio.wrap_future(self._thread.submit(self._use, picture, use))
 
-    def _use(self, picture: bytes, use: Callable[[str, Compute], T]) -> T:
-        try:
-            self._compute = self._compute or LocalCompute(1)
+        def with_file(compute: Compute) -> T:
             with tempfile.TemporaryDirectory(prefix="sightline-") as folder:
                 path = os.path.join(folder, "picture")
                 with open(path, "wb") as file:
                     file.write(picture)
-                return use(path, self._compute)
+                return use(path, compute)
+
+        return await self.lend(with_file)
+
+    async def lend(self, use: Callable[[Compute], T]) -> T:
+        """Let somebody use the workers, when it is their turn."""
+        if not self._waiting.acquire(blocking=False):
+            raise Problem(429, "uploads", "Too many pictures wait to be looked at. Come back.")
+        # No thread that could answer others waits meanwhile.
+        return await asyncio.wrap_future(self._thread.submit(self._use, use))
+
+    def _use(self, use: Callable[[Compute], T]) -> T:
+        try:
+            self._compute = self._compute or LocalCompute(1)
+            return use(self._compute)
         finally:
             self._waiting.release()
 

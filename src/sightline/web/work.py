@@ -69,11 +69,14 @@ def run(c: Collection, verb: str, options: dict[str, Any], told: Told) -> object
         return c.index(**options, progress=told)
     if verb == "evaluate":
         return c.evaluate(**options, progress=told).as_json()
-    if options.pop("similar", False):
-        return c.train_similar(
-            **{k: v for k, v in options.items() if k != "rankers"}, progress=told
-        )
-    return c.train(**options, progress=told)
+    rankers, features = options.pop("rankers"), options.pop("features")
+    similar, regions = options.pop("similar"), options.pop("regions")
+    if similar:
+        return c.train_similar(features=features, **options, progress=told)
+    if regions:
+        feature = features[0] if features else ""
+        return c.train_regions(feature=feature, **options, progress=told)
+    return c.train(rankers=rankers, features=features, **options, progress=told)
 
 
 def plain(value: object) -> Any:

@@ -51,12 +51,13 @@ class IndexJob(Body):
 
 
 class TrainJob(Body):
-    """Learn from words, or with `similar` how alike pictures are; only what does no harm counts."""
+    """Learn from words; with `similar` how alike pictures are, with `regions` where words lie."""
 
     verb: Literal["train"]
     rankers: Parts = ()
     features: Parts = ()
     similar: bool = False
+    regions: bool = False
     force: bool = False
     dry_run: bool = False
 
