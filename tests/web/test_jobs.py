@@ -51,7 +51,7 @@ def test_train_and_evaluate_give_their_reports(tmp_path: Path) -> None:
         measured = s.client.finish(s.client.start("evaluate", curve=False).id)
         assert measured.state == "done" and measured.report["groups"][0]["n"] > 0
         (kept,) = s.client.get("/v1/models")["versions"][-1]["models"]
-        assert kept["AvgP"] == pytest.approx(trained.report["proof"]["candidate"])
+        assert kept["value"] == pytest.approx(trained.report["proof"]["candidate"])
         alike = s.client.finish(s.client.start("train", similar=True, dry_run=True).id)
         assert alike.state in ("done", "failed") and (alike.report or alike.detail)
 
@@ -156,7 +156,7 @@ def test_models_are_listed_compared_and_rolled_back(tmp_path: Path) -> None:
         assert [v["version"] for v in listed["versions"] if v["current"]] == [second]
         compared = s.client.get(f"/v1/models/compare?a={first}&b={second}")
         (words,) = compared["differences"]
-        gain = words["after"]["AvgP"] - words["before"]["AvgP"]
+        gain = words["after"]["value"] - words["before"]["value"]
         assert words["kind"] == "words" and words["gain"] == pytest.approx(gain)
         assert words["after"]["current"] is not None
         back = s.post("/v1/models/rollback", {"version": first}).json["version"]

@@ -72,6 +72,13 @@ def test_where_words_lie_and_scenes(cut: Served) -> None:
     assert all(len(s["pictures"]) <= 3 and len(s["words"]) <= 2 for s in scenes["scenes"])
 
 
+def test_the_model_of_regions_is_listed_with_its_proof(cut: Served) -> None:
+    found = cut.client.get("/v1/models")
+    (now,) = [v for v in found["versions"] if v["current"]]
+    (regions,) = [m for m in now["models"] if m["kind"] == "regions"]
+    assert regions["measure"] == "F" and regions["value"] > regions["untrained"] > 0
+
+
 def test_without_regions_that_is_said(served: Served, taught: Collection) -> None:
     for method, path, body in (
         ("POST", "/v1/tags", b"{}"), ("POST", "/v1/where", b'{"query": "red"}'),

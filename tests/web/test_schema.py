@@ -28,6 +28,7 @@ from sightline.web.app import build
 from sightline.web.jobs import Job, Jobs
 from sightline.web.service import Service
 from tests.served import Served, painted, running
+from tests.tagged_made import copied
 
 EXAMPLES = int(os.environ.get("SIGHTLINE_EXAMPLES", "12"))
 CHECKS = [
@@ -101,6 +102,16 @@ def test_nothing_that_can_be_asked_breaks_the_service(asked: Served) -> None:
         for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
             ask_many(asked, operation, EXAMPLES // 2, mode)
     assert asked.client.search("red").hits and asked.service.collection.verify().sound
+
+
+def test_nothing_asked_of_regions_breaks_the_service(tagged: Path, tmp_path: Path) -> None:
+    with running(copied(tagged, tmp_path)) as s:
+        c, paths = s.service.collection, ("/v1/tags", "/v1/tags/answers", "/v1/where", "/v1/scenes")
+        found = [o for o in operations(c) if o.path in paths]
+        assert len(found) == len(paths)
+        for operation in found:
+            for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+                ask_many(s, operation, EXAMPLES // 2, mode)
 
 
 def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

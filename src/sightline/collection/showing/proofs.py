@@ -9,18 +9,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sightline.contracts import Json
 
+# What each kind calls the figure without a model, and its own beside that of the model before.
+_NAMES = {
+    "words": ("untrained", "against_current"), "likeness": ("uniform", "against_current"),
+    "regions": ("same", "against"),
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Proven:
     """A model and what held-out pictures said of it; None where they said nothing.
 
-    `candidate` and `untrained` are mean AvgP over `queries`; of likeness, `untrained` is all
-    descriptors alike. `current` and `against_current` compare it with the model before, on the
-    queries both know.
+    `candidate` and `untrained` are by `measure` over `queries`, of regions over so many pictures.
+    `untrained` is, of likeness, all descriptors alike, and of regions, the same words for every
+    picture. `current` and `against_current` compare it with the model before, on what both know.
     """
 
     model: str
     kind: str
+    measure: str
     trained: int | None
     queries: int
     candidate: float | None
@@ -52,9 +59,11 @@ def proof_of(name: str, kind: str, figures: Mapping[str, Json]) -> Proven:
         value = figures.get(key)
         return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
+    without, against = _NAMES[kind]
+    measure = "F" if kind == "regions" else "AvgP"
     return Proven(
-        name, kind, number("trained"), number("n") or 0, number("candidate"),
-        number("untrained" if kind == "words" else "uniform"), number("p"), number("current"),
-        number("against_current"), bool(figures.get("unproven", True)),
+        name, kind, measure, number("trained"), number("n") or 0, number("candidate"),
+        number(without), number("p"), number("current"),
+        number(against), bool(figures.get("unproven", True)),
         bool(figures.get("forced", False)),
     )  # fmt: skip

@@ -112,7 +112,7 @@ class Showing:
             now = reader.snapshot.version
         out = []
         for v in describe_versions(self.home):
-            named = {"words": v.model, "likeness": v.similar}
+            named = {"words": v.model, "likeness": v.similar, "regions": v.regions}
             models = tuple(self._proven(m, kind) for kind, m in named.items() if m)
             out.append(
                 ModelVersion(

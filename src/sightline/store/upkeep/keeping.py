@@ -27,7 +27,7 @@ _COPIED = ("config.toml", "tag-words.toml")
 class KeptVersion:
     """A version one can look at or go back to; `written` is in seconds since 1970.
 
-    `model` and `similar` are the models it serves, "" for none.
+    `model`, `similar` and `regions` are the models it serves, "" for none.
     """
 
     number: int
@@ -37,6 +37,7 @@ class KeptVersion:
     written: int
     model: str = ""
     similar: str = ""
+    regions: str = ""
 
 
 def backup(home: Home, target: Path, wait: float = 0.0) -> Verified:
@@ -129,6 +130,6 @@ def describe_versions(home: Home) -> list[KeptVersion]:
             if path.exists():
                 raise
             continue  # A publish has removed it since it was listed.
-        kept = KeptVersion(v.number, v.live, v.finished, v.note, written, v.model, v.similar)
-        out.append(kept)
+        models = (v.model, v.similar, v.regions)
+        out.append(KeptVersion(v.number, v.live, v.finished, v.note, written, *models))
     return out

@@ -16,16 +16,17 @@ One = Annotated[Id, Query()]
 
 
 class Model(BaseModel):
-    """A model and its proof: mean AvgP on held-out pictures, before and with it.
+    """A model and its proof: its value by a measure on held-out pictures, and that without it.
 
-    `current` and `against_current` are of the model before it and of it, on the queries both know.
+    `current` and `against_current` are of the model before it and of it, on what both know.
     """
 
     model: str
     kind: str
     trained: int | None
     queries: int
-    AvgP: float | None
+    measure: str
+    value: float | None
     untrained: float | None
     p: float | None
     current: float | None
@@ -112,7 +113,7 @@ def rollback(body: RollbackBody, service: Served) -> Rolled:
 
 
 def _difference(kind: str, before: Model | None, after: Model | None) -> Difference:
-    scores = [m.AvgP for m in (before, after) if m is not None and m.AvgP is not None]
+    scores = [m.value for m in (before, after) if m is not None and m.value is not None]
     gain = scores[1] - scores[0] if len(scores) == 2 else None
     proven = [m.queries for m in (before, after) if m is not None and not m.unproven]
     comparable = gain is not None and len(proven) == 2 and proven[0] == proven[1]
@@ -126,8 +127,9 @@ def version_of(v: ModelVersion) -> Version:
         models=[
             Model(
                 model=m.model, kind=m.kind, trained=m.trained, queries=m.queries,
-                AvgP=m.candidate, untrained=m.untrained, p=m.p, current=m.current,
-                against_current=m.against_current, unproven=m.unproven, forced=m.forced,
+                measure=m.measure, value=m.candidate, untrained=m.untrained, p=m.p,
+                current=m.current, against_current=m.against_current, unproven=m.unproven,
+                forced=m.forced,
             )
             for m in v.models
         ],
