@@ -63,7 +63,7 @@ def test_a_revert_while_words_are_written_takes_them_too(
 ) -> None:
     session = c.judge(like=1)
     session.mark(relevant=[7, 13], other=[2])
-    once_before(monkeypatch, saving, "_publish", lambda: c.revert(session.id))
+    once_before(monkeypatch, saving, "publish_source", lambda: c.revert(session.id))
     with pytest.raises(UsageError, match="was reverted, so no word can be made of it"):
         session.save_as("find")
     assert not carriers(c, session.id) and not c.search("find").hits and c.verify().sound

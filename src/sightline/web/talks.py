@@ -14,8 +14,8 @@ from sightline.web.problems import Problem
 if TYPE_CHECKING:
     from sightline.collection.sessions.session import Session
 
-# Sessions for which the log is held open.
-_WRITING = 16
+# Sessions that need not learn anew when they are asked again.
+_AWAKE = 16
 
 
 class Talks:
@@ -45,11 +45,6 @@ class Talks:
                 forgotten.close()
         return kept
 
-    def knows(self, name: str) -> bool:
-        """Say whether a session is going on here."""
-        with self._lock:
-            return name in self._open
-
     @contextlib.contextmanager
     def use(self, name: str) -> Iterator[Session]:
         """Have a session to oneself."""
@@ -63,15 +58,14 @@ class Talks:
         session, lock = kept
         with lock:
             yield session
-        if session.writing:
-            self._close_oldest(session.id)
+        self._close_oldest(session.id)
 
     def _close_oldest(self, name: str) -> None:
-        """Hold the log open for few sessions: each takes files of this process."""
+        """Keep few sessions awake: each holds files, and a score for every picture."""
         with self._lock:
             if name in self._open:
                 self._open.move_to_end(name)
-            held = [kept for kept in self._open.values() if kept[0].writing][:-_WRITING]
+            held = [kept for kept in self._open.values() if kept[0].awake][:-_AWAKE]
         for session, lock in held:
             # One that is in use just now goes another time.
             if lock.acquire(blocking=False):

@@ -268,15 +268,18 @@ class Session:
         return self._save(self.id, word)
 
     @property
-    def writing(self) -> bool:
-        """Whether the log is held open, as it is after a mark until `close`."""
-        return self._judging is not None
+    def awake(self) -> bool:
+        """Whether it holds the log open, or what it learnt in memory, as it does until `close`."""
+        return self._judging is not None or self._ground is not None
 
     def close(self) -> None:
-        """Let go of the log, so that the store is sealed; a later mark opens it again."""
+        """Let go of the log, so that the store is sealed, and of what was learnt.
+
+        Both come back when they are needed.
+        """
         if self._closing is not None:
             self._closing()
-        self._judging = self._closing = None
+        self._judging = self._closing = self._ground = self._last = None
 
     def __enter__(self) -> Session:
         return self

@@ -32,7 +32,7 @@ class WordBody(Body):
 
 
 class Marked(BaseModel):
-    """What was judged is on the disk; `repeated` keys are answered as before."""
+    """What was judged is on the disk; under a key that was used before, nothing is written."""
 
     version: int
     session: str
