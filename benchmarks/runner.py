@@ -34,6 +34,7 @@ SUBJECTS = (
     "similar-query",
     "feedback-session",
     "replay",
+    "service",
     "start-up",
     "restart-after-kill",
     "second-index",

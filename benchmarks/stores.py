@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.bench import Bench
+from sightline.collection import Collection
 from sightline.contracts import Json
 from sightline.records import Batch, FeatureRows, Tags
 from sightline.store.events import NewEvent
@@ -181,3 +182,29 @@ def _planted(folder: Path, n: int) -> Home:
             batch = Batch(ids, words, (b"",) * len(ids), (FeatureRows(FEATURE, rows),))
             writer.publish(Change(batches=[batch]), finished=True)
     return home
+
+
+def taught(bench: Bench, n: int) -> tuple[Path, Home]:
+    """Return a folder of n empty files and its store: 40 clusters with words, rows, and a model."""
+    return bench.once(f"taught-{n}", lambda folder: _taught(folder, n))
+
+
+def _taught(folder: Path, n: int) -> tuple[Path, Home]:
+    root, home = folder / "pictures", Home(folder / "store")
+    rng = np.random.default_rng(SEED)
+    centres = rng.standard_normal((40, 64), dtype=np.float32)
+    with Writer(home, "bench") as writer:
+        for first in range(0, n, MERGED_ROWS):
+            which = rng.integers(0, 40, min(MERGED_ROWS, n - first))
+            rows = centres[which] + rng.standard_normal((len(which), 64), dtype=np.float32)
+            # Every fourth picture has no words, and is found by what the others teach.
+            worded = rng.random(len(which)) < 0.75
+            words = [
+                [f"cluster{k}", f"ten{k // 10}"] if w else []
+                for k, w in zip(which.tolist(), worded.tolist(), strict=True)
+            ]
+            _publish(writer, root, first, words, (FeatureRows("bench64-000000000000", rows),))
+        writer.note(Change(meta=[("root", str(root))]))
+        writer.publish(Change(), finished=True)
+    Collection.open(root, store=home.folder).train(rankers=["ridge"])
+    return root, home

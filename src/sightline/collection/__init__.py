@@ -27,6 +27,7 @@ from sightline.collection.exporting.verbs import Exporting
 from sightline.collection.finding import filter_of, inside, root_of_store
 from sightline.collection.likeness.verbs import Comparing
 from sightline.collection.sessions.verbs import Sessions
+from sightline.collection.showing.verbs import Showing
 from sightline.collection.tagging.verbs import Tagging
 from sightline.collection.teaching import Teaching
 from sightline.collection.telling.verbs import Telling
@@ -63,7 +64,7 @@ class State:
     regions: str = ""
 
 
-class Collection(Upkeep, Teaching, Comparing, Sessions, Telling, Exporting, Tagging):
+class Collection(Upkeep, Teaching, Comparing, Sessions, Showing, Telling, Exporting, Tagging):
     """A folder of pictures with its store; every verb of the command line is a method here."""
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:

@@ -93,6 +93,13 @@ class Catalogue:
             self.db.close()
             raise
 
+    def hold(self) -> None:
+        """Look at the state of now, and at none that others commit later, until held again."""
+        with database_errors(self.path):
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+            self.db.execute("BEGIN")
+
     # -- what the log said -------------------------------------------------------------------
 
     def applied(self) -> int:

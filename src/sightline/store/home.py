@@ -23,7 +23,13 @@ from sightline.store.versions import Version, Versions
 
 
 class Home:
-    """The folder of one collection's store."""
+    """The folder of one collection's store.
+
+    `fast` has readers answer word queries by compiled code, and share the version they opened
+    last; a server sets it.
+    """
+
+    fast = False
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -32,6 +38,18 @@ class Home:
         self.shards = folder / "shards"
         self.models = folder / "models"
         self.versions = Versions(folder / "versions", self.shards)
+        self._opened: Snapshot | None = None
+
+    def opened(self, number: int) -> Snapshot | None:
+        """Return the version of a number, if it is the one that was opened last."""
+        last = self._opened
+        return last if self.fast and last is not None and last.version == number else None
+
+    def remember(self, snapshot: Snapshot) -> None:
+        """Keep an open version for the readers to come; those who use another keep that one."""
+        if self.fast:
+            snapshot.fast = True
+            self._opened = snapshot
 
     def exists(self) -> bool:
         """Say whether anything was ever indexed here."""
@@ -62,22 +80,34 @@ def current_version(home: Home, catalogue: Catalogue) -> Version:
 
 
 class Reader:
-    """One version, and the catalogue as it is now; close it when the answer is given."""
+    """One version, and the catalogue as it was with it; close it when the answer is given."""
 
     def __init__(self, home: Home) -> None:
         self.home = home
         self.catalogue = Catalogue(home.catalogue, write=False)
+        try:
+            self.snapshot = self._snapshot()
+        except BaseException:
+            self.catalogue.close()
+            raise
+        home.remember(self.snapshot)
+
+    def _snapshot(self) -> Snapshot:
         # A publish between reading the pointer and opening the files can remove an old version;
         # the pointer has moved on by then, so looking again is enough.
-        for attempt in range(5):
-            before = self.catalogue.meta("current")
-            try:
-                self.snapshot = Snapshot(home.shards, current_version(home, self.catalogue))
+        before, damage = None, None
+        for _ in range(5):
+            self.catalogue.hold()
+            current = self.catalogue.meta("current")
+            if damage is not None and current == before:
                 break
-            except StoreDamaged:
-                if attempt == 4 or self.catalogue.meta("current") == before:
-                    self.catalogue.close()
-                    raise
+            if (opened := self.home.opened(int(current or 0))) is not None:
+                return opened
+            try:
+                return Snapshot(self.home.shards, current_version(self.home, self.catalogue))
+            except StoreDamaged as e:
+                before, damage = current, e
+        raise damage or StoreDamaged(f"No version of {self.home.folder} stays long enough to read.")
 
     def close(self) -> None:
         """Let go of the catalogue; arrays already handed out stay readable."""

@@ -82,6 +82,14 @@ def read_session(log: EventLog, session: str) -> Record | None:
     return _records(log.read(session=session)).get(session)
 
 
+def all_marks(log: EventLog, session: str) -> list[Mark]:
+    """Return every mark of a session in order, those taken back too."""
+    record = Record(session)
+    for e in log.read(kinds=["judged", "judged-similar"], session=session):
+        _add(record, e)
+    return record.marks
+
+
 def read_sessions(log: EventLog) -> list[Record]:
     """Return every session the log knows, the oldest first."""
     return sorted(_records(log.read(in_sessions=True)).values(), key=lambda r: r.seq)

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightline.collection.searching import Results
-from sightline.collection.sessions import proposing, wording
+from sightline.collection.sessions import once, proposing, wording
 from sightline.collection.sessions.given import Named, how_many, pictures
 from sightline.collection.sessions.ground import refuse_nonsense, stand
 from sightline.collection.sessions.ordering import scores, standing
-from sightline.collection.sessions.record import SOURCE, Record, read_session
+from sightline.collection.sessions.record import SOURCE, Mark, Record, read_session
 from sightline.collection.sessions.remarks import remarks
 from sightline.collection.sessions.rounds import Ground, Learnt, learn
 from sightline.collection.sessions.scored import Scored
@@ -119,8 +119,10 @@ class Session:
         """
         return self._current()[1].slips
 
-    def mark(self, relevant: Iterable[Named] = (), other: Iterable[Named] = ()) -> int:
-        """Say which pictures fit and which do not; return how many judgements were written.
+    def mark(
+        self, relevant: Iterable[Named] = (), other: Iterable[Named] = (), *, key: str = ""
+    ) -> int:
+        """Say which pictures fit and which do not; return how many judgements were made.
 
         They are on the disk when this returns. Of several judgements of a picture the last counts.
 
@@ -128,9 +130,14 @@ class Session:
         ----------
         relevant, other
             Pictures of the collection: hits, ids, or paths.
+        key
+            A name for these judgements: sent again under it, they are not written twice.
         """
         fit, unfit = self._ids(pictures(relevant)), self._ids(pictures(other))
         refuse_nonsense(self.start, fit, unfit)
+        judged = {**dict.fromkeys(fit, True), **dict.fromkeys(unfit, False)}
+        if key and once.was_marked(self._home.events, self.id, key, judged):
+            return len(judged)
         with self._home.reader() as reader:
             served: dict[str, Json] = {
                 "model": reader.snapshot.model, "version": reader.snapshot.version,
@@ -138,32 +145,38 @@ class Session:
         self._refuse_reverted(self._record())
         body: dict[str, Json] = {
             "query": self.start.query, "like": list[Json](self.start.like), "source": SOURCE,
-            "feature": self.start.feature, "round": self._open, "mark": secrets.token_hex(5),
-            **served,
+            "feature": self.start.feature, "round": self._open,
+            "mark": once.mark_name(self.id, key) if key else secrets.token_hex(5), **served,
         }  # fmt: skip
         events = [
-            NewEvent("judged", p, {**body, "relevance": relevance}, self.id)
-            for pictures, relevance in ((fit, 1.0), (unfit, 0.0))
-            for p in pictures
-        ]
+            NewEvent(
+                "judged", p, {**body, "relevance": float(fits)}, self.id,
+                once.event_key(self.id, key, p),
+            )
+            for p, fits in judged.items()
+        ]  # fmt: skip
         begun = NewEvent(
             "session-started", None, self.start.body(), self.id, f"session-started:{self.id}"
         )
         self._append([begun, *events])
         return len(events)
 
-    def undo(self) -> dict[int, bool]:
+    def undo(self, *, key: str = "") -> dict[int, bool]:
         """Take the last mark back; return the judgements it held.
 
-        Nothing is removed: an event says that the mark no longer counts.
+        Nothing is removed: an event says that the mark no longer counts. Sent again under the same
+        `key`, no other mark is taken back.
         """
         record = self._record()
         self._refuse_reverted(record)
+        if key and (done := once.undone(self._home.events, self.id, key)) is not None:
+            return done
         if not record.marks:
             raise UsageError(f"Nothing is judged in the session {self.id}, so nothing to undo.")
         last = record.marks[-1]
-        key = f"mark-undone:{self.id}:{last.name}"
-        self._append([NewEvent("mark-undone", None, {"mark": last.name}, self.id, key)])
+        body: dict[str, Json] = {"mark": last.name, **({"request": key} if key else {})}
+        own = f"mark-undone:{self.id}:{last.name}"
+        self._append([NewEvent("mark-undone", None, body, self.id, own)])
         return last.judged
 
     # -- what follows from it
@@ -180,23 +193,47 @@ class Session:
         hide_judged
             Leave out pictures that were judged already.
         """
-        n = how_many(n, "hit")
+        record = self._record()
+        found = self._best(record, how_many(n, "hit"), hide_judged)
+        self._open = record.round + 1
+        return found
+
+    def supposing(
+        self, relevant: Iterable[Named] = (), other: Iterable[Named] = (), n: int = 20
+    ) -> Ranking:
+        """Return the best unjudged hits if these pictures were judged too; nothing is kept.
+
+        Parameters
+        ----------
+        relevant, other
+            As of `mark`.
+        n
+            Hits to return.
+        """
+        fit, unfit = self._ids(pictures(relevant)), self._ids(pictures(other))
+        judged = {**dict.fromkeys(fit, True), **dict.fromkeys(unfit, False)}
+        record = self._record()
+        if judged:
+            refuse_nonsense(self.start, fit, unfit)
+            record.marks.append(Mark(f"supposed {judged}", record.round + 1, judged))
+        return self._best(record, how_many(n, "hit"), True)
+
+    def _best(self, record: Record, n: int, hide_judged: bool) -> Ranking:
         with self._home.reader() as reader:
-            ground, learnt, record, said = self._learnt(reader)
+            ground, learnt, said = self._learnt(reader, record)
             every = Scored(reader, self._root, ground, learnt, *scores(ground, learnt))
             doubted = every.doubted(record.judged)
             if hide_judged:
                 every = every.without(np.array(list(record.judged), np.int64))
             order = standing(every.ids, every.found, record.judged, learnt)
             hits, missing = every.best(order, n)
-        self._open = record.round + 1
         return self._ranking(ground, learnt, record, hits, missing, said, doubted)
 
     def propose(self, n: int = 20) -> Ranking:
         """Return pictures to judge next: those the session is least sure of, no two alike."""
-        n = how_many(n, "picture")
+        n, record = how_many(n, "picture"), self._record()
         with self._home.reader() as reader:
-            ground, learnt, record, said = self._learnt(reader)
+            ground, learnt, said = self._learnt(reader, record)
             every = Scored(reader, self._root, ground, learnt, *scores(ground, learnt))
             doubted = every.doubted(record.judged)
             chosen = proposing.propose(ground, every.ids, every.found, record.judged, n)
@@ -209,8 +246,9 @@ class Session:
     def why(self, picture: Named) -> SessionWhy:
         """Say what the query and each judgement add to a picture's score."""
         (number,) = self._ids(pictures([picture]))
+        record = self._record()
         with self._home.reader() as reader:
-            ground, learnt, record, _ = self._learnt(reader)
+            ground, learnt, _ = self._learnt(reader, record)
             known = [p for p in (number, *learnt.pictures) if p is not None]
             paths = {p: f.path for p, f in reader.catalogue.facts(known).items()}
         untouched, rest, because = wording.shares(ground, learnt, number, paths)
@@ -229,11 +267,19 @@ class Session:
         """
         return self._save(self.id, word)
 
+    @property
+    def awake(self) -> bool:
+        """Whether it holds the log open, or what it learnt in memory, as it does until `close`."""
+        return self._judging is not None or self._ground is not None
+
     def close(self) -> None:
-        """Let go of the log, so that the store is sealed; a later mark opens it again."""
+        """Let go of the log, so that the store is sealed, and of what was learnt.
+
+        Both come back when they are needed.
+        """
         if self._closing is not None:
             self._closing()
-        self._judging = self._closing = None
+        self._judging = self._closing = self._ground = self._last = None
 
     def __enter__(self) -> Session:
         return self
@@ -272,14 +318,13 @@ class Session:
 
     def _current(self) -> tuple[Ground, Learnt]:
         with self._home.reader() as reader:
-            ground, learnt, *_ = self._learnt(reader)
+            ground, learnt, _ = self._learnt(reader, self._record())
         return ground, learnt
 
-    def _learnt(self, reader: Reader) -> tuple[Ground, Learnt, Record, list[str]]:
-        """Return what the session stands on, what it learnt, its record, and what to say."""
+    def _learnt(self, reader: Reader, record: Record) -> tuple[Ground, Learnt, list[str]]:
+        """Return what the session stands on, what it learnt by a record, and what to say."""
         if not os.path.isdir(self._root):
             raise CollectionError(f"The folder {shown(self._root)} is not there. Is it mounted?")
-        record = self._record()
         self._refuse_reverted(record)
         if self._ground is None or self._ground[0].version != reader.snapshot.version:
             self._ground = stand(reader, self.start)
@@ -287,7 +332,7 @@ class Session:
         key = (ground.version, *(m.name for m in record.marks))
         if self._last is None or self._last[0] != key:
             self._last = key, learn(ground, record)
-        return ground, self._last[1], record, said
+        return ground, self._last[1], said
 
     def _ranking(
         self,

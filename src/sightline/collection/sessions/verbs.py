@@ -16,7 +16,7 @@ from sightline.settings import data_folder
 if TYPE_CHECKING:
     from sightline.collection.sessions.given import Named
     from sightline.collection.sessions.record import Record
-    from sightline.collection.sessions.session import Session
+    from sightline.collection.sessions.session import Ranking, Session
     from sightline.collection.sessions.start import Start
     from sightline.contracts import Compute
     from sightline.settings import Settings
@@ -60,7 +60,7 @@ class SessionState:
 
 
 class Sessions:
-    """`judge`, `sessions` and `revert`, as methods of a collection."""
+    """`judge`, `refine`, `sessions` and `revert`, as methods of a collection."""
 
     root: bytes
     home: Home
@@ -141,6 +141,32 @@ class Sessions:
             start = replace(start, where=where, untagged=untagged)
             session = secrets.token_hex(5)
         return Session(session, start, self.root, self.home, self.resolve, self._save_session)
+
+    def refine(
+        self,
+        query: str = "",
+        *,
+        like: Named | Iterable[Named] = (),
+        relevant: Iterable[Named] = (),
+        other: Iterable[Named] = (),
+        k: int | None = None,
+        **more: Any,
+    ) -> Ranking:
+        """Find pictures by words or pictures and by examples, of which nothing is kept.
+
+        Parameters
+        ----------
+        query, like
+            As of `judge`: one of the two.
+        relevant, other
+            Pictures of the collection that fit, and that do not; they are left out of the hits.
+        k
+            Hits to return.
+        **more
+            `feature`, `untagged` and filters, as of `judge`.
+        """
+        session = self.judge(query, like=like, **more)
+        return session.supposing(relevant, other, self.settings.top if k is None else k)
 
     def _started(self, session: str) -> Start:
         record = self._session(session)

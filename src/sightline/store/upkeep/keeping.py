@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sightline.errors import StoreError
+from sightline.errors import StoreDamaged, StoreError
 from sightline.store import seal
 from sightline.store.database import connect, transaction
 from sightline.store.durable import make_folder, sync_folder
@@ -25,13 +25,19 @@ _COPIED = ("config.toml", "tag-words.toml")
 
 @dataclass(frozen=True, slots=True)
 class KeptVersion:
-    """A version one can look at or go back to; `written` is in seconds since 1970."""
+    """A version one can look at or go back to; `written` is in seconds since 1970.
+
+    `model`, `similar` and `regions` are the models it serves, "" for none.
+    """
 
     number: int
     pictures: int
     finished: bool
     note: str
     written: int
+    model: str = ""
+    similar: str = ""
+    regions: str = ""
 
 
 def backup(home: Home, target: Path, wait: float = 0.0) -> Verified:
@@ -117,7 +123,13 @@ def describe_versions(home: Home) -> list[KeptVersion]:
     """Return the versions that are kept, oldest first; the last one is the current one."""
     out = []
     for number in home.versions.numbers():
-        v = home.versions.read(number)
-        written = (home.versions.folder / version_name(number)).stat().st_mtime
-        out.append(KeptVersion(v.number, v.live, v.finished, v.note, int(written)))
+        path = home.versions.folder / version_name(number)
+        try:
+            v, written = home.versions.read(number), int(path.stat().st_mtime)
+        except (StoreDamaged, FileNotFoundError):
+            if path.exists():
+                raise
+            continue  # A publish has removed it since it was listed.
+        models = (v.model, v.similar, v.regions)
+        out.append(KeptVersion(v.number, v.live, v.finished, v.note, written, *models))
     return out

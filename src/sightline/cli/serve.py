@@ -1,0 +1,117 @@
+"""`sightline serve`: the collection over HTTP, on this machine, for whoever has the token."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sightline.cli.common import common_options, open_collection
+from sightline.errors import MissingExtra, UsageError
+from sightline.records import shown
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+
+_PORT = 8421
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=_PORT, show_default=True,
+    help="The port; 0 takes a free one.",
+)  # fmt: skip
+@click.option(
+    "--token-file", type=click.Path(path_type=Path),
+    help="Keep the token in this file, for you alone to read, and print it nowhere.",
+)  # fmt: skip
+@click.option("--allow-remote", is_flag=True, help="Let other machines in, by the token's file.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="A name clients may ask by.")
+@click.option("--get", "target", metavar="PATH", help="Answer one request, and start no server.")
+@click.option("--json", "as_json", is_flag=True, help="Print where it listens as JSON.")
+@common_options
+def serve(
+    host: str,
+    port: int,
+    token_file: Path | None,
+    allow_remote: bool,
+    allow_host: tuple[str, ...],
+    target: str | None,
+    as_json: bool,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+) -> int:
+    """Serve the collection to galleries, scripts and pages, until Ctrl-C.
+
+    Every request shows the token that is made for this run. docs/api.md says what can be asked.
+    """
+    try:
+        from sightline.web import server
+    except ImportError as e:
+        raise MissingExtra.of("The service", "serve") from e
+    from sightline.web.hosts import is_name
+    from sightline.web.service import Service
+
+    c = open_collection(collection, store)
+    if target is not None:
+        return _once(c, target)
+    server.refuse_open_bind(host, allow_remote, token_file is not None)
+    for name in allow_host:
+        if not is_name(name):
+            raise UsageError(f"{name!r} is no name of a host. Name one as it stands in the URL.")
+    token = _token(c, token_file)
+    c.version()  # A store that cannot be read is said now, not to the first who asks.
+    _serve(c, Service(c, token), (host, port, allow_host), as_json, token_file)
+    return 0
+
+
+def _once(c: Collection, target: str) -> int:
+    from sightline.web.server import ask_once
+    from sightline.web.service import Service
+
+    status, _, body = ask_once(Service(c), target)
+    sys.stdout.buffer.write(body)
+    if body and not body.endswith(b"\n") and sys.stdout.isatty():
+        sys.stdout.buffer.write(b"\n")
+    return 0 if status < 400 else 1
+
+
+def _token(c: Collection, file: Path | None) -> str:
+    from sightline.web.server import kept_token
+
+    if file is None:
+        return ""
+    if c.contains(file):
+        raise UsageError(f"{file} lies inside the collection, where nothing is ever written.")
+    return kept_token(file, lambda: secrets.token_urlsafe(32))
+
+
+def _serve(
+    c: Collection, service: Any, where: tuple[str, int, tuple[str, ...]], as_json: bool,
+    token_file: Path | None,
+) -> None:  # fmt: skip
+    from sightline.cli.log import logged
+    from sightline.web.server import Address, serve
+
+    def ready(at: Address, server: object) -> None:
+        if as_json:
+            token = None if token_file else at.token
+            click.echo(json.dumps({"url": at.url, "login": at.login, "token": token}))
+        else:
+            click.echo(f"Serving {shown(c.root)} on {at.url}")
+            click.echo(f"For a browser, once: {at.login}")
+            show = f"the token in {token_file}" if token_file else at.token
+            click.echo(f"For programs: Authorization: Bearer {show}")
+        sys.stdout.flush()
+
+    host, port, names = where
+    # Ctrl-C is how a server is meant to end.
+    with logged(c, "serve"), contextlib.suppress(KeyboardInterrupt):
+        serve(service, host, port, names, ready)

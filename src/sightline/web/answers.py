@@ -1,0 +1,78 @@
+"""Answers on their way: what each carries, whether it was given up, and how it is counted."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from sightline.web.problems import Problem
+from sightline.web.service import Service
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; img-src 'self' blob:; style-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+_log = logging.getLogger("sightline")
+
+
+class Answer:
+    """One answer on its way: the headers that every answer has are added, and it is counted."""
+
+    def __init__(self, scope: Scope, send: Send, service: Service) -> None:
+        self._scope, self._send, self._service = scope, send, service
+        self._begun_at = time.monotonic()
+        self.begun = self.refused = False
+
+    @property
+    def route(self) -> str:
+        """The template of the route, which holds nothing that somebody typed."""
+        found = getattr(self._scope.get("route"), "path", "")
+        return f"{self._scope['method'][:8]} {found}" if found else "none"
+
+    async def send(self, message: Message) -> None:
+        """Pass a message on, unless the answer was given up."""
+        if not self.refused:
+            await self._sent(message)
+
+    async def _sent(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            given = {k.lower() for k, _ in message.get("headers", [])}
+            more = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in given]
+            message["headers"] = [*message.get("headers", []), *more]
+            self._count(message["status"])
+        await self._send(message)
+
+    async def refuse(self, problem: Problem) -> None:
+        """Answer with a problem, if nothing was answered yet."""
+        if self.begun:
+            return
+        # From here on nothing else is sent, however far it has come.
+        self.begun = self.refused = True
+        headers = [(k.encode(), v.encode()) for k, v in problem.headers.items()]
+        body = problem.body
+        headers.append((b"content-length", str(len(body)).encode()))
+        start = {"type": "http.response.start", "status": problem.status, "headers": headers}
+        await self._sent(start)
+        await self._sent({"type": "http.response.body", "body": body})
+
+    def _count(self, status: int) -> None:
+        seconds = time.monotonic() - self._begun_at
+        self._service.metrics.answered(self.route, status, seconds)
+        _log.info("%s %d %.0f ms", self.route, status, seconds * 1000)

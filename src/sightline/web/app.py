@@ -1,0 +1,149 @@
+"""The application: all routes, answers to errors, and the description of itself (OpenAPI 3.1)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from sightline.errors import SightlineError
+from sightline.web.guard import Guard
+from sightline.web.hosts import Hosts
+from sightline.web.problems import MEDIA, Problem, of_error
+from sightline.web.routes import (
+    describe,
+    entry,
+    feedback,
+    jobs,
+    judging,
+    models,
+    pictures,
+    points,
+    regions,
+    report,
+    scenes,
+    search,
+    sessions,
+    tags,
+)
+from sightline.web.service import Service
+
+# One small file a group; another group is one more file and one more name here.
+GROUPS: tuple[APIRouter, ...] = (
+    entry.router,
+    search.router,
+    describe.router,
+    pictures.router,
+    sessions.router,
+    judging.router,
+    points.router,
+    feedback.router,
+    tags.router,
+    regions.router,
+    scenes.router,
+    models.router,
+    jobs.router,
+    report.router,
+)
+_SAID = "Search, judge and teach a collection of pictures. Every request shows the token."
+
+
+def build(service: Service) -> FastAPI:
+    """Return the application of a service, without the guard."""
+
+    @contextlib.asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        import anyio.to_thread
+
+        limiter = anyio.to_thread.current_default_thread_limiter()
+        limiter.total_tokens = service.limits.threads
+        yield
+        await anyio.to_thread.run_sync(service.close)
+
+    app = FastAPI(
+        title="Sightline", version="1", description=_SAID, docs_url=None, redoc_url=None,
+        openapi_url="/openapi.json", lifespan=life, redirect_slashes=False,
+        responses={"default": problem_reply()},
+    )  # fmt: skip
+    app.state.service = service
+    for group in GROUPS:
+        app.include_router(group)
+    app.add_exception_handler(Problem, _told)
+    app.add_exception_handler(SightlineError, _told)
+    app.add_exception_handler(RequestValidationError, _not_understood)
+    app.add_exception_handler(HTTPException, _no_route)
+    app.add_exception_handler(Exception, _failed)
+    _describe(app)
+    return app
+
+
+def guarded(service: Service, hosts: Hosts) -> Guard:
+    """Return the application as it is served."""
+    return Guard(build(service), service, hosts)
+
+
+def problem_reply() -> dict[str, Any]:
+    """Return how the description names answers that are no success."""
+    fields = {"type": "string"}, {"type": "integer"}
+    properties = dict.fromkeys(("type", "title", "code", "detail"), fields[0])
+    schema = {
+        "type": "object", "properties": {**properties, "status": fields[1]},
+        "required": ["type", "title", "status", "code", "detail"],
+    }  # fmt: skip
+    return {"description": "A problem (RFC 9457)", "content": {MEDIA: {"schema": schema}}}
+
+
+def _describe(app: FastAPI) -> None:
+    """Have the description say that a token is needed, and nothing of FastAPI's own errors."""
+    plain = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = plain()
+            bearer = {"type": "http", "scheme": "bearer"}
+            schema.setdefault("components", {})["securitySchemes"] = {"token": bearer}
+            schema["security"] = [{"token": []}]
+            for path in schema["paths"].values():
+                for operation in path.values():
+                    operation["responses"].pop("422", None)
+            for name in ("HTTPValidationError", "ValidationError"):
+                schema["components"].get("schemas", {}).pop(name, None)
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _reply(problem: Problem) -> Response:
+    return Response(problem.body, problem.status, problem.headers)
+
+
+async def _told(request: Request, e: Exception) -> Response:
+    return _reply(e if isinstance(e, Problem) else of_error(e))
+
+
+async def _not_understood(request: Request, e: Exception) -> Response:
+    """Say which part of a request is wrong, without repeating what it held."""
+    parts = []
+    for error in e.errors()[:5] if isinstance(e, RequestValidationError) else []:
+        where = ".".join(str(x)[:60] for x in error["loc"])
+        parts.append(f"{where}: {error['msg']}")
+    return _reply(Problem(422, "invalid", "; ".join(parts).encode("ascii", "replace").decode()))
+
+
+async def _no_route(request: Request, e: Exception) -> Response:
+    if not isinstance(e, HTTPException) or e.status_code not in (400, 405):
+        return _reply(Problem(404, "no-route", "There is nothing here. See: /openapi.json"))
+    if e.status_code == 400:
+        return _reply(Problem(400, "body", "The body cannot be read as JSON."))
+    reply = _reply(Problem(405, "method", "That method is not known here. See: /openapi.json"))
+    reply.headers.update(e.headers or {})
+    return reply
+
+
+async def _failed(request: Request, e: Exception) -> Response:
+    return _reply(of_error(e))

@@ -1,0 +1,287 @@
+"""A client for programs: the standard library's HTTP, the server's own names.
+
+>>> client = Client("http://127.0.0.1:8421", "token")
+>>> client.url
+'http://127.0.0.1:8421'
+
+    for hit in client.search("tree snow").hits:
+        print(hit.score, hit.name)
+    round = client.begin("tree")
+    client.judge(round.session, relevant=[round.hits[0].id])
+    better = client.hits(round.session)
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+from sightline.errors import SightlineError, UsageError
+
+R = TypeVar("R")
+
+
+class ServiceError(SightlineError):
+    """The server's answer is a problem; `code` is for programs, `retry` seconds to wait."""
+
+    def __init__(self, status: int, code: str, detail: str, retry: int | None) -> None:
+        super().__init__(f"{detail} ({code}, {status})")
+        self.status, self.code, self.detail, self.retry = status, code, detail, retry
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A picture that was found."""
+
+    id: int
+    score: float
+    name: str
+    tagged: bool
+    learnt: bool
+    thumbnail: str
+    original: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Pictures, best first, of one version; `next` is the cursor of the following page."""
+
+    version: int
+    hits: tuple[Hit, ...]
+    next: str | None
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Hits of a judging session."""
+
+    version: int
+    session: str
+    round: int
+    hits: tuple[Hit, ...]
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """Judgements that are on the server's disk."""
+
+    version: int
+    session: str
+    judgements: int
+    judged: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job of the server."""
+
+    id: str
+    verb: str
+    state: str
+    detail: str
+    report: Any
+
+
+class Client:
+    """Asks one server.
+
+    Parameters
+    ----------
+    url, token
+        As `sightline serve` prints them.
+    seconds
+        How long to wait for an answer.
+    """
+
+    def __init__(self, url: str, token: str, seconds: float = 60.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != "http" or not parts.hostname:
+            raise UsageError(f"The server's URL begins with http:// and has a host. Got {url!r}.")
+        self.url, self._token, self._seconds = url.rstrip("/"), token, seconds
+        self._host, self._port = parts.hostname, parts.port or 80
+
+    # -- finding
+
+    def search(
+        self,
+        query: str,
+        *,
+        like: Sequence[int] = (),
+        unlike: Sequence[int] = (),
+        limit: int = 10,
+        cursor: str | None = None,
+        **more: Any,
+    ) -> Hits:
+        """Find pictures by words, and by examples if any are given."""
+        body = {"query": query, "like": list(like), "unlike": list(unlike), "limit": limit}
+        return _hits(self.post("/v1/search", {**body, "cursor": cursor, **more}))
+
+    def similar(
+        self, *like: int, unlike: Sequence[int] = (), limit: int = 10, cursor: str | None = None
+    ) -> Hits:
+        """Find pictures that look like some."""
+        body = {"like": list(like), "unlike": list(unlike), "limit": limit, "cursor": cursor}
+        return _hits(self.post("/v1/similar", body))
+
+    def similar_to(self, picture: bytes, limit: int = 10) -> Hits:
+        """Find pictures like one that is sent."""
+        return _hits(json.loads(self._sent(f"/v1/search/picture?limit={limit}", picture)))
+
+    def thumbnail(self, picture: int) -> bytes:
+        """Return a small JPEG of a picture."""
+        return self.ask("GET", f"/v1/pictures/{picture}/thumbnail")[1]
+
+    # -- judging
+
+    def begin(self, query: str = "", *, like: Sequence[int] = (), limit: int = 20) -> Round:
+        """Begin a judging session."""
+        body = {"query": query, "like": list(like), "limit": limit}
+        return _round(self.post("/v1/sessions", body))
+
+    def hits(self, session: str, limit: int = 20, *, hide_judged: bool = False) -> Round:
+        """Return the best hits of a session."""
+        asked = urlencode({"limit": limit, "hide_judged": str(hide_judged).lower()})
+        return _round(self.get(f"/v1/sessions/{quote(session)}/hits?{asked}"))
+
+    def judge(
+        self,
+        session: str,
+        relevant: Sequence[int] = (),
+        other: Sequence[int] = (),
+        key: str = "",
+    ) -> Marked:
+        """Judge pictures. Where no answer comes it is sent once more, and counts once."""
+        body = {"relevant": list(relevant), "other": list(other)}
+        return _made(Marked, self._once(f"/v1/sessions/{quote(session)}/judgements", body, key))
+
+    def undo(self, session: str, key: str = "") -> Any:
+        """Take the last judgements back."""
+        return self._once(f"/v1/sessions/{quote(session)}/undo", None, key)
+
+    def save_word(self, session: str, word: str) -> int:
+        """Make a word of a session; return how many pictures carry it."""
+        said = self.post(f"/v1/sessions/{quote(session)}/word", {"word": word})
+        return int(said["pictures"])
+
+    def revert(self, session: str) -> bool:
+        """Take back all that a session said."""
+        return bool(self.post(f"/v1/sessions/{quote(session)}/revert", None)["stood"])
+
+    # -- learning
+
+    def start(self, verb: str, **options: Any) -> Job:
+        """Start a job: index, train or evaluate."""
+        return _made(Job, self.post("/v1/jobs", {"verb": verb, **options}))
+
+    def job(self, job: str) -> Job:
+        """Return how a job stands."""
+        return _made(Job, self.get(f"/v1/jobs/{quote(job)}"))
+
+    def cancel(self, job: str) -> Job:
+        """Stop a job."""
+        return _made(Job, self.post(f"/v1/jobs/{quote(job)}/cancel", None))
+
+    def follow(self, job: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the events of a job, kind and data, until it ends."""
+        connection = self._connection()
+        try:
+            connection.request("GET", f"/v1/jobs/{quote(job)}/events", headers=self._headers())
+            reply = connection.getresponse()
+            if reply.status >= 400:
+                raise _problem(reply.status, reply.headers, reply.read())
+            kind = ""
+            for line in reply:
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                if name == "event":
+                    kind = value
+                elif name == "data":
+                    yield kind, json.loads(value)
+        finally:
+            connection.close()
+
+    def finish(self, job: str) -> Job:
+        """Wait until a job ends, and return how."""
+        for _ in self.follow(job):
+            pass
+        return self.job(job)
+
+    # -- asking
+
+    def get(self, path: str) -> Any:
+        """Return the JSON at a path."""
+        return json.loads(self.ask("GET", path)[1])
+
+    def post(self, path: str, body: Mapping[str, Any] | None, key: str = "") -> Any:
+        """Send JSON to a path and return what is answered."""
+        data = None if body is None else json.dumps(body).encode()
+        more = {"Idempotency-Key": key} if key else {}
+        return json.loads(self.ask("POST", path, data, "application/json", more)[1])
+
+    def _once(self, path: str, body: Mapping[str, Any] | None, key: str) -> Any:
+        key = key or secrets.token_hex(16)
+        try:
+            return self.post(path, body, key)
+        except (OSError, http.client.HTTPException):
+            return self.post(path, body, key)
+
+    def _sent(self, path: str, picture: bytes) -> bytes:
+        return self.ask("POST", path, picture, "application/octet-stream")[1]
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        kind: str = "",
+        more: Mapping[str, str] | None = None,
+    ) -> tuple[http.client.HTTPMessage, bytes]:
+        """Send one request; return headers and body of the answer, if it is a success."""
+        connection = self._connection()
+        try:
+            headers = {**self._headers(), **({"Content-Type": kind} if body else {})}
+            connection.request(method, path, body, {**headers, **(more or {})})
+            reply = connection.getresponse()
+            data = reply.read()
+        finally:
+            connection.close()
+        if reply.status >= 400:
+            raise _problem(reply.status, reply.headers, data)
+        return reply.headers, data
+
+    def _connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(self._host, self._port, timeout=self._seconds)
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._token}"}
+
+
+def _problem(status: int, headers: http.client.HTTPMessage, data: bytes) -> ServiceError:
+    try:
+        said = json.loads(data)
+        code, detail = str(said["code"]), str(said["detail"])
+    except (ValueError, KeyError, TypeError):
+        code, detail = "unknown", "The server's answer is no problem it describes."
+    retry = headers.get("Retry-After", "")
+    return ServiceError(status, code, detail, int(retry) if retry.isdigit() else None)
+
+
+def _made(kind: type[R], said: Mapping[str, Any]) -> R:
+    """Make a record of what was answered; a newer server may say more."""
+    return kind(**{f.name: said[f.name] for f in fields(kind)})  # type: ignore[arg-type]
+
+
+def _hits(said: Mapping[str, Any]) -> Hits:
+    found = tuple(_made(Hit, h) for h in said["hits"])
+    return Hits(said["version"], found, said["next"], tuple(said["said"]))
+
+
+def _round(said: Mapping[str, Any]) -> Round:
+    found = tuple(_made(Hit, h) for h in said["hits"])
+    return Round(said["version"], said["session"], said["round"], found, tuple(said["said"]))

@@ -1,0 +1,66 @@
+"""Pictures that clients send: they are looked at in limited workers, never in the server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from sightline.compute.local import LocalCompute
+from sightline.web.problems import Problem
+
+if TYPE_CHECKING:
+    from sightline.contracts import Compute
+
+T = TypeVar("T")
+
+
+class Describer:
+    """Pictures that clients send, decoded and described in limited workers, one after another.
+
+    The kernel ends a worker with the thread that started it, so all of them have the same one.
+    """
+
+    def __init__(self, waiting: int) -> None:
+        self._waiting = threading.BoundedSemaphore(waiting)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="describe")
+        self._compute: LocalCompute | None = None
+
+    async def run(self, picture: bytes, use: Callable[[str, Compute], T]) -> T:
+        """Put a picture into a file of its own, have it used, and remove it again."""
+
+        def with_file(compute: Compute) -> T:
+            with tempfile.TemporaryDirectory(prefix="sightline-") as folder:
+                path = os.path.join(folder, "picture")
+                with open(path, "wb") as file:
+                    file.write(picture)
+                return use(path, compute)
+
+        return await self.lend(with_file)
+
+    async def lend(self, use: Callable[[Compute], T]) -> T:
+        """Let somebody use the workers, when it is their turn."""
+        if not self._waiting.acquire(blocking=False):
+            raise Problem(429, "uploads", "Too many pictures wait to be looked at. Come back.")
+        # No thread that could answer others waits meanwhile.
+        return await asyncio.wrap_future(self._thread.submit(self._use, use))
+
+    def _use(self, use: Callable[[Compute], T]) -> T:
+        try:
+            self._compute = self._compute or LocalCompute(1)
+            return use(self._compute)
+        finally:
+            self._waiting.release()
+
+    def close(self) -> None:
+        """End the workers."""
+        self._thread.submit(self._close)
+        self._thread.shutdown(wait=True)
+
+    def _close(self) -> None:
+        if self._compute is not None:
+            self._compute.close()

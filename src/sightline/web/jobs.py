@@ -1,0 +1,223 @@
+"""Long work beside the server: index, train, evaluate, one after another, each in its own process.
+
+Searching goes on meanwhile: what a job publishes is seen by the requests that begin after it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import secrets
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sightline.web.problems import Problem, of_error
+
+# Events of a job that are kept for those who come late; the oldest progress goes first.
+_KEPT = 500
+# Jobs that are remembered after they ended.
+_REMEMBERED = 100
+_GRACE_SECONDS = 3.0
+ENDED = frozenset(("done", "failed", "cancelled"))
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvent:
+    """Something that happened to a job; numbers rise, and may have gaps."""
+
+    number: int
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A job: queued, running, done, failed or cancelled."""
+
+    id: str
+    verb: str
+    options: Mapping[str, Any]
+    state: str = "queued"
+    begun: float | None = None
+    ended: float | None = None
+    report: Any = None
+    detail: str = ""
+    events: list[JobEvent] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    listeners: list[Callable[[], None]] = field(default_factory=list)
+    process: subprocess.Popen[bytes] | None = None
+    wanted: bool = True
+    told: int = 0
+
+    def tell(self, kind: str, **data: Any) -> None:
+        """Add an event and wake whoever listens."""
+        with self.lock:
+            self.told += 1
+            self.events.append(JobEvent(self.told, kind, data))
+            if len(self.events) > _KEPT:
+                old = next((e for e in self.events if e.kind == "progress"), self.events[0])
+                self.events.remove(old)
+            listeners = list(self.listeners)
+        for wake in listeners:
+            wake()
+
+    def since(self, number: int) -> tuple[list[JobEvent], bool]:
+        """Return events after one, and whether there will be no more."""
+        with self.lock:
+            return [e for e in self.events if e.number > number], self.state in ENDED
+
+    @contextlib.contextmanager
+    def listening(self, wake: Callable[[], None]) -> Iterator[None]:
+        """Have `wake` called after each event."""
+        with self.lock:
+            self.listeners.append(wake)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.listeners.remove(wake)
+
+    def end(self, state: str, detail: str = "", report: Any = None) -> None:
+        """Say how it ended."""
+        with self.lock:
+            self.state, self.detail, self.report, self.ended = state, detail, report, time.time()
+        self.tell("end", state=state, detail=detail)
+
+
+class Jobs:
+    """All jobs of a server; the thread that runs them starts with the first."""
+
+    def __init__(self, root: bytes, store: str, waiting: int) -> None:
+        self._root, self._store, self._waiting = root, store, waiting
+        self._jobs: dict[str, Job] = {}
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def start(self, verb: str, options: Mapping[str, Any]) -> Job:
+        """Put a job into the queue."""
+        job = Job(secrets.token_hex(6), verb, dict(options))
+        with self._lock:
+            if sum(j.state == "queued" for j in self._jobs.values()) >= self._waiting:
+                raise Problem(429, "jobs", f"{self._waiting} jobs are waiting already. Come back.")
+            self._forget()
+            self._jobs[job.id] = job
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
+                self._thread.start()
+        job.tell("queued")
+        self._queue.put(job)
+        return job
+
+    def _forget(self) -> None:
+        old = [j.id for j in self._jobs.values() if j.state in ENDED]
+        for name in old[: max(0, len(old) - _REMEMBERED)]:
+            del self._jobs[name]
+
+    def all(self) -> list[Job]:
+        """Return all jobs, the newest first."""
+        with self._lock:
+            return list(self._jobs.values())[::-1]
+
+    def get(self, name: str) -> Job:
+        """Return one job."""
+        with self._lock:
+            job = self._jobs.get(name)
+        if job is None:
+            raise Problem(404, "no-job", f"There is no job {name}. Jobs end with the server.")
+        return job
+
+    def cancel(self, name: str) -> Job:
+        """Stop a job as soon as it can be; one that has ended stays as it is."""
+        job = self.get(name)
+        with job.lock:
+            job.wanted = False
+            process = job.process
+        if process is not None:
+            _stop(process)
+        return job
+
+    def close(self) -> None:
+        """Stop everything, and wait for what is running to end."""
+        for job in self.all():
+            if job.state not in ENDED:
+                self.cancel(job.id)
+        self._queue.put(None)
+        if self._thread is not None:
+            self._thread.join(_GRACE_SECONDS)
+
+    def _work(self) -> None:
+        while (job := self._queue.get()) is not None:
+            try:
+                self._run(job)
+            except Exception as e:
+                job.end("failed", of_error(e).detail)
+
+    def _run(self, job: Job) -> None:
+        with job.lock:
+            if job.wanted:
+                job.process = _started()
+                job.state, job.begun = "running", time.time()
+        if job.process is None:
+            job.end("cancelled")
+            return
+        job.tell("running")
+        last = self._followed(job, job.process)
+        code = job.process.wait()
+        for pipe in (job.process.stdin, job.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        if last.get("kind") == "result":
+            job.end("done", report=last["report"])
+        elif last.get("kind") == "failed":
+            job.end("failed", last["detail"])
+        elif not job.wanted:
+            job.end("cancelled")
+        else:
+            job.end("failed", f"The process of the job ended by itself (code {code}).")
+
+    def _followed(self, job: Job, process: subprocess.Popen[bytes]) -> dict[str, Any]:
+        """Pass on what a job says, until it has no more to say; return the last of it."""
+        request = {
+            "root": self._root.decode("utf-8", "surrogateescape"), "store": self._store,
+            "verb": job.verb, "options": job.options,
+        }  # fmt: skip
+        last: dict[str, Any] = {}
+        if process.stdin is None or process.stdout is None:
+            return last
+        with contextlib.suppress(OSError, ValueError):
+            # Cancelled before it began to read.
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+        for line in process.stdout:
+            last = json.loads(line)
+            if last["kind"] == "progress":
+                job.tell("progress", **{k: v for k, v in last.items() if k != "kind"})
+        return last
+
+
+def _started() -> subprocess.Popen[bytes]:
+    # A session of its own: Ctrl-C in the server's terminal is the server's to pass on.
+    return subprocess.Popen(
+        [sys.executable, "-m", "sightline.web.work"], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ask a process to end, and make it end if it does not."""
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    late = threading.Timer(_GRACE_SECONDS, process.kill)
+    late.daemon = True
+    late.start()

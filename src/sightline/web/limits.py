@@ -1,0 +1,41 @@
+"""What one request may ask for, and how many may come at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# A picture's id, a version or a size is a whole number that SQLite can hold.
+MOST = (1 << 63) - 1
+# Hits to a page, and how far down pages go.
+PAGE, DEEPEST = 1_000, 10_000
+# Pictures named in one request, and characters of a query and of a text.
+NAMED, QUERY, TEXT = 1_000, 2_000, 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much the server takes on; beyond it, it says so and when to come back.
+
+    Attributes
+    ----------
+    upload_bytes, body_bytes : of a picture that is sent, and of any other body.
+    body_seconds : for a body to arrive.
+    answer_seconds : for an answer to begin.
+    waiting : requests under way or waiting; more are answered 503.
+    threads : requests that are worked on at the same time.
+    uploads : pictures sent that wait to be described; more are answered 429.
+    jobs : jobs that wait for their turn; more are answered 429.
+    streams : clients that listen to jobs at the same time; more are answered 429.
+    sessions : judging sessions kept in memory, of which nothing is written yet.
+    """
+
+    upload_bytes: int = 20_000_000
+    body_bytes: int = 1_000_000
+    body_seconds: float = 20.0
+    answer_seconds: float = 60.0
+    waiting: int = 128
+    threads: int = 8
+    uploads: int = 8
+    jobs: int = 8
+    streams: int = 32
+    sessions: int = 1_000

@@ -1,0 +1,55 @@
+"""What the server counts of itself, in the text form that Prometheus reads."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+
+BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """Counts of answers by route and status, and how long they took.
+
+    >>> metrics = Metrics()
+    >>> metrics.answered("/v1/search", 200, 0.02)
+    >>> [line for line in metrics.text({"pictures": 8}).splitlines() if "_total" in line][-1]
+    'sightline_requests_total{route="/v1/search",status="200"} 1'
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answers: Counter[tuple[str, int]] = Counter()
+        self._slower: Counter[tuple[str, float]] = Counter()
+        self._seconds: Counter[str] = Counter()
+
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """Count an answer; the route is a template, never what somebody typed."""
+        with self._lock:
+            self._answers[route, status] += 1
+            self._seconds[route] += seconds  # type: ignore[assignment]
+            for bound in BOUNDS:
+                if seconds <= bound:
+                    self._slower[route, bound] += 1
+
+    def text(self, gauges: Mapping[str, float]) -> str:
+        """Return all counts, and values of the moment."""
+        out = []
+        for name, value in gauges.items():
+            out += [f"# TYPE sightline_{name} gauge", f"sightline_{name} {value:g}"]
+        with self._lock:
+            out.append("# TYPE sightline_requests_total counter")
+            for (route, status), n in sorted(self._answers.items()):
+                out.append(f'sightline_requests_total{{route="{route}",status="{status}"}} {n}')
+            out.append("# TYPE sightline_request_seconds histogram")
+            for route, seconds in sorted(self._seconds.items()):
+                out += self._histogram(route, seconds)
+        return "\n".join(out) + "\n"
+
+    def _histogram(self, route: str, seconds: float) -> list[str]:
+        name, label = "sightline_request_seconds", f'route="{route}"'
+        n = sum(count for (r, _), count in self._answers.items() if r == route)
+        lines = [f'{name}_bucket{{{label},le="{b:g}"}} {self._slower[route, b]}' for b in BOUNDS]
+        lines.append(f'{name}_bucket{{{label},le="+Inf"}} {n}')
+        return [*lines, f"{name}_sum{{{label}}} {seconds:.6f}", f"{name}_count{{{label}}} {n}"]

@@ -1,0 +1,1 @@
+"""Routes, one small file a group; each has a `router` that `sightline.web.app` includes."""

@@ -1,0 +1,170 @@
+"""From pictures to words: describe, by id or sent, and the topics of the shared space."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from pydantic import BaseModel
+
+from sightline.collection.telling.texts import ToldTexts
+from sightline.collection.telling.words import Told
+from sightline.records import shown
+from sightline.web.routes.search import PICTURE
+from sightline.web.shapes import Id, Limit, Served, Words
+
+router = APIRouter(prefix="/v1", tags=["describe"])
+
+
+class Word(BaseModel):
+    """A word: how likely it fits, whether that is above its cut-off, whether it is carried."""
+
+    word: str
+    score: float
+    fits: bool
+    carried: bool
+
+
+class DescribedWords(BaseModel):
+    """Words for a picture, most likely first."""
+
+    version: int
+    picture: int | None
+    words: list[Word]
+
+
+class Text(BaseModel):
+    """A text of the collection, the first picture that carries it, and how likely it fits."""
+
+    picture: int
+    name: str
+    text: str
+    pictures: int
+    score: float
+    fits: bool
+    own: bool
+
+
+class DescribedTexts(BaseModel):
+    """Texts for a picture, most likely first."""
+
+    version: int
+    picture: int | None
+    texts: list[Text]
+
+
+class Topic(BaseModel):
+    """A dimension of the shared space: words and pictures at both its ends."""
+
+    dimension: int
+    high: list[str]
+    low: list[str]
+    high_pictures: list[int]
+    low_pictures: list[int]
+
+
+class Topics(BaseModel):
+    """All dimensions of the shared space, or one."""
+
+    version: int
+    topics: list[Topic]
+
+
+class NearWord(BaseModel):
+    """A word and its cosine with another."""
+
+    word: str
+    cosine: float
+
+
+class NearWords(BaseModel):
+    """Words that lie near one in the shared space."""
+
+    version: int
+    words: list[NearWord]
+
+
+Shown = Annotated[Limit, Query()]
+Few = Annotated[int, Query(ge=0, le=100)]
+
+
+@router.get("/pictures/{picture}/words")
+def words(picture: Annotated[Id, Path()], service: Served, limit: Shown = 10) -> DescribedWords:
+    """Rank the words that were learnt for a picture."""
+    return _words(service.collection.describe(service.here([picture])[0], limit))
+
+
+@router.get("/pictures/{picture}/texts")
+def texts(picture: Annotated[Id, Path()], service: Served, limit: Shown = 10) -> DescribedTexts:
+    """Rank the texts of the collection for a picture."""
+    return _texts(service.collection.describe_texts(service.here([picture])[0], limit))
+
+
+@router.post("/describe/words", openapi_extra=PICTURE)
+async def words_of_sent(request: Request, service: Served, limit: Shown = 10) -> DescribedWords:
+    """Rank the words that were learnt for the picture that is sent."""
+    describe, sent = service.collection.describe, await request.body()
+    return await service.describer.run(
+        sent, lambda path, by: _words(describe(path, limit, compute=by))
+    )
+
+
+@router.post("/describe/texts", openapi_extra=PICTURE)
+async def texts_of_sent(request: Request, service: Served, limit: Shown = 10) -> DescribedTexts:
+    """Rank the texts of the collection for the picture that is sent."""
+    describe, sent = service.collection.describe_texts, await request.body()
+    return await service.describer.run(
+        sent, lambda path, by: _texts(describe(path, limit, compute=by))
+    )
+
+
+@router.get("/topics")
+def topics(
+    service: Served,
+    words: Annotated[int, Query(ge=1, le=100)] = 8,
+    pictures: Few = 0,
+    dimension: Annotated[int | None, Query(ge=0, le=10_000)] = None,
+) -> Topics:
+    """Return the words, and pictures, at both ends of each dimension."""
+    version, found = service.of_one_version(
+        lambda: service.collection.topics(words, pictures=pictures, dimension=dimension)
+    )
+    return Topics(
+        version=version,
+        topics=[
+            Topic(
+                dimension=t.dimension, high=list(t.high), low=list(t.low),
+                high_pictures=list(t.high_pictures), low_pictures=list(t.low_pictures),
+            )
+            for t in found
+        ],
+    )  # fmt: skip
+
+
+@router.get("/topics/near")
+def near(word: Annotated[Words, Query()], service: Served, limit: Shown = 10) -> NearWords:
+    """Return the words nearest to one."""
+    version, found = service.of_one_version(lambda: service.collection.near_words(word, limit))
+    return NearWords(version=version, words=[NearWord(word=w, cosine=c) for w, c in found])
+
+
+def _words(told: Told) -> DescribedWords:
+    return DescribedWords(
+        version=told.version, picture=told.picture,
+        words=[
+            Word(word=w.word, score=w.score, fits=w.fits, carried=w.carried) for w in told.words
+        ],
+    )  # fmt: skip
+
+
+def _texts(told: ToldTexts) -> DescribedTexts:
+    return DescribedTexts(
+        version=told.version, picture=told.picture,
+        texts=[
+            Text(
+                picture=t.picture, name=shown(t.path), text=t.text, pictures=t.pictures,
+                score=t.score, fits=t.fits, own=t.own,
+            )
+            for t in told.texts
+        ],
+    )  # fmt: skip

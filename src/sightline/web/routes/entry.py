@@ -1,0 +1,46 @@
+"""Where one comes in: what there is, and a browser's cookie in exchange for a code."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel
+
+from sightline.web.problems import Problem
+from sightline.web.shapes import Served
+
+router = APIRouter(tags=["entry"])
+
+
+class Index(BaseModel):
+    """What is served here."""
+
+    service: str
+    api: int
+    version: int
+    description: str
+
+
+@router.get("/")
+def index(service: Served) -> Index:
+    """Say what is here."""
+    return Index(
+        service="sightline", api=1, version=service.collection.version(),
+        description="/openapi.json",
+    )  # fmt: skip
+
+
+@router.get(
+    "/login", status_code=303, response_class=Response,
+    responses={303: {"description": "The cookie is set; go to /"}},
+)  # fmt: skip
+def login(service: Served, code: Annotated[str, Query(max_length=100)] = "") -> Response:
+    """Give a browser its cookie, once, in exchange for the code that was printed."""
+    if not service.enter(code):
+        raise Problem(401, "code", "The code is wrong, or was used before. Start the server again.")
+    reply = Response(status_code=303, headers={"location": "/"})
+    reply.set_cookie(
+        service.cookie_name, service.cookie, httponly=True, samesite="strict", path="/"
+    )
+    return reply

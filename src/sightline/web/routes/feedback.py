@@ -1,0 +1,162 @@
+"""Ranking and click events in the form of Metarank's `/rank` and `/feedback`.
+
+Items are pictures, by id. A ranking and the interactions with it come in one request, as in a file
+for `sightline import clicks`, which takes them in; sent again, they count once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from sightline.web.limits import MOST, NAMED, QUERY
+from sightline.web.problems import Problem
+from sightline.web.shapes import Served, words_only
+
+router = APIRouter(tags=["metarank"])
+
+Text = Annotated[str, Field(max_length=200)]
+Item = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,18}$")]
+
+
+class Loose(BaseModel):
+    """A part of an event; what is not known here is passed over, as Metarank's clients expect."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class EventField(Loose):
+    """A field of an event; only `query` counts here."""
+
+    name: Text
+    value: Any = None
+
+
+class ItemId(Loose):
+    """An item: the id of a picture, as text."""
+
+    id: Item
+
+
+class RankingEvent(Loose):
+    """What was shown, in order, for the field `query`."""
+
+    event: Literal["ranking"]
+    id: Annotated[str, Field(min_length=1, max_length=200)]
+    items: Annotated[list[ItemId], Field(min_length=1, max_length=NAMED)]
+    fields: Annotated[tuple[EventField, ...], Field(max_length=100)] = ()
+
+
+class InteractionEvent(Loose):
+    """What somebody did with an item of a ranking."""
+
+    event: Literal["interaction"]
+    ranking: Annotated[str, Field(min_length=1, max_length=200)]
+    item: Item
+    type: Text = "click"
+
+
+Event = Annotated[RankingEvent | InteractionEvent, Field(discriminator="event")]
+
+
+class RankBody(Loose):
+    """Items to be put in order for the words in the field `query`."""
+
+    id: Text = ""
+    items: Annotated[list[ItemId], Field(min_length=1, max_length=NAMED)]
+    fields: Annotated[tuple[EventField, ...], Field(max_length=100)]
+
+
+class Ranked(BaseModel):
+    """An item and its score."""
+
+    item: str
+    score: float
+
+
+class Ranking(BaseModel):
+    """Items, best first."""
+
+    items: list[Ranked]
+    took: int
+    version: int
+
+
+class Accepted(BaseModel):
+    """How many events were taken in; `updated` rankings were new or had new clicks."""
+
+    accepted: int
+    updated: int
+    status: str
+    tookMillis: int
+    version: int
+
+
+@router.post("/rank/{model}")
+def rank(
+    model: Annotated[str, Path(pattern=r"^[\w-]{1,64}$")], body: RankBody, service: Served
+) -> Ranking:
+    """Put pictures in order for words; the one model here is called `words`."""
+    begun = time.monotonic()
+    if model != "words":
+        raise Problem(404, "no-model", "The one model here is called words.")
+    pictures = service.here(_ids(body.items))
+    found, version = service.collection.rank(words_only(_query(body.fields)), pictures)
+    items = [Ranked(item=str(p), score=s) for p, s in found]
+    return Ranking(items=items, took=_since(begun), version=version)
+
+
+@router.post("/feedback")
+def feedback(
+    body: Event | Annotated[list[Event], Field(max_length=NAMED)], service: Served
+) -> Accepted:
+    """Take in rankings with their interactions; they are on the disk when this is answered."""
+    begun, events = time.monotonic(), body if isinstance(body, list) else [body]
+    known = {e.id for e in events if isinstance(e, RankingEvent)}
+    alone = [e for e in events if isinstance(e, InteractionEvent) and e.ranking not in known]
+    if alone or not known:
+        raise Problem(422, "alone", "Send each interaction together with its ranking.")
+    for e in events:
+        if isinstance(e, RankingEvent):
+            words_only(_query(e.fields))
+    with tempfile.TemporaryDirectory(prefix="sightline-") as folder:
+        path = os.path.join(folder, "events.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(e.model_dump()) + "\n" for e in events)
+        report = service.collection.import_clicks(path)
+    return Accepted(
+        accepted=len(events), updated=report.added + report.grown, status="ok",
+        tookMillis=_since(begun), version=service.collection.version(),
+    )  # fmt: skip
+
+
+def _ids(items: list[ItemId]) -> list[int]:
+    found = [int(i.id) for i in items]
+    for p in found:
+        if p > MOST:
+            raise Problem(404, "no-picture", f"There is no picture {p} here.")
+    return found
+
+
+def _query(fields: Sequence[EventField]) -> str:
+    for f in fields:
+        if f.name == "query":
+            value = " ".join(f.value) if _is_texts(f.value) else f.value
+            if isinstance(value, str) and len(value) <= QUERY:
+                return value
+    raise Problem(422, "no-query", f"A field query of at most {QUERY} characters is needed.")
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) for v in value)
+
+
+def _since(begun: float) -> int:
+    return round(1000 * (time.monotonic() - begun))

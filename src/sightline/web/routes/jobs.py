@@ -1,0 +1,171 @@
+"""Jobs: index, train and evaluate beside the server; started, listened to, cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Path, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from sightline.web.jobs import Job, JobEvent
+from sightline.web.problems import Problem
+from sightline.web.service import Service
+from sightline.web.shapes import Body, Name, Served
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+
+Part = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+Parts = Annotated[tuple[Part, ...], Field(max_length=50)]
+One = Annotated[Name, Path()]
+# A word to say that the line is still open.
+_BEAT_SECONDS = 15.0
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"}, "data": {"type": "string"},
+        "event": {"enum": ["queued", "running", "progress", "end"]},
+    },
+    "required": ["id", "event", "data"],
+}  # fmt: skip
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Events of the job, until it ends",
+        # The schema is that of each event; its data are JSON.
+        "content": {"text/event-stream": {"schema": _EVENT}},
+    }
+}
+
+
+class IndexJob(Body):
+    """Bring the store up to date with the folder."""
+
+    verb: Literal["index"]
+    features: Parts = ()
+    retry: bool = False
+    refit: bool = False
+    allow_empty: bool = False
+
+
+class TrainJob(Body):
+    """Learn from words; with `similar` how alike pictures are, with `regions` where words lie."""
+
+    verb: Literal["train"]
+    rankers: Parts = ()
+    features: Parts = ()
+    similar: bool = False
+    regions: bool = False
+    force: bool = False
+    dry_run: bool = False
+
+
+class EvaluateJob(Body):
+    """Measure what was learnt on held-out pictures."""
+
+    verb: Literal["evaluate"]
+    curve: bool = True
+
+
+JobBody = Annotated[IndexJob | TrainJob | EvaluateJob, Field(discriminator="verb")]
+
+
+class JobState(BaseModel):
+    """A job: queued, running, done, failed or cancelled; times are seconds since 1970."""
+
+    version: int
+    id: str
+    verb: str
+    state: str
+    begun: float | None
+    ended: float | None
+    detail: str
+    progress: dict[str, Any] | None
+    report: Any = None
+
+
+class JobStates(BaseModel):
+    """Jobs, the newest first."""
+
+    version: int
+    jobs: list[JobState]
+
+
+@router.post("", status_code=202)
+def start(body: JobBody, service: Served, response: Response) -> JobState:
+    """Put a job into the queue; it runs in a process of its own."""
+    job = service.jobs.start(body.verb, body.model_dump(exclude={"verb"}))
+    response.headers["location"] = f"/v1/jobs/{job.id}"
+    return _state(job, service)
+
+
+@router.get("")
+def jobs(service: Served) -> JobStates:
+    """Return the jobs of this server."""
+    found = [_state(j, service) for j in service.jobs.all()]
+    return JobStates(version=service.collection.version(), jobs=found)
+
+
+@router.get("/{job}")
+def job(job: One, service: Served) -> JobState:
+    """Return how a job stands, and its report once it is done."""
+    return _state(service.jobs.get(job), service)
+
+
+@router.post("/{job}/cancel")
+def cancel(job: One, service: Served) -> JobState:
+    """Stop a job; nothing partial is published, and what was there serves on."""
+    return _state(service.jobs.cancel(job), service)
+
+
+@router.get("/{job}/events", response_class=Response, responses=_STREAM)
+async def events(
+    job: One,
+    service: Served,
+    last: Annotated[str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,15}$")] = "",
+) -> Response:
+    """Listen to a job, as server-sent events; `Last-Event-ID` says what was heard before."""
+    found = service.jobs.get(job)
+    if service.streams >= service.limits.streams:
+        raise Problem(429, "streams", "Too many are listening already. Come back.")
+    return StreamingResponse(_heard(found, int(last or 0), service), media_type="text/event-stream")
+
+
+async def _heard(job: Job, after: int, service: Service) -> AsyncIterator[str]:
+    loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+    def wake() -> None:
+        loop.call_soon_threadsafe(woken.set)
+
+    service.streams += 1
+    try:
+        with job.listening(wake):
+            while True:
+                woken.clear()
+                new, ended = job.since(after)
+                for e in new:
+                    after = e.number
+                    yield _line(e)
+                if ended:
+                    return
+                try:
+                    await asyncio.wait_for(woken.wait(), _BEAT_SECONDS)
+                except TimeoutError:
+                    yield ": still here\n\n"
+    finally:
+        service.streams -= 1
+
+
+def _line(e: JobEvent) -> str:
+    return f"id: {e.number}\nevent: {e.kind}\ndata: {json.dumps(dict(e.data))}\n\n"
+
+
+def _state(job: Job, service: Service) -> JobState:
+    events, _ = job.since(0)
+    progress = next((dict(e.data) for e in reversed(events) if e.kind == "progress"), None)
+    return JobState(
+        version=service.collection.version(), id=job.id, verb=job.verb, state=job.state,
+        begun=job.begun, ended=job.ended, detail=job.detail, progress=progress, report=job.report,
+    )  # fmt: skip

@@ -1,0 +1,136 @@
+"""Models: the versions that are kept with their proofs, two of them compared, and going back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from sightline.collection.showing.proofs import ModelVersion
+from sightline.web.shapes import Body, Id, Served
+
+router = APIRouter(prefix="/v1/models", tags=["models"])
+
+One = Annotated[Id, Query()]
+
+
+class Model(BaseModel):
+    """A model and its proof: its value by a measure on held-out pictures, and that without it.
+
+    `current` and `against_current` are of the model before it and of it, on what both know.
+    """
+
+    model: str
+    kind: str
+    trained: int | None
+    queries: int
+    measure: str
+    value: float | None
+    untrained: float | None
+    p: float | None
+    current: float | None
+    against_current: float | None
+    unproven: bool
+    forced: bool
+
+
+class Version(BaseModel):
+    """A version that is kept; times are seconds since 1970."""
+
+    version: int
+    written: int
+    pictures: int
+    note: str
+    current: bool
+    finished: bool
+    models: list[Model]
+
+
+class Versions(BaseModel):
+    """All versions that are kept, oldest first; `version` is the one served now."""
+
+    version: int
+    versions: list[Version]
+
+
+class Difference(BaseModel):
+    """What a kind of model gained from one version to the other, by its kept proofs.
+
+    `comparable` is true if both were proven, by as many held-out queries.
+    """
+
+    kind: str
+    before: Model | None
+    after: Model | None
+    gain: float | None
+    comparable: bool
+
+
+class Compared(BaseModel):
+    """Two versions side by side."""
+
+    version: int
+    a: int
+    b: int
+    differences: list[Difference]
+
+
+class RollbackBody(Body):
+    """The version to go back to; without one, that before the one served."""
+
+    version: Id | None = None
+
+
+class Rolled(BaseModel):
+    """An older version is published again, under a new number."""
+
+    version: int
+
+
+@router.get("")
+def models(service: Served) -> Versions:
+    """Return the versions that are kept, with the models they serve."""
+    version, found = service.of_one_version(service.collection.models)
+    return Versions(version=version, versions=[version_of(v) for v in found])
+
+
+@router.get("/compare")
+def compare(a: One, b: One, service: Served) -> Compared:
+    """Compare the models of two versions by what was measured when they were trained."""
+    c = service.collection
+    version, (first, second) = service.of_one_version(lambda: (c.model(a), c.model(b)))
+    before, after = ({m.kind: m for m in version_of(v).models} for v in (first, second))
+    kinds = sorted({*before, *after})
+    differences = [_difference(k, before.get(k), after.get(k)) for k in kinds]
+    return Compared(version=version, a=a, b=b, differences=differences)
+
+
+@router.post("/rollback")
+def rollback(body: RollbackBody, service: Served) -> Rolled:
+    """Publish an older version again, pictures and models as they were."""
+    return Rolled(version=service.collection.rollback(body.version))
+
+
+def _difference(kind: str, before: Model | None, after: Model | None) -> Difference:
+    scores = [m.value for m in (before, after) if m is not None and m.value is not None]
+    gain = scores[1] - scores[0] if len(scores) == 2 else None
+    proven = [m.queries for m in (before, after) if m is not None and not m.unproven]
+    comparable = gain is not None and len(proven) == 2 and proven[0] == proven[1]
+    return Difference(kind=kind, before=before, after=after, gain=gain, comparable=comparable)
+
+
+def version_of(v: ModelVersion) -> Version:
+    return Version(
+        version=v.version, written=v.written, pictures=v.pictures, note=v.note, current=v.current,
+        finished=v.finished,
+        models=[
+            Model(
+                model=m.model, kind=m.kind, trained=m.trained, queries=m.queries,
+                measure=m.measure, value=m.candidate, untrained=m.untrained, p=m.p,
+                current=m.current, against_current=m.against_current, unproven=m.unproven,
+                forced=m.forced,
+            )
+            for m in v.models
+        ],
+    )  # fmt: skip

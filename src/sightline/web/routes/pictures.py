@@ -1,0 +1,144 @@
+"""Pictures by id: what is known of them, thumbnails, originals; and folders. No path is taken."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from io import FileIO
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+
+from sightline.records import shown
+from sightline.web.shapes import Cursor, Id, Limit, Page, Served, cursor
+
+router = APIRouter(prefix="/v1", tags=["pictures"])
+
+# Only formats that are indexed, and only these are named to a browser.
+_MEDIA = {
+    "JPEG": "image/jpeg", "PNG": "image/png", "GIF": "image/gif", "WEBP": "image/webp",
+    "TIFF": "image/tiff", "BMP": "image/bmp", "HEIF": "image/heif", "AVIF": "image/avif",
+}  # fmt: skip
+_BLOCK = 1 << 18
+_ALONE = "default-src 'none'; sandbox; frame-ancestors 'none'"
+_BINARY: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A picture",
+        "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+class Source(BaseModel):
+    """What one source writes of a picture."""
+
+    source: str
+    tags: list[str]
+    text: str
+
+
+class Picture(BaseModel):
+    """What is known of a picture; times are seconds since 1970."""
+
+    version: int
+    id: int
+    name: str
+    bytes: int
+    changed: int
+    taken: int | None
+    width: int
+    height: int
+    format: str
+    words: list[Source]
+
+
+class Folder(BaseModel):
+    """A folder; `id` is what filters take, `pictures` lie in it or below."""
+
+    id: str
+    name: str
+    pictures: int
+
+
+class Folders(BaseModel):
+    """Folders, by name."""
+
+    version: int
+    folders: list[Folder]
+    next: str | None = None
+
+
+@router.get("/pictures/{picture}")
+def picture(picture: Annotated[Id, Path()], service: Served) -> Picture:
+    """Return what is known of a picture."""
+    service.here([picture])
+    found = service.collection.picture(picture)
+    f = found.facts
+    return Picture(
+        version=found.version, id=f.picture, name=shown(f.path), bytes=f.size,
+        changed=f.mtime // 10**9, taken=f.taken, width=f.width, height=f.height, format=f.format,
+        words=[Source(source=w.source, tags=list(w.tags), text=w.text) for w in found.words],
+    )  # fmt: skip
+
+
+@router.get(
+    "/pictures/{picture}/thumbnail", response_class=Response,
+    responses={**_BINARY, 304: {"description": "It is the one that is known"}},
+)  # fmt: skip
+def thumbnail(
+    picture: Annotated[Id, Path()],
+    service: Served,
+    known: Annotated[str, Header(alias="If-None-Match", max_length=100)] = "",
+) -> Response:
+    """Return a small JPEG, made anew from pixels: it holds no metadata."""
+    service.here([picture])
+    version, (small,) = service.of_one_version(lambda: service.collection.thumbnails([picture]))
+    tag = f'"{hashlib.sha256(small).hexdigest()[:16]}"'
+    headers = {**_headers(version), "etag": tag}
+    if known == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(small, media_type="image/jpeg", headers=headers)
+
+
+@router.get("/pictures/{picture}/original", response_class=Response, responses=_BINARY)
+def original(picture: Annotated[Id, Path()], service: Served) -> Response:
+    """Return the file itself, as it is now."""
+    service.here([picture])
+    file, facts = service.collection.original(picture)
+    media = _MEDIA.get(facts.format.upper(), "application/octet-stream")
+    version = service.collection.version()
+    return StreamingResponse(_blocks(file), media_type=media, headers=_headers(version))
+
+
+@router.get("/folders")
+def folders(
+    service: Served,
+    limit: Annotated[Limit, Query()] = 100,
+    cursor_: Annotated[Cursor | None, Query(alias="cursor")] = None,
+) -> Folders:
+    """Return the folders that filters can name."""
+    page = Page(limit, cursor_)
+    version, found = service.of_one_version(service.collection.folders)
+    page.refuse_other(version)
+    some = found[page.offset : page.offset + limit]
+    end = page.offset + len(some)
+    return Folders(
+        version=version,
+        folders=[Folder(id=f.id, name=shown(f.path), pictures=f.pictures) for f in some],
+        next=cursor(version, end) if end < len(found) else None,
+    )
+
+
+def _headers(version: int) -> dict[str, str]:
+    return {
+        "sightline-version": str(version), "content-security-policy": _ALONE,
+        "cache-control": "private, no-cache",
+    }  # fmt: skip
+
+
+def _blocks(file: FileIO) -> Iterator[bytes]:
+    with file:
+        while block := file.read(_BLOCK):
+            yield block

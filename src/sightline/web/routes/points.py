@@ -1,0 +1,142 @@
+"""Relevance feedback in the form of Qdrant's `points/query`, so that its clients port.
+
+`relevance_feedback` takes a target (words, or the id of a picture) and examples with a score each;
+`recommend` takes pictures that fit and that do not; `nearest` takes one. Pictures used as examples
+are left out of the answer, and nothing is kept: to keep judgements, open a session.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from sightline.web.limits import DEEPEST, NAMED
+from sightline.web.problems import Problem
+from sightline.web.service import Service
+from sightline.web.shapes import Body, Id, Ids, Limit, Served, Words, hit, words_only
+
+router = APIRouter(prefix="/collections", tags=["points"])
+
+# An example above it fits, one below does not.
+_EDGE = 0.5
+
+
+class Example(Body):
+    """A picture and how well it fits, from 0 to 1."""
+
+    example: Id
+    score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class Feedback(Body):
+    """A target and examples; there is one strategy here, so its settings change nothing."""
+
+    target: Id | Words
+    feedback: Annotated[tuple[Example, ...], Field(max_length=NAMED)] = ()
+    strategy: dict[Literal["naive"], dict[str, float]] | None = None
+
+
+class Recommend(Body):
+    """Pictures that fit, and that do not."""
+
+    positive: Annotated[Ids, Field(min_length=1)]
+    negative: Ids = ()
+
+
+class FeedbackQuery(Body):
+    """Relevance feedback."""
+
+    relevance_feedback: Feedback
+
+
+class RecommendQuery(Body):
+    """Recommendation by examples."""
+
+    recommend: Recommend
+
+
+class NearestQuery(Body):
+    """Pictures like one."""
+
+    nearest: Id
+
+
+class QueryBody(Body):
+    """A query as Qdrant has it, without its filters and vectors."""
+
+    query: FeedbackQuery | RecommendQuery | NearestQuery | Id
+    limit: Limit = 10
+    offset: Annotated[int, Field(ge=0, lt=DEEPEST)] = 0
+    with_payload: bool = True
+
+
+class Point(BaseModel):
+    """A picture that was found; `version` is that of the collection."""
+
+    id: int
+    version: int
+    score: float
+    payload: dict[str, Any] | None
+
+
+class Points(BaseModel):
+    """The best pictures first."""
+
+    points: list[Point]
+
+
+class Answer(BaseModel):
+    """An answer as Qdrant has it."""
+
+    model_config = ConfigDict(json_schema_extra={"description": "An answer as Qdrant has it."})
+
+    result: Points
+    status: str
+    time: float
+    version: int
+
+
+@router.post("/{collection}/points/query")
+def query(
+    collection: Annotated[str, Path(pattern=r"^[\w-]{1,64}$")], body: QueryBody, service: Served
+) -> Answer:
+    """Find pictures by a target and examples; the one collection here is called `pictures`."""
+    begun = time.monotonic()
+    if collection != "pictures":
+        raise Problem(404, "no-collection", "The one collection here is called pictures.")
+    target, fit, unfit = _asked(body)
+    service.here([*([target] if isinstance(target, int) else []), *fit, *unfit])
+    found = _found(service, target, fit, unfit, min(body.offset + body.limit, DEEPEST))
+    points = []
+    for h in map(hit, found.hits[body.offset :]):
+        payload = h.model_dump(exclude={"id", "score"}) if body.with_payload else None
+        points.append(Point(id=h.id, version=found.version, score=h.score, payload=payload))
+    took = round(time.monotonic() - begun, 6)
+    return Answer(result=Points(points=points), status="ok", time=took, version=found.version)
+
+
+def _asked(body: QueryBody) -> tuple[int | str, list[int], list[int]]:
+    """Return the target, and the examples that fit and that do not."""
+    q = body.query
+    if isinstance(q, int):
+        return q, [], []
+    if isinstance(q, NearestQuery):
+        return q.nearest, [], []
+    if isinstance(q, RecommendQuery):
+        first, *more = q.recommend.positive
+        return first, more, list(q.recommend.negative)
+    examples = q.relevance_feedback.feedback
+    fit = [e.example for e in examples if e.score > _EDGE]
+    unfit = [e.example for e in examples if e.score < _EDGE]
+    return q.relevance_feedback.target, fit, unfit
+
+
+def _found(service: Service, target: int | str, fit: list[int], unfit: list[int], k: int) -> Any:
+    c = service.collection
+    if isinstance(target, str):
+        return c.refine(words_only(target), relevant=fit, other=unfit, k=k)
+    # The target says of itself that it fits.
+    return c.refine(like=target, relevant=[p for p in fit if p != target], other=unfit, k=k)

@@ -1,0 +1,109 @@
+"""How the collection and the server stand: own-data report, health, metrics."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel
+
+from sightline.errors import SightlineError
+from sightline.records import shown
+from sightline.web.routes.models import Model, version_of
+from sightline.web.shapes import Cursor, Limit, Page, Served, cursor
+
+router = APIRouter(prefix="/v1", tags=["report"])
+
+
+class Report(BaseModel):
+    """What is known of the owner's pictures, what was learnt of them, and how well."""
+
+    version: int
+    pictures: int
+    with_words: int
+    words: int
+    skipped: int
+    sessions: int
+    learnt: str
+    likeness: str
+    up_to_date: bool
+    models: list[Model]
+
+
+class SkippedFile(BaseModel):
+    """A file that was not indexed, and why."""
+
+    name: str
+    kind: str
+    reason: str
+
+
+class SkippedFiles(BaseModel):
+    """Files that the last index skipped, by name."""
+
+    version: int
+    skipped: list[SkippedFile]
+    next: str | None = None
+
+
+class Health(BaseModel):
+    """Whether questions can be answered."""
+
+    status: str
+    version: int
+
+
+@router.get("/report")
+def report(service: Served) -> Report:
+    """Return how the collection stands, with what held-out pictures said of its models."""
+    c = service.collection
+    version, (s, kept, trained, n) = service.of_one_version(
+        lambda: (c.state(), c.models(), c.is_trained(), len(c.sessions()))
+    )
+    models = [m for v in kept if v.current for m in version_of(v).models]
+    return Report(
+        version=version, pictures=s.pictures, with_words=s.with_words, words=s.words,
+        skipped=s.skipped, sessions=n, learnt=s.learnt, likeness=s.likeness, up_to_date=trained,
+        models=models,
+    )  # fmt: skip
+
+
+@router.get("/skipped")
+def skipped(
+    service: Served,
+    limit: Annotated[Limit, Query()] = 100,
+    cursor_: Annotated[Cursor | None, Query(alias="cursor")] = None,
+) -> SkippedFiles:
+    """Return the files that the last index skipped, with reasons."""
+    page = Page(limit, cursor_)
+    version, found = service.of_one_version(service.collection.skipped)
+    page.refuse_other(version)
+    some = found[page.offset : page.offset + limit]
+    end = page.offset + len(some)
+    return SkippedFiles(
+        version=version,
+        skipped=[SkippedFile(name=shown(f.path), kind=f.kind, reason=f.reason) for f in some],
+        next=cursor(version, end) if end < len(found) else None,
+    )
+
+
+@router.get("/health")
+def health(service: Served) -> Health:
+    """Say whether the collection can be read."""
+    return Health(status="ok", version=service.collection.version())
+
+
+@router.get(
+    "/metrics", response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)  # fmt: skip
+def metrics(service: Served) -> Response:
+    """Return counts and times in the form that Prometheus reads."""
+    try:
+        s = service.collection.state()
+        gauges = {"pictures": s.pictures, "version": s.version}
+    except SightlineError:
+        gauges = {}
+    states = [j.state for j in service.jobs.all()]
+    gauges |= {f"jobs_{k}": states.count(k) for k in ("queued", "running", "done", "failed")}
+    return Response(service.metrics.text(gauges), media_type="text/plain; version=0.0.4")

@@ -1,0 +1,60 @@
+"""Scenes: pictures in groups by the kind that was learnt."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from sightline.web.limits import NAMED
+from sightline.web.shapes import Served
+
+router = APIRouter(prefix="/v1", tags=["scenes"])
+
+
+class SceneWord(BaseModel):
+    """A word of a scene: the share of its pictures that have it, and that of all pictures."""
+
+    word: str
+    share: float
+    usual: float
+
+
+class Scene(BaseModel):
+    """A scene: how many pictures it has, and those that fit best."""
+
+    scene: int
+    words: list[SceneWord]
+    size: int
+    pictures: list[int]
+
+
+class Scenes(BaseModel):
+    """Scenes, the largest first."""
+
+    version: int
+    scenes: list[Scene]
+    without_regions: int
+
+
+@router.get("/scenes")
+def scenes(
+    service: Served,
+    words: Annotated[int, Query(ge=1, le=100)] = 5,
+    pictures: Annotated[int, Query(ge=0, le=NAMED)] = 20,
+    untagged: bool = False,
+) -> Scenes:
+    """Group pictures by the scenes that were learnt."""
+    found = service.collection.scenes(words=words, untagged=untagged)
+    return Scenes(
+        version=found.version,
+        scenes=[
+            Scene(
+                scene=s.number, size=len(s.pictures), pictures=list(s.pictures[:pictures]),
+                words=[SceneWord(word=w.word, share=w.share, usual=w.usual) for w in s.words],
+            )
+            for s in found
+        ],
+        without_regions=found.without_regions,
+    )  # fmt: skip

@@ -1,0 +1,169 @@
+"""Search: by words, by a long text, by pictures, by words and pictures together."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field
+
+from sightline.contracts import Compute
+from sightline.web.limits import TEXT
+from sightline.web.shapes import (
+    Body,
+    Cursor,
+    Filters,
+    Hit,
+    Hits,
+    Ids,
+    Limit,
+    Page,
+    Served,
+    Words,
+    hits,
+    words_only,
+)
+
+router = APIRouter(prefix="/v1", tags=["search"])
+
+# A picture is sent as it is, not as a form.
+PICTURE: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+class Listed(Body):
+    """What all searches take: how many hits, where the list goes on, and filters."""
+
+    limit: Limit = 10
+    cursor: Cursor | None = None
+    untagged: bool = False
+    filters: Filters = Filters()
+
+
+class SearchBody(Listed):
+    """Words, in the grammar of the command line, and pictures (ids) that fit or do not.
+
+    With `like` or `unlike` the words are blended with what these examples look like.
+    """
+
+    query: Words
+    like: Ids = ()
+    unlike: Ids = ()
+    cut: bool = True
+    learnt: bool = True
+
+
+class TextBody(Listed):
+    """A long text, such as an article, without any grammar."""
+
+    text: Annotated[str, Field(min_length=1, max_length=TEXT)]
+
+
+class SimilarBody(Listed):
+    """Pictures, by id, that hits should look like, and that they should not."""
+
+    like: Annotated[Ids, Field(min_length=1)]
+    unlike: Ids = ()
+    exact: bool = False
+
+
+class PictureQuery(Filters):
+    """How many hits, and filters, for a picture that is sent."""
+
+    limit: Limit = 10
+    untagged: bool = False
+
+
+class Share(BaseModel):
+    """What one descriptor contributed to a score."""
+
+    descriptor: str
+    value: float
+
+
+class AlikeHit(Hit):
+    """A hit with what each descriptor contributed; the score is their sum."""
+
+    shares: list[Share]
+
+
+class AlikeHits(Hits):
+    """Pictures like others."""
+
+    hits: list[AlikeHit]  # type: ignore[assignment]
+    compared: int
+
+
+@router.post("/search")
+def search(body: SearchBody, service: Served) -> Hits:
+    """Find pictures by words, or by words and examples together."""
+    c, page = service.collection, Page(body.limit, body.cursor)
+    query, filters = words_only(body.query), body.filters.given(service)
+    if body.like or body.unlike:
+        like, unlike = service.here(body.like), service.here(body.unlike)
+        found = c.refine(
+            query, relevant=like, other=unlike, k=page.wanted, untagged=body.untagged, **filters
+        )
+        return hits(found, page, found.said)
+    return hits(
+        c.search(
+            query, page.wanted, untagged=body.untagged, cut=body.cut, learnt=body.learnt, **filters
+        ),
+        page,
+    )
+
+
+@router.post("/search/text")
+def search_text(body: TextBody, service: Served) -> Hits:
+    """Find pictures for a long text, in the space that texts and pictures share."""
+    page, filters = Page(body.limit, body.cursor), body.filters.given(service)
+    found = service.collection.search_text(
+        body.text, page.wanted, untagged=body.untagged, **filters
+    )
+    return hits(found, page)
+
+
+@router.post("/search/picture", openapi_extra=PICTURE)
+async def search_picture(
+    request: Request, service: Served, asked: Annotated[PictureQuery, Query()]
+) -> AlikeHits:
+    """Find pictures like the one sent, which a limited worker looks at; it is not kept."""
+    c = service.collection
+
+    def look(path: str, compute: Compute) -> AlikeHits:
+        given = asked.given(service)
+        found = c.similar(path, k=asked.limit, untagged=asked.untagged, compute=compute, **given)
+        return _alike(found, Page(asked.limit, None))
+
+    return await service.describer.run(await request.body(), look)
+
+
+@router.post("/similar")
+def similar(body: SimilarBody, service: Served) -> AlikeHits:
+    """Find pictures that look like some, and unlike others."""
+    page, filters = Page(body.limit, body.cursor), body.filters.given(service)
+    like, unlike = service.here(body.like), service.here(body.unlike)
+    found = service.collection.similar(
+        *like, unwanted=unlike, k=page.wanted, untagged=body.untagged, exact=body.exact, **filters
+    )
+    return _alike(found, page)
+
+
+def _alike(found: Any, page: Page) -> AlikeHits:
+    plain = hits(found, page, [found.said] if found.said else [])
+    some = found.shares[page.offset : page.offset + len(plain.hits)]
+    return AlikeHits(
+        **plain.model_dump(exclude={"hits"}),
+        hits=[
+            AlikeHit(
+                **h.model_dump(),
+                shares=[Share(descriptor=s.descriptor, value=s.value) for s in shares],
+            )
+            for h, shares in zip(plain.hits, some, strict=True)
+        ],
+        compared=found.compared,
+    )

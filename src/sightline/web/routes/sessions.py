@@ -1,0 +1,156 @@
+"""Judging sessions: begin, see hits, judge, take back, make a word of it, revert."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
+
+from sightline.collection.sessions.session import Ranking
+from sightline.collection.sessions.verbs import SessionState
+from sightline.web.problems import Problem
+from sightline.web.routes.search import Listed
+from sightline.web.service import Service
+from sightline.web.shapes import (
+    Cursor,
+    Hits,
+    Ids,
+    Limit,
+    Name,
+    Page,
+    Served,
+    Words,
+    cursor,
+    hits,
+    words_only,
+)
+
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+
+One = Annotated[Name, Path()]
+
+
+class BeginBody(Listed):
+    """Words, or pictures by id: one of the two."""
+
+    query: Words = ""
+    like: Ids = ()
+    cursor: None = None
+    feature: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")] = ""
+
+
+class Round(Hits):
+    """Hits of a session; `share` is how much of the untouched ranking is left in them."""
+
+    session: str
+    round: int
+    share: float
+    doubted: list[int]
+
+
+class State(BaseModel):
+    """A session in a list; times are seconds since 1970."""
+
+    id: str
+    query: str
+    like: list[int]
+    relevant: int
+    other: int
+    rounds: int
+    undone: int
+    begun: int
+    last: int
+    words: list[str]
+    state: str
+    resumable: bool
+
+
+class OneState(State):
+    """How one session stands."""
+
+    version: int
+
+
+class States(BaseModel):
+    """Sessions, the oldest first."""
+
+    version: int
+    sessions: list[State]
+    next: str | None = None
+
+
+@router.post("", status_code=201)
+def begin(body: BeginBody, service: Served) -> Round:
+    """Begin a session and see the first hits; nothing is kept before something is judged."""
+    query = words_only(body.query) if body.query else ""
+    if bool(query.strip()) == bool(body.like):
+        raise Problem(400, "usage", "Begin with words or with pictures: one of query and like.")
+    like, filters = service.here(body.like), body.filters.given(service)
+    session = service.talks.begin(
+        query=query, like=like, feature=body.feature, untagged=body.untagged, **filters
+    )
+    with service.talks.use(session.id) as s:
+        return _round(s.next(Page(body.limit, None).wanted), body.limit)
+
+
+@router.get("")
+def sessions(
+    service: Served,
+    limit: Annotated[Limit, Query()] = 100,
+    cursor_: Annotated[Cursor | None, Query(alias="cursor")] = None,
+) -> States:
+    """Return every session that said something."""
+    page, found = Page(limit, cursor_), service.collection.sessions()
+    some = found[page.offset : page.offset + limit]
+    end = page.offset + len(some)
+    version = service.collection.version()
+    return States(
+        version=version, sessions=[_state(s) for s in some],
+        next=cursor(version, end) if end < len(found) else None,
+    )  # fmt: skip
+
+
+@router.get("/{session}")
+def session(session: One, service: Served) -> OneState:
+    """Return how a session stands; one that said nothing yet has only hits."""
+    found = _state(known(service, session))
+    return OneState(**found.model_dump(), version=service.collection.version())
+
+
+@router.get("/{session}/hits")
+def session_hits(
+    session: One,
+    service: Served,
+    limit: Annotated[Limit, Query()] = 20,
+    hide_judged: bool = False,
+    how: Literal["best", "telling"] = "best",
+) -> Round:
+    """Return the best hits by all that was judged, or those whose judgement would tell most."""
+    with service.talks.use(session) as s:
+        if how == "telling":
+            return _round(s.propose(limit), limit)
+        return _round(s.next(limit, hide_judged=hide_judged), limit)
+
+
+def known(service: Service, name: str) -> SessionState:
+    for s in service.collection.sessions():
+        if s.id == name:
+            return s
+    raise Problem(404, "no-session", f"There is no session {name} that said anything.")
+
+
+def _round(r: Ranking, limit: int) -> Round:
+    plain = hits(r, Page(limit, None), r.said)
+    return Round(
+        **plain.model_dump(exclude={"next"}), session=r.session, round=r.round, share=r.share,
+        doubted=[h.picture for h in r.doubted],
+    )  # fmt: skip
+
+
+def _state(s: SessionState) -> State:
+    return State(
+        id=s.id, query=s.query, like=[p for p in s.like if isinstance(p, int)],
+        relevant=s.relevant, other=s.other, rounds=s.rounds, undone=s.undone, begun=s.begun,
+        last=s.last, words=list(s.words), state=s.state, resumable=s.resumable,
+    )  # fmt: skip

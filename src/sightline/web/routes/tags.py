@@ -1,0 +1,141 @@
+"""Words that pictures lack or should not carry: proposed with where they lie, and reviewed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from sightline.collection.tagging.proposing import Suggestion as Found
+from sightline.errors import StoreBusy
+from sightline.records import shown
+from sightline.web.limits import NAMED
+from sightline.web.routes.regions import Place, place
+from sightline.web.shapes import Body, Filters, Id, Ids, Limit, Served
+
+router = APIRouter(prefix="/v1/tags", tags=["tags"])
+
+Precision = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+
+
+class TagBody(Body):
+    """Which pictures to look at, all by default, and how sure to be."""
+
+    pictures: Ids = ()
+    precision: Precision = 0.9
+    limit: Limit = 100
+    removals: bool = True
+    untagged: bool = False
+    filters: Filters = Filters()
+
+
+class Suggestion(Place):
+    """A word to add to a picture, or (`add` false) to take from it."""
+
+    picture: int
+    name: str
+    word: str
+    add: bool
+    confidence: float
+    scene: int
+
+
+class Abstained(BaseModel):
+    """A word that is never proposed, and why."""
+
+    word: str
+    pictures: int
+    why: str
+
+
+class Suggestions(BaseModel):
+    """Suggestions, the surest first."""
+
+    version: int
+    suggestions: list[Suggestion]
+    abstained: list[Abstained]
+    pictures: int
+    without_regions: int
+    judged: int
+
+
+class Answer(Body):
+    """What somebody says of a suggestion."""
+
+    picture: Id
+    word: Annotated[str, Field(min_length=1, max_length=200)]
+    add: bool = True
+    yes: bool
+
+
+class AnswersBody(Body):
+    """Answers to suggestions that were made with this precision."""
+
+    answers: Annotated[tuple[Answer, ...], Field(min_length=1, max_length=NAMED)]
+    precision: Precision = 0.9
+
+
+class Reviewed(BaseModel):
+    """Answers that are on the disk, under a session; the others are asked about no more.
+
+    `carried` counts pictures that carry what was accepted from now on; None where another process
+    changes the store just now, and the next review does it.
+    """
+
+    version: int
+    session: str | None
+    answered: int
+    not_asked: int
+    carried: int | None
+
+
+@router.post("")
+def tags(body: TagBody, service: Served) -> Suggestions:
+    """Propose words for pictures, each with where it lies, and doubt words they carry."""
+    pictures, filters = service.here(body.pictures), body.filters.given(service)
+    version, found = service.of_one_version(
+        lambda: service.collection.tag(
+            *pictures, precision=body.precision, k=body.limit, removals=body.removals,
+            untagged=body.untagged, **filters,
+        )
+    )  # fmt: skip
+    return Suggestions(
+        version=version,
+        suggestions=[_suggestion(s) for s in found.suggestions],
+        abstained=[
+            Abstained(word=a.word, pictures=a.pictures, why=a.why) for a in found.abstained
+        ],
+        pictures=found.pictures, without_regions=found.without_regions, judged=found.judged,
+    )  # fmt: skip
+
+
+@router.post("/answers")
+def answers(body: AnswersBody, service: Served) -> Reviewed:
+    """Answer suggestions; what is sent again is asked about no more, and counts once."""
+    given = {(a.picture, a.word, a.add): a.yes for a in body.answers}
+    pictures = service.here(sorted({a.picture for a in body.answers}))
+    review = service.collection.review(*pictures, precision=body.precision)
+    carried: int | None = None
+    try:
+        for s in review.suggestions:
+            yes = given.get((s.picture, s.word, s.add))
+            if yes is not None:
+                review.answer(s, yes)
+    finally:
+        try:
+            carried = review.close()
+        except StoreBusy:
+            carried = None  # The answers stand; the words are carried after the next review.
+    n = review.answered
+    return Reviewed(
+        version=service.collection.version(), session=review.id if n else None, answered=n,
+        not_asked=len(given) - n, carried=carried,
+    )  # fmt: skip
+
+
+def _suggestion(s: Found) -> Suggestion:
+    return Suggestion(
+        **place(s.box, s.mask).model_dump(), picture=s.picture, name=shown(s.path), word=s.word,
+        add=s.add, confidence=s.confidence, scene=s.scene,
+    )  # fmt: skip

@@ -1,0 +1,107 @@
+"""What all requests of a server share: the collection, who may ask, jobs, and open sessions."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from sightline.collection import Collection
+from sightline.errors import StoreDamaged
+from sightline.web.describer import Describer
+from sightline.web.jobs import Jobs
+from sightline.web.limits import Limits
+from sightline.web.metrics import Metrics
+from sightline.web.problems import Problem, no_picture
+from sightline.web.talks import Talks
+
+T = TypeVar("T")
+# Answers that a publish got in the way of are asked for again so often.
+_TRIES = 5
+
+
+class Service:
+    """One collection as it is served.
+
+    Attributes
+    ----------
+    token : what programs show with each request.
+    code : what a person's browser shows once, in exchange for a cookie.
+    """
+
+    def __init__(
+        self, collection: Collection, token: str = "", limits: Limits | None = None
+    ) -> None:
+        self.collection = collection
+        collection.home.fast = True
+        self.limits = limits or Limits()
+        self.token = token or secrets.token_urlsafe(32)
+        self.code = secrets.token_urlsafe(32)
+        self.cookie = secrets.token_urlsafe(32)
+        # Cookies do not tell ports apart, and two servers must not take each other's away.
+        self.cookie_name = f"sightline-{secrets.token_hex(4)}"
+        self.metrics = Metrics()
+        self.jobs = Jobs(collection.root, str(collection.home.folder), self.limits.jobs)
+        self.talks = Talks(collection, self.limits.sessions)
+        self.describer = Describer(self.limits.uploads)
+        self.streams = 0
+        self._folders: tuple[int, dict[str, bytes]] = (0, {})
+        self._code_lock = threading.Lock()
+
+    def is_token(self, given: str) -> bool:
+        """Say whether a token is ours, in the same time whatever it is."""
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+
+    def is_cookie(self, given: str) -> bool:
+        """Say whether a cookie is ours."""
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self.cookie.encode())
+
+    def enter(self, code: str) -> bool:
+        """Say whether a code is good for a cookie; it is so once."""
+        with self._code_lock:
+            good = bool(self.code) and secrets.compare_digest(
+                code.encode("utf-8", "replace"), self.code.encode()
+            )
+            if good:
+                self.code = ""
+            return good
+
+    def of_one_version(self, ask: Callable[[], T]) -> tuple[int, T]:
+        """Return an answer and the one version it is of: none was published meanwhile."""
+        for _ in range(_TRIES):
+            before = self.collection.version()
+            try:
+                found = ask()
+            except StoreDamaged:
+                # Files of a version that was replaced meanwhile are gone, which is no damage.
+                if self.collection.version() == before:
+                    raise
+                continue
+            if self.collection.version() == before:
+                return before, found
+        raise Problem(409, "busy", "Versions are published too fast to answer. Come back.")
+
+    def here(self, pictures: Sequence[int]) -> list[int]:
+        """Return ids that are all pictures of the collection."""
+        found = self.collection.facts(pictures)
+        for p in pictures:
+            if p not in found:
+                raise no_picture(p)
+        return list(pictures)
+
+    def folder(self, name: str) -> bytes:
+        """Return the path of a folder; no path is ever taken from a client."""
+        version = self.collection.version()
+        if self._folders[0] != version:
+            self._folders = version, {f.id: f.path for f in self.collection.folders()}
+        path = self._folders[1].get(name)
+        if path is None:
+            raise Problem(404, "no-folder", f"There is no folder {name} here. See: GET /v1/folders")
+        return path
+
+    def close(self) -> None:
+        """End jobs and workers, and let go of the log."""
+        self.jobs.close()
+        self.describer.close()
+        self.talks.close()

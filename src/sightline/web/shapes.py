@@ -1,0 +1,165 @@
+"""What requests and answers of several routes have in common."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Depends, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from sightline.collection.searching import pictures_of
+from sightline.records import shown
+from sightline.web.limits import DEEPEST, MOST, NAMED, PAGE, QUERY
+from sightline.web.problems import Problem
+from sightline.web.service import Service
+
+if TYPE_CHECKING:
+    from sightline.collection.searching import Results
+    from sightline.records import Hit as Found
+
+Id = Annotated[int, Field(ge=1, le=MOST)]
+Ids = Annotated[tuple[Id, ...], Field(max_length=NAMED)]
+Size = Annotated[int, Field(ge=0, le=MOST)]
+Limit = Annotated[int, Field(ge=1, le=PAGE)]
+Words = Annotated[str, Field(max_length=QUERY)]
+Name = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
+Cursor = Annotated[str, Field(max_length=100)]
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+Served = Annotated[Service, Depends(_service)]
+
+
+class Body(BaseModel):
+    """Something a client sends; what it does not know is refused, not passed over."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Filters(Body):
+    """Which pictures may appear; a folder goes by the id that GET /v1/folders shows."""
+
+    folder: Name | None = None
+    after: Annotated[str, Field(max_length=32)] | None = None
+    before: Annotated[str, Field(max_length=32)] | None = None
+    min_side: Size | None = None
+    max_side: Size | None = None
+    min_bytes: Size | None = None
+    max_bytes: Size | None = None
+
+    def given(self, service: Service) -> dict[str, Any]:
+        """Return them as methods of a collection take them."""
+        found = self.model_dump(include=set(Filters.model_fields), exclude_none=True)
+        if self.folder is not None:
+            found["folder"] = service.folder(self.folder)
+        return found
+
+
+class Hit(BaseModel):
+    """A picture of an answer; `name` is for people, `id` for programs."""
+
+    id: int
+    score: float
+    name: str
+    tagged: bool
+    learnt: bool
+    thumbnail: str
+    original: str
+
+
+class Unknown(BaseModel):
+    """A word that no picture carries, and words near it that some do."""
+
+    word: str
+    near: list[str]
+
+
+class Hits(BaseModel):
+    """Pictures, best first, of one version; `next` asks for more of the same version."""
+
+    version: int
+    hits: list[Hit]
+    next: str | None = None
+    unknown: tuple[Unknown, ...] = ()
+    missing: int = 0
+    said: tuple[str, ...] = ()
+
+
+def hit(h: Found) -> Hit:
+    """Return a hit as it is sent."""
+    at = f"/v1/pictures/{h.picture}"
+    return Hit(
+        id=h.picture, score=h.score, name=shown(h.path), tagged=h.tagged, learnt=h.learnt,
+        thumbnail=f"{at}/thumbnail", original=f"{at}/original",
+    )  # fmt: skip
+
+
+def hits(results: Results, page: Page, said: Sequence[str] = ()) -> Hits:
+    """Return one page of the results of a search for `page.wanted` of them."""
+    page.refuse_other(results.version)
+    some = results.hits[page.offset : page.offset + page.limit]
+    end = page.offset + len(some)
+    more = len(results.hits) > end and end < DEEPEST
+    return Hits(
+        version=results.version, hits=[hit(h) for h in some],
+        next=cursor(results.version, end) if more else None,
+        unknown=tuple(Unknown(word=u.word, near=list(u.near)) for u in results.unknown),
+        missing=results.missing, said=tuple(said),
+    )  # fmt: skip
+
+
+class Page:
+    """Which part of a list is asked for, and of which version it must be."""
+
+    def __init__(self, limit: int, given: str | None) -> None:
+        self.limit, self.offset, self.version = limit, 0, None  # type: int, int, int | None
+        if given:
+            self.version, self.offset = _read_cursor(given)
+
+    @property
+    def wanted(self) -> int:
+        """How many of the best to look for: one more than is shown tells whether there are more."""
+        return min(self.offset + self.limit, DEEPEST) + 1
+
+    def refuse_other(self, version: int) -> None:
+        """Refuse to go on in a list that was made of another version."""
+        if self.version is not None and self.version != version:
+            raise Problem(
+                409, "changed",
+                f"The list was of version {self.version}, and {version} is served now. "
+                "Ask for its beginning again.",
+            )  # fmt: skip
+
+
+def cursor(version: int, offset: int) -> str:
+    """Return what asks for the rest of a list.
+
+    >>> _read_cursor(cursor(7, 20))
+    (7, 20)
+    """
+    return base64.urlsafe_b64encode(json.dumps([version, offset]).encode()).decode()
+
+
+def _read_cursor(text: str) -> tuple[int, int]:
+    try:
+        version, offset = json.loads(base64.urlsafe_b64decode(text.encode("ascii")))
+        if type(version) is int and type(offset) is int and 0 <= offset < DEEPEST:
+            return version, offset
+    except (ValueError, TypeError, binascii.Error, RecursionError):
+        pass
+    raise Problem(400, "cursor", "The cursor is none that was given here. Leave it out.")
+
+
+def words_only(query: str) -> str:
+    """Return a query of words; one that names files is refused, since no path is taken here."""
+    if pictures_of(query):
+        raise Problem(400, "path", "Pictures are named by id here, as in POST /v1/similar.")
+    return query

@@ -1,0 +1,83 @@
+"""Judging sessions that clients hold."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from sightline.collection import Collection
+from sightline.web.problems import Problem
+
+if TYPE_CHECKING:
+    from sightline.collection.sessions.session import Session
+
+# Sessions that need not learn anew when they are asked again.
+_AWAKE = 16
+
+
+class Talks:
+    """Judging sessions that are going on: each is one client's at a time.
+
+    One of which nothing is written yet is known here alone; any other can be read from the log.
+    """
+
+    def __init__(self, collection: Collection, most: int) -> None:
+        self._collection, self._most = collection, most
+        self._open: OrderedDict[str, tuple[Session, threading.Lock]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def begin(self, **asked: Any) -> Session:
+        """Begin a session."""
+        session = self._collection.judge(**asked)
+        self._keep(session)
+        return session
+
+    def _keep(self, session: Session) -> tuple[Session, threading.Lock]:
+        with self._lock:
+            kept = self._open.setdefault(session.id, (session, threading.Lock()))
+            self._open.move_to_end(session.id)
+            old = [self._open.popitem(last=False) for _ in range(len(self._open) - self._most)]
+        for _, (forgotten, lock) in old:
+            with lock:
+                forgotten.close()
+        return kept
+
+    @contextlib.contextmanager
+    def use(self, name: str) -> Iterator[Session]:
+        """Have a session to oneself."""
+        with self._lock:
+            kept = self._open.get(name)
+        if kept is None:
+            known = {s.id for s in self._collection.sessions()}
+            if name not in known:
+                raise Problem(404, "no-session", f"There is no session {name} here.")
+            kept = self._keep(self._collection.judge(resume=name))
+        session, lock = kept
+        with lock:
+            yield session
+        self._close_oldest(session.id)
+
+    def _close_oldest(self, name: str) -> None:
+        """Keep few sessions awake: each holds files, and a score for every picture."""
+        with self._lock:
+            if name in self._open:
+                self._open.move_to_end(name)
+            held = [kept for kept in self._open.values() if kept[0].awake][:-_AWAKE]
+        for session, lock in held:
+            # One that is in use just now goes another time.
+            if lock.acquire(blocking=False):
+                try:
+                    session.close()
+                finally:
+                    lock.release()
+
+    def close(self) -> None:
+        """Let go of the log."""
+        with self._lock:
+            kept, self._open = list(self._open.values()), OrderedDict()
+        for session, lock in kept:
+            with lock:
+                session.close()

@@ -1,0 +1,152 @@
+"""One job in a process of its own: `python -m sightline.web.work`, started by `jobs`.
+
+It reads what to do from stdin, a line of JSON, and writes how it goes to stdout, a line of JSON an
+event. When stdin ends, because the job was cancelled or the server is gone, it stops as by Ctrl-C:
+nothing partial is published.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sightline.errors import Interrupted, SightlineError
+from sightline.records import shown
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+
+# Below what answers questions.
+_NICE = 19
+_TELL_SECONDS = 0.1
+
+
+class Told:
+    """Progress as events; of many steps in a short time only the last is told."""
+
+    def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
+        self._say, self._last = say, 0.0
+        self._what, self._total, self._done = "", None, 0  # type: str, int | None, int
+
+    def start(self, what: str, total: int | None) -> None:
+        """Begin a piece of work."""
+        self._what, self._total, self._done = what, total, 0
+        self._tell("")
+
+    def advance(self, n: int = 1) -> None:
+        """Come further."""
+        self._done += n
+        if time.monotonic() - self._last >= _TELL_SECONDS:
+            self._tell("")
+
+    def note(self, text: str) -> None:
+        """Say how it stands."""
+        if time.monotonic() - self._last >= _TELL_SECONDS:
+            self._tell(text)
+
+    def finish(self) -> None:
+        """End it."""
+        self._tell("")
+
+    def _tell(self, note: str) -> None:
+        self._last = time.monotonic()
+        said = {"what": self._what, "done": self._done, "total": self._total, "note": note}
+        self._say({"kind": "progress", **said})
+
+
+def run(c: Collection, verb: str, options: dict[str, Any], told: Told) -> object:
+    """Do one job and return its report."""
+    if verb == "index":
+        return c.index(**options, progress=told)
+    if verb == "evaluate":
+        return c.evaluate(**options, progress=told).as_json()
+    rankers, features = options.pop("rankers"), options.pop("features")
+    similar, regions = options.pop("similar"), options.pop("regions")
+    if similar:
+        return c.train_similar(features=features, **options, progress=told)
+    if regions:
+        feature = features[0] if features else ""
+        return c.train_regions(feature=feature, **options, progress=told)
+    return c.train(rankers=rankers, features=features, **options, progress=told)
+
+
+def plain(value: object) -> Any:
+    """Return a report as JSON has it: paths as text, and no number that is none.
+
+    >>> plain({"path": b"a.jpg", "p": float("nan"), "n": (1, 2)})
+    {'path': 'a.jpg', 'p': None, 'n': [1, 2]}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = (f.name for f in dataclasses.fields(value))
+        return {n: plain(getattr(value, n)) for n in names}
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(v) for v in value]
+    if isinstance(value, bytes):
+        return shown(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | None) else str(value)
+
+
+def main() -> int:
+    """Read what to do, do it, and say how it ended."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    request = json.loads(_first_line())
+    threading.Thread(target=_stop_at_end, daemon=True).start()
+    with contextlib.suppress(OSError):
+        os.nice(_NICE)
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # What libraries print is no event.
+    os.dup2(2, 1)
+
+    def say(event: dict[str, Any]) -> None:
+        out.write(json.dumps(event) + "\n")
+        out.flush()
+
+    try:
+        say({"kind": "result", "report": plain(_done(request, Told(say)))})
+    except (KeyboardInterrupt, Interrupted):
+        say({"kind": "cancelled"})
+    except SightlineError as e:
+        say({"kind": "failed", "error": type(e).__name__, "detail": str(e)})
+    return 0
+
+
+def _done(request: dict[str, Any], told: Told) -> object:
+    from sightline.collection import Collection
+
+    root = request["root"].encode("utf-8", "surrogateescape")
+    c = Collection.open(root, store=request["store"])
+    return run(c, request["verb"], dict(request["options"]), told)
+
+
+def _first_line() -> bytes:
+    found = bytearray()
+    while not found.endswith(b"\n"):
+        more = os.read(0, 1)
+        if not more:
+            raise SystemExit(1)
+        found += more
+    return bytes(found)
+
+
+def _stop_at_end() -> None:
+    # Not through sys.stdin: a thread that waits there holds up the end of the process.
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""Servers for tests: on a free port of this machine, in a thread, ended with the test."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sightline.collection import Collection
+from sightline.compute.inline import InlineCompute
+from sightline.web.client import Client
+from sightline.web.limits import Limits
+from sightline.web.server import Address, serve
+from sightline.web.service import Service
+from tests.photos import paint
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that is running, and a client for it."""
+
+    service: Service
+    address: Address
+    client: Client
+
+    @property
+    def port(self) -> int:
+        return int(self.address.url.rpartition(":")[2])
+
+    def ask(
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> Reply:
+        """Send a request with the token; headers given here replace it, or are left out if ''."""
+        given = {
+            "Host": f"127.0.0.1:{self.port}", "Authorization": f"Bearer {self.service.token}",
+            "Connection": "close", **(headers or {}),
+        }  # fmt: skip
+        if body or method in ("POST", "PUT", "PATCH"):
+            given.setdefault("Content-Type", "application/json")
+            given.setdefault("Content-Length", str(len(body)))
+        lines = [f"{k}: {v}" for k, v in given.items() if v]
+        head = f"{method} {path} HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n"
+        return self.raw(head.encode("latin-1") + body)
+
+    def post(self, path: str, body: object, **headers: str) -> Reply:
+        """Send JSON with the token."""
+        named = {k.replace("_", "-"): v for k, v in headers.items()}
+        return self.ask("POST", path, json.dumps(body).encode(), named)
+
+    def raw(self, data: bytes) -> Reply:
+        """Send bytes as they are and read all that comes back."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as s:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                s.sendall(data)
+            found = bytearray()
+            with contextlib.suppress(ConnectionResetError):
+                while block := s.recv(65536):
+                    found += block
+        return Reply.of(bytes(found))
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server sent back."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @classmethod
+    def of(cls, data: bytes) -> Reply:
+        head, _, body = data.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        headers = dict(line.lower().split(": ", 1) for line in lines)
+        if headers.get("transfer-encoding") == "chunked":
+            body = _unchunked(body)
+        return cls(int(first.split()[1]) if first else 0, headers, body)
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str:
+        """The code of a problem; it must be one."""
+        assert self.headers["content-type"] == "application/problem+json"
+        assert self.json["status"] == self.status and self.json["title"] and self.json["detail"]
+        assert self.json["type"] == f"urn:sightline:problem:{self.json['code']}"
+        return str(self.json["code"])
+
+
+def _unchunked(data: bytes) -> bytes:
+    out = bytearray()
+    while data:
+        size, _, rest = data.partition(b"\r\n")
+        n = int(size, 16)
+        out += rest[:n]
+        data = rest[n + 2 :] if n else b""
+    return bytes(out)
+
+
+@contextlib.contextmanager
+def running(c: Collection, limits: Limits | None = None) -> Iterator[Served]:
+    """Serve a collection while a test runs."""
+    service = Service(c, limits=limits)
+    told: queue.Queue[Any] = queue.Queue()
+    thread = threading.Thread(
+        target=serve, args=(service, "127.0.0.1", 0), kwargs={"ready": lambda *a: told.put(a)}
+    )
+    thread.start()
+    address, server = told.get(timeout=60)
+    try:
+        yield Served(service, address, Client(address.url, address.token))
+    finally:
+        server.should_exit = True
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def painted(folder: Path, *, train: bool = True, n: int = 90) -> Collection:
+    """Return a collection of coloured pictures in two folders, most with words, and a model."""
+    for name in ("photos", "photos/late"):
+        (folder / name).mkdir(parents=True)
+    paint(folder / "photos", n, True, 0)
+    paint(folder / "photos" / "late", 12, False, 1, start=n)
+    c = Collection.open(folder / "photos", store=folder / "store", workers=1)
+    c.index(features=["color", "edges"], compute=InlineCompute())
+    if train:
+        c.train(rankers=["cca"])
+    return c
+
+
+def grow(c: Collection, start: int = 500) -> None:
+    """Add a picture to a collection, which publishes a version."""
+    paint(Path(c.root.decode()), 1, True, start, start=start)
+    c.index(compute=InlineCompute())

@@ -1,0 +1,141 @@
+"""Judging over HTTP: rounds, undo, keys, words, revert; and the forms of other programs."""
+
+from __future__ import annotations
+
+import threading
+
+from sightline.store.events import EventLog
+from tests.served import Served
+
+
+def judged_events(s: Served) -> int:
+    log = EventLog(s.service.collection.home.events, write=False)
+    try:
+        return sum(1 for _ in log.read(kinds=["judged"]))
+    finally:
+        log.close()
+
+
+def test_a_session_from_beginning_to_end(own: Served) -> None:
+    c, client = own.service.collection, own.client
+    first = client.begin("red", limit=5)
+    assert c.sessions() == [] and len(first.hits) == 5 and first.round == 0
+    fit, unfit = first.hits[0].id, first.hits[1].id
+    marked = client.judge(first.session, [fit], [unfit])
+    assert (marked.judgements, marked.judged, marked.version) == (2, 2, c.version())
+    second = client.hits(first.session, 40)
+    assert second.hits[0].id == fit and second.round == 1
+    assert second.hits[-1].id == unfit
+    hidden = client.hits(first.session, 40, hide_judged=True)
+    assert not {fit, unfit} & {h.id for h in hidden.hits}
+    telling = client.get(f"/v1/sessions/{first.session}/hits?how=telling&limit=3")
+    assert len(telling["hits"]) == 3
+    client.judge(first.session, [hidden.hits[0].id])
+    assert client.undo(first.session)["relevant"] == [hidden.hits[0].id]
+    state = client.get(f"/v1/sessions/{first.session}")
+    assert (state["relevant"], state["other"], state["undone"]) == (1, 1, 1)
+    assert client.save_word(first.session, "found") == 1
+    assert [h.id for h in client.search("found").hits] == [fit]
+    assert client.revert(first.session) and not client.revert(first.session)
+    assert client.search("found").hits == ()
+    (listed,) = client.get("/v1/sessions")["sessions"]
+    assert (listed["id"], listed["state"]) == (first.session, "reverted")
+    path = f"/v1/sessions/{first.session}/judgements"
+    assert own.post(path, {"relevant": [1]}).status == 400
+
+
+def test_a_session_of_pictures_with_filters(own: Served) -> None:
+    (late,) = own.client.get("/v1/folders")["folders"]
+    body = {"like": [1], "filters": {"folder": late["id"]}, "limit": 30}
+    found = own.post("/v1/sessions", body)
+    assert found.status == 201
+    assert {h["name"][:5] for h in found.json["hits"]} == {"late/"} and len(
+        found.json["hits"]
+    ) == 12
+    for wrong in ({}, {"query": " "}, {"query": "red", "like": [1]}, {"like": [999]}):
+        assert 400 <= own.post("/v1/sessions", wrong).status < 500
+    for path in ("", "/hits"):
+        assert own.ask("GET", f"/v1/sessions/0000000000{path}").code == "no-session"
+
+
+def test_what_is_sent_twice_counts_once(own: Served) -> None:
+    session = own.client.begin("red").session
+    path = f"/v1/sessions/{session}/judgements"
+    body = {"relevant": [1], "other": [2, 3]}
+    replies: list[int] = []
+
+    def send() -> None:
+        replies.append(own.post(path, body, Idempotency_Key="k-1").json["judged"])
+
+    threads = [threading.Thread(target=send) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert replies == [3] * 8 and judged_events(own) == 3
+    other = own.post(path, {"relevant": [4]}, Idempotency_Key="k-1")
+    assert other.status == 400 and "was used for other judgements" in other.json["detail"]
+    own.post(path, body)
+    own.post(path, body)
+    assert judged_events(own) == 9
+    undo = f"/v1/sessions/{session}/undo"
+    first, again = (own.post(undo, {}, Idempotency_Key="u").json for _ in range(2))
+    assert first == again and own.client.get(f"/v1/sessions/{session}")["undone"] == 1
+    for wrong in ("x" * 101, "a b", "\x01"):
+        assert own.post(path, body, Idempotency_Key=wrong).status in (400, 422)
+
+
+def test_relevance_feedback_as_qdrant_has_it(own: Served) -> None:
+    c, path = own.service.collection, "/collections/pictures/points/query"
+    feedback = [{"example": 2, "score": 0.9}, {"example": 3, "score": 0.1}]
+    strategy = {"naive": {"a": 0.12, "b": 0.43, "c": 0.16}}
+    query = {"relevance_feedback": {"target": 1, "feedback": feedback, "strategy": strategy}}
+    answer = own.post(path, {"query": query, "limit": 6}).json
+    points = answer["result"]["points"]
+    expected = c.refine(like=1, relevant=[2], other=[3], k=6)
+    assert [p["id"] for p in points] == [h.picture for h in expected] and answer["status"] == "ok"
+    assert not {1, 2, 3} & {p["id"] for p in points}
+    assert points[0]["payload"]["thumbnail"] == f"/v1/pictures/{points[0]['id']}/thumbnail"
+    rest = own.post(path, {"query": query, "limit": 3, "offset": 3, "with_payload": False}).json
+    assert [p["id"] for p in rest["result"]["points"]] == [p["id"] for p in points[3:]]
+    words = {"relevance_feedback": {"target": "red", "feedback": feedback}}
+    assert own.post(path, {"query": words}).json["result"]["points"]
+    alike = own.post(path, {"query": {"nearest": 1}}).json["result"]["points"]
+    assert alike == own.post(path, {"query": 1}).json["result"]["points"]
+    both = {"recommend": {"positive": [1, 2], "negative": [3]}}
+    recommended = own.post(path, {"query": both, "limit": 6}).json["result"]["points"]
+    assert [p["id"] for p in recommended] == [p["id"] for p in points]
+    assert c.sessions() == []
+    assert own.post("/collections/other/points/query", {"query": 1}).code == "no-collection"
+
+
+def test_rankings_and_clicks_as_metarank_has_them(own: Served) -> None:
+    c = own.service.collection
+    fields = [{"name": "query", "value": "red"}]
+    body = {
+        "id": "r1", "user": "u", "session": "s", "timestamp": 1, "fields": fields,
+        "items": [{"id": "2"}, {"id": "1"}, {"id": "7"}],
+    }  # fmt: skip
+    ranked = own.post("/rank/words", body).json
+    assert [i["item"] for i in ranked["items"]] == ["1", "7", "2"]
+    assert ranked["items"][0]["score"] > ranked["items"][-1]["score"] == 0
+    assert own.post("/rank/other", body).code == "no-model"
+    click = {"event": "interaction", "id": "i1", "ranking": "r1", "item": "1", "type": "click",
+             "timestamp": 2}  # fmt: skip
+    events = [{"event": "ranking", **body}, click]
+    first = own.post("/feedback", events).json
+    assert (first["status"], first["accepted"], first["updated"]) == ("ok", 2, 1)
+    assert own.post("/feedback", events).json["updated"] == 0
+    (session,) = c.sessions()
+    assert session.lists == 1 and session.query == "red"
+    assert own.post("/feedback", click).code == "alone"
+    assert own.post("/feedback", {"event": "item", "id": "x"}).status == 422
+
+
+def test_many_sessions_hold_few_files_and_little_memory(own: Served) -> None:
+    sessions = [own.client.begin("red").session for _ in range(24)]
+    for i, name in enumerate([*sessions, *sessions]):
+        assert own.client.judge(name, [1 + i % 20]).judged == (1 if i < 24 else 2)
+    awake = [s for s, _ in own.service.talks._open.values() if s.awake]
+    assert 1 <= len(awake) <= 17
+    assert {s.id for s in own.service.collection.sessions()} == set(sessions)

@@ -1,0 +1,151 @@
+"""Search over HTTP gives what the collection gives, page by page, and takes no paths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sightline.collection import Collection
+from sightline.web.client import ServiceError
+from tests.served import Served, grow
+
+
+def ids(found: object) -> list[int]:
+    return [h["id"] for h in found["hits"]]  # type: ignore[index]
+
+
+def test_words_find_what_the_collection_finds(served: Served, taught: Collection) -> None:
+    found = served.post("/v1/search", {"query": "red", "limit": 30}).json
+    expected = taught.search("red", 30)
+    assert ids(found) == [h.picture for h in expected.hits] and len(ids(found)) > 15
+    assert [h["score"] for h in found["hits"]] == [h.score for h in expected.hits]
+    assert found["version"] == expected.version
+    first = found["hits"][0]
+    assert first["tagged"] and first["name"] == expected.hits[0].name
+    assert served.ask("GET", first["thumbnail"]).body[:2] == b"\xff\xd8"
+
+
+def test_pages_make_up_the_whole_list(served: Served) -> None:
+    whole = served.post("/v1/search", {"query": "cold", "limit": 40}).json
+    pages, cursor = [], None
+    for _ in range(4):
+        page = served.post("/v1/search", {"query": "cold", "limit": 10, "cursor": cursor}).json
+        pages += ids(page)
+        cursor = page["next"]
+    assert pages == ids(whole) and len(set(pages)) == 40
+    last = served.post("/v1/search", {"query": "cold", "limit": 1000}).json
+    assert last["next"] is None
+
+
+def test_a_page_of_another_version_is_refused(own: Served) -> None:
+    page = own.post("/v1/search", {"query": "cold", "limit": 2}).json
+    grow(own.service.collection)
+    assert own.service.collection.version() > page["version"]
+    again = own.post("/v1/search", {"query": "cold", "limit": 2, "cursor": page["next"]})
+    assert (again.status, again.code) == (409, "changed")
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "W10=", "WzEsMl0", "WzEsIC0xXQ==", "é", "bnVsbA=="])
+def test_cursors_that_nobody_gave_are_refused(served: Served, cursor: str) -> None:
+    reply = served.post("/v1/search", {"query": "red", "cursor": cursor})
+    assert reply.status == (200 if not cursor else 400)
+
+
+def test_the_cut_off_can_be_left_out(served: Served) -> None:
+    with_cut = served.post("/v1/search", {"query": "red", "limit": 200}).json
+    without = served.post("/v1/search", {"query": "red", "limit": 200, "cut": False}).json
+    carried = served.post("/v1/search", {"query": "red", "limit": 200, "learnt": False}).json
+    assert len(ids(carried)) < len(ids(with_cut)) < len(ids(without))
+
+
+def test_folders_go_by_an_id(served: Served, taught: Collection) -> None:
+    (late,) = served.client.get("/v1/folders")["folders"]
+    assert (late["name"], late["pictures"]) == ("late", 12)
+    body = {"query": "red", "limit": 100, "cut": False, "filters": {"folder": late["id"]}}
+    found = served.post("/v1/search", body).json
+    assert found["hits"] and {h["name"][:5] for h in found["hits"]} == {"late/"}
+    body["filters"] = {"folder": "late"}
+    assert served.post("/v1/search", body).code == "no-folder"
+
+
+def test_words_and_pictures_together(served: Served, taught: Collection) -> None:
+    blue = taught.search("blue", 3).hits
+    body = {"query": "cold", "like": [h.picture for h in blue], "unlike": [2, 8], "limit": 12}
+    found = served.post("/v1/search", body).json
+    examples = [h.picture for h in blue]
+    expected = taught.refine("cold", relevant=examples, other=[2, 8], k=12)
+    assert ids(found) == [h.picture for h in expected.hits]
+    assert not {2, 8, *examples} & set(ids(found))
+    assert ids(found) != ids(served.post("/v1/search", {"query": "cold", "limit": 12}).json)
+    assert taught.sessions() == []
+
+
+def test_similar_and_a_picture_that_is_sent(served: Served, taught: Collection) -> None:
+    found = served.post("/v1/similar", {"like": [1], "unlike": [2], "limit": 5}).json
+    assert ids(found) == [h.picture for h in taught.similar(1, unwanted=[2], k=5)]
+    assert sum(s["value"] for s in found["hits"][0]["shares"]) == pytest.approx(
+        found["hits"][0]["score"], abs=1e-3
+    )
+    picture = Path(taught.root.decode(), "000_x.png").read_bytes()
+    alike = served.client.similar_to(picture, 3)
+    assert alike.hits[0].id == 1
+    (late,) = served.client.get("/v1/folders")["folders"]
+    kind, query = {"Content-Type": "image/png"}, f"folder={late['id']}&limit=50&untagged=true"
+    few = served.ask("POST", f"/v1/search/picture?{query}", picture, kind).json
+    assert len(few["hits"]) == 12 and {h["name"][:5] for h in few["hits"]} == {"late/"}
+    assert served.ask("POST", "/v1/search/picture?min_side=41", picture, kind).json["hits"] == []
+    assert served.ask("POST", "/v1/search/picture?other=1", picture, kind).status == 422
+    with pytest.raises(ServiceError) as e:
+        served.client.similar_to(b"no picture at all")
+    assert e.value.status in (409, 422)
+
+
+def test_a_long_text_finds_pictures(served: Served) -> None:
+    found = served.post("/v1/search/text", {"text": "A red, warm evening. " * 50, "limit": 6}).json
+    assert len(found["hits"]) == 6 and found["hits"][0]["learnt"]
+
+
+def test_describing_and_topics(served: Served, taught: Collection) -> None:
+    told = served.client.get("/v1/pictures/1/words?limit=3")
+    assert [w["word"] for w in told["words"]] == [w.word for w in taught.describe(1, 3).words]
+    texts = served.client.get("/v1/pictures/1/texts?limit=2")
+    assert [t["text"] for t in texts["texts"]] == [
+        t.text for t in taught.describe_texts(1, 2).texts
+    ]
+    picture = Path(taught.root.decode(), "000_x.png").read_bytes()
+    kind = {"Content-Type": "image/png"}
+    sent = served.ask("POST", "/v1/describe/words?limit=3", picture, kind).json
+    assert sent["picture"] is None and sent["words"][0]["word"] == told["words"][0]["word"]
+    assert len(served.ask("POST", "/v1/describe/texts", picture, kind).json["texts"]) > 1
+    topics = served.client.get("/v1/topics?words=2&pictures=3")
+    assert len(topics["topics"][0]["high_pictures"]) == 3
+    assert served.client.get("/v1/topics/near?word=red&limit=2")["words"]
+
+
+def test_what_is_known_of_a_picture(served: Served, taught: Collection) -> None:
+    found = served.client.get("/v1/pictures/1")
+    assert (found["name"], found["width"], found["format"]) == ("000_x.png", 40, "PNG")
+    assert found["words"][0]["tags"] == ["red", "warm"]
+    file = served.ask("GET", "/v1/pictures/1/original")
+    assert file.body == Path(taught.root.decode(), "000_x.png").read_bytes()
+    assert file.headers["content-type"] == "image/png"
+    assert file.headers["sightline-version"] == str(taught.version())
+    small = served.ask("GET", "/v1/pictures/1/thumbnail")
+    same = {"If-None-Match": small.headers["etag"]}
+    again = served.ask("GET", "/v1/pictures/1/thumbnail", headers=same)
+    assert (again.status, again.body) == (304, b"")
+    assert served.ask("GET", "/v1/pictures/2/thumbnail", headers=same).status == 200
+    for path in ("", "/thumbnail", "/original", "/words", "/texts"):
+        assert served.ask("GET", f"/v1/pictures/5000{path}").code == "no-picture"
+
+
+def test_how_the_collection_stands(served: Served) -> None:
+    report = served.client.get("/v1/report")
+    assert report["pictures"] == 102 and report["up_to_date"] and report["models"][0]["queries"]
+    assert served.client.get("/v1/health")["status"] == "ok"
+    assert served.client.get("/v1/skipped")["skipped"] == []
+    served.client.search("warm")
+    said = served.ask("GET", "/v1/metrics").body.decode()
+    assert 'route="POST /v1/search",status="200"' in said and "sightline_pictures 102" in said
+    assert "warm" not in said
