@@ -84,13 +84,16 @@ class Ground:
 
 
 def load_ground(
-    snapshot: Snapshot, judgements: Iterable[Judgement], list_: Mapping[int, int | None]
+    snapshot: Snapshot,
+    judgements: Iterable[Judgement],
+    list_: Mapping[int, int | None],
+    kind: str = "",
 ) -> Ground:
-    """Gather all pictures that carry a word and have regions."""
+    """Gather all pictures that carry a word and have regions, of a kind if one is named."""
     picture, term = carried_and_judged(snapshot, judgements)
     picture, term = cleaned(picture, term, list_)
     named = np.unique(picture)
-    feature = region_feature(snapshot, named)
+    feature = region_feature(snapshot, named, kind)
     ids = kept_ids(snapshot, feature, named)
     without, left_out = len(named) - len(ids), max(0, len(ids) - MOST_PICTURES)
     if left_out:
@@ -111,12 +114,15 @@ def cleaned(picture: Int, term: Int, list_: Mapping[int, int | None]) -> tuple[I
     return both[:, 0], both[:, 1]
 
 
-def region_feature(snapshot: Snapshot, pictures: Int) -> str:
-    """Return the fingerprint of the regions that most of some pictures have; deep ones first."""
+def region_feature(snapshot: Snapshot, pictures: Int, kind: str = "") -> str:
+    """Return the fingerprint of the regions that most of some pictures have; deep ones first.
+
+    Where a kind is named, `regions` or `regions-deep`, only its fingerprints count.
+    """
     count: dict[str, int] = {}
     for features, ids in snapshot.by_features(pictures):
         for f in features:
-            if f.rpartition("-")[0] in plugins.NO_VECTORS:
+            if f.rpartition("-")[0] in ([kind] if kind else plugins.NO_VECTORS):
                 count[f] = count.get(f, 0) + len(ids)
     if not count:
         raise CollectionError(
