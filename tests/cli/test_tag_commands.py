@@ -79,6 +79,25 @@ def test_a_review_reads_answers_and_says_what_came_of_them(
     assert shell("tag", "--review", "--json").code == 2
 
 
+def test_the_last_answer_of_a_review_can_be_taken_back(
+    tagged: Path, shell: Shell, tmp_path: Path
+) -> None:
+    where = ["-C", str(tagged / "photos"), "--store", str(tmp_path / "store")]
+    command = [sys.executable, "-m", "sightline", "tag", "--untagged", "--review", "-t", "2"]
+
+    def review(answers: bytes) -> tuple[list[bytes], bytes]:
+        ran = subprocess.run([*command, *where], input=answers, capture_output=True, check=True)
+        return [line.split(b"\t")[0] for line in ran.stdout.splitlines()], ran.stderr
+
+    asked, said = review(b"s\ny\nu\nu\ns\ns\nu\nq\n")
+    assert asked == [b"1", b"2", b"2", b"1", b"2", b"2"] and b"answered" not in said
+    # The end of the answers ends it, and so does any other that comes after the last question.
+    asked, said = review(b"s\nn\ny\ny\n")
+    assert asked == [b"1", b"2"] and b"1 answered" in said
+    asked, said = review(b"s\nn")
+    assert asked == [b"1", b"2"] and b"1 answered" in said
+
+
 def test_scenes_are_listed_and_drawn(shell: Shell, tmp_path: Path) -> None:
     ran = shell("scenes", "--words", "2", "--sheet", str(tmp_path / "sheets"))
     lines = [line.split("\t") for line in ran.out.splitlines()]
