@@ -106,6 +106,17 @@ def test_scenes_are_listed_and_drawn(shell: Shell, tmp_path: Path) -> None:
     assert names == ["scene-00.png", "scene-01.png"]
     with Image.open(tmp_path / "sheets" / names[0]) as sheet:
         assert np.asarray(sheet).std() > 10
+    # Sheets give way to new ones, and nothing else does.
+    (tmp_path / "sheets" / "scene-07.png").write_bytes(
+        (tmp_path / "sheets" / names[0]).read_bytes()
+    )
+    assert shell("scenes", "--sheet", str(tmp_path / "sheets")).code == 0
+    assert sorted(os.listdir(tmp_path / "sheets")) == names
+    for foreign in (b"mine", b"\x89PNG sightline regions"):
+        (tmp_path / "sheets" / names[0]).write_bytes(foreign)
+        ran = shell("scenes", "--sheet", str(tmp_path / "sheets"))
+        assert ran.code == 2 and f"holds other files, such as {names[0]}" in ran.err
+        assert (tmp_path / "sheets" / names[0]).read_bytes() == foreign
     said = json.loads(shell("scenes", "--json").out)
     assert sum(len(s["pictures"]) for s in said["scenes"]) == N
     assert shell("scenes", "--csv").out.splitlines()[0] == "scene,pictures,words"

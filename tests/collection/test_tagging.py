@@ -11,7 +11,7 @@ from PIL import Image
 
 from sightline.collection import Collection
 from sightline.collection.tagging.cleaning import FILE
-from sightline.collection.tagging.drawing import is_overlay
+from sightline.collection.tagging.drawing import REGIONS, is_drawing
 from sightline.collection.tagging.placer import load_placer
 from sightline.collection.tagging.training import RegionReport
 from sightline.compute.inline import InlineCompute
@@ -132,7 +132,7 @@ def test_the_words_of_a_query_are_placed_and_drawn(collection: Collection, tmp_p
         cow, grass = (w.mask.inside() for w in h.words)
         assert not (cow & grass).any() and 0 < cow.mean() < 0.6
     files = collection.draw_places(found, tmp_path / "drawn")
-    assert files[0].name.startswith("001-") and all(map(is_overlay, files))
+    assert files[0].name.startswith("001-") and all(is_drawing(f, REGIONS) for f in files)
     with Image.open(files[0]) as picture:
         assert picture.width >= 320
     # Drawn again in place of the old ones, but never over somebody's files.
