@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +16,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from sightline.collection import Collection
 from sightline.regions.outlines import Mask
 from tests.cli.test_commands import Shell
-from tests.tagged_made import UNTAGGED, N, copied, words_of
+from tests.tagged_made import UNTAGGED, N, copied, painted, words_of
 
 
 @pytest.fixture
@@ -141,6 +143,28 @@ def test_where_draws_the_regions_of_a_querys_words(
     assert "Where 'nowhere' lies was not learnt." in ran.err
     assert shell("search", "sky", "--where", "--why").code == 2
     assert shell("search", "sky", "--where-to", str(shell.photos / "x")).code == 2
+
+
+def test_after_a_refit_the_advice_is_to_train_again(shell: Shell, tmp_path: Path) -> None:
+    # A codebook of the same pictures is the same, and so is its fingerprint, unless one is new.
+    photos = shutil.copytree(shell.photos, tmp_path / "photos")
+    c = Collection.open(photos, store=tmp_path / "own", workers=1)
+    for p in sorted(photos.iterdir())[60:]:
+        p.unlink()
+    c.index()
+    c.train_regions(feature="regions", scenes=1)
+    Image.fromarray(painted(300)).save(photos / "300.png")
+    c.index(refit=True)
+    own = Shell(shell.capfd, photos, tmp_path / "own")
+    advice = "cut into regions anew since the training. Run: sightline train --regions"
+    for verb in ("tag", "scenes"):
+        ran = own(verb)
+        assert advice in ran.err and "sightline index" not in ran.err, ran
+        assert json.loads(own(verb, "--json").out)["cut_otherwise"] > 30
+    ran = own("search", "cow", "--where", "-t", "1", "--where-to", str(tmp_path / "drawn"))
+    assert "run: sightline train --regions" in ran.err and "sightline index" not in ran.err
+    c.train_regions(feature="regions", scenes=1)
+    assert advice not in own("scenes").err
 
 
 def test_training_says_what_was_learnt_and_doctor_shows_the_list(

@@ -138,6 +138,19 @@ def kept_ids(snapshot: Snapshot, feature: str, pictures: Int) -> Int:
     return np.sort(np.concatenate([*groups, np.zeros(0, np.int64)]))
 
 
+def cut_otherwise(snapshot: Snapshot, feature: str, pictures: Int) -> Int:
+    """Return those of some pictures, ids ascending, that have regions of other fingerprints alone.
+
+    `index --refit` makes such ones of all.
+    """
+    groups = [
+        ids
+        for have, ids in snapshot.by_features(pictures)
+        if feature not in have and any(f.rpartition("-")[0] in plugins.NO_VECTORS for f in have)
+    ]
+    return np.sort(np.concatenate([*groups, np.zeros(0, np.int64)]))
+
+
 def cuts(snapshot: Snapshot, feature: str, ids: Int) -> Iterator[CutPicture]:
     """Yield the regions of pictures, ids ascending."""
     for begin in range(0, len(ids), _BLOCK):

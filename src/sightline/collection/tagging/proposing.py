@@ -21,6 +21,7 @@ from sightline.collection.tagging.ground import (
     Inputs,
     Int,
     cleaned,
+    cut_otherwise,
     cuts,
     kept_ids,
     spelled,
@@ -78,8 +79,8 @@ class Suggestions:
     """All suggestions, most sure first.
 
     `abstained` are words that are never proposed; `without_regions` counts pictures that were asked
-    about and are not cut into regions yet; `judged` are suggestions not made since somebody has
-    judged them.
+    about and lack the regions the model knows, `cut_otherwise` those of them that have others;
+    `judged` are suggestions not made since somebody has judged them.
     """
 
     suggestions: tuple[Suggestion, ...]
@@ -89,6 +90,7 @@ class Suggestions:
     without_regions: int
     judged: int
     version: int
+    cut_otherwise: int = 0
 
     def __len__(self) -> int:
         return len(self.suggestions)
@@ -129,6 +131,7 @@ def suggest(
         return Suggestions(
             tuple(sorted(found, key=lambda s: (-s.confidence, s.path, s.word))), abstained,
             precision, len(ids), len(wanted) - len(ids), look.judged, reader.snapshot.version,
+            len(cut_otherwise(reader.snapshot, placer.feature, wanted)),
         )  # fmt: skip
 
 
