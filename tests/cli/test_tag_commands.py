@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +16,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from sightline.collection import Collection
 from sightline.regions.outlines import Mask
 from tests.cli.test_commands import Shell
-from tests.tagged_made import UNTAGGED, N, copied, words_of
+from tests.tagged_made import UNTAGGED, N, copied, painted, words_of
 
 
 @pytest.fixture
@@ -79,6 +81,25 @@ def test_a_review_reads_answers_and_says_what_came_of_them(
     assert shell("tag", "--review", "--json").code == 2
 
 
+def test_the_last_answer_of_a_review_can_be_taken_back(
+    tagged: Path, shell: Shell, tmp_path: Path
+) -> None:
+    where = ["-C", str(tagged / "photos"), "--store", str(tmp_path / "store")]
+    command = [sys.executable, "-m", "sightline", "tag", "--untagged", "--review", "-t", "2"]
+
+    def review(answers: bytes) -> tuple[list[bytes], bytes]:
+        ran = subprocess.run([*command, *where], input=answers, capture_output=True, check=True)
+        return [line.split(b"\t")[0] for line in ran.stdout.splitlines()], ran.stderr
+
+    asked, said = review(b"s\ny\nu\nu\ns\ns\nu\nq\n")
+    assert asked == [b"1", b"2", b"2", b"1", b"2", b"2"] and b"answered" not in said
+    # The end of the answers ends it, and so does any other that comes after the last question.
+    asked, said = review(b"s\nn\ny\ny\n")
+    assert asked == [b"1", b"2"] and b"1 answered" in said
+    asked, said = review(b"s\nn")
+    assert asked == [b"1", b"2"] and b"1 answered" in said
+
+
 def test_scenes_are_listed_and_drawn(shell: Shell, tmp_path: Path) -> None:
     ran = shell("scenes", "--words", "2", "--sheet", str(tmp_path / "sheets"))
     lines = [line.split("\t") for line in ran.out.splitlines()]
@@ -87,6 +108,17 @@ def test_scenes_are_listed_and_drawn(shell: Shell, tmp_path: Path) -> None:
     assert names == ["scene-00.png", "scene-01.png"]
     with Image.open(tmp_path / "sheets" / names[0]) as sheet:
         assert np.asarray(sheet).std() > 10
+    # Sheets give way to new ones, and nothing else does.
+    (tmp_path / "sheets" / "scene-07.png").write_bytes(
+        (tmp_path / "sheets" / names[0]).read_bytes()
+    )
+    assert shell("scenes", "--sheet", str(tmp_path / "sheets")).code == 0
+    assert sorted(os.listdir(tmp_path / "sheets")) == names
+    for foreign in (b"mine", b"\x89PNG sightline regions"):
+        (tmp_path / "sheets" / names[0]).write_bytes(foreign)
+        ran = shell("scenes", "--sheet", str(tmp_path / "sheets"))
+        assert ran.code == 2 and f"holds other files, such as {names[0]}" in ran.err
+        assert (tmp_path / "sheets" / names[0]).read_bytes() == foreign
     said = json.loads(shell("scenes", "--json").out)
     assert sum(len(s["pictures"]) for s in said["scenes"]) == N
     assert shell("scenes", "--csv").out.splitlines()[0] == "scene,pictures,words"
@@ -111,6 +143,28 @@ def test_where_draws_the_regions_of_a_querys_words(
     assert "Where 'nowhere' lies was not learnt." in ran.err
     assert shell("search", "sky", "--where", "--why").code == 2
     assert shell("search", "sky", "--where-to", str(shell.photos / "x")).code == 2
+
+
+def test_after_a_refit_the_advice_is_to_train_again(shell: Shell, tmp_path: Path) -> None:
+    # A codebook of the same pictures is the same, and so is its fingerprint, unless one is new.
+    photos = shutil.copytree(shell.photos, tmp_path / "photos")
+    c = Collection.open(photos, store=tmp_path / "own", workers=1)
+    for p in sorted(photos.iterdir())[60:]:
+        p.unlink()
+    c.index()
+    c.train_regions(feature="regions", scenes=1)
+    Image.fromarray(painted(300)).save(photos / "300.png")
+    c.index(refit=True)
+    own = Shell(shell.capfd, photos, tmp_path / "own")
+    advice = "cut into regions anew since the training. Run: sightline train --regions"
+    for verb in ("tag", "scenes"):
+        ran = own(verb)
+        assert advice in ran.err and "sightline index" not in ran.err, ran
+        assert json.loads(own(verb, "--json").out)["cut_otherwise"] > 30
+    ran = own("search", "cow", "--where", "-t", "1", "--where-to", str(tmp_path / "drawn"))
+    assert "run: sightline train --regions" in ran.err and "sightline index" not in ran.err
+    c.train_regions(feature="regions", scenes=1)
+    assert advice not in own("scenes").err
 
 
 def test_training_says_what_was_learnt_and_doctor_shows_the_list(

@@ -114,6 +114,17 @@ def test_the_last_answer_can_be_taken_back_and_all_of_them(own: Collection) -> N
     assert not carries(own, yes) and key(yes) in {key(s) for s in own.tag().suggestions}
 
 
+def test_several_answers_on_one_picture_all_count(own: Collection) -> None:
+    review = own.review(untagged=True)
+    first = review.suggestions[0].picture
+    mine = [s for s in review.suggestions if s.picture == first][:2]
+    with review:
+        review.answer(mine[0], True)
+        review.answer(mine[1], False)
+    state = own.session(review.id)
+    assert (state.relevant, state.other) == (1, 1)
+
+
 def test_an_undo_after_words_were_published_takes_them_away(own: Collection) -> None:
     review = own.review()
     yes, _, _ = some(review)

@@ -57,6 +57,17 @@ def test_index_reads_the_same_words_and_a_second_run_writes_nothing(c: Collectio
     assert into(c).written == 0 and fingerprint(folder_of(c)) == kept
 
 
+@pytest.mark.parametrize("kind", ["accepted", "proposed"])
+def test_a_new_sidecar_has_all_words_whatever_was_the_reason(c: Collection, kind: str) -> None:
+    say(c, "cold", 1, True)
+    report = into(c, only=[kind], proposed={2: [ProposedWord("warm", 0.9, None)]})
+    made = sorted(p.name for p in folder_of(c).glob("*.xmp"))
+    assert report.new == 1 and made == [f"00{int(kind == 'proposed')}.jpg.xmp"]
+    read = read_xmp((folder_of(c) / made[0]).read_bytes())
+    wanted = {"accepted": {"tree", "snow", "cold"}, "proposed": {"tree", "red barn", "warm"}}
+    assert set(read.labels) == wanted[kind]
+
+
 @pytest.mark.parametrize("program", ALL)
 @pytest.mark.parametrize("name", ["000.jpg.xmp", "000.xmp", "000.XMP"])
 def test_the_sidecar_that_is_there_is_added_to(c: Collection, program: str, name: str) -> None:

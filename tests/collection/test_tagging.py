@@ -11,11 +11,13 @@ from PIL import Image
 
 from sightline.collection import Collection
 from sightline.collection.tagging.cleaning import FILE
-from sightline.collection.tagging.drawing import is_overlay
+from sightline.collection.tagging.drawing import REGIONS, is_drawing
 from sightline.collection.tagging.placer import load_placer
 from sightline.collection.tagging.training import RegionReport
+from sightline.compute.inline import InlineCompute
 from sightline.errors import NotBetter, ParameterError, UsageError
 from sightline.records import shown
+from sightline.regions.feature import RegionWords
 from tests.tagged_made import (
     TOO_LITTLE,
     TOO_MUCH,
@@ -130,7 +132,7 @@ def test_the_words_of_a_query_are_placed_and_drawn(collection: Collection, tmp_p
         cow, grass = (w.mask.inside() for w in h.words)
         assert not (cow & grass).any() and 0 < cow.mean() < 0.6
     files = collection.draw_places(found, tmp_path / "drawn")
-    assert files[0].name.startswith("001-") and all(map(is_overlay, files))
+    assert files[0].name.startswith("001-") and all(is_drawing(f, REGIONS) for f in files)
     with Image.open(files[0]) as picture:
         assert picture.width >= 320
     # Drawn again in place of the old ones, but never over somebody's files.
@@ -154,6 +156,7 @@ def test_hits_are_placed_by_the_regions_their_colours_show(collection: Collectio
 
 def test_the_owners_list_merges_and_drops(own: Collection) -> None:
     (own.home.folder / FILE).write_text('drop = ["sky"]\n[merge]\nland = ["grass", "sand"]\n')
+    assert not own.verify().strays
     report = own.train_regions(feature="regions", scenes=2)
     assert report.words == 3  # dusk, cow and boat; every picture shows land
     with own.home.reader() as reader:
@@ -198,6 +201,23 @@ def test_what_is_asked_before_a_training_says_how_to_train(tmp_path: Path) -> No
         c.train_regions(feature="deep")
     report: RegionReport = c.train_regions(feature="regions")
     assert report.unproven and report.scenes == 1 and "unproven" in c.state().regions
+
+
+class OtherRegions(RegionWords):
+    """Stands in for deep regions, which need a network."""
+
+    name = "regions-deep"
+
+
+def test_the_named_kind_of_regions_is_learnt_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.regions.feature.DeepRegions", OtherRegions)
+    c = painted_collection(tmp_path, 60)
+    c.index(features=["regions", "regions-deep"], compute=InlineCompute())
+    for kind in ("regions", "regions-deep"):
+        report = c.train_regions(feature=kind, scenes=1, dry_run=True)
+        assert report.feature.rpartition("-")[0] == kind and report.pictures == 60 - UNTAGGED
 
 
 def test_a_purge_forgets_the_model(own: Collection) -> None:

@@ -43,7 +43,8 @@ class ExportedWord:
 class ExportedPicture:
     """A picture of the collection with its words, and its running text if it has one.
 
-    Width and height are those of the upright picture.
+    Width and height are those of the upright picture. `whole` is the same with all that it carries
+    and people accepted, where some of that was not asked for.
     """
 
     picture: int
@@ -54,6 +55,7 @@ class ExportedPicture:
     words: tuple[ExportedWord, ...]
     caption: str = ""
     caption_sources: tuple[str, ...] = ()
+    whole: ExportedPicture | None = None
 
     @property
     def name(self) -> str:

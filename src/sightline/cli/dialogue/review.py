@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from sightline.collection.tagging.reviewing import Review
 
 _HELP = "y: it is right   n: it is not   s: skip it   u: take the last answer back   q: end"
+_HELP_LAST = "u: take the last answer back   q: end"
 _YES, _NO, _SKIP = ("y", "yes", "+"), ("n", "no", "-"), ("s", "skip", "")
+_BACK, _END = ("u", "undo"), ("q", "quit")
 
 
 def run_review(
@@ -57,11 +59,11 @@ class _Queue:
         self.line = 0
 
     def run(self) -> None:
-        """Go through the queue until it or the answers end."""
+        """Go through the queue until the answers end; its last one can be taken back too."""
         at, asked = 0, self.review.suggestions
-        while at < len(asked):
-            answer = self._ask(asked[at], at)
-            if answer is None or answer in ("q", "quit"):
+        while asked:
+            answer = self._ask(asked[at], at) if at < len(asked) else self._ask_at_the_end()
+            if answer is None or answer in _END:
                 return
             if answer in _YES or answer in _NO:
                 self.review.answer(asked[at], answer in _YES)
@@ -79,17 +81,29 @@ class _Queue:
 
     def _ask(self, s: Suggestion, at: int) -> str | None:
         """Return an answer that can be understood; None at the end of them."""
-        known = {*_YES, *_NO, *_SKIP, "u", "undo", "q", "quit"}
         if self.way:
             click.echo(drawn(self.c.thumbnails([s.picture])[0], self.way))
         what = "carries" if s.add else "does not show"
         path = shown(full_path(self.c, s.path))
         click.echo(f"{at + 1}\t{s.confidence:.0%}\t{'+' if s.add else '-'}{s.word}\t{path}")
         sys.stdout.flush()
+        known = {*_YES, *_NO, *_SKIP, *_BACK, *_END}
+        return self._read(f"{what} {s.word!r}? [y/n/s, ? for help] ", known, _HELP)
+
+    def _ask_at_the_end(self) -> str | None:
+        """Return whether the last answer is taken back; None to end."""
+        if self.asks:
+            return self._read("that was the last one [u/q, ? for help] ", _BACK + _END, _HELP_LAST)
+        # Answers from a program may well go on, as those of `yes` do.
+        self.line += 1
+        answer = sys.stdin.readline().strip().lower()
+        return answer if answer in _BACK else None
+
+    def _read(self, prompt: str, known: Container[str], help_: str) -> str | None:
         while True:
             self.line += 1
             if self.asks:
-                click.echo(f"{what} {s.word!r}? [y/n/s, ? for help] ", nl=False, err=True)
+                click.echo(prompt, nl=False, err=True)
             text = sys.stdin.readline()
             if not text:
                 return None
@@ -103,4 +117,4 @@ class _Queue:
                         "Write y, n, s, u or q."
                     )
                 click.echo(f"{text.strip()!r} is no answer.", err=True)
-            click.echo(_HELP, err=True)
+            click.echo(help_, err=True)

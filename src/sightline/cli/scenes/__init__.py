@@ -17,6 +17,7 @@ from sightline.cli.common import (
 )
 from sightline.cli.filters import filter_options, filters_of
 from sightline.cli.scenes.sheets import draw_sheets
+from sightline.cli.tag.uncut import say_uncut
 from sightline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,9 +52,7 @@ def scenes(
     if sheet is not None and c.contains(sheet):
         raise UsageError(f"{sheet} lies inside the collection, where nothing is ever written.")
     found = c.scenes(words=words, progress=ProgressBar(), **filters_of(**given))
-    if found.without_regions:
-        left = counted(found.without_regions, "picture")
-        click.echo(f"{left} not cut into regions yet. Run: sightline index", err=True)
+    say_uncut(found.without_regions, found.cut_otherwise)
     if as_json:
         print_json(_as_json(found))
     elif as_csv:
@@ -74,6 +73,7 @@ def _as_json(found: Scenes) -> dict[str, object]:
     return {
         "version": found.version,
         "without_regions": found.without_regions,
+        "cut_otherwise": found.cut_otherwise,
         "scenes": [
             {
                 "scene": s.number,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from sightline.cli.common import counted
-from sightline.errors import UsageError
 from sightline.records import shown
 
 if TYPE_CHECKING:
@@ -20,18 +19,17 @@ _ON_A_SHEET = 20
 
 
 def draw_sheets(c: Collection, found: Scenes, folder: Path) -> None:
-    """Draw the pictures that fit each scene best."""
+    """Draw the pictures that fit each scene best.
+
+    Sheets of an earlier run go; a folder with anything else in it is refused.
+    """
+    from sightline.collection.tagging.drawing import SCENES, clear_drawings, save_drawing
     from sightline.pictures.thumbnails import contact_sheet
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise UsageError(f"Nothing can be drawn into {folder}: {e.strerror}.") from e
+    clear_drawings(folder, SCENES)
     for s in found:
-        best = s.pictures[:_ON_A_SHEET]
-        contact_sheet(c.thumbnails(best), _titles(c, s)).save(
-            folder / f"scene-{s.number:02d}.png", "PNG"
-        )
+        sheet = contact_sheet(c.thumbnails(s.pictures[:_ON_A_SHEET]), _titles(c, s))
+        save_drawing(sheet, folder / f"scene-{s.number:02d}.png", SCENES)
     click.echo(f"drew {counted(len(found), 'sheet')} into {folder}", err=True)
 
 

@@ -17,6 +17,7 @@ from sightline.cli.common import (
     wait_option,
 )
 from sightline.cli.filters import filter_options, filters_of, full_path
+from sightline.cli.tag.uncut import say_uncut
 from sightline.errors import UsageError
 from sightline.records import shown
 
@@ -116,12 +117,7 @@ def say_about(found: Suggestions) -> None:
         f"{counted(found.pictures, 'picture')}, at {found.precision:.0%}",
         err=True,
     )
-    if found.without_regions:
-        click.echo(
-            f"{counted(found.without_regions, 'picture')} not cut into regions yet. "
-            "Run: sightline index",
-            err=True,
-        )
+    say_uncut(found.without_regions, found.cut_otherwise)
     if found.judged:
         said = counted(found.judged, "suggestion")
         click.echo(f"{said} left out, since somebody has judged them", err=True)
@@ -147,6 +143,7 @@ def _as_json(c: Collection, found: Suggestions) -> dict[str, object]:
         "precision": found.precision,
         "pictures": found.pictures,
         "without_regions": found.without_regions,
+        "cut_otherwise": found.cut_otherwise,
         "judged": found.judged,
         "suggestions": [
             {

@@ -62,22 +62,25 @@ def gather(
     said: dict[int, dict[str, bool]] = {}
     for (picture, word), fits in verdicts(judgements).items():
         said.setdefault(picture, {})[word] = fits
+    every = replace(choice, kinds=choice.kinds | {"accepted", "carried"})
     ids = catalogue.where(where)
     for start in range(0, len(ids), _AT_ONCE):
         for picture, facts in catalogue.facts(ids[start : start + _AT_ONCE]).items():
             own = catalogue.words(picture)
             if choice.untagged and own:
                 continue
-            given = _picture(facts, own, said.get(picture, {}), choice, proposed.get(picture, ()))
+            rest = said.get(picture, {}), proposed.get(picture, ())
+            given = _picture(facts, own, choice, *rest)
             if given.words or given.caption:
-                yield given
+                whole = _picture(facts, own, every, *rest) if every != choice else None
+                yield replace(given, whole=whole)
 
 
 def _picture(
     facts: Facts,
     own: Sequence[Tags],
-    said: Mapping[str, bool],
     choice: Choice,
+    said: Mapping[str, bool],
     proposed: Sequence[ProposedWord],
 ) -> ExportedPicture:
     denied = {word for word, fits in said.items() if not fits}

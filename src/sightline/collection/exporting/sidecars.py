@@ -2,7 +2,8 @@
 
 Beside the pictures only what is new is written: a word that the picture's file or its sidecar
 carries already is no reason to touch anything. Where a sidecar has to be made, it gets all words,
-because many programs read a sidecar in place of what the file says.
+also those that were not asked for, because many programs read a sidecar in place of what the file
+says.
 """
 
 from __future__ import annotations
@@ -139,7 +140,8 @@ class Beside(Writer):
         with folder_below(self.root, folder) as at:
             there = contents(at, name, MAX_SIDECAR)
         if there is None:
-            new = self.additions(p, p.words, text=True)
+            whole = p.whole or p
+            new = self.additions(whole, whole.words, text=True)
             return planned(folder, name, None, new, merged(EMPTY, new))
         new = self.additions(p, news, text=told)
         outcome = merged(there, new)

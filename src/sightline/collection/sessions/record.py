@@ -17,10 +17,11 @@ SOURCE = "session"
 
 @dataclass(slots=True)
 class Mark:
-    """Judgements that were made at once; `name` is what takes them back."""
+    """Judgements that were made at once, by one query; `name` is what takes them back."""
 
     name: str
     round: int
+    query: str = ""
     judged: dict[int, bool] = field(default_factory=dict)
 
 
@@ -49,6 +50,11 @@ class Record:
     def judged(self) -> dict[int, bool]:
         """Every picture that was judged, and whether it fits, in the order they were named last."""
         return _together(self.marks)
+
+    @property
+    def answers(self) -> dict[tuple[str, int], bool]:
+        """What was said last of every query and picture: reviews ask several words of one."""
+        return {(m.query, p): fits for m in self.marks for p, fits in m.judged.items()}
 
     @property
     def round(self) -> int:
@@ -124,10 +130,11 @@ def _add(r: Record, e: Event) -> None:
     elif e.kind in ("judged", "judged-similar") and e.picture is not None:
         fits = e.body.get("alike" if e.kind == "judged-similar" else "relevance")
         name, number = str(e.body.get("mark", e.seq)), e.body.get("round", 1)
+        query = str(e.body.get("query", ""))
         if not r.marks or r.marks[-1].name != name:
-            r.marks.append(Mark(name, number if isinstance(number, int) else 1))
+            r.marks.append(Mark(name, number if isinstance(number, int) else 1, query))
         r.marks[-1].judged[e.picture] = isinstance(fits, int | float) and fits > 0
-        r.asked[str(e.body.get("query", ""))] = None
+        r.asked[query] = None
     elif e.kind == "clicked":
         r.lists += 1
         r.asked[str(e.body.get("query", ""))] = None

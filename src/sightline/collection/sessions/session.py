@@ -215,7 +215,7 @@ class Session:
         record = self._record()
         if judged:
             refuse_nonsense(self.start, fit, unfit)
-            record.marks.append(Mark(f"supposed {judged}", record.round + 1, judged))
+            record.marks.append(Mark(f"supposed {judged}", record.round + 1, judged=judged))
         return self._best(record, how_many(n, "hit"), True)
 
     def _best(self, record: Record, n: int, hide_judged: bool) -> Ranking:

@@ -35,7 +35,7 @@ class SessionState:
     id : by which it is resumed or reverted.
     query, like : what it began with: words, or ids and paths of pictures; of several queries, as
         an import of clicks has them, the first three.
-    relevant, other : how many pictures were judged to fit, and not to.
+    relevant, other : how many pictures were judged to fit, and not to; by each word, in a review.
     rounds, undone : how many rounds were judged, and marks taken back.
     begun, last : when, in seconds since 1970.
     words : those it was saved as.
@@ -221,7 +221,7 @@ class Sessions:
 
 
 def _state(r: Record) -> SessionState:
-    judged = r.judged
+    judged = r.answers
     fit = sum(judged.values())
     asked = [q for q in r.asked if q]
     # An import of clicks may have thousands.

@@ -8,15 +8,18 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
+from sightline.errors import UsageError
 from sightline.regions.outlines import Mask
 
-_MARK = "sightline regions"
+# What drawings say of themselves, so that only their like takes their place.
+REGIONS, SCENES = "sightline regions", "sightline scenes"
 _LINE, _MARGIN, _LEAST_SIDE = 20, 6, 320
 _INK = (30, 30, 34)
 # Told apart by people who tell few colours apart (Okabe and Ito, 2008).
@@ -57,19 +60,40 @@ def overlay(rgb: RGB, words: Sequence[Labelled]) -> Image.Image:
 
 
 def save_overlay(rgb: RGB, words: Sequence[Labelled], target: str | os.PathLike[str]) -> None:
-    """Draw into a PNG file that `is_overlay` knows again."""
+    """Draw into a PNG file that `is_drawing` knows again."""
+    save_drawing(overlay(rgb, words), target, REGIONS)
+
+
+def save_drawing(picture: Image.Image, target: str | os.PathLike[str], kind: str) -> None:
+    """Write a PNG file that `is_drawing` knows again."""
     mark = PngInfo()
-    mark.add_text("Software", _MARK)
-    overlay(rgb, words).save(target, "PNG", pnginfo=mark)
+    mark.add_text("Software", kind)
+    picture.save(target, "PNG", pnginfo=mark)
 
 
-def is_overlay(path: str | os.PathLike[str]) -> bool:
-    """Say whether a file was drawn here."""
+def is_drawing(path: str | os.PathLike[str], kind: str) -> bool:
+    """Say whether a file was drawn here, and is of that kind."""
     try:
         with open(path, "rb") as f:
-            return _MARK.encode() in f.read(256)
+            return kind.encode() in f.read(256)
     except OSError:
         return False
+
+
+def clear_drawings(folder: Path, kind: str) -> None:
+    """Make a folder, or remove its drawings of a kind; one with anything else in it is refused."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        there = sorted(folder.iterdir())
+    except OSError as e:
+        raise UsageError(f"Nothing can be drawn into {folder}: {e.strerror}.") from e
+    others = [p for p in there if not is_drawing(p, kind)]
+    if others:
+        raise UsageError(
+            f"{folder} holds other files, such as {others[0].name}. Name a new or empty folder."
+        )
+    for p in there:
+        p.unlink()
 
 
 def _resized(inside: Bools, size: tuple[int, int]) -> Bools:

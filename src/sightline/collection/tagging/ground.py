@@ -95,12 +95,15 @@ class Ground:
 
 
 def load_ground(
-    snapshot: Snapshot, judgements: Iterable[Judgement], list_: Mapping[int, int | None]
+    snapshot: Snapshot,
+    judgements: Iterable[Judgement],
+    list_: Mapping[int, int | None],
+    kind: str = "",
 ) -> Ground:
-    """Gather all pictures that carry a word and have regions."""
+    """Gather all pictures that carry a word and have regions, of a kind if one is named."""
     picture, term = carried_and_judged(snapshot, judgements, list_)
     named = np.unique(picture)
-    feature = region_feature(snapshot, named)
+    feature = region_feature(snapshot, named, kind)
     ids = kept_ids(snapshot, feature, named)
     without, left_out = len(named) - len(ids), max(0, len(ids) - MOST_PICTURES)
     if left_out:
@@ -111,12 +114,15 @@ def load_ground(
     return Ground(ids, terms, labels, inputs, feature, without, left_out, rare, frequent)
 
 
-def region_feature(snapshot: Snapshot, pictures: Int) -> str:
-    """Return the fingerprint of the regions that most of some pictures have; deep ones first."""
+def region_feature(snapshot: Snapshot, pictures: Int, kind: str = "") -> str:
+    """Return the fingerprint of the regions that most of some pictures have; deep ones first.
+
+    Where a kind is named, `regions` or `regions-deep`, only its fingerprints count.
+    """
     count: dict[str, int] = {}
     for features, ids in snapshot.by_features(pictures):
         for f in features:
-            if f.rpartition("-")[0] in plugins.NO_VECTORS:
+            if f.rpartition("-")[0] in ([kind] if kind else plugins.NO_VECTORS):
                 count[f] = count.get(f, 0) + len(ids)
     if not count:
         raise CollectionError(
@@ -129,6 +135,19 @@ def region_feature(snapshot: Snapshot, pictures: Int) -> str:
 def kept_ids(snapshot: Snapshot, feature: str, pictures: Int) -> Int:
     """Return those of some pictures, ids ascending, whose regions are kept."""
     groups = [ids for have, ids in snapshot.by_features(pictures) if feature in have]
+    return np.sort(np.concatenate([*groups, np.zeros(0, np.int64)]))
+
+
+def cut_otherwise(snapshot: Snapshot, feature: str, pictures: Int) -> Int:
+    """Return those of some pictures, ids ascending, that have regions of other fingerprints alone.
+
+    `index --refit` makes such ones of all.
+    """
+    groups = [
+        ids
+        for have, ids in snapshot.by_features(pictures)
+        if feature not in have and any(f.rpartition("-")[0] in plugins.NO_VECTORS for f in have)
+    ]
     return np.sort(np.concatenate([*groups, np.zeros(0, np.int64)]))
 
 

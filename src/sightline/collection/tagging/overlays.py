@@ -7,11 +7,10 @@ import re
 from pathlib import Path
 
 from sightline.collection.explaining.looking import decoded
-from sightline.collection.tagging.drawing import Labelled, is_overlay, save_overlay
+from sightline.collection.tagging.drawing import REGIONS, Labelled, clear_drawings, save_overlay
 from sightline.collection.tagging.where import HitPlaces, Places
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
-from sightline.errors import UsageError
 from sightline.pictures.reading import ReadLimits
 from sightline.settings import Settings
 
@@ -25,7 +24,7 @@ def draw_places(
 
     Drawings of an earlier search go; a folder with anything else in it is refused.
     """
-    _clear(folder)
+    clear_drawings(folder, REGIONS)
     limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow)
     own = compute or LocalCompute(s.workers, seconds=s.seconds)
     some = [(i, h) for i, h in enumerate(places.hits, 1) if h.words]
@@ -46,21 +45,6 @@ def labelled(h: HitPlaces) -> list[Labelled]:
     """Return the words of a hit as they are drawn."""
     said = [f"{w.likely:.0%} likely" + ", carried" * w.carried for w in h.words]
     return [Labelled(w.word, text, w.mask) for w, text in zip(h.words, said, strict=True)]
-
-
-def _clear(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        there = sorted(folder.iterdir())
-    except OSError as e:
-        raise UsageError(f"Nothing can be drawn into {folder}: {e.strerror}.") from e
-    others = [p for p in there if not is_overlay(p)]
-    if others:
-        raise UsageError(
-            f"{folder} holds other files, such as {others[0].name}. Name a new or empty folder."
-        )
-    for p in there:
-        p.unlink()
 
 
 def _name(number: int, path: bytes) -> str:

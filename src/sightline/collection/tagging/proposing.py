@@ -20,6 +20,7 @@ from sightline.collection.tagging.ground import (
     Bools,
     Inputs,
     Int,
+    cut_otherwise,
     cuts,
     kept_ids,
     spelled,
@@ -76,8 +77,8 @@ class Suggestions:
     """All suggestions, most sure first.
 
     `abstained` are words that are never proposed; `without_regions` counts pictures that were asked
-    about and are not cut into regions yet; `judged` are suggestions not made since somebody has
-    judged them.
+    about and lack the regions the model knows, `cut_otherwise` those of them that have others;
+    `judged` are suggestions not made since somebody has judged them.
     """
 
     suggestions: tuple[Suggestion, ...]
@@ -87,6 +88,7 @@ class Suggestions:
     without_regions: int
     judged: int
     version: int
+    cut_otherwise: int = 0
 
     def __len__(self) -> int:
         return len(self.suggestions)
@@ -127,6 +129,7 @@ def suggest(
         return Suggestions(
             tuple(sorted(found, key=lambda s: (-s.confidence, s.path, s.word))), abstained,
             precision, len(ids), len(wanted) - len(ids), look.judged, reader.snapshot.version,
+            len(cut_otherwise(reader.snapshot, placer.feature, wanted)),
         )  # fmt: skip
 
 

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightline.collection.learning.samples import carried, cleaned
-from sightline.collection.tagging.ground import Inputs, Int, cuts, kept_ids, spelled, table
+from sightline.collection.tagging.ground import (
+    Inputs,
+    Int,
+    cut_otherwise,
+    cuts,
+    kept_ids,
+    spelled,
+    table,
+)
 from sightline.collection.tagging.placer import Placer, placer_in_use
 from sightline.contracts import Progress
 from sightline.regions.model import Tagging
@@ -44,11 +52,15 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Scenes:
-    """All scenes, the largest first, and how many pictures are not cut into regions yet."""
+    """All scenes, the largest first, and how many pictures lack the regions the model knows.
+
+    `cut_otherwise` of these have others.
+    """
 
     scenes: tuple[Scene, ...]
     without_regions: int
     version: int
+    cut_otherwise: int = 0
 
     def __len__(self) -> int:
         return len(self.scenes)
@@ -85,7 +97,9 @@ def find_scenes(home: Home, pictures: Int | None, n_words: int, progress: Progre
             order = np.argsort(others - fits[mine, s], kind="stable")
             found.append(Scene(s, words, tuple(ids[mine[order]].tolist())))
         found.sort(key=lambda g: (-len(g.pictures), g.number))
-        return Scenes(tuple(found), len(wanted) - len(ids), reader.snapshot.version)
+        others = cut_otherwise(reader.snapshot, placer.feature, wanted)
+        version = reader.snapshot.version
+        return Scenes(tuple(found), len(wanted) - len(ids), version, len(others))
 
 
 def _said(

@@ -44,12 +44,16 @@ _WHOLE_ALPHA, _REGION_ALPHA = 0.6, 0.3
 
 @dataclass(frozen=True, slots=True)
 class RegionOptions:
-    """How to learn: `scenes` to tell apart, 0 for as many as the pictures allow."""
+    """How to learn: `scenes` to tell apart, 0 for as many as the pictures allow.
+
+    `feature` names the kind of regions to learn from; empty for that which most pictures have.
+    """
 
     scenes: int = 0
     force: bool = False
     dry_run: bool = False
     session_cap: int | None = None
+    feature: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ def train_regions(
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before = reader.snapshot.regions
         judgements, _ = known_judgements(log, reader.snapshot, options.session_cap)
-        ground = load_ground(reader.snapshot, judgements, words.counts_as())
+        ground = load_ground(reader.snapshot, judgements, words.counts_as(), options.feature)
         current = load_placer(home, before)
     course = _Course(ground, options.scenes, progress)
     placer = course.learn(words)

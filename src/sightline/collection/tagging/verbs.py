@@ -67,7 +67,7 @@ class Tagging:
 
         bar = progress or NoProgress()
         self._cut_first(feature, bar, dry_run)
-        options = RegionOptions(scenes, force, dry_run, self.settings.session_cap)
+        options = RegionOptions(scenes, force, dry_run, self.settings.session_cap, feature)
         try:
             return train_regions(self.home, options, self.settings.wait, bar)
         except KeyboardInterrupt:

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightline.collection.learning.samples import carried, cleaned
-from sightline.collection.tagging.ground import Inputs, cuts, kept_ids, table
+from sightline.collection.tagging.ground import (
+    Inputs,
+    cut_otherwise,
+    cuts,
+    kept_ids,
+    table,
+)
 from sightline.collection.tagging.placer import placer_in_use
 from sightline.collection.tagging.proposing import where_it_lies
 from sightline.records import Hit
@@ -62,8 +68,10 @@ def places(home: Home, query: str, hits: Sequence[Hit]) -> Places:
         unknown = tuple(w for w, j in zip(asked, columns, strict=True) if j is None)
         wanted = np.unique(np.array([h.picture for h in hits], np.int64))
         ids = kept_ids(reader.snapshot, placer.feature, wanted)
+        anew = cut_otherwise(reader.snapshot, placer.feature, wanted).tolist()
         if not known or not len(ids):
-            return Places(query, tuple(_nothing(h, ids.tolist(), unknown) for h in hits), unknown)
+            none = (_nothing(h, ids.tolist(), anew, unknown) for h in hits)
+            return Places(query, tuple(none), unknown)
         seen_cuts = list(cuts(reader.snapshot, placer.feature, ids))
         seen = Inputs.of(seen_cuts)
         pairs = cleaned(*carried(reader.snapshot), placer.words.counts_as())
@@ -76,7 +84,7 @@ def places(home: Home, query: str, hits: Sequence[Hit]) -> Places:
     found = []
     for h in hits:
         if h.picture not in at:
-            found.append(_nothing(h, [], unknown))
+            found.append(_nothing(h, [], anew, unknown))
             continue
         i = at[h.picture]
         words = tuple(
@@ -90,7 +98,12 @@ def places(home: Home, query: str, hits: Sequence[Hit]) -> Places:
     return Places(query, tuple(found), unknown)
 
 
-def _nothing(hit: Hit, kept: Sequence[int], unknown: Sequence[str]) -> HitPlaces:
+def _nothing(
+    hit: Hit, kept: Sequence[int], anew: Sequence[int], unknown: Sequence[str]
+) -> HitPlaces:
+    problem = "it is not cut into regions yet; run: sightline index"
     if hit.picture in kept:
-        return HitPlaces(hit, (), problem=f"nothing was learnt of {', '.join(unknown)}")
-    return HitPlaces(hit, (), problem="it is not cut into regions yet; run: sightline index")
+        problem = f"nothing was learnt of {', '.join(unknown)}"
+    elif hit.picture in anew:
+        problem = "it was cut into regions anew since; run: sightline train --regions"
+    return HitPlaces(hit, (), problem=problem)

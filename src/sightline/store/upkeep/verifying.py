@@ -23,8 +23,8 @@ from sightline.store.home import Home
 from sightline.store.models import model_problems
 from sightline.store.versions import FileEntry
 
-# The owner's settings, the log for people and the locks are not data.
-_NOT_DATA = frozenset(["config.toml", "log", "lock", "writers", "seal.json"])
+# The owner's settings and list of words, the log for people and the locks are not data.
+_NOT_DATA = frozenset(["config.toml", "tag-words.toml", "log", "lock", "writers", "seal.json"])
 
 
 @dataclass(frozen=True, slots=True)
