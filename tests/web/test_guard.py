@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import os
 import re
 import socket
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from sightline.collection import Collection
 from sightline.web.app import build
@@ -251,6 +256,68 @@ def test_an_answer_that_takes_too_long_is_given_up_and_others_go_on(
         assert (reply.status, reply.code, reply.headers["retry-after"]) == (503, "slow", "5")
         assert s.client.search("red").hits
         free.set()
+
+
+def test_a_connection_without_a_whole_request_is_closed(
+    taught: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.web.connection.HEAD_SECONDS", 0.2)
+    with running(taught) as s:
+        ours = (
+            f"GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\n"
+            f"Authorization: Bearer {s.service.token}\r\n\r\n"
+        ).encode()
+        for sent in (b"", b"GET /v1/health HTTP/1.1\r\nHost: ", ours + b"GET /v1/hea"):
+            with socket.create_connection(("127.0.0.1", s.port), timeout=20) as held:
+                held.sendall(sent)
+                # The end comes, whether or not there was an answer before it.
+                with contextlib.suppress(ConnectionResetError):
+                    while held.recv(1 << 16):
+                        pass
+        assert s.client.search("red").hits
+
+
+def test_an_answer_that_nobody_takes_gives_its_place_back(tmp_path: Path) -> None:
+    c = painted(tmp_path, train=False, n=12)
+    rng = np.random.default_rng(0)
+    noise = Image.fromarray(rng.integers(0, 256, (1500, 1500, 3), dtype=np.uint8))
+    noise.save(os.fsdecode(c.root) + "/noise.png")
+    c.index()
+    with c.home.reader() as reader:
+        large = reader.catalogue.find(b"noise.png")
+    with running(c, Limits(waiting=2, send_seconds=0.3)) as s:
+        head = (
+            f"GET /v1/pictures/{large}/original HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\n"
+            f"Authorization: Bearer {s.service.token}\r\n\r\n"
+        ).encode()
+        held = [socket.create_connection(("127.0.0.1", s.port)) for _ in range(2)]
+        for one in held:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.sendall(head)
+        deadline = time.monotonic() + 20
+        while s.ask("GET", "/v1/health").status == 503 and time.monotonic() < deadline:
+            pass
+        assert s.ask("GET", "/v1/health").status == 200
+        for one in held:
+            one.close()
+
+
+def test_cookies_of_other_programs_do_not_hide_ours(own: Served) -> None:
+    mine = f"{own.service.cookie_name}={own.service.cookie}"
+    for other in ('prefs={"x":1}', "path=/x", "a[b]=1", "theme=dark mode", "flag", "a=1"):
+        for text in (f"{other}; {mine}", f"{mine}; {other}"):
+            shown = {"Authorization": "", "Cookie": text}
+            assert own.ask("GET", "/v1/health", headers=shown).status == 200, text
+    assert (
+        own.ask("GET", "/v1/health", headers={"Authorization": "", "Cookie": "x=y"}).status == 401
+    )
+
+
+def test_methods_that_somebody_made_up_are_not_counted_one_by_one(own: Served) -> None:
+    for i in range(20):
+        assert own.ask(f"MADE{i}", "/v1/health").status == 405
+    text = own.ask("GET", "/v1/metrics").body.decode()
+    assert "MADE" not in text and 'route="other /v1/health"' in text
 
 
 def test_sockets_that_say_nothing_hold_nobody_up(served: Served) -> None:

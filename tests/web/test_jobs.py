@@ -80,9 +80,13 @@ def test_jobs_are_cancelled_waiting_or_running(tmp_path: Path) -> None:
         with pytest.raises(ServiceError) as e:
             s.client.start("index")
         assert (e.value.status, e.value.code) == (429, "jobs") and e.value.retry
+        # One that waits is cancelled at once, and leaves its place, whatever is at work.
+        assert s.client.cancel(waiting[0]).state == "cancelled"
+        assert s.client.job(first.id).state == "running"
+        waiting.append(s.client.start("index").id)
         for job in (*waiting, first.id):
             s.client.cancel(job)
-        assert [s.client.finish(j).state for j in (first.id, *waiting)] == ["cancelled"] * 3
+        assert [s.client.finish(j).state for j in (first.id, *waiting)] == ["cancelled"] * 4
         assert c.version() == version and c.verify().sound
         assert s.client.cancel(first.id).state == "cancelled"
         # The lock is free, and the next one runs.

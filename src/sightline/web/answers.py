@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -28,6 +29,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
+METHODS = frozenset(("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"))
 _log = logging.getLogger("sightline")
 
 
@@ -43,7 +45,8 @@ class Answer:
     def route(self) -> str:
         """The template of the route, which holds nothing that somebody typed."""
         found = getattr(self._scope.get("route"), "path", "")
-        return f"{self._scope['method'][:8]} {found}" if found else "none"
+        method = self._scope["method"]
+        return f"{method if method in METHODS else 'other'} {found}" if found else "none"
 
     async def send(self, message: Message) -> None:
         """Pass a message on, unless the answer was given up."""
@@ -57,7 +60,8 @@ class Answer:
             more = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in given]
             message["headers"] = [*message.get("headers", []), *more]
             self._count(message["status"])
-        await self._send(message)
+        # Whoever does not read what was asked for keeps no place for ever.
+        await asyncio.wait_for(self._send(message), self._service.limits.send_seconds)
 
     async def refuse(self, problem: Problem) -> None:
         """Answer with a problem, if nothing was answered yet."""

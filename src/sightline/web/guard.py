@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Awaitable, Callable, Iterable
 
 from sightline.web.answers import Answer, Message, Scope, Send
 from sightline.web.hosts import UNSAFE, Hosts
@@ -65,7 +64,7 @@ class Guard:
         if len(hosts) != 1 or not self.hosts.allows(hosts[0]):
             raise Problem(403, "host", "This server is not known by that name.")
         given = dict(headers)
-        cookie = self._shows_cookie(given.get("cookie", ""))
+        cookie = self._shows_cookie(v for k, v in headers if k == "cookie")
         origin, site = given.get("origin"), given.get("sec-fetch-site")
         if self.hosts.is_foreign(scope["method"], origin, site, cookie):
             raise Problem(403, "origin", "Pages of other sites may not ask here.")
@@ -76,12 +75,11 @@ class Guard:
         if upload and self.uploads >= self.service.limits.uploads:
             raise Problem(429, "uploads", "Too many pictures wait to be looked at. Come back.")
 
-    def _shows_cookie(self, text: str) -> bool:
-        try:
-            found = SimpleCookie(text).get(self.service.cookie_name)
-        except CookieError:
-            return False
-        return found is not None and self.service.is_cookie(found.value)
+    def _shows_cookie(self, headers: Iterable[str]) -> bool:
+        """Say whether ours is among the cookies, which all programs of a machine share."""
+        pairs = (pair.partition("=") for text in headers for pair in text.split(";"))
+        values = [v.strip() for name, _, v in pairs if name.strip() == self.service.cookie_name]
+        return any(self.service.is_cookie(v) for v in values)
 
     async def _body(self, scope: Scope, receive: Receive, upload: bool) -> bytes:
         """Read what was sent, if it is of a type and size that may be."""

@@ -139,9 +139,11 @@ class Jobs:
         job = self.get(name)
         with job.lock:
             job.wanted = False
-            process = job.process
+            process, waits = job.process, job.state == "queued"
         if process is not None:
             _stop(process)
+        elif waits:
+            job.end("cancelled")
         return job
 
     def close(self) -> None:
@@ -166,8 +168,7 @@ class Jobs:
                 job.process = _started()
                 job.state, job.begun = "running", time.time()
         if job.process is None:
-            job.end("cancelled")
-            return
+            return  # It was cancelled while it waited.
         job.tell("running")
         last = self._followed(job, job.process)
         code = job.process.wait()

@@ -21,6 +21,7 @@ class Limits:
     upload_bytes, body_bytes : of a picture that is sent, and of any other body.
     body_seconds : for a body to arrive.
     answer_seconds : for an answer to begin.
+    send_seconds : for each piece of it to be taken.
     waiting : requests under way or waiting; more are answered 503.
     threads : requests that are worked on at the same time.
     uploads : pictures sent that wait to be described; more are answered 429.
@@ -33,6 +34,7 @@ class Limits:
     body_bytes: int = 1_000_000
     body_seconds: float = 20.0
     answer_seconds: float = 60.0
+    send_seconds: float = 30.0
     waiting: int = 128
     threads: int = 8
     uploads: int = 8

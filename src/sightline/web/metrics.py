@@ -38,18 +38,27 @@ class Metrics:
         out = []
         for name, value in gauges.items():
             out += [f"# TYPE sightline_{name} gauge", f"sightline_{name} {value:g}"]
+        # Answers are counted by whoever answers, who must not wait for text to be made.
         with self._lock:
-            out.append("# TYPE sightline_requests_total counter")
-            for (route, status), n in sorted(self._answers.items()):
-                out.append(f'sightline_requests_total{{route="{route}",status="{status}"}} {n}')
-            out.append("# TYPE sightline_request_seconds histogram")
-            for route, seconds in sorted(self._seconds.items()):
-                out += self._histogram(route, seconds)
+            answers, slower = Counter(self._answers), Counter(self._slower)
+            taken = dict(self._seconds)
+        every: Counter[str] = Counter()
+        out.append("# TYPE sightline_requests_total counter")
+        for (route, status), n in sorted(answers.items()):
+            every[route] += n
+            out.append(f'sightline_requests_total{{route="{route}",status="{status}"}} {n}')
+        out.append("# TYPE sightline_request_seconds histogram")
+        for route, seconds in sorted(taken.items()):
+            buckets = [slower[route, b] for b in BOUNDS]
+            out += _histogram(route, seconds, buckets, every[route])
         return "\n".join(out) + "\n"
 
-    def _histogram(self, route: str, seconds: float) -> list[str]:
-        name, label = "sightline_request_seconds", f'route="{route}"'
-        n = sum(count for (r, _), count in self._answers.items() if r == route)
-        lines = [f'{name}_bucket{{{label},le="{b:g}"}} {self._slower[route, b]}' for b in BOUNDS]
-        lines.append(f'{name}_bucket{{{label},le="+Inf"}} {n}')
-        return [*lines, f"{name}_sum{{{label}}} {seconds:.6f}", f"{name}_count{{{label}}} {n}"]
+
+def _histogram(route: str, seconds: float, buckets: list[int], n: int) -> list[str]:
+    name, label = "sightline_request_seconds", f'route="{route}"'
+    lines = [
+        f'{name}_bucket{{{label},le="{b:g}"}} {count}'
+        for b, count in zip(BOUNDS, buckets, strict=True)
+    ]
+    lines.append(f'{name}_bucket{{{label},le="+Inf"}} {n}')
+    return [*lines, f"{name}_sum{{{label}}} {seconds:.6f}", f"{name}_count{{{label}}} {n}"]

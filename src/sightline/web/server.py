@@ -16,6 +16,7 @@ import uvicorn
 from sightline.errors import StoreIOError, UsageError
 from sightline.web.answers import Message, Scope
 from sightline.web.app import guarded
+from sightline.web.connection import Connection
 from sightline.web.guard import Guard
 from sightline.web.hosts import LOOPBACK, Hosts, is_loopback, is_name
 from sightline.web.service import Service
@@ -100,7 +101,8 @@ def serve(
         also = [own] if is_name(own) and own not in ("0.0.0.0", "[::]") else []
         hosts = Hosts(at, [*LOOPBACK, *also, *names])
         server = uvicorn.Server(_config(guarded(service, hosts)))
-        url = f"http://{own}:{at}"
+        # Nobody can ask by an address that stands for all.
+        url = f"http://{own if also or own in LOOPBACK else [*names, LOOPBACK[0]][0]}:{at}"
         address = Address(url, f"{url}/login?code={quote(service.code)}", service.token)
         ready(address, server)
         server.run(sockets=[listening])
@@ -122,7 +124,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _config(app: Guard) -> uvicorn.Config:
     return uvicorn.Config(
-        app, http="h11", ws="none", lifespan="on", access_log=False, log_config=None,
+        app, http=Connection, ws="none", lifespan="on", access_log=False, log_config=None,
         server_header=False, timeout_keep_alive=5, timeout_graceful_shutdown=_END_SECONDS,
         h11_max_incomplete_event_size=_HEADER_BYTES, proxy_headers=False,
     )  # fmt: skip
