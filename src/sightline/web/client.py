@@ -134,6 +134,22 @@ class Client:
         """Find pictures like one that is sent."""
         return _hits(json.loads(self._sent(f"/v1/search/picture?limit={limit}", picture)))
 
+    def search_with(
+        self,
+        query: str,
+        picture: bytes,
+        *,
+        like: Sequence[int] = (),
+        unlike: Sequence[int] = (),
+        feature: str = "",
+        limit: int = 10,
+    ) -> Hits:
+        """Find pictures by words and by a picture that is sent."""
+        named = {"like": like, "unlike": unlike}
+        asked = {"query": query, **named, "feature": feature, "limit": limit}
+        path = f"/v1/search/words-and-picture?{urlencode(asked, doseq=True)}"
+        return _hits(json.loads(self._sent(path, picture)))
+
     def thumbnail(self, picture: int) -> bytes:
         """Return a small JPEG of a picture."""
         return self.ask("GET", f"/v1/pictures/{picture}/thumbnail")[1]
