@@ -27,11 +27,17 @@ R = TypeVar("R")
 
 
 class ServiceError(SightlineError):
-    """The server's answer is a problem; `code` is for programs, `retry` seconds to wait."""
+    """The server's answer is a problem; `code` is for programs, `retry` seconds to wait.
 
-    def __init__(self, status: int, code: str, detail: str, retry: int | None) -> None:
+    `version` is the one that is served, where the server tells.
+    """
+
+    def __init__(
+        self, status: int, code: str, detail: str, retry: int | None, version: int | None = None
+    ) -> None:
         super().__init__(f"{detail} ({code}, {status})")
         self.status, self.code, self.detail, self.retry = status, code, detail, retry
+        self.version = version
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,11 +287,11 @@ class Client:
 def _problem(status: int, headers: http.client.HTTPMessage, data: bytes) -> ServiceError:
     try:
         said = json.loads(data)
-        code, detail = str(said["code"]), str(said["detail"])
-    except (ValueError, KeyError, TypeError):
-        code, detail = "unknown", "The server's answer is no problem it describes."
+        code, detail, version = str(said["code"]), str(said["detail"]), said.get("version")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        code, detail, version = "unknown", "The server's answer is no problem it describes.", None
     retry = headers.get("Retry-After", "")
-    return ServiceError(status, code, detail, int(retry) if retry.isdigit() else None)
+    return ServiceError(status, code, detail, int(retry) if retry.isdigit() else None, version)
 
 
 def _made(kind: type[R], said: Mapping[str, Any]) -> R:
