@@ -1,4 +1,4 @@
-"""service: the collection over HTTP, alone, under load, and while it learns.
+"""service: the collection over HTTP, alone, under load, and while it learns or grows.
 
 A server in a process of its own; clients are threads here, each with a connection that stays open:
 80 % searches, 15 % judgements, 5 % thumbnails. Clients and server share the machine, so times are
@@ -30,7 +30,10 @@ from sightline.collection import Collection
 from sightline.web.client import Client
 
 NAME = "service"
-ROWS = ("service/search", "service/clients-64", "service/memory", "service/while-training")
+ROWS = (
+    "service/search", "service/clients-64", "service/memory", "service/while-training",
+    "service/while-indexing",
+)  # fmt: skip
 _QUERIES = ("cluster3", "cluster7 ten0", "ten2", "cluster21 -cluster3")
 
 
@@ -60,7 +63,8 @@ def measure(bench: Bench) -> list[Row]:
         _refuse(many, {200, 201})
         _refuse(_ask(client, 256, min(seconds, 10.0)), {200, 201, 429, 503})
         idle = _ask(client, 1, min(seconds, 20.0), searches_only=True)
-        busy = _while_training(client)
+        busy = _while(client, client.start("train", rankers=["ridge"], dry_run=True).id)
+    still, growing = _while_indexing(bench, seconds)
     said = f"{n:,} pictures, {len(many.taken):,} answers in {seconds:g} s"
     return [
         compared(ROWS[0], "wall ms, p50", [p[0] for p in pairs], "Collection.search in a process",
@@ -70,6 +74,9 @@ def measure(bench: Bench) -> list[Row]:
         compared(ROWS[2], "MB after", [after], "MB before", [before], Goal("ratio", 1.1)),
         compared(ROWS[3], "wall ms, p99", [busy.at(0.99)], "wall ms, p99, idle", [idle.at(0.99)],
                  Goal("ratio", 3.0), f"{len(busy.taken):,} searches while a job trained"),
+        compared(ROWS[4], "wall ms, p99", [growing.at(0.99)], "wall ms, p99, idle",
+                 [still.at(0.99)], Goal("ratio", 3.0),
+                 f"{len(growing.taken):,} searches while a job indexed"),
     ]  # fmt: skip
 
 
@@ -164,9 +171,41 @@ class _Asker:
         return reply.status, reply.read()
 
 
-def _while_training(client: Client) -> Load:
-    """Search as long as a job trains."""
-    job = client.start("train", rankers=["ridge"], dry_run=True).id
+def _while_indexing(bench: Bench, seconds: float) -> tuple[Load, Load]:
+    """Return searches in a collection of real files, idle and while a job adds as many again."""
+    n = 1_000 if bench.sizes == FULL else 200
+    folder = bench.fresh("growing")
+    root, store = folder / "pictures", folder / "store"
+    root.mkdir(parents=True)
+    _draw(root, 0, n)
+    c = Collection.open(root, store=store)
+    c.index(features=["color", "edges"])
+    c.train(rankers=["ridge"], force=True)
+    with _server(root, store) as (client, _):
+        _ask(client, 1, 1.0, searches_only=True)
+        idle = _ask(client, 1, min(seconds, 20.0), searches_only=True)
+        _draw(root, n, n)
+        busy = _while(client, client.start("index").id)
+    if (there := c.state().pictures) != 2 * n:
+        raise BenchmarkError(f"The job left {there} pictures of {2 * n}.")
+    return idle, busy
+
+
+def _draw(root: Path, first: int, n: int) -> None:
+    """Draw pictures that share a colour and words with every fortieth, in much noise."""
+    from PIL import Image
+
+    rng = np.random.default_rng(first)
+    for i in range(first, first + n):
+        k = i % 40
+        colour = np.array([6 * k, 255 - 6 * k, (37 * k) % 256])
+        pixels = np.clip(colour + rng.normal(0, 40, (480, 640, 3)), 0, 255).astype(np.uint8)
+        Image.fromarray(pixels).save(root / f"{i:05d}.jpg", quality=80)
+        (root / f"{i:05d}.txt").write_text(f"cluster{k}, ten{k // 10}", encoding="utf-8")
+
+
+def _while(client: Client, job: str) -> Load:
+    """Search as long as a job runs."""
     ended = threading.Event()
 
     def wait() -> None:
@@ -178,7 +217,8 @@ def _while_training(client: Client) -> Load:
     load = _asked(client, 1, lambda: not ended.is_set(), True)
     thread.join()
     if client.job(job).state != "done":
-        raise BenchmarkError(f"The training ended otherwise: {client.job(job).detail}")
+        raise BenchmarkError(f"The job ended otherwise: {client.job(job).detail}")
+    _refuse(load, {200})
     return load
 
 

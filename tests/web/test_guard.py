@@ -61,6 +61,32 @@ def test_every_answer_names_its_version(taught: Collection) -> None:
                     assert "version" in schemas[name]["required"], path
 
 
+def test_every_problem_names_the_version_but_to_strangers(
+    served: Served, taught: Collection
+) -> None:
+    version = taught.version()
+    found = operations(taught)
+    for method, path in found:
+        # No operation takes a body of this type, nor knows this method.
+        wrong = [served.ask("PUT", path, b"x", {"Content-Type": "text/plain"}),
+                 served.ask("PATCH", path)]  # fmt: skip
+        for reply in wrong:
+            assert reply.code in ("type", "method") and reply.json["version"] == version, path
+        for strange in ({"Authorization": ""}, {"Host": "evil.test"}):
+            reply = served.ask(method, path, b"{}", strange)
+            assert reply.status in (401, 403) and "version" not in reply.json
+    assert served.ask("GET", "/nothing").json["version"] == version
+
+
+def test_problems_of_a_collection_that_is_not_there_have_no_version(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    c = Collection.open(tmp_path / "photos", store=tmp_path / "store")
+    with running(c) as s:
+        reply = s.post("/v1/search", {"query": "red"})
+        assert (reply.status, reply.code) == (409, "nothing-indexed")
+        assert "version" not in reply.json
+
+
 @pytest.mark.parametrize("shown", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic x", "Token"])
 def test_no_route_answers_without_the_token(served: Served, taught: Collection, shown: str) -> None:
     more = [("GET", "/openapi.json"), ("GET", "/nothing"), ("GET", "/docs"), ("DELETE", "/"),

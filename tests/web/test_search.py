@@ -74,11 +74,53 @@ def test_words_and_pictures_together(served: Served, taught: Collection) -> None
     body = {"query": "cold", "like": [h.picture for h in blue], "unlike": [2, 8], "limit": 12}
     found = served.post("/v1/search", body).json
     examples = [h.picture for h in blue]
-    expected = taught.refine("cold", relevant=examples, other=[2, 8], k=12)
+    expected = taught.refine("cold", like=examples, other=[2, 8], k=12)
     assert ids(found) == [h.picture for h in expected.hits]
     assert not {2, 8, *examples} & set(ids(found))
-    assert ids(found) != ids(served.post("/v1/search", {"query": "cold", "limit": 12}).json)
+    plain = ids(served.post("/v1/search", {"query": "cold", "limit": 12}).json)
+    assert ids(found) != plain
+    # One example is enough.
+    assert ids(served.post("/v1/search", {"query": "cold", "like": [3], "limit": 12}).json) != plain
     assert taught.sessions() == []
+
+
+def test_words_and_a_picture_that_is_sent(served: Served, taught: Collection) -> None:
+    at = Path(taught.root.decode())
+    for word, number in (("cold", 2), ("cold", 1), ("warm", 5)):
+        sent = (at / f"{number:03d}_x.png").read_bytes()
+        found = served.client.search_with(word, sent, feature="color", limit=5)
+        expected = taught.refine(word, like=at / f"{number:03d}_x.png", k=5, feature="color").hits
+        assert {(h.id - 1) % 6 for h in found.hits} == {number}
+        # Of the collection it is left out; sent, nobody knows that it is the same.
+        assert found.hits[0].id == number + 1
+        assert [h.id for h in found.hits[1:]] == [h.picture for h in expected][:4]
+    unlike = [h.id for h in found.hits[1:3]]
+    less = served.client.search_with("warm", sent, unlike=unlike, limit=200)
+    assert not {*unlike} & {h.id for h in less.hits}
+    (late,) = served.client.get("/v1/folders")["folders"]
+    kind, path = {"Content-Type": "image/png"}, "/v1/search/words-and-picture?query=warm&limit=50"
+    few = served.ask("POST", f"{path}&folder={late['id']}", sent, kind).json
+    assert len(few["hits"]) == 12 and {h["name"][:5] for h in few["hits"]} == {"late/"}
+    assert taught.sessions() == []
+
+
+def test_words_and_a_picture_that_cannot_be(
+    served: Served, taught: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    picture = Path(taught.root.decode(), "000_x.png").read_bytes()
+    kind, path = {"Content-Type": "image/png"}, "/v1/search/words-and-picture"
+    broken = served.ask("POST", f"{path}?query=red", picture[:60], kind)
+    assert (broken.status, broken.code) == (422, "data")
+    assert broken.json["detail"].startswith("The picture that was sent cannot be compared: ")
+    assert str(tmp_path) not in broken.json["detail"]
+    for query, status in (
+        ("", 422), ("?query=", 422), ("?query=+", 400), ("?query=-red", 400),
+        ("?query=./000_x.png", 400),
+        ("?query=red&like=5000", 404), ("?query=red&limit=0", 422), ("?query=red&cut=true", 422),
+    ):  # fmt: skip
+        assert served.ask("POST", path + query, picture, kind).status == status, query
+    assert list(tmp_path.iterdir()) == [] and taught.sessions() == []
 
 
 def test_similar_and_a_picture_that_is_sent(served: Served, taught: Collection) -> None:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 @click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, as they are.")
 @click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
 @click.option("--not", "unwanted", multiple=True, help="A word pictures must not carry.")
+@click.option("--like", multiple=True, help="A picture, anywhere, that hits should look like too.")
 @filter_options
 @click.option("--no-cutoff", is_flag=True, help="Also show learnt hits that hardly fit.")
 @click.option("--no-learnt", is_flag=True, help="Only pictures that carry the words.")
@@ -64,6 +65,7 @@ def search(
     filepath_only: bool,
     null: bool,
     unwanted: tuple[str, ...],
+    like: tuple[str, ...],
     no_cutoff: bool,
     no_learnt: bool,
     text_file: str | None,
@@ -109,6 +111,8 @@ def search(
             "Name a query, such as: sightline search tree; or one file, with --queries or "
             "--text-file."
         )
+    if like and (why or where or trec or text_file or no_cutoff or no_learnt):
+        raise UsageError("--like goes with words, filters and forms of output alone.")
     if text_file is not None and (why or trec or unwanted):
         raise UsageError("--text-file asks by a whole text: without --why, --trec and --not.")
     if queries is not None:
@@ -118,7 +122,9 @@ def search(
     text = " ".join([*query, *(_unwanted(w) for w in unwanted)])
     if trec:
         return _print_trec(c, [(text, text)], filters)
-    results = _by_text(c, text_file, given) if text_file else c.search(text, **filters)
+    results = _other(c, text, text_file, like, given)
+    if results is None:
+        results = c.search(text, **filters)
     by_picture = hasattr(results, "shares")
     if by_picture and why:
         raise UsageError("Why pictures are alike is said by: sightline similar PICTURE --why")
@@ -165,6 +171,15 @@ def _show_where(
     if folder is not None:
         places.draw(c, found, folder)
     return 0
+
+
+def _other(
+    c: Collection, text: str, file: str | None, like: Sequence[str], given: dict[str, Any]
+) -> Results | None:
+    """Answer what is not asked by words alone; None if it is."""
+    if like:
+        return c.refine(text, like=like, **filters_of(**given))
+    return _by_text(c, file, given) if file else None
 
 
 def _by_text(c: Collection, file: str, given: dict[str, Any]) -> Results:
@@ -217,8 +232,10 @@ def _explain(c: Collection, results: Results) -> None:
         near = f" Near it: {', '.join(u.near)}." if u.near else ""
         click.echo(f"No picture carries {u.word!r}.{near}", err=True)
     say_missing(results)
-    if said := getattr(results, "said", ""):
-        click.echo(said, err=True)
+    said = getattr(results, "said", "")
+    for line in (said,) if isinstance(said, str) else said:
+        if line:
+            click.echo(line, err=True)
     if not results.hits and not results.unknown:
         click.echo("No picture fits.", err=True)
     if results.unknown and not results.hits and not c.state().words:

@@ -91,7 +91,8 @@ def problem_reply() -> dict[str, Any]:
     fields = {"type": "string"}, {"type": "integer"}
     properties = dict.fromkeys(("type", "title", "code", "detail"), fields[0])
     schema = {
-        "type": "object", "properties": {**properties, "status": fields[1]},
+        "type": "object",
+        "properties": {**properties, "status": fields[1], "version": fields[1]},
         "required": ["type", "title", "status", "code", "detail"],
     }  # fmt: skip
     return {"description": "A problem (RFC 9457)", "content": {MEDIA: {"schema": schema}}}
@@ -118,12 +119,14 @@ def _describe(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _reply(problem: Problem) -> Response:
-    return Response(problem.body, problem.status, problem.headers)
+async def _reply(request: Request, problem: Problem) -> Response:
+    service: Service = request.app.state.service
+    version = await service.version_for(problem)
+    return Response(problem.body(version), problem.status, problem.headers)
 
 
 async def _told(request: Request, e: Exception) -> Response:
-    return _reply(e if isinstance(e, Problem) else of_error(e))
+    return await _reply(request, e if isinstance(e, Problem) else of_error(e))
 
 
 async def _not_understood(request: Request, e: Exception) -> Response:
@@ -132,18 +135,24 @@ async def _not_understood(request: Request, e: Exception) -> Response:
     for error in e.errors()[:5] if isinstance(e, RequestValidationError) else []:
         where = ".".join(str(x)[:60] for x in error["loc"])
         parts.append(f"{where}: {error['msg']}")
-    return _reply(Problem(422, "invalid", "; ".join(parts).encode("ascii", "replace").decode()))
+    return await _reply(
+        request, Problem(422, "invalid", "; ".join(parts).encode("ascii", "replace").decode())
+    )
 
 
 async def _no_route(request: Request, e: Exception) -> Response:
     if not isinstance(e, HTTPException) or e.status_code not in (400, 405):
-        return _reply(Problem(404, "no-route", "There is nothing here. See: /openapi.json"))
+        return await _reply(
+            request, Problem(404, "no-route", "There is nothing here. See: /openapi.json")
+        )
     if e.status_code == 400:
-        return _reply(Problem(400, "body", "The body cannot be read as JSON."))
-    reply = _reply(Problem(405, "method", "That method is not known here. See: /openapi.json"))
+        return await _reply(request, Problem(400, "body", "The body cannot be read as JSON."))
+    reply = await _reply(
+        request, Problem(405, "method", "That method is not known here. See: /openapi.json")
+    )
     reply.headers.update(e.headers or {})
     return reply
 
 
 async def _failed(request: Request, e: Exception) -> Response:
-    return _reply(of_error(e))
+    return await _reply(request, of_error(e))

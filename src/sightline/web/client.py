@@ -27,11 +27,17 @@ R = TypeVar("R")
 
 
 class ServiceError(SightlineError):
-    """The server's answer is a problem; `code` is for programs, `retry` seconds to wait."""
+    """The server's answer is a problem; `code` is for programs, `retry` seconds to wait.
 
-    def __init__(self, status: int, code: str, detail: str, retry: int | None) -> None:
+    `version` is the one that is served, where the server tells.
+    """
+
+    def __init__(
+        self, status: int, code: str, detail: str, retry: int | None, version: int | None = None
+    ) -> None:
         super().__init__(f"{detail} ({code}, {status})")
         self.status, self.code, self.detail, self.retry = status, code, detail, retry
+        self.version = version
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +139,22 @@ class Client:
     def similar_to(self, picture: bytes, limit: int = 10) -> Hits:
         """Find pictures like one that is sent."""
         return _hits(json.loads(self._sent(f"/v1/search/picture?limit={limit}", picture)))
+
+    def search_with(
+        self,
+        query: str,
+        picture: bytes,
+        *,
+        like: Sequence[int] = (),
+        unlike: Sequence[int] = (),
+        feature: str = "",
+        limit: int = 10,
+    ) -> Hits:
+        """Find pictures by words and by a picture that is sent."""
+        named = {"like": like, "unlike": unlike}
+        asked = {"query": query, **named, "feature": feature, "limit": limit}
+        path = f"/v1/search/words-and-picture?{urlencode(asked, doseq=True)}"
+        return _hits(json.loads(self._sent(path, picture)))
 
     def thumbnail(self, picture: int) -> bytes:
         """Return a small JPEG of a picture."""
@@ -265,11 +287,11 @@ class Client:
 def _problem(status: int, headers: http.client.HTTPMessage, data: bytes) -> ServiceError:
     try:
         said = json.loads(data)
-        code, detail = str(said["code"]), str(said["detail"])
-    except (ValueError, KeyError, TypeError):
-        code, detail = "unknown", "The server's answer is no problem it describes."
+        code, detail, version = str(said["code"]), str(said["detail"]), said.get("version")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        code, detail, version = "unknown", "The server's answer is no problem it describes.", None
     retry = headers.get("Retry-After", "")
-    return ServiceError(status, code, detail, int(retry) if retry.isdigit() else None)
+    return ServiceError(status, code, detail, int(retry) if retry.isdigit() else None, version)
 
 
 def _made(kind: type[R], said: Mapping[str, Any]) -> R:

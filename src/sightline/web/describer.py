@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from sightline.compute.local import LocalCompute
+from sightline.errors import DataError
 from sightline.web.problems import Problem
 
 if TYPE_CHECKING:
@@ -38,7 +39,12 @@ class Describer:
                 path = os.path.join(folder, "picture")
                 with open(path, "wb") as file:
                     file.write(picture)
-                return use(path, compute)
+                try:
+                    return use(path, compute)
+                except DataError as e:
+                    # Where it lay meanwhile is nobody's business.
+                    told = str(e).replace(path, "The picture that was sent")
+                    raise DataError(told) from e
 
         return await self.lend(with_file)
 

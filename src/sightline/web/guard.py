@@ -22,7 +22,12 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 # Where a browser comes in: it shows a code instead of the token, which its route looks at.
 ENTRY = "/login"
 # Routes that take a picture as the body.
-UPLOADS = frozenset(("/v1/search/picture", "/v1/describe/words", "/v1/describe/texts"))
+UPLOADS = frozenset(
+    (
+        "/v1/search/picture", "/v1/search/words-and-picture", "/v1/describe/words",
+        "/v1/describe/texts",
+    )
+)  # fmt: skip
 _log = logging.getLogger("sightline")
 
 

@@ -1,6 +1,7 @@
 """What went wrong, as RFC 9457 has it: a JSON object of the type application/problem+json.
 
-`code` is for programs and never changes, `detail` is for people and says what to do.
+`code` is for programs and never changes, `detail` is for people and says what to do, `version` is
+the version that is served, left out where none can be, and for strangers.
 """
 
 from __future__ import annotations
@@ -58,16 +59,24 @@ class Problem(Exception):
         return _RETRY.get(self.code)
 
     @property
-    def body(self) -> bytes:
-        """What is sent.
+    def for_strangers(self) -> bool:
+        """Whether it goes to somebody who did not show that they may ask."""
+        return self.status in (401, 403)
 
-        >>> Problem(404, "no-picture", "There is no picture 3.").body[:60]
+    def body(self, version: int | None = None) -> bytes:
+        """Return what is sent.
+
+        >>> Problem(404, "no-picture", "There is no picture 3.").body(7)[:60]
         b'{"type": "urn:sightline:problem:no-picture", "title": "There'
+        >>> Problem(404, "no-picture", "There is no picture 3.").body(7)[-13:]
+        b'"version": 7}'
         """
-        said = {
+        said: dict[str, str | int] = {
             "type": f"urn:sightline:problem:{self.code}", "title": _TITLES[self.status],
             "status": self.status, "code": self.code, "detail": self.detail,
         }  # fmt: skip
+        if version is not None and not self.for_strangers:
+            said["version"] = version
         return json.dumps(said).encode()
 
     @property

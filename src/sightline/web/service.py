@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from sightline.collection import Collection
-from sightline.errors import StoreDamaged
+from sightline.errors import SightlineError, StoreDamaged
 from sightline.web.describer import Describer
 from sightline.web.jobs import Jobs
 from sightline.web.limits import Limits
@@ -81,6 +82,17 @@ class Service:
             if self.collection.version() == before:
                 return before, found
         raise Problem(409, "busy", "Versions are published too fast to answer. Come back.")
+
+    async def version_for(self, problem: Problem) -> int | None:
+        """Return the version that a problem tells; None where no version can be read."""
+        # Not among the threads that answer: they may all be busy, which is the problem then.
+        return None if problem.for_strangers else await asyncio.to_thread(self._version)
+
+    def _version(self) -> int | None:
+        try:
+            return self.collection.version()
+        except SightlineError:
+            return None  # That the store cannot be read is told by whatever asks for more.
 
     def here(self, pictures: Sequence[int]) -> list[int]:
         """Return ids that are all pictures of the collection."""

@@ -27,6 +27,7 @@ Size = Annotated[int, Field(ge=0, le=MOST)]
 Limit = Annotated[int, Field(ge=1, le=PAGE)]
 Words = Annotated[str, Field(max_length=QUERY)]
 Name = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
+Feature = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
 Cursor = Annotated[str, Field(max_length=100)]
 
 

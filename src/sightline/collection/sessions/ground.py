@@ -9,7 +9,7 @@ import numpy as np
 from sightline.collection.likeness.asking import Asked, Picture, find
 from sightline.collection.likeness.descriptors import name_of
 from sightline.collection.searching import allowed_by, ranked, wanted_words
-from sightline.collection.sessions.rounds import Ground, drawn_background
+from sightline.collection.sessions.rounds import Ground, drawn_background, with_looks
 from sightline.collection.sessions.space import Floats, Space, as_text, choose, from_text
 from sightline.collection.sessions.start import Start
 from sightline.contracts import Compute
@@ -36,8 +36,9 @@ def begin(
     """Return what a new session begins with; the rows of pictures are kept, should they go."""
     chosen = choose(reader.snapshot, feature)
     served = (chosen, reader.snapshot.model, reader.snapshot.version)
-    if not like:
+    if query or not like:
         wanted_words(query)  # What cannot be read is refused before anything is judged.
+    if not like:
         return Start(query, (), (), *served)
     if not chosen:
         raise CollectionError(_NO_DESCRIPTOR.format("deep"))
@@ -45,7 +46,7 @@ def begin(
     asked = _distinct([find(reader, root, p) for p in like])
     rows = [as_text(space.row_of(reader, a, settings, compute)) for a in asked]
     names = [_name(a) for a in asked]
-    return Start("", tuple(names), tuple(rows), *served)
+    return Start(query, tuple(names), tuple(rows), *served)
 
 
 def _distinct(asked: Sequence[Asked]) -> list[Asked]:
@@ -68,7 +69,7 @@ def stand(reader: Reader, start: Start) -> tuple[Ground, list[str]]:
     if space is None and not start.like:
         said.append(_NO_DESCRIPTOR.format("deep") + ". Judgements are kept, and train uses them.")
     words = None
-    if not start.like:
+    if start.query or not start.like:
         words = ranked(reader, start.query, start.where, start.untagged)
     allowed = words.allowed if words else allowed_by(reader, start.where, start.untagged)
     if words is not None:
@@ -76,6 +77,8 @@ def stand(reader: Reader, start: Start) -> tuple[Ground, list[str]]:
             near = f" Near it: {', '.join(u.near)}." if u.near else ""
             said.append(f"No picture carries {u.word!r}.{near}")
     asked, ids = _asked(start, space)
+    if words is not None and space is not None and len(asked):
+        words = with_looks(words, space, asked)
     background = np.zeros(0, np.int64)
     if space is not None:
         background = drawn_background(space, ids, words)

@@ -4,12 +4,16 @@ A session that began with pictures starts from them, and they count as judged to
 ranking is the cosine with their mean. One that began with words learns from nothing, and its
 untouched ranking is what a search by the words gives. Either way `feedback.blend` decides by the
 judgements themselves how much of the untouched ranking stays, and which of them are slips.
+
+Words and pictures together are an untouched ranking by both: what the words give and the cosine
+with the pictures' mean, each in units of its deviation over the collection, so that neither drowns
+the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +36,10 @@ class Ground:
     ----------
     version, model : the version, and the model of words it serves.
     space : the descriptor; None if pictures have none.
-    asked : rows of the pictures it began with, made one long; none if it began with words.
+    asked : rows of the pictures it began with, made one long; none if it began with words alone.
     ids : those of them that are in the collection.
     background : ids of pictures drawn at random, ascending, that are most likely not wanted.
-    words : what the words rank; None if it began with pictures.
+    words : what the words rank, and pictures with them; None if it began with pictures alone.
     allowed : ids that filters leave, ascending; None where nothing is filtered.
     """
 
@@ -50,16 +54,41 @@ class Ground:
 
     @property
     def query(self) -> Doubles | None:
-        """The mean of the pictures it began with, made one long."""
-        if self.words is not None:
-            return None
-        return np.asarray(unit(self.asked.mean(axis=0, keepdims=True))[0], np.float64)
+        """The mean of the pictures it began with, made one long; None if words count too."""
+        return _mean(self.asked) if self.words is None else None
+
+    @property
+    def words_best(self) -> float:
+        """The highest score that words give."""
+        return 0.0 if self.words is None else float(self.words.scores.max(initial=0.0))
 
     def untouched(self, pictures: Int) -> Doubles:
         """Return the untouched scores of some pictures; 0 for those that words do not rank."""
         if self.words is None:
             return np.zeros(len(pictures))
         return looked_up(self.words.ids, self.words.scores, pictures)
+
+
+def with_looks(words: Ranked, space: Space, asked: Floats) -> Ranked:
+    """Return a ranking of all pictures by words and by what some pictures look like."""
+    ids = np.union1d(space.ids, words.ids)
+    said = looked_up(words.ids, words.scores, ids)
+    looks = looked_up(space.ids, space.scores(_mean(asked)), ids)
+    return replace(words, ids=ids, scores=_in_deviations(said) + _in_deviations(looks))
+
+
+def _mean(rows: Floats) -> Doubles:
+    return np.asarray(unit(rows.mean(axis=0, keepdims=True))[0], np.float64)
+
+
+def _in_deviations(values: Doubles) -> Doubles:
+    """Return values divided by their deviation; where all are the same, 0.
+
+    >>> _in_deviations(np.array([0.0, 4.0])).tolist(), _in_deviations(np.ones(2)).tolist()
+    ([0.0, 2.0], [0.0, 0.0])
+    """
+    spread = float(np.std(values))
+    return values / spread if spread > 0 else np.zeros(len(values))
 
 
 def drawn_background(space: Space, ids: Sequence[int], words: Ranked | None) -> Int:
@@ -131,7 +160,11 @@ def learn(ground: Ground, record: Record) -> Learnt:
     blend.start(ground.query, space.rows(background.tolist()), _words_give(ground, background))
     said = np.array([p or 0 for p in pictures], np.int64)
     insisted = [p is None or p in ground.ids or p in record.insisted for p in pictures]
-    blend.learn(X, np.where(fits, 1, -1), _words_give(ground, said), insisted)
+    given = _words_give(ground, said)
+    if given is not None and len(ground.asked):
+        # What is asked for is its own best hit, also where it carries no word.
+        given[: len(ground.asked)] = ground.words_best
+    blend.learn(X, np.where(fits, 1, -1), given, insisted)
     weights, factor = blend.parts_
     return Learnt(
         weights, factor, blend.weight_, blend.before_, blend.after_, pictures, X, fits,

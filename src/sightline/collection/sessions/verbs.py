@@ -118,7 +118,6 @@ class Sessions:
         from sightline.collection.searching import pictures_of
         from sightline.collection.sessions.given import one_or_more
         from sightline.collection.sessions.ground import begin
-        from sightline.collection.sessions.session import Session
 
         wanted = one_or_more(like)
         if bool(query) + bool(wanted) + bool(resume) != 1:
@@ -140,7 +139,7 @@ class Sessions:
                 start = begin(reader, self.root, self.settings, query, wanted, feature, compute)
             start = replace(start, where=where, untagged=untagged)
             session = secrets.token_hex(5)
-        return Session(session, start, self.root, self.home, self.resolve, self._save_session)
+        return self._going_on(session, start)
 
     def refine(
         self,
@@ -152,12 +151,12 @@ class Sessions:
         k: int | None = None,
         **more: Any,
     ) -> Ranking:
-        """Find pictures by words or pictures and by examples, of which nothing is kept.
+        """Find pictures by words, pictures or both, and by examples, of which nothing is kept.
 
         Parameters
         ----------
         query, like
-            As of `judge`: one of the two.
+            As of `judge`. With both, words and looks count alike.
         relevant, other
             Pictures of the collection that fit, and that do not; they are left out of the hits.
         k
@@ -165,8 +164,41 @@ class Sessions:
         **more
             `feature`, `untagged` and filters, as of `judge`.
         """
-        session = self.judge(query, like=like, **more)
+        from sightline.collection.sessions.given import one_or_more
+
+        wanted = one_or_more(like)
+        if query and wanted:
+            session = self._both(query, wanted, **more)
+        else:
+            session = self.judge(query, like=wanted, **more)
         return session.supposing(relevant, other, self.settings.top if k is None else k)
+
+    def _both(
+        self,
+        query: str,
+        like: Sequence[str | bytes | int],
+        *,
+        feature: str = "",
+        untagged: bool = False,
+        compute: Compute | None = None,
+        **filters: Any,
+    ) -> Session:
+        """Return a session of words and pictures; the log knows none such, so nothing is marked."""
+        from sightline.collection.searching import pictures_of
+        from sightline.collection.sessions.ground import begin
+
+        if pictures_of(query):
+            raise UsageError(f"The query {query!r} names pictures. Name them all as like.")
+        where = filter_of(self.root, **filters)
+        with self.home.reader() as reader:
+            start = begin(reader, self.root, self.settings, query, like, feature, compute)
+        start = replace(start, where=where, untagged=untagged)
+        return self._going_on(secrets.token_hex(5), start)
+
+    def _going_on(self, session: str, start: Start) -> Session:
+        from sightline.collection.sessions.session import Session
+
+        return Session(session, start, self.root, self.home, self.resolve, self._save_session)
 
     def _started(self, session: str) -> Start:
         record = self._session(session)

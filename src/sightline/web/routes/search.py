@@ -12,6 +12,7 @@ from sightline.web.limits import TEXT
 from sightline.web.shapes import (
     Body,
     Cursor,
+    Feature,
     Filters,
     Hit,
     Hits,
@@ -47,7 +48,7 @@ class Listed(Body):
 class SearchBody(Listed):
     """Words, in the grammar of the command line, and pictures (ids) that fit or do not.
 
-    With `like` or `unlike` the words are blended with what these examples look like.
+    With `like` words and looks count alike; from `unlike` it is learnt what does not fit.
     """
 
     query: Words
@@ -78,6 +79,18 @@ class PictureQuery(Filters):
     untagged: bool = False
 
 
+class WordsQuery(PictureQuery):
+    """Words that go with a picture that is sent, and more pictures (ids) to look like, or unlike.
+
+    Looks are compared by one descriptor, `feature`; by default the strongest that pictures have.
+    """
+
+    query: Annotated[Words, Field(min_length=1)]
+    like: Ids = ()
+    unlike: Ids = ()
+    feature: Feature = ""
+
+
 class Share(BaseModel):
     """What one descriptor contributed to a score."""
 
@@ -106,7 +119,7 @@ def search(body: SearchBody, service: Served) -> Hits:
     if body.like or body.unlike:
         like, unlike = service.here(body.like), service.here(body.unlike)
         found = c.refine(
-            query, relevant=like, other=unlike, k=page.wanted, untagged=body.untagged, **filters
+            query, like=like, other=unlike, k=page.wanted, untagged=body.untagged, **filters
         )
         return hits(found, page, found.said)
     return hits(
@@ -138,6 +151,25 @@ async def search_picture(
         given = asked.given(service)
         found = c.similar(path, k=asked.limit, untagged=asked.untagged, compute=compute, **given)
         return _alike(found, Page(asked.limit, None))
+
+    return await service.describer.run(await request.body(), look)
+
+
+@router.post("/search/words-and-picture", openapi_extra=PICTURE)
+async def search_words_and_picture(
+    request: Request, service: Served, asked: Annotated[WordsQuery, Query()]
+) -> Hits:
+    """Find pictures by words and by the picture sent, which count alike; it is not kept."""
+    c = service.collection
+
+    def look(path: str, compute: Compute) -> Hits:
+        query, unlike = words_only(asked.query), service.here(asked.unlike)
+        found = c.refine(
+            query, like=[path, *service.here(asked.like)], other=unlike,
+            k=asked.limit, feature=asked.feature, untagged=asked.untagged, compute=compute,
+            **asked.given(service),
+        )  # fmt: skip
+        return hits(found, Page(asked.limit, None), found.said)
 
     return await service.describer.run(await request.body(), look)
 

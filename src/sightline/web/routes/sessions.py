@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from sightline.collection.sessions.session import Ranking
 from sightline.collection.sessions.verbs import SessionState
@@ -14,6 +14,7 @@ from sightline.web.routes.search import Listed
 from sightline.web.service import Service
 from sightline.web.shapes import (
     Cursor,
+    Feature,
     Hits,
     Ids,
     Limit,
@@ -37,7 +38,7 @@ class BeginBody(Listed):
     query: Words = ""
     like: Ids = ()
     cursor: None = None
-    feature: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")] = ""
+    feature: Feature = ""
 
 
 class Round(Hits):
