@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from sightline.collection import Collection
+from sightline.store.locks import Lock
 from tests.served import Served, painted, running
 
 SECRET = b"the secret of another folder"
@@ -144,3 +146,20 @@ def test_nothing_that_was_sent_stays(
     event = {"event": "ranking", "id": "r", "items": [{"id": "1"}], "fields": []}
     served.post("/feedback", [event])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_problem_names_a_folder_of_this_machine(tmp_path: Path) -> None:
+    c = painted(tmp_path, train=False, n=12)
+    with running(c) as s:
+        said = [s.ask("POST", "/v1/search/picture", b"no picture", {"Content-Type": "image/jpeg"})]
+        with Lock(c.home.folder, "index", 0):
+            said.append(s.post("/v1/models/rollback", {"version": 1}))
+        os.rename(os.fsdecode(c.root), tmp_path / "elsewhere")
+        said.append(s.post("/v1/search", {"query": "red"}))
+        job = s.client.finish(s.client.start("index").id)
+        os.rename(tmp_path / "elsewhere", os.fsdecode(c.root))
+    assert job.state == "failed" and job.detail
+    for text in (*(r.body.decode() for r in said if r.status >= 400), job.detail):
+        assert str(tmp_path) not in text and tempfile.gettempdir() not in text, text
+        assert "process " not in text
+    assert sum(r.status >= 400 for r in said) >= 2

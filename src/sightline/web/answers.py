@@ -70,7 +70,7 @@ class Answer:
         # From here on nothing else is sent, however far it has come.
         self.begun = self.refused = True
         headers = [(k.encode(), v.encode()) for k, v in problem.headers.items()]
-        body = problem.body(await self._service.version_for(problem))
+        body = await self._service.told(problem)
         headers.append((b"content-length", str(len(body)).encode()))
         start = {"type": "http.response.start", "status": problem.status, "headers": headers}
         await self._sent(start)

@@ -121,8 +121,7 @@ def _describe(app: FastAPI) -> None:
 
 async def _reply(request: Request, problem: Problem) -> Response:
     service: Service = request.app.state.service
-    version = await service.version_for(problem)
-    return Response(problem.body(version), problem.status, problem.headers)
+    return Response(await service.told(problem), problem.status, problem.headers)
 
 
 async def _told(request: Request, e: Exception) -> Response:

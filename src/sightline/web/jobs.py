@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sightline.web.places import without_places
 from sightline.web.problems import Problem, of_error
 
 # Events of a job that are kept for those who come late; the oldest progress goes first.
@@ -160,7 +161,7 @@ class Jobs:
             try:
                 self._run(job)
             except Exception as e:
-                job.end("failed", of_error(e).detail)
+                self._failed(job, of_error(e).detail)
 
     def _run(self, job: Job) -> None:
         with job.lock:
@@ -179,11 +180,14 @@ class Jobs:
         if last.get("kind") == "result":
             job.end("done", report=last["report"])
         elif last.get("kind") == "failed":
-            job.end("failed", last["detail"])
+            self._failed(job, last["detail"])
         elif not job.wanted:
             job.end("cancelled")
         else:
             job.end("failed", f"The process of the job ended by itself (code {code}).")
+
+    def _failed(self, job: Job, detail: str) -> None:
+        job.end("failed", without_places(detail, self._root, self._store))
 
     def _followed(self, job: Job, process: subprocess.Popen[bytes]) -> dict[str, Any]:
         """Pass on what a job says, until it has no more to say; return the last of it."""

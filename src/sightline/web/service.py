@@ -14,6 +14,7 @@ from sightline.web.describer import Describer
 from sightline.web.jobs import Jobs
 from sightline.web.limits import Limits
 from sightline.web.metrics import Metrics
+from sightline.web.places import without_places
 from sightline.web.problems import Problem, no_picture
 from sightline.web.talks import Talks
 
@@ -87,6 +88,13 @@ class Service:
         """Return the version that a problem tells; None where no version can be read."""
         # Not among the threads that answer: they may all be busy, which is the problem then.
         return None if problem.for_strangers else await asyncio.to_thread(self._version)
+
+    async def told(self, problem: Problem) -> bytes:
+        """Return what is sent of a problem, with the version and no place of this machine."""
+        version = await self.version_for(problem)
+        c = self.collection
+        detail = without_places(problem.detail, c.root, str(c.home.folder))
+        return Problem(problem.status, problem.code, detail).body(version)
 
     def _version(self) -> int | None:
         try:
