@@ -67,7 +67,8 @@ def test_a_job_that_cannot_be_done_says_why(own: Served) -> None:
 
 
 def test_jobs_are_cancelled_waiting_or_running(tmp_path: Path) -> None:
-    c = painted(tmp_path, train=False, n=60)
+    # Many pictures, so that it is at work for seconds.
+    c = painted(tmp_path, train=False, n=1500)
     with running(c, Limits(jobs=2)) as s:
         version = c.version()
         first = s.client.start("train")
