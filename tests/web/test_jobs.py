@@ -95,7 +95,7 @@ def test_jobs_are_cancelled_waiting_or_running(tmp_path: Path) -> None:
 
 
 def test_a_server_that_ends_takes_its_jobs_along(tmp_path: Path) -> None:
-    c = painted(tmp_path, train=False, n=60)
+    c = painted(tmp_path, train=False, n=1500)
     with running(c) as s:
         job: Job = s.service.jobs.get(s.client.start("train").id)
         for kind, _ in s.client.follow(job.id):
