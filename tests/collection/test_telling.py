@@ -15,7 +15,7 @@ from sightline.collection.learning.serving import PICTURES, TEXTS, load_learnt, 
 from sightline.collection.learning.texts import likely, text_curve
 from sightline.collection.telling.space import Space
 from sightline.collection.telling.texts import as_text
-from sightline.collection.training import TrainOptions, train
+from sightline.collection.training import TrainOptions, is_trained, train
 from sightline.errors import CollectionError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import DenseQuery, Tags, WordQuery
@@ -162,3 +162,13 @@ def test_what_is_written_of_a_picture_is_one_line() -> None:
     assert as_text([]) == ""
     assert as_text([Tags("a", ("x",), " "), Tags("b", ("x", "y"))]) == "x, y"
     assert as_text([Tags("a", (), "Two\n lines")]) == "Two lines"
+
+
+def test_a_model_of_fewer_words_than_its_ranker_could_learn_is_trained(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.collection.training.MOST_WORDS", 5)
+    # The other one cannot learn here, but bounds the words while both may be chosen.
+    report = train(home, TrainOptions(rankers=("lscmr", "cmrm")), 0.0, NoProgress())
+    assert report.recipe.startswith("lscmr") and report.words == 5
+    assert is_trained(home)
