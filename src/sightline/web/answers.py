@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from sightline.web.problems import Problem
+from sightline.web.problems import Problem, for_people
 from sightline.web.service import Service
 
 Scope = MutableMapping[str, Any]
@@ -69,8 +69,9 @@ class Answer:
             return
         # From here on nothing else is sent, however far it has come.
         self.begun = self.refused = True
-        headers = [(k.encode(), v.encode()) for k, v in problem.headers.items()]
-        body = await self._service.told(problem)
+        told = await self._service.told(problem, for_people(self._scope["headers"]))
+        body = told.body
+        headers = [(k.encode(), v.encode()) for k, v in told.headers.items()]
         headers.append((b"content-length", str(len(body)).encode()))
         start = {"type": "http.response.start", "status": problem.status, "headers": headers}
         await self._sent(start)

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from sightline.errors import SightlineError
 from sightline.web.guard import Guard
 from sightline.web.hosts import Hosts
-from sightline.web.problems import MEDIA, Problem, of_error
+from sightline.web.problems import MEDIA, Problem, for_people, of_error
 from sightline.web.routes import (
     describe,
     entry,
@@ -21,6 +21,7 @@ from sightline.web.routes import (
     jobs,
     judging,
     models,
+    page,
     pictures,
     points,
     regions,
@@ -35,6 +36,7 @@ from sightline.web.service import Service
 # One small file a group; another group is one more file and one more name here.
 GROUPS: tuple[APIRouter, ...] = (
     entry.router,
+    page.router,
     search.router,
     describe.router,
     pictures.router,
@@ -121,7 +123,8 @@ def _describe(app: FastAPI) -> None:
 
 async def _reply(request: Request, problem: Problem) -> Response:
     service: Service = request.app.state.service
-    return Response(await service.told(problem), problem.status, problem.headers)
+    told = await service.told(problem, for_people(request.scope["headers"]))
+    return Response(told.body, problem.status, told.headers)
 
 
 async def _told(request: Request, e: Exception) -> Response:

@@ -19,8 +19,10 @@ from sightline.web.service import Service
 Receive = Callable[[], Awaitable[Message]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# Where a browser comes in: it shows a code instead of the token, which its route looks at.
+# What is answered without the token: where a browser comes in, which shows a code instead that
+# its route looks at, and how the page looks that says so.
 ENTRY = "/login"
+OPEN = frozenset((ENTRY, "/page/style.css"))
 # Routes that take a picture as the body.
 UPLOADS = frozenset(
     (
@@ -75,7 +77,8 @@ class Guard:
             raise Problem(403, "origin", "Pages of other sites may not ask here.")
         scheme, _, token = given.get("authorization", "").partition(" ")
         shown = scheme.lower() == "bearer" and self.service.is_token(token.strip())
-        if not shown and not cookie and (scope["method"], scope["path"]) != ("GET", ENTRY):
+        is_open = scope["method"] == "GET" and scope["path"] in OPEN
+        if not shown and not cookie and not is_open:
             raise Problem(401, "token", "Show the token: Authorization: Bearer TOKEN")
         if upload and self.uploads >= self.service.limits.uploads:
             raise Problem(429, "uploads", "Too many pictures wait to be looked at. Come back.")

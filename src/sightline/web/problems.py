@@ -6,7 +6,12 @@ the version that is served, left out where none can be, and for strangers.
 
 from __future__ import annotations
 
+import html
 import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 
 from sightline import errors
 
@@ -46,6 +51,24 @@ _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
 _RETRY = {"busy": 2, "overload": 1, "slow": 5, "uploads": 2, "jobs": 10, "streams": 5}
 
 
+# What a person who looks at it in a browser can do; others find it in `detail`.
+_HINTS = {
+    "token": "Open the address that `sightline serve` printed for a browser. It is good once: "
+    "if it was used, end the server and start it again.",
+    "code": "Start it again: sightline serve",
+    "host": "Ask by the address that `sightline serve` printed, or name this one: --allow-host",
+    "no-route": "Go to the beginning: /",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A problem as it is sent."""
+
+    body: bytes
+    headers: dict[str, str]
+
+
 class Problem(Exception):
     """An answer that is no success."""
 
@@ -79,6 +102,16 @@ class Problem(Exception):
             said["version"] = version
         return json.dumps(said).encode()
 
+    def told(self, version: int | None = None, people: bool = False) -> Told:
+        """Return it as it is sent to a program, or to people, who see a page."""
+        if not people:
+            return Told(self.body(version), self.headers)
+        page = _template()
+        hint = _HINTS.get(self.code, "")
+        for name, text in (("title", _TITLES[self.status]), ("detail", self.detail), ("hint", hint)):
+            page = page.replace(f"{{{name}}}", html.escape(text))
+        return Told(page.encode(), {**self.headers, "content-type": "text/html; charset=utf-8"})
+
     @property
     def headers(self) -> dict[str, str]:
         """Headers that belong to it."""
@@ -88,6 +121,20 @@ class Problem(Exception):
         if self.status == 401:
             found["www-authenticate"] = 'Bearer realm="sightline"'
         return found
+
+
+def for_people(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Say whether an answer is to be looked at: a browser asks for it as a page of its own.
+
+    >>> for_people([(b"sec-fetch-dest", b"document")]), for_people([(b"accept", b"*/*")])
+    (True, False)
+    """
+    return any(k.lower() == b"sec-fetch-dest" and v == b"document" for k, v in headers)
+
+
+@cache
+def _template() -> str:
+    return resources.files("sightline.web").joinpath("page", "problem.html").read_text("utf-8")
 
 
 def of_error(e: BaseException) -> Problem:

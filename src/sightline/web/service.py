@@ -15,7 +15,7 @@ from sightline.web.jobs import Jobs
 from sightline.web.limits import Limits
 from sightline.web.metrics import Metrics
 from sightline.web.places import without_places
-from sightline.web.problems import Problem, no_picture
+from sightline.web.problems import Problem, Told, no_picture
 from sightline.web.talks import Talks
 
 T = TypeVar("T")
@@ -89,12 +89,12 @@ class Service:
         # Not among the threads that answer: they may all be busy, which is the problem then.
         return None if problem.for_strangers else await asyncio.to_thread(self._version)
 
-    async def told(self, problem: Problem) -> bytes:
+    async def told(self, problem: Problem, people: bool = False) -> Told:
         """Return what is sent of a problem, with the version and no place of this machine."""
         version = await self.version_for(problem)
         c = self.collection
         detail = without_places(problem.detail, c.root, str(c.home.folder))
-        return Problem(problem.status, problem.code, detail).body(version)
+        return Problem(problem.status, problem.code, detail).told(version, people)
 
     def _version(self) -> int | None:
         try:

@@ -22,7 +22,7 @@ class Index(BaseModel):
     description: str
 
 
-@router.get("/")
+@router.get("/v1")
 def index(service: Served) -> Index:
     """Say what is here."""
     return Index(

@@ -1,0 +1,100 @@
+// Asking the service. A problem is thrown as it was told; nothing is retried behind anyone's back.
+
+/** A problem that the service told (RFC 9457), or that it did not answer. */
+export class Problem extends Error {
+  /**
+   * @param {number} status
+   * @param {string} code
+   * @param {string} detail
+   */
+  constructor(status, code, detail) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [init]
+ * @returns {Promise<Response>}
+ */
+async function ask(path, init = {}) {
+  let reply;
+  try {
+    reply = await fetch(path, { credentials: "same-origin", redirect: "error", ...init });
+  } catch (e) {
+    if (e instanceof DOMException && e.name === "AbortError") throw e;
+    throw new Problem(0, "gone", "The server does not answer. Is it still running?");
+  }
+  if (reply.ok) return reply;
+  const told = await reply.json().catch(() => ({}));
+  throw new Problem(reply.status, told.code ?? "unknown", told.detail ?? reply.statusText);
+}
+
+/**
+ * @param {string} path
+ * @param {Record<string, any>} [query] what is left undefined is left out
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+export async function get(path, query = {}, signal) {
+  return (await ask(withQuery(path, query), { signal })).json();
+}
+
+/**
+ * @param {string} path
+ * @param {object} [body]
+ * @param {{ key?: string, signal?: AbortSignal }} [more] under a key, what is sent again counts once
+ * @returns {Promise<any>}
+ */
+export async function post(path, body = {}, more = {}) {
+  /** @type {Record<string, string>} */
+  const headers = { "Content-Type": "application/json" };
+  if (more.key) headers["Idempotency-Key"] = more.key;
+  const init = { method: "POST", headers, body: JSON.stringify(body), signal: more.signal };
+  return (await ask(path, init)).json();
+}
+
+/**
+ * Send a picture as it is.
+ *
+ * @param {string} path
+ * @param {Blob} picture
+ * @param {Record<string, any>} [query]
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+export async function send(path, picture, query = {}, signal) {
+  const type = picture.type.startsWith("image/") ? picture.type : "application/octet-stream";
+  const init = { method: "POST", headers: { "Content-Type": type }, body: picture, signal };
+  return (await ask(withQuery(path, query), init)).json();
+}
+
+/**
+ * @param {string} path
+ * @param {Record<string, any>} query
+ */
+export function withQuery(path, query) {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    for (const one of Array.isArray(value) ? value : [value])
+      if (one !== undefined && one !== null && one !== "") given.append(name, String(one));
+  const text = given.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/** A key under which a request that is sent twice counts once. */
+export function newKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * Whether something was only given up, because something newer was asked.
+ *
+ * @param {unknown} e
+ */
+export function isAbort(e) {
+  return e instanceof DOMException && e.name === "AbortError";
+}

@@ -1,0 +1,117 @@
+// Elements. Every text goes in as text: nothing here, or anywhere on the page, reads markup.
+
+/**
+ * Make an element.
+ *
+ * Properties that begin with "on" are listeners, "class" is the class, and names with a dash, and
+ * "role" and "for", are attributes; all others are properties. Children that are null are left out.
+ *
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {Record<string, any>} [props]
+ * @param {...(Node | string | number | null | undefined)} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+export function el(tag, props = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) set(made, name, value);
+  put(made, ...children);
+  return made;
+}
+
+/**
+ * @param {HTMLElement} at
+ * @param {string} name
+ * @param {any} value
+ */
+function set(at, name, value) {
+  if (value === undefined || value === null) return;
+  if (name.startsWith("on")) at.addEventListener(name.slice(2), value);
+  else if (name === "class") at.className = value;
+  else if (name === "role" || name === "for" || name.includes("-")) at.setAttribute(name, value);
+  else Reflect.set(at, name, value);
+}
+
+/**
+ * Put children into an element, in place of those it has.
+ *
+ * @param {Element} at
+ * @param {...(Node | string | number | null | undefined)} children
+ */
+export function fill(at, ...children) {
+  at.replaceChildren();
+  put(at, ...children);
+}
+
+/**
+ * @param {Element} at
+ * @param {...(Node | string | number | null | undefined)} children
+ */
+function put(at, ...children) {
+  for (const child of children)
+    if (child !== null && child !== undefined)
+      at.append(typeof child === "object" ? child : String(child));
+}
+
+/**
+ * Return the one element with an id.
+ *
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`There is no element ${id}.`);
+  return found;
+}
+
+/**
+ * Say something to whoever looks, and to whoever listens.
+ *
+ * @param {string} text
+ */
+export function say(text) {
+  byId("said").textContent = text;
+}
+
+/**
+ * Whether a key belongs to a field that somebody types in.
+ *
+ * @param {EventTarget | null} target
+ */
+export function isTyping(target) {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target instanceof HTMLInputElement) return !["checkbox", "button", "file"].includes(target.type);
+  return target.isContentEditable || ["TEXTAREA", "SELECT"].includes(target.tagName);
+}
+
+/**
+ * A number as people read it.
+ *
+ * @param {number} n
+ */
+export function count(n) {
+  return n.toLocaleString("en");
+}
+
+/**
+ * One thing or several.
+ *
+ * @param {number} n
+ * @param {string} one
+ * @param {string} [many]
+ */
+export function some(n, one, many = `${one}s`) {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+/**
+ * Seconds since 1970 as a day and a time.
+ *
+ * @param {number | null | undefined} seconds
+ */
+export function when(seconds) {
+  if (!seconds) return "";
+  const iso = new Date(seconds * 1000).toISOString();
+  return `${iso.slice(0, 10)} ${iso.slice(11, 16)}`;
+}

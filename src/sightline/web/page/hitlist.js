@@ -1,0 +1,93 @@
+// A long list of hits of which only the parts that are looked at are fetched.
+
+/** @typedef {import("./types").Hit} Hit */
+/** @typedef {import("./types").Hits} Hits */
+
+const PAGE = 100;
+
+/** Hits by their place in the list. */
+export class HitList {
+  /**
+   * @param {(offset: number, limit: number, first: boolean) => Promise<Hits>} fetch
+   * @param {() => void} came called when more of the list is there
+   * @param {(problem: unknown) => void} failed
+   */
+  constructor(fetch, came, failed) {
+    this._fetch = fetch;
+    this._came = came;
+    this._failed = failed;
+    /** @type {Map<number, Hit>} */
+    this._at = new Map();
+    /** @type {Set<number>} */
+    this._asked = new Set();
+    this.size = 0;
+    /** @type {number | null} how many lie above the cut-off */
+    this.within = null;
+    this.version = 0;
+    /** @type {Hits | null} */
+    this.first = null;
+  }
+
+  /** Fetch the beginning; throws if that fails. */
+  async begin() {
+    this._asked.add(0);
+    const told = await this._fetch(0, PAGE, true);
+    this.first = told;
+    this.version = told.version;
+    this.size = told.total ?? told.hits.length;
+    this.within = told.within ?? null;
+    this._keep(0, told.hits);
+  }
+
+  /**
+   * @param {number} i
+   * @returns {Hit | undefined}
+   */
+  at(i) {
+    return this._at.get(i);
+  }
+
+  /**
+   * Have hits from one place to another fetched.
+   *
+   * @param {number} from
+   * @param {number} to
+   */
+  need(from, to) {
+    for (let page = Math.floor(from / PAGE); page * PAGE < Math.min(to, this.size); page++)
+      if (!this._asked.has(page)) {
+        this._asked.add(page);
+        void this._load(page);
+      }
+  }
+
+  /** @param {number} page */
+  async _load(page) {
+    try {
+      const told = await this._fetch(page * PAGE, PAGE, false);
+      if (told.version !== this.version) throw new ListChanged(told.version);
+      this._keep(page * PAGE, told.hits);
+    } catch (e) {
+      this._asked.delete(page);
+      this._failed(e);
+      return;
+    }
+    this._came();
+  }
+
+  /**
+   * @param {number} from
+   * @param {Hit[]} hits
+   */
+  _keep(from, hits) {
+    hits.forEach((h, i) => this._at.set(from + i, h));
+  }
+}
+
+/** Another version of the collection is served than the list was made of. */
+export class ListChanged extends Error {
+  /** @param {number} version */
+  constructor(version) {
+    super(`The collection changed (version ${version}).`);
+  }
+}

@@ -1,0 +1,76 @@
+// The page: one view at a time, by what stands behind # in the address.
+
+import { byId, el, fill, isTyping } from "./dom.js";
+import { showHelp } from "./views/help.js";
+import { failed } from "./views/problem.js";
+
+/** @typedef {import("./types").View} View */
+
+/** @type {Record<string, () => Promise<{ view: View, title: string }>>} */
+const VIEWS = {
+  search: () => import("./views/search.js"),
+  review: () => import("./views/review.js"),
+  sessions: () => import("./views/sessions.js"),
+  scenes: () => import("./views/scenes.js"),
+  topics: () => import("./views/topics.js"),
+  learn: () => import("./views/learn.js"),
+};
+
+/** @type {(() => void) | void} */
+let end;
+let shown = 0;
+
+/** Show the view that the address names. */
+async function show() {
+  const mine = ++shown;
+  const [path, query] = location.hash.slice(1).split("?", 2);
+  const name = path.replace(/^\//, "") || "search";
+  const main = byId("main");
+  const load = Object.hasOwn(VIEWS, name) ? VIEWS[name] : VIEWS.search;
+  try {
+    const { view, title } = await load();
+    if (mine !== shown) return;
+    end?.();
+    end = undefined;
+    document.title = `${title} · Sightline`;
+    const host = el("div", { class: `view ${name}` });
+    fill(main, host);
+    end = view(host, new URLSearchParams(query));
+  } catch (e) {
+    failed(main, e);
+  }
+  for (const link of document.querySelectorAll("nav a"))
+    if (link.getAttribute("href") === `#/${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+}
+
+/** Light, dark, or as the system has it. */
+function theme() {
+  const root = document.documentElement;
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const kept = localStorage.getItem("theme");
+  if (kept) root.dataset.theme = kept;
+  byId("theme").addEventListener("click", () => {
+    const now = root.dataset.theme ?? (dark ? "dark" : "light");
+    root.dataset.theme = now === "dark" ? "light" : "dark";
+    localStorage.setItem("theme", root.dataset.theme);
+  });
+}
+
+theme();
+byId("help").addEventListener("click", showHelp);
+addEventListener("hashchange", () => void show());
+addEventListener("keydown", (e) => {
+  if (isTyping(e.target) || e.ctrlKey || e.metaKey || e.altKey) return;
+  if (document.querySelector("dialog[open]")) return;
+  const places = { 1: "search", 2: "review", 3: "sessions", 4: "scenes", 5: "topics", 6: "learn" };
+  if (e.key === "?") showHelp();
+  else if (e.key in places) location.hash = `#/${Reflect.get(places, e.key)}`;
+  else return;
+  e.preventDefault();
+});
+document.querySelector(".skip")?.addEventListener("click", (e) => {
+  e.preventDefault();
+  byId("main").focus();
+});
+void show();

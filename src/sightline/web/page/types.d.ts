@@ -1,0 +1,100 @@
+// What the service answers, as far as the page looks at it (see /openapi.json).
+// Read by the type checker alone.
+
+export interface Hit {
+  id: number;
+  score: number;
+  name: string;
+  tagged: boolean;
+  learnt: boolean;
+  thumbnail: string;
+  original: string;
+  shares?: { descriptor: string; value: number }[];
+}
+
+export interface Unknown {
+  word: string;
+  near: string[];
+}
+
+export interface Hits {
+  version: number;
+  hits: Hit[];
+  next: string | null;
+  total?: number | null;
+  within?: number | null;
+  unknown: Unknown[];
+  missing: number;
+  said: string[];
+}
+
+export interface Round extends Hits {
+  session: string;
+  round: number;
+  share: number;
+  doubted: number[];
+}
+
+export interface Filters {
+  folder?: string;
+  after?: string;
+  before?: string;
+  min_side?: number;
+  max_side?: number;
+  min_bytes?: number;
+  max_bytes?: number;
+}
+
+export interface Folder {
+  id: string;
+  name: string;
+  pictures: number;
+}
+
+export interface Word {
+  word: string;
+  pictures: number;
+}
+
+export interface Session {
+  id: string;
+  query: string;
+  like: number[];
+  relevant: number;
+  other: number;
+  rounds: number;
+  undone: number;
+  begun: number;
+  last: number;
+  words: string[];
+  state: string;
+  resumable: boolean;
+}
+
+export interface Picture {
+  version: number;
+  id: number;
+  name: string;
+  bytes: number;
+  changed: number;
+  taken: number | null;
+  width: number;
+  height: number;
+  format: string;
+  words: { source: string; tags: string[]; text: string }[];
+}
+
+export interface Box {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+export interface Mask {
+  size: [number, number];
+  counts: number[];
+}
+
+/** A view: what it shows goes into the element it is given; what it returns is called when it ends. */
+export type View = (host: HTMLElement, at: URLSearchParams) => (() => void) | void;

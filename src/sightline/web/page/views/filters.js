@@ -1,0 +1,73 @@
+// Which pictures may appear: folder, dates, sizes, words.
+
+import { get } from "../api.js";
+import { count, el } from "../dom.js";
+
+/** @typedef {import("../types").Filters} Filters */
+/** @typedef {import("../types").Folder} Folder */
+
+const MEGABYTE = 1_000_000;
+
+export class FilterForm {
+  /** @param {() => void} changed */
+  constructor(changed) {
+    this._folder = el("select", { id: "f-folder" }, el("option", { value: "" }, "All folders"));
+    this._words = el(
+      "select", { id: "f-words" },
+      el("option", { value: "" }, "With or without words"),
+      el("option", { value: "tagged" }, "With words"),
+      el("option", { value: "untagged" }, "Without any word"),
+    );
+    this._after = el("input", { id: "f-after", type: "date" });
+    this._before = el("input", { id: "f-before", type: "date" });
+    this._side = el("input", { id: "f-side", type: "number", min: "0", step: "1", inputMode: "numeric" });
+    this._bytes = el("input", { id: "f-bytes", type: "number", min: "0", step: "0.1", inputMode: "decimal" });
+    this.box = el(
+      "details", { class: "filters" },
+      el("summary", {}, "Filters"),
+      el(
+        "div", { class: "fields", onchange: changed },
+        field("Folder", this._folder), field("Words", this._words),
+        field("Taken from", this._after), field("Taken before", this._before),
+        field("Shorter side at least (pixels)", this._side), field("File at least (MB)", this._bytes),
+      ),
+    );
+  }
+
+  /** Fetch the folders there are. */
+  async load() {
+    /** @type {string | undefined} */
+    let cursor;
+    do {
+      const told = await get("/v1/folders", { limit: 500, cursor });
+      for (const f of /** @type {Folder[]} */ (told.folders))
+        this._folder.append(el("option", { value: f.id }, `${f.name} (${count(f.pictures)})`));
+      cursor = told.next ?? undefined;
+    } while (cursor && this._folder.length < 2000);
+  }
+
+  /** What is filtered by, as a part of the body of a search. */
+  get given() {
+    /** @type {Filters} */
+    const filters = {};
+    if (this._folder.value) filters.folder = this._folder.value;
+    if (this._after.value) filters.after = this._after.value;
+    if (this._before.value) filters.before = this._before.value;
+    if (Number(this._side.value) > 0) filters.min_side = Math.floor(Number(this._side.value));
+    if (Number(this._bytes.value) > 0)
+      filters.min_bytes = Math.floor(Number(this._bytes.value) * MEGABYTE);
+    return {
+      filters,
+      untagged: this._words.value === "untagged",
+      tagged: this._words.value === "tagged",
+    };
+  }
+}
+
+/**
+ * @param {string} label
+ * @param {HTMLElement} input
+ */
+function field(label, input) {
+  return el("div", { class: "field" }, el("label", { for: input.id }, label), input);
+}

@@ -1,0 +1,53 @@
+// What the keys do.
+
+import { el } from "../dom.js";
+
+const KEYS = [
+  ["/", "Go to the words"],
+  ["1 … 6", "Search, review, sessions, scenes, topics, learn"],
+  ["← → ↑ ↓, Home, End", "Go from picture to picture"],
+  ["Space, Shift + arrows", "Select"],
+  ["Enter", "Open the picture: why it is here, its words, pictures like it"],
+  ["y, n", "It fits; it does not fit (the selected pictures, or the one you are at)"],
+  ["r", "Next round: rank again by what you said"],
+  ["b", "The round before, and back"],
+  ["u", "Undo"],
+  ["w", "Make a word of what fits"],
+  ["y, n, s, u", "In the review: yes, no, skip, undo"],
+  ["?", "This list"],
+  ["Esc", "Close"],
+];
+
+const GRAMMAR = [
+  ["tree snow", "pictures of trees in snow"],
+  ['"new york"', "a tag of several words"],
+  ["+barn", "only pictures that carry the word"],
+  ["-people", "no picture that carries the word"],
+  ["2:red", "counts twice"],
+];
+
+/** Show what the keys do, and how words are written. */
+export function showHelp() {
+  const dialog = el(
+    "dialog", { class: "help", "aria-labelledby": "help-title" },
+    el("h2", { id: "help-title" }, "Keys"),
+    table(KEYS, "kbd"),
+    el("h2", {}, "Words"),
+    table(GRAMMAR, "code"),
+    el("form", { method: "dialog" }, el("button", { autofocus: true }, "Close")),
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/**
+ * @param {string[][]} rows
+ * @param {"kbd" | "code"} tag
+ */
+function table(rows, tag) {
+  const lines = rows.map(([key, text]) =>
+    el("tr", {}, el("th", { scope: "row" }, el(tag, {}, key)), el("td", {}, text)),
+  );
+  return el("table", {}, el("tbody", {}, ...lines));
+}

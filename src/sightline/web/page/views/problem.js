@@ -1,0 +1,38 @@
+// What went wrong, and what to do about it.
+
+import { Problem } from "../api.js";
+import { el, fill } from "../dom.js";
+
+/** @type {Record<string, string>} */
+const HINTS = {
+  token: "Open the address that `sightline serve` printed, or start it again.",
+  gone: "Start it again: sightline serve",
+};
+
+/**
+ * Show a problem in place of what was to be shown.
+ *
+ * @param {Element} host
+ * @param {unknown} e
+ * @param {Node} [more]
+ */
+export function failed(host, e, more) {
+  fill(host, notice(e, more));
+}
+
+/**
+ * @param {unknown} e
+ * @param {Node} [more]
+ */
+export function notice(e, more) {
+  const problem = e instanceof Problem ? e : null;
+  const text = e instanceof Error ? e.message : String(e);
+  const hint = problem ? HINTS[problem.code] : "";
+  return el(
+    "div", { class: "notice", role: "alert" },
+    el("h1", {}, problem?.status === 409 ? "Not yet" : "That did not work"),
+    el("p", {}, text),
+    hint ? el("p", {}, hint) : null,
+    more,
+  );
+}

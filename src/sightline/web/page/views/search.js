@@ -1,0 +1,282 @@
+// Search and feedback: the daily screen.
+
+import { isAbort, post, Problem, send } from "../api.js";
+import { count, el, fill, isTyping, say, some } from "../dom.js";
+import { Grid } from "../grid.js";
+import { HitList, ListChanged } from "../hitlist.js";
+import { FilterForm } from "./filters.js";
+import { Judging } from "./judging.js";
+import { openPicture } from "./picture.js";
+import { notice } from "./problem.js";
+import { SearchBox } from "./searchbox.js";
+import { welcome } from "./welcome.js";
+
+/** @typedef {import("../types").Hit} Hit */
+/** @typedef {import("../types").Hits} Hits */
+
+export const title = "Search";
+
+class Search {
+  /**
+   * @param {HTMLElement} host
+   * @param {URLSearchParams} at
+   */
+  constructor(host, at) {
+    this.box = new SearchBox(() => void this.run());
+    this.filters = new FilterForm(() => void this.run());
+    this.judging = new Judging({
+      meant: () => this.grid.meant(), answered: () => this._answered(), begin: () => this._beginning(),
+      list: () => this.list, show: (list, took) => this._show(list, took), refresh: () => this.grid.refresh(),
+      run: () => this.run(),
+    });
+    this.told = el("div", { class: "told", role: "status" });
+    this.empty = el("div", { class: "empty" });
+    /** @type {number[]} */
+    this.like = at.getAll("like").map(Number).filter((n) => n > 0);
+    this.likeness = el("div", { class: "likeness" });
+    /** @type {HitList | null} */
+    this.list = null;
+    /** @type {AbortController | null} */
+    this._asking = null;
+    this._turn = 0;
+    this.grid = new Grid("Pictures found", {
+      size: () => this._shown?.size ?? 0,
+      at: (i) => this._shown?.at(i),
+      need: (from, to) => this._shown?.need(from, to),
+      line: () => this._shown?.within ?? null,
+      told: (hit, i) => this._told(hit, i),
+      open: (i) => this.open(i),
+    });
+    fill(host, el("h1", { class: "unseen" }, "Search"), this.box.form, this.likeness, this.filters.box, this.told, this.judging.bar.box, this.empty, this.grid.box);
+    this.box.input.value = at.get("q") ?? "";
+    const session = at.get("session");
+    if (session) void this.resume(session);
+    else if (this.box.input.value || this.like.length) void this.run();
+    else void welcome(this.empty, this.box.input);
+    this.filters.load().catch(() => undefined); // Without folders one can search; others tell why.
+    this._showLike();
+  }
+
+  get _shown() {
+    return this.judging.showsBefore ? this.judging.before : this.list;
+  }
+
+  /** Search for what is in the box. */
+  async run() {
+    this.judging.forget();
+    const words = this.box.input.value.trim();
+    if (!words && !this.box.picture && !this.like.length) return;
+    this._remember(words);
+    await this._list((offset, limit, first) => this._ask(words, offset, limit, first));
+  }
+
+  /** @param {string} words */
+  _remember(words) {
+    const at = new URLSearchParams();
+    if (words) at.set("q", words);
+    for (const id of this.like) at.append("like", String(id));
+    history.replaceState(null, "", `#/search?${at}`);
+  }
+
+  /**
+   * @param {string} query
+   * @param {number} offset
+   * @param {number} limit
+   * @param {boolean} first
+   * @returns {Promise<Hits>}
+   */
+  _ask(query, offset, limit, first) {
+    const { filters, untagged, tagged } = this.filters.given;
+    const signal = this._asking?.signal;
+    const wide = { limit: 200, untagged, tagged, ...filters };
+    if (this.box.picture && (query || this.like.length)) {
+      const asked = { ...wide, query: query || undefined, like: this.like };
+      return send("/v1/search/words-and-picture", this.box.picture, asked, signal);
+    }
+    if (this.box.picture) return send("/v1/search/picture", this.box.picture, wide, signal);
+    const body = { limit: 200, untagged, tagged, filters };
+    if (!query) return post("/v1/similar", { ...body, like: this.like }, { signal });
+    if (this.like.length) return post("/v1/search", { ...body, query, like: this.like }, { signal });
+    const page = { ...body, query, limit, offset, count: first, cut: false };
+    return post("/v1/search", page, { signal });
+  }
+
+  /**
+   * Show a list from its beginning.
+   *
+   * @param {(offset: number, limit: number, first: boolean) => Promise<Hits>} fetch
+   */
+  async _list(fetch) {
+    const turn = ++this._turn;
+    this._asking?.abort();
+    this._asking = new AbortController();
+    const begun = performance.now();
+    const list = new HitList(fetch, () => this.grid.draw(), (e) => this._broke(e));
+    this.told.textContent = "Looking…";
+    try {
+      await list.begin();
+    } catch (e) {
+      if (isAbort(e) || turn !== this._turn) return;
+      this.list = null;
+      fill(this.told);
+      if (e instanceof Problem && e.code === "nothing-indexed") await welcome(this.empty, this.box.input);
+      else fill(this.empty, notice(e));
+      return this.grid.restart();
+    }
+    if (turn === this._turn) this._show(list, performance.now() - begun);
+  }
+
+  /**
+   * @param {HitList} list
+   * @param {number} took
+   */
+  _show(list, took) {
+    this.list = list;
+    fill(this.empty, list.size ? null : el("p", { class: "notice" }, "No picture was found. Try fewer words, or other filters."));
+    scrollTo(0, 0);
+    this.grid.restart();
+    this._sayList(list, took);
+  }
+
+  /**
+   * @param {HitList} list
+   * @param {number} took
+   */
+  _sayList(list, took) {
+    const first = /** @type {Hits} */ (list.first);
+    const parts = [list.within === null ? some(list.size, "picture") : `${count(list.within)} of ${some(list.size, "picture")} above the line`];
+    if (first.missing) parts.push(`${some(first.missing, "file is", "files are")} gone`);
+    parts.push(`${Math.round(took)} ms`, `version ${list.version}`, ...first.said);
+    fill(this.told, el("p", {}, parts.join(" · ")), ...first.unknown.map((u) => this._unknown(u)));
+  }
+
+  /** @param {import("../types").Unknown} u */
+  _unknown(u) {
+    const near = u.near.map((word) => el("button", { type: "button", class: "link", onclick: () => this._instead(u.word, word) }, word));
+    return el("p", { class: "warning" }, `No picture carries “${u.word}”.`, near.length ? " Near it: " : "", ...near);
+  }
+
+  /**
+   * @param {string} word
+   * @param {string} other
+   */
+  _instead(word, other) {
+    const quoted = /\s/.test(other) ? `"${other}"` : other;
+    this.box.input.value = this.box.input.value.replace(word, quoted);
+    void this.run();
+  }
+
+  /** @param {unknown} e */
+  _broke(e) {
+    if (isAbort(e)) return;
+    if (e instanceof ListChanged && !this.judging.feedback) void this.run();
+    else say(e instanceof Error ? e.message : String(e));
+  }
+
+  /**
+   * @param {Hit} hit
+   * @param {number} i
+   */
+  _told(hit, i) {
+    const mark = this.judging.markOf(hit.id);
+    const why = hit.tagged ? "tagged" : hit.learnt ? "learnt" : "";
+    const judged = mark === undefined ? "" : mark ? "fits" : "unfit";
+    const score = hit.score.toFixed(2);
+    const moved = this.judging.movement(hit.id, i);
+    const sign = mark === undefined ? "" : mark ? "✓ " : "✗ ";
+    const symbol = hit.tagged ? "● " : hit.learnt ? "◇ " : "";
+    const said = [hit.name, `score ${score}`, why, mark === undefined ? "" : mark ? "fits" : "does not fit"];
+    return { text: `${sign}${symbol}${score}${moved}`, marks: `${why} ${judged}`, title: said.filter(Boolean).join(", ") };
+  }
+
+  _answered() {
+    const one = !this.grid.selected.size;
+    this.grid.selected.clear();
+    if (one) this.grid.goTo(this.grid.active + 1);
+    this.grid.refresh();
+  }
+
+  /** How a judging session begins, or why none can. */
+  _beginning() {
+    const query = this.box.input.value.trim();
+    if (this.box.picture || (this.like.length && query))
+      return "Judging begins with words, or with pictures of the collection, not with both.";
+    const { filters, untagged, tagged } = this.filters.given;
+    const rest = { untagged, tagged, filters };
+    return query ? { query, ...rest } : { like: this.like, ...rest };
+  }
+
+  /** @param {string} session */
+  async resume(session) {
+    try {
+      const told = await this.judging.resume(session);
+      this.box.input.value = told.query;
+      this.like = told.like;
+      this._showLike();
+    } catch (e) {
+      fill(this.empty, notice(e));
+    }
+  }
+
+  _showLike() {
+    const chips = this.like.map((id) =>
+      el(
+        "span", { class: "chip" }, el("img", { alt: `Picture ${id}`, src: `/v1/pictures/${id}/thumbnail` }), "like this",
+        el("button", { type: "button", "aria-label": `Without picture ${id}`, onclick: () => this._unlike(id) }, "×"),
+      ),
+    );
+    fill(this.likeness, ...chips);
+  }
+
+  /** @param {number} id */
+  _unlike(id) {
+    this.like = this.like.filter((other) => other !== id);
+    this._showLike();
+    void this.run();
+  }
+
+  /** @param {number} i */
+  open(i) {
+    const hit = this._shown?.at(i);
+    if (hit) openPicture(hit, { query: this.box.input.value.trim(), judge: (fits) => void this.judging.judge(fits), step: (by) => this._step(by) });
+  }
+
+  /**
+   * Open a neighbour of the picture that is open.
+   *
+   * @param {number} by
+   */
+  _step(by) {
+    this.grid.goTo(this.grid.active + by);
+    this.open(this.grid.active);
+  }
+
+  /** @param {KeyboardEvent} e */
+  key(e) {
+    if (isTyping(e.target) || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
+    const judging = this.judging;
+    /** @type {Record<string, () => void>} */
+    const deeds = {
+      "/": () => this.box.input.focus(), y: () => void judging.judge(true), n: () => void judging.judge(false),
+      r: () => void judging.next(), b: () => judging.flip(), u: () => void judging.undo(),
+      w: () => (judging.bar.box.hidden ? undefined : judging.bar.word.focus()),
+    };
+    if (!Object.hasOwn(deeds, e.key)) return;
+    e.preventDefault();
+    deeds[e.key]();
+  }
+}
+
+/** @type {import("../types").View} */
+export function view(host, at) {
+  const search = new Search(host, at);
+  const key = (/** @type {KeyboardEvent} */ e) => search.key(e);
+  addEventListener("keydown", key);
+  const deaf = search.box.listen();
+  return () => {
+    removeEventListener("keydown", key);
+    deaf();
+    search._asking?.abort();
+    search.grid.end();
+  };
+}

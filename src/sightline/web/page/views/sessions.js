@@ -1,0 +1,5 @@
+/** @type {import("../types").View} */
+export function view(host) {
+  host.append("…");
+}
+export const title = "sessions";

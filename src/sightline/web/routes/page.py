@@ -1,0 +1,70 @@
+"""The page: files that are shipped with the package, each by its name. No path is ever opened."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
+
+from sightline.web.problems import Problem
+
+router = APIRouter(include_in_schema=False)
+
+_MEDIA = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_FOLDERS = ("", "views/")
+Known = Annotated[str, Header(alias="If-None-Match", max_length=100)]
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """One file of the page."""
+
+    body: bytes
+    media: str
+    tag: str
+
+
+@cache
+def files() -> dict[str, PageFile]:
+    """Return all files of the page by name; they are read once, and are all there is to ask for."""
+    found = {}
+    for folder in _FOLDERS:
+        place = resources.files("sightline.web").joinpath("page", folder)
+        for entry in place.iterdir():
+            media = _MEDIA.get(entry.name[entry.name.rfind(".") :])
+            if entry.is_file() and media:
+                body = entry.read_bytes()
+                tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+                found[folder + entry.name] = PageFile(body, media, tag)
+    return found
+
+
+@router.get("/")
+def page(known: Known = "") -> Response:
+    """Return the page."""
+    return _sent("index.html", known)
+
+
+@router.get("/page/{name:path}")
+def file(name: str, known: Known = "") -> Response:
+    """Return a file of the page."""
+    return _sent(name, known)
+
+
+def _sent(name: str, known: str) -> Response:
+    found = files().get(name)
+    if found is None:
+        raise Problem(404, "no-route", "There is no such file of the page.")
+    headers = {"etag": found.tag, "cache-control": "private, no-cache"}
+    if known == found.tag:
+        return Response(status_code=304, headers=headers)
+    return Response(found.body, media_type=found.media, headers=headers)
