@@ -191,3 +191,29 @@ def test_how_the_collection_stands(served: Served) -> None:
     said = served.ask("GET", "/v1/metrics").body.decode()
     assert 'route="POST /v1/search",status="200"' in said and "sightline_pictures 102" in said
     assert "warm" not in said
+
+
+def test_any_page_of_a_counted_list(served: Served) -> None:
+    whole = served.post("/v1/search", {"query": "red", "limit": 500, "cut": False}).json
+    assert (whole["total"], whole["within"]) == (None, None)
+    asked = {"query": "red", "limit": 10, "cut": False, "count": True}
+    first = served.post("/v1/search", asked).json
+    cut = served.post("/v1/search", {"query": "red", "limit": 500}).json
+    assert (first["total"], first["within"]) == (102, len(ids(cut)))
+    assert ids(whole)[: first["within"]] == ids(cut)
+    last = served.post("/v1/search", {**asked, "offset": 95}).json
+    assert ids(last) == ids(whole)[95:] and last["next"] is None
+    middle = served.post("/v1/search", {**asked, "offset": 40}).json
+    following = served.post("/v1/search", {**asked, "cursor": middle["next"]}).json
+    assert ids(middle) + ids(following) == ids(whole)[40:60]
+    assert ids(served.post("/v1/search", {**asked, "offset": 999_999}).json) == []
+    assert served.post("/v1/search", {**asked, "offset": 1_000_000}).status == 422
+    assert served.post("/v1/search", {**asked, "offset": -1}).status == 422
+    both = served.post("/v1/search", {**asked, "offset": 0, "cursor": middle["next"]})
+    assert (both.status, both.code) == (400, "usage")
+    found = served.client.search("red", limit=3, offset=2, count=True, cut=False)
+    assert [h.id for h in found.hits] == ids(whole)[2:5] and found.total == 102
+    # Words and looks together are looked up from the first hit on.
+    mixed = {"query": "red", "like": [3], "limit": 5}
+    assert ids(served.post("/v1/search", {**mixed, "offset": 5}).json)
+    assert served.post("/v1/search", {**mixed, "offset": 20_000}).code == "too-deep"

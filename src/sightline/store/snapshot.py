@@ -44,6 +44,10 @@ class Snapshot:
         parts = [s.ids[s.alive()] for s in self.segments]
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
+    def size(self) -> int:
+        """Return how many pictures there are."""
+        return self._counts[2]
+
     def top(
         self,
         query: DenseQuery | SparseQuery | WordQuery,

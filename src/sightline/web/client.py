@@ -55,12 +55,17 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Pictures, best first, of one version; `next` is the cursor of the following page."""
+    """Pictures, best first, of one version; `next` is the cursor of the following page.
+
+    Where they were counted, the list has `total`, of which the first `within` probably fit.
+    """
 
     version: int
     hits: tuple[Hit, ...]
     next: str | None
     said: tuple[str, ...]
+    total: int | None = None
+    within: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,10 @@ class Client:
         cursor: str | None = None,
         **more: Any,
     ) -> Hits:
-        """Find pictures by words, and by examples if any are given."""
+        """Find pictures by words, and by examples if any are given.
+
+        `more` are other fields of the request, such as `offset`, `count`, `cut` and `filters`.
+        """
         body = {"query": query, "like": list(like), "unlike": list(unlike), "limit": limit}
         return _hits(self.post("/v1/search", {**body, "cursor": cursor, **more}))
 
@@ -301,7 +309,8 @@ def _made(kind: type[R], said: Mapping[str, Any]) -> R:
 
 def _hits(said: Mapping[str, Any]) -> Hits:
     found = tuple(_made(Hit, h) for h in said["hits"])
-    return Hits(said["version"], found, said["next"], tuple(said["said"]))
+    more = said.get("total"), said.get("within")
+    return Hits(said["version"], found, said["next"], tuple(said["said"]), *more)
 
 
 def _round(said: Mapping[str, Any]) -> Round:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from sightline.contracts import Compute
-from sightline.web.limits import TEXT
+from sightline.web.limits import DEEPEST, TEXT
 from sightline.web.shapes import (
     Body,
     Cursor,
@@ -48,10 +48,14 @@ class Listed(Body):
 class SearchBody(Listed):
     """Words, in the grammar of the command line, and pictures (ids) that fit or do not.
 
-    With `like` words and looks count alike; from `unlike` it is learnt what does not fit.
+    With `like` words and looks count alike; from `unlike` it is learnt what does not fit. `offset`,
+    in place of a cursor, begins a page at any rank, of whatever version is served; `count` has
+    words alone say how long the list is, and how much of it lies above the cut-off.
     """
 
     query: Words
+    offset: Annotated[int, Field(ge=0, lt=DEEPEST)] | None = None
+    count: bool = False
     like: Ids = ()
     unlike: Ids = ()
     cut: bool = True
@@ -114,7 +118,7 @@ class AlikeHits(Hits):
 @router.post("/search")
 def search(body: SearchBody, service: Served) -> Hits:
     """Find pictures by words, or by words and examples together."""
-    c, page = service.collection, Page(body.limit, body.cursor)
+    c, page = service.collection, Page(body.limit, body.cursor, body.offset)
     query, filters = words_only(body.query), body.filters.given(service)
     if body.like or body.unlike:
         like, unlike = service.here(body.like), service.here(body.unlike)
@@ -124,7 +128,14 @@ def search(body: SearchBody, service: Served) -> Hits:
         return hits(found, page, found.said)
     return hits(
         c.search(
-            query, page.wanted, untagged=body.untagged, cut=body.cut, learnt=body.learnt, **filters
+            query,
+            page.limit,
+            skip=page.offset,
+            count=body.count,
+            untagged=body.untagged,
+            cut=body.cut,
+            learnt=body.learnt,
+            **filters,
         ),
         page,
     )
