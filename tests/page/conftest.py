@@ -1,0 +1,69 @@
+"""A browser for each worker, a context for each test, and servers to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sightline.collection import Collection
+from tests.served import Served, painted, running
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from tests.page.visit import Visitor, Visits
+
+
+@pytest.fixture(scope="package")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Run one browser while tests of the page follow each other."""
+    from tests.page.browser import started
+
+    with started(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture(scope="package")
+def entered() -> dict[str, Any]:
+    """Return what browsers were given by servers they came in to."""
+    return {}
+
+
+@pytest.fixture
+def visit(browser: Browser, entered: dict[str, Any]) -> Iterator[Visits]:
+    """Return a way to open the page; what goes wrong there fails the test."""
+    from tests.page.visit import Visits
+
+    visits = Visits(browser, entered)
+    yield visits
+    complaints = visits.end()
+    assert complaints == []
+
+
+@pytest.fixture(scope="session")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    """Return a collection with a model; tests do not change it."""
+    return painted(tmp_path_factory.mktemp("taught"))
+
+
+@pytest.fixture(scope="module")
+def served(taught: Collection) -> Iterator[Served]:
+    """Serve it while the tests of a file run."""
+    with running(taught) as found:
+        yield found
+
+
+@pytest.fixture
+def visitor(visit: Visits, served: Served) -> Visitor:
+    """Look at it."""
+    return visit(served)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Served]:
+    """Serve a collection that a test may change."""
+    with running(painted(tmp_path, n=48)) as found:
+        yield found
