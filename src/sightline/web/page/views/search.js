@@ -147,7 +147,8 @@ class Search {
     const parts = [list.within === null ? some(list.size, "picture") : `${count(list.within)} of ${some(list.size, "picture")} above the line`];
     if (first.missing) parts.push(`${some(first.missing, "file is", "files are")} gone`);
     parts.push(`${Math.round(took)} ms`, `version ${list.version}`, ...first.said);
-    fill(this.told, el("p", {}, parts.join(" · ")), ...first.unknown.map((u) => this._unknown(u)));
+    const legend = el("span", { class: "faint" }, " · ● carries the words · ", el("span", { class: "learnt" }, "◇ learnt"));
+    fill(this.told, el("p", {}, parts.join(" · "), legend), ...first.unknown.map((u) => this._unknown(u)));
   }
 
   /** @param {import("../types").Unknown} u */
@@ -183,10 +184,12 @@ class Search {
     const judged = mark === undefined ? "" : mark ? "fits" : "unfit";
     const score = hit.score.toFixed(2);
     const moved = this.judging.movement(hit.id, i);
+    // Scores of a session are of its own kind; the place says more.
+    const value = this.judging.feedback?.round && !this.judging.showsBefore ? `#${i + 1}` : score;
     const sign = mark === undefined ? "" : mark ? "✓ " : "✗ ";
     const symbol = hit.tagged ? "● " : hit.learnt ? "◇ " : "";
     const said = [hit.name, `score ${score}`, why, mark === undefined ? "" : mark ? "fits" : "does not fit"];
-    return { text: `${sign}${symbol}${score}${moved}`, marks: `${why} ${judged}`, title: said.filter(Boolean).join(", ") };
+    return { text: `${sign}${symbol}${value}${moved}`, marks: `${why} ${judged}`, title: said.filter(Boolean).join(", ") };
   }
 
   _answered() {
