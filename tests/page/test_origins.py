@@ -110,6 +110,9 @@ def test_a_name_that_was_pointed_here_is_refused(visit: Visits, own: Served) -> 
     lured = visit(own)
     lured.watch.expect("status of 403")
     lured.watch.expect("request elsewhere")
+    # It is told nothing at all, not even how a page looks.
+    lured.watch.expect("Refused to apply style")
+    lured.watch.expect("Cross-Origin-Opener-Policy header has been ignored")
     reply = lured.page.goto(f"http://{EVIL}:{own.port}/")
     assert reply is not None and reply.status == 403
     expect(lured.page.get_by_role("heading", level=1)).to_have_text("Refused")
