@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
+from sightline.compute.inline import InlineCompute
 from sightline.web.client import ServiceError
 from tests.served import Served, grow
 
@@ -217,3 +218,21 @@ def test_any_page_of_a_counted_list(served: Served) -> None:
     mixed = {"query": "red", "like": [3], "limit": 5}
     assert ids(served.post("/v1/search", {**mixed, "offset": 5}).json)
     assert served.post("/v1/search", {**mixed, "offset": 20_000}).code == "too-deep"
+
+
+def test_words_are_suggested(own: Served) -> None:
+    found = own.client.get("/v1/words?prefix=&limit=3")
+    assert found["version"] == own.service.collection.version()
+    counts = [w["pictures"] for w in found["words"]]
+    assert len(counts) == 3 and counts == sorted(counts, reverse=True)
+    assert own.client.words("RE") == (("red", 4),)
+    assert own.client.words("zz") == ()
+    assert own.ask("GET", "/v1/words?limit=0").status == 422
+    # A word that comes later is there with the version that has it.
+    root = Path(own.service.collection.root.decode())
+    (root / "000_x.txt").write_text("reddish brown, red")
+    own.service.collection.index(compute=InlineCompute())
+    assert own.client.words("red") == (("red", 4), ("reddish", 1), ("reddish brown", 1))
+    (root / "000_x.txt").unlink()
+    own.service.collection.index(compute=InlineCompute())
+    assert own.client.words("red") == (("red", 3),)

@@ -29,6 +29,7 @@ from sightline.web.routes import (
     search,
     sessions,
     tags,
+    words,
 )
 from sightline.web.service import Service
 
@@ -36,6 +37,7 @@ from sightline.web.service import Service
 GROUPS: tuple[APIRouter, ...] = (
     entry.router,
     search.router,
+    words.router,
     describe.router,
     pictures.router,
     sessions.router,
