@@ -236,3 +236,25 @@ def test_words_are_suggested(own: Served) -> None:
     (root / "000_x.txt").unlink()
     own.service.collection.index(compute=InlineCompute())
     assert own.client.words("red") == (("red", 3),)
+
+
+def test_only_pictures_that_carry_some_word(served: Served, taught: Collection) -> None:
+    body = {"query": "red", "limit": 200, "cut": False, "tagged": True}
+    found = ids(served.post("/v1/search", body).json)
+    assert found == [h.picture for h in taught.search("red", 200, cut=False, tagged=True)]
+    assert len(found) == 90
+    assert (
+        len(ids(served.post("/v1/similar", {"like": [1], "limit": 200, "tagged": True}).json)) == 89
+    )
+    session = {"query": "red", "limit": 200, "tagged": True}
+    assert len(ids(served.post("/v1/sessions", session).json)) == 90
+    picture = Path(taught.root.decode(), "000_x.png").read_bytes()
+    sent = "/v1/search/picture?limit=200&tagged=true"
+    assert len(served.ask("POST", sent, picture, {"Content-Type": "image/png"}).json["hits"]) == 90
+    for path, asked in (
+        ("/v1/search", body), ("/v1/sessions", session), ("/v1/where", {"query": "red"}),
+        ("/v1/why", {"query": "red"}), ("/v1/similar", {"like": [1]}),
+        ("/v1/search", {"query": "red", "like": [3]}), ("/v1/search/text", {"text": "red"}),
+    ):  # fmt: skip
+        both = served.post(path, {**asked, "tagged": True, "untagged": True})
+        assert (both.status, both.code) == (400, "usage"), path
