@@ -30,6 +30,7 @@ from sightline.web.routes import (
     search,
     sessions,
     tags,
+    words,
 )
 from sightline.web.service import Service
 
@@ -38,6 +39,7 @@ GROUPS: tuple[APIRouter, ...] = (
     entry.router,
     page.router,
     search.router,
+    words.router,
     describe.router,
     pictures.router,
     sessions.router,
