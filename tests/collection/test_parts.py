@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
+from sightline.compute.inline import InlineCompute
 from sightline.errors import ParameterError, UsageError
 from sightline.records import Hit
 from sightline.store.catalogue import Catalogue
@@ -122,3 +123,29 @@ def test_parts_that_make_no_sense(c: Collection) -> None:
         c.search("red", skip=-1)
     with pytest.raises(UsageError, match="Only lists of words are given in parts"):
         c.search("./000_x.png", skip=3)
+
+
+def test_pictures_with_words_and_without_are_all_of_them(tmp_path: Path) -> None:
+    c = painted(tmp_path, n=30)
+    # A caption of signs alone is no word.
+    Path(os.fsdecode(c.root), "late", "030_x.txt").write_text("!?")
+    c.index(compute=InlineCompute())
+    every = set(ids(c, "red", 500, cut=False))
+    some, none = (set(ids(c, "red", 500, cut=False, **{k: True})) for k in ("tagged", "untagged"))
+    assert len(some) == 30 and len(none) == 12 and some | none == every and not some & none
+    assert set(ids(c, "red", 500, cut=False, tagged=True, folder="late")) == set()
+    assert {h.picture for h in c.similar(1, k=500, tagged=True)} == some - {1}
+    assert {h.picture for h in c.search_text("red warm", 500, tagged=True)} == some
+    session = c.judge("red", tagged=True)
+    assert {h.picture for h in session.next(500)} == some
+    session.mark(relevant=[1])
+    session.close()
+    assert {h.picture for h in c.judge(resume=session.id).next(500)} == some
+    for ask in (c.search, c.judge, c.search_text):
+        with pytest.raises(UsageError, match="both tagged and untagged"):
+            ask("red", tagged=True, untagged=True)
+    with pytest.raises(UsageError, match="both tagged and untagged"):
+        c.export("csv", tmp_path / "words.csv", tagged=True, untagged=True)
+    report = c.export("csv", tmp_path / "words.csv", tagged=True)
+    # What somebody wrote goes out, even if it is no word.
+    assert (report.pictures, report.captions) == (31, 1)

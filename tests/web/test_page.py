@@ -34,7 +34,8 @@ def test_the_beginning_is_the_page_and_programs_find_the_api(served: Served) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["../app.py", "%2e%2e/app.py", "views/../main.js", "views", "", "nothing.js", "types.d.ts"]
+    "name",
+    ["../app.py", "%2e%2e/app.py", "views/../main.js", "views", "", "nothing.js", "types.d.ts"],
 )
 def test_nothing_else_is_served(served: Served, name: str) -> None:
     assert served.ask("GET", f"/page/{name}").status == 404
@@ -47,6 +48,33 @@ def test_strangers_see_how_to_come_in_and_nothing_else(served: Served) -> None:
     assert shown.status == 401 and shown.headers["content-type"].startswith("text/html")
     assert b"sightline serve" in shown.body and b"version" not in shown.body
     assert served.ask("GET", "/page/style.css", headers=NOBODY).status == 200
+
+
+def test_a_person_can_type_the_token(served: Served) -> None:
+    form = {**NOBODY, "Content-Type": "application/x-www-form-urlencoded"}
+    ours = {**form, "Origin": served.address.url, "Sec-Fetch-Site": "same-origin"}
+    wrong = served.ask("POST", "/login", b"token=wrong", {**ours, **LOOKING, "Sec-Fetch-Site": ""})
+    assert wrong.status == 401 and b"<form" in wrong.body and "set-cookie" not in wrong.headers
+    token = served.service.token.encode()
+    entered = served.ask("POST", "/login", b"token=" + token, ours)
+    assert entered.status == 303 and entered.headers["location"] == "/"
+    cookie = entered.headers["set-cookie"]
+    assert "httponly" in cookie and "samesite=strict" in cookie
+    for stranger in (
+        {"Origin": "http://evil.test"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ):
+        assert served.ask("POST", "/login", b"token=" + token, {**ours, **stranger}).status == 403
+    assert (
+        served.ask("POST", "/v1/search", b"query=red", {**ours, "Authorization": ""}).status == 401
+    )
+    assert (
+        served.ask(
+            "POST", "/v1/search", b"query=red", {"Content-Type": form["Content-Type"]}
+        ).status
+        == 415
+    )
 
 
 def test_people_see_problems_as_pages_and_programs_as_json(served: Served) -> None:
@@ -67,7 +95,9 @@ def test_no_file_reads_markup_or_asks_elsewhere() -> None:
         text = file.body.decode().replace("http://www.w3.org/2000/svg", "")
         assert not forbidden.search(text), (name, forbidden.search(text))
         if name.endswith(".html"):
-            assert not re.search(r"<style|\sstyle=|\son[a-z]+=|<script(?! type=\"module\" src=)", text)
+            assert not re.search(
+                r"<style|\sstyle=|\son[a-z]+=|<script(?! type=\"module\" src=)", text
+            )
 
 
 def test_one_small_file_a_view() -> None:

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
-from sightline.collection.answering import Answering
 from sightline.collection.exporting.verbs import Exporting
 from sightline.collection.finding import inside, root_of_store
 from sightline.collection.likeness.verbs import Comparing
 from sightline.collection.sessions.verbs import Sessions
+from sightline.collection.showing.answering import Answering
 from sightline.collection.showing.verbs import Showing
 from sightline.collection.tagging.verbs import Tagging
 from sightline.collection.teaching import Teaching

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.collection.finding import refuse_both
 from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Facts, Where
@@ -121,11 +122,14 @@ class Ranked:
 
 def allowed_by(reader: Reader, where: Where, untagged: bool) -> Int | None:
     """Return the ids that filters leave, ascending; None where nothing is filtered."""
-    found = np.array(reader.catalogue.where(where), np.int64) if where else None
-    if not untagged:
+    refuse_both(where, untagged)
+    # What a version has of words is asked of its rows: sooner told than by the catalogue.
+    rest = replace(where, tagged=None)
+    found = np.array(reader.catalogue.where(rest), np.int64) if rest else None
+    if not untagged and not where.tagged:
         return found
-    plain = reader.snapshot.without_words()
-    return plain if found is None else np.intersect1d(found, plain)
+    worded = reader.snapshot.with_words() if where.tagged else reader.snapshot.without_words()
+    return worded if found is None else np.intersect1d(found, worded)
 
 
 def ranked(reader: Reader, text: str, where: Where | None = None, untagged: bool = False) -> Ranked:

@@ -164,6 +164,11 @@ class Client:
         path = f"/v1/search/words-and-picture?{urlencode(asked, doseq=True)}"
         return _hits(json.loads(self._sent(path, picture)))
 
+    def words(self, prefix: str = "", limit: int = 10) -> tuple[tuple[str, int], ...]:
+        """Return words that begin so, and how many pictures carry each, the most carried first."""
+        said = self.get(f"/v1/words?{urlencode({'prefix': prefix, 'limit': limit})}")
+        return tuple((w["word"], w["pictures"]) for w in said["words"])
+
     def thumbnail(self, picture: int) -> bytes:
         """Return a small JPEG of a picture."""
         return self.ask("GET", f"/v1/pictures/{picture}/thumbnail")[1]

@@ -64,6 +64,19 @@ class Filters(Body):
         return found
 
 
+class Chosen(Body):
+    """Which pictures may appear: those without any word, those with some, those filters leave."""
+
+    untagged: bool = False
+    tagged: bool = False
+    filters: Filters = Filters()
+
+    def chosen(self, service: Service) -> dict[str, Any]:
+        """Return it as methods of a collection take it."""
+        both = {"untagged": self.untagged, "tagged": self.tagged}
+        return {**both, **self.filters.given(service)}
+
+
 class Hit(BaseModel):
     """A picture of an answer; `name` is for people, `id` for programs."""
 

@@ -9,8 +9,9 @@ from pydantic import BaseModel, Field
 
 from sightline.contracts import Compute
 from sightline.web.limits import DEEPEST, TEXT
+from sightline.web.service import Service
 from sightline.web.shapes import (
-    Body,
+    Chosen,
     Cursor,
     Feature,
     Filters,
@@ -36,13 +37,11 @@ PICTURE: dict[str, Any] = {
 }
 
 
-class Listed(Body):
+class Listed(Chosen):
     """What all searches take: how many hits, where the list goes on, and filters."""
 
     limit: Limit = 10
     cursor: Cursor | None = None
-    untagged: bool = False
-    filters: Filters = Filters()
 
 
 class SearchBody(Listed):
@@ -81,6 +80,11 @@ class PictureQuery(Filters):
 
     limit: Limit = 10
     untagged: bool = False
+    tagged: bool = False
+
+    def chosen(self, service: Service) -> dict[str, Any]:
+        """Return which pictures may appear, as methods of a collection take it."""
+        return {"untagged": self.untagged, "tagged": self.tagged, **self.given(service)}
 
 
 class WordsQuery(PictureQuery):
@@ -119,35 +123,23 @@ class AlikeHits(Hits):
 def search(body: SearchBody, service: Served) -> Hits:
     """Find pictures by words, or by words and examples together."""
     c, page = service.collection, Page(body.limit, body.cursor, body.offset)
-    query, filters = words_only(body.query), body.filters.given(service)
+    query, chosen = words_only(body.query), body.chosen(service)
     if body.like or body.unlike:
         like, unlike = service.here(body.like), service.here(body.unlike)
-        found = c.refine(
-            query, like=like, other=unlike, k=page.wanted, untagged=body.untagged, **filters
-        )
-        return hits(found, page, found.said)
-    return hits(
-        c.search(
-            query,
-            page.limit,
-            skip=page.offset,
-            count=body.count,
-            untagged=body.untagged,
-            cut=body.cut,
-            learnt=body.learnt,
-            **filters,
-        ),
-        page,
-    )
+        both = c.refine(query, like=like, other=unlike, k=page.wanted, **chosen)
+        return hits(both, page, both.said)
+    found = c.search(
+        query, page.limit, skip=page.offset, count=body.count, cut=body.cut, learnt=body.learnt,
+        **chosen,
+    )  # fmt: skip
+    return hits(found, page)
 
 
 @router.post("/search/text")
 def search_text(body: TextBody, service: Served) -> Hits:
     """Find pictures for a long text, in the space that texts and pictures share."""
-    page, filters = Page(body.limit, body.cursor), body.filters.given(service)
-    found = service.collection.search_text(
-        body.text, page.wanted, untagged=body.untagged, **filters
-    )
+    page = Page(body.limit, body.cursor)
+    found = service.collection.search_text(body.text, page.wanted, **body.chosen(service))
     return hits(found, page)
 
 
@@ -159,8 +151,8 @@ async def search_picture(
     c = service.collection
 
     def look(path: str, compute: Compute) -> AlikeHits:
-        given = asked.given(service)
-        found = c.similar(path, k=asked.limit, untagged=asked.untagged, compute=compute, **given)
+        chosen = asked.chosen(service)
+        found = c.similar(path, k=asked.limit, compute=compute, **chosen)
         return _alike(found, Page(asked.limit, None))
 
     return await service.describer.run(await request.body(), look)
@@ -177,8 +169,8 @@ async def search_words_and_picture(
         query, unlike = words_only(asked.query), service.here(asked.unlike)
         found = c.refine(
             query, like=[path, *service.here(asked.like)], other=unlike,
-            k=asked.limit, feature=asked.feature, untagged=asked.untagged, compute=compute,
-            **asked.given(service),
+            k=asked.limit, feature=asked.feature, compute=compute,
+            **asked.chosen(service),
         )  # fmt: skip
         return hits(found, Page(asked.limit, None), found.said)
 
@@ -188,10 +180,10 @@ async def search_words_and_picture(
 @router.post("/similar")
 def similar(body: SimilarBody, service: Served) -> AlikeHits:
     """Find pictures that look like some, and unlike others."""
-    page, filters = Page(body.limit, body.cursor), body.filters.given(service)
+    page, chosen = Page(body.limit, body.cursor), body.chosen(service)
     like, unlike = service.here(body.like), service.here(body.unlike)
     found = service.collection.similar(
-        *like, unwanted=unlike, k=page.wanted, untagged=body.untagged, exact=body.exact, **filters
+        *like, unwanted=unlike, k=page.wanted, exact=body.exact, **chosen
     )
     return _alike(found, page)
 

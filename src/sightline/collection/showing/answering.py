@@ -54,6 +54,7 @@ class Answering:
             here. after, before: only pictures taken (or, where that is not known, changed) in this
             time, a date such as "2024-06", or seconds since 1970. min_side, max_side: only pictures
             whose longer side has so many pixels. min_bytes, max_bytes: only files of this size.
+            tagged: only pictures that carry some word.
         untagged
             Only pictures that carry no word at all.
         cut
