@@ -20,10 +20,13 @@ import { count, el } from "./dom.js";
  * @property {number} [most] the end of the x axis
  */
 
-const WIDE = 420;
+// Narrow windows get a narrow chart, so that its text stays as large as the rest.
+const WIDEST = 460;
+const NARROWEST = 270;
+const AROUND = 80;
 const HIGH = 270;
 const LEFT = 48;
-const RIGHT = 14;
+const RIGHT = 24;
 const TOP = 12;
 const BELOW = 44;
 
@@ -38,14 +41,15 @@ export function lineChart(chart) {
   const name = `chart${charts++}`;
   const most = chart.most ?? Math.max(1e-9, ...chart.lines.flatMap((l) => l.points.map(([x]) => x)));
   const top = Math.max(0.1, ...chart.lines.flatMap((l) => l.points.map(([, y]) => y)));
-  const [xs, ys] = [ticks(most, 5), ticks(Math.min(1, top), 5)];
-  const [right, up] = [Math.max(most, xs[xs.length - 1]), ys[ys.length - 1]];
+  const [xs, ys] = [ticks(most, 4), ticks(Math.min(1, top), 5)];
+  const [right, up] = [xs[xs.length - 1], ys[ys.length - 1]];
+  const wide = Math.max(NARROWEST, Math.min(WIDEST, innerWidth - AROUND));
   /** @param {number} x */
-  const across = (x) => LEFT + (x / right) * (WIDE - LEFT - RIGHT);
+  const across = (x) => LEFT + (x / right) * (wide - LEFT - RIGHT);
   /** @param {number} y */
   const down = (y) => TOP + (1 - y / up) * (HIGH - TOP - BELOW);
   const drawn = svg(
-    "svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", class: "chart", "aria-labelledby": `${name}-title ${name}-desc` },
+    "svg", { viewBox: `0 0 ${wide} ${HIGH}`, role: "img", class: "chart", "aria-labelledby": `${name}-title ${name}-desc` },
     svg("title", { id: `${name}-title` }, chart.title),
     svg("desc", { id: `${name}-desc` }, chart.told),
     ...axes(chart, xs, ys, across, down),
@@ -81,7 +85,7 @@ export function ticks(most, about) {
  * @param {(y: number) => number} down
  */
 function axes(chart, xs, ys, across, down) {
-  const [bottom, end] = [down(0), WIDE - RIGHT];
+  const [bottom, end] = [down(0), across(xs[xs.length - 1])];
   const rows = ys.flatMap((y) => [
     svg("line", { x1: LEFT, x2: end, y1: down(y), y2: down(y), class: y ? "rule" : "axis" }),
     svg("text", { x: LEFT - 6, y: down(y) + 4, class: "end" }, short(y)),

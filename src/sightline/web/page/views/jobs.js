@@ -50,7 +50,8 @@ class JobLine {
     const over = ENDED.includes(job.state);
     this.state.textContent = STATES[job.state] ?? job.state;
     this.state.className = `badge ${job.state === "done" ? "good" : job.state === "failed" ? "bad" : ""}`;
-    this.bar.hidden = this.stop.hidden = over;
+    this.stop.hidden = over;
+    this.bar.hidden = job.state !== "running";
     this.box.dataset.state = job.state;
     if (!over) {
       if (job.progress) this._progress(job.progress);
@@ -67,6 +68,7 @@ class JobLine {
     if (this._events) return;
     const events = (this._events = new EventSource(`/v1/jobs/${this.id}/events`));
     events.addEventListener("running", () => {
+      this.bar.hidden = false;
       this.state.textContent = STATES.running;
     });
     events.addEventListener("progress", (e) => this._progress(JSON.parse(e.data)));

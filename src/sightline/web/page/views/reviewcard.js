@@ -10,6 +10,10 @@ import { clear, drawBox, drawMask, isWhole } from "../overlay.js";
 
 // Larger files, and formats that browsers do not show, are shown as thumbnails.
 const MOST_BYTES = 6_000_000;
+// The most of the window's height that a picture takes, and the room around it.
+const HIGH = 0.58;
+const ROOM = 20;
+const MOST_TIMES = 8;
 const SHOWN = ["JPEG", "PNG", "WEBP", "GIF", "AVIF"];
 
 export class ReviewCard {
@@ -18,7 +22,7 @@ export class ReviewCard {
     this._of = null;
     /** @type {Map<number, Promise<Picture | null>>} */
     this._known = new Map();
-    this._picture = el("img", { id: "review-picture", alt: "", decoding: "async", onload: () => this.draw() });
+    this._picture = el("img", { id: "review-picture", alt: "", decoding: "async", onload: () => this._fit() });
     this._over = el("canvas", { "aria-hidden": "true" });
     this._question = el("h2", { id: "review-question" });
     this._sure = el("p");
@@ -33,8 +37,8 @@ export class ReviewCard {
       el("p", {}, el("label", { for: "review-overlay", class: "check" }, this._shows, "Show where")),
     );
     this.stage = el("div", { class: "stage" }, el("div", { class: "over" }, this._picture, this._over));
-    this._sizes = new ResizeObserver(() => this.draw());
-    this._sizes.observe(this._picture);
+    this._sizes = new ResizeObserver(() => this._fit());
+    this._sizes.observe(this.stage);
   }
 
   end() {
@@ -94,11 +98,22 @@ export class ReviewCard {
     if (isShown(p)) this._picture.src = `/v1/pictures/${s.picture}/original`;
   }
 
+  /** Show the picture as large as there is room for, small ones up to eight times as large. */
+  _fit() {
+    const { naturalWidth, naturalHeight } = this._picture;
+    if (!naturalWidth || !naturalHeight) return;
+    const wide = this.stage.clientWidth - ROOM;
+    const times = Math.min(wide / naturalWidth, (innerHeight * HIGH) / naturalHeight, MOST_TIMES);
+    for (const layer of [this._picture, this._over]) {
+      layer.style.width = `${Math.floor(naturalWidth * times)}px`;
+      layer.style.height = `${Math.floor(naturalHeight * times)}px`;
+    }
+    this.draw();
+  }
+
   /** Draw where the word lies, as large as the picture is now. */
   draw() {
     const s = this._of;
-    this._over.style.width = `${this._picture.clientWidth}px`;
-    this._over.style.height = `${this._picture.clientHeight}px`;
     clear(this._over);
     if (!s || !this._shows.checked || !this._picture.complete || isWhole(s.mask)) return;
     const colour = s.add ? "#2fe0c8" : "#ffb43c";

@@ -127,7 +127,8 @@ function small(id) {
 
 /** @param {Session} s */
 function said(s) {
-  const parts = [`${some(s.relevant, "picture fits", "pictures fit")}, ${count(s.other)} ${s.other === 1 ? "does" : "do"} not`];
+  const fits = s.resumable ? some(s.relevant, "picture fits", "pictures fit") : some(s.relevant, "word fits its picture", "words fit their pictures");
+  const parts = [`${fits}, ${count(s.other)} ${s.other === 1 ? "does" : "do"} not`];
   if (s.rounds > 1) parts.push(some(s.rounds, "round"));
   if (s.undone) parts.push(`${count(s.undone)} taken back`);
   return parts.join(" · ");
