@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
+from sightline.compute.inline import InlineCompute
 from sightline.web.client import ServiceError
 from tests.served import Served, grow
 
@@ -191,3 +192,69 @@ def test_how_the_collection_stands(served: Served) -> None:
     said = served.ask("GET", "/v1/metrics").body.decode()
     assert 'route="POST /v1/search",status="200"' in said and "sightline_pictures 102" in said
     assert "warm" not in said
+
+
+def test_any_page_of_a_counted_list(served: Served) -> None:
+    whole = served.post("/v1/search", {"query": "red", "limit": 500, "cut": False}).json
+    assert (whole["total"], whole["within"]) == (None, None)
+    asked = {"query": "red", "limit": 10, "cut": False, "count": True}
+    first = served.post("/v1/search", asked).json
+    cut = served.post("/v1/search", {"query": "red", "limit": 500}).json
+    assert (first["total"], first["within"]) == (102, len(ids(cut)))
+    assert ids(whole)[: first["within"]] == ids(cut)
+    last = served.post("/v1/search", {**asked, "offset": 95}).json
+    assert ids(last) == ids(whole)[95:] and last["next"] is None
+    middle = served.post("/v1/search", {**asked, "offset": 40}).json
+    following = served.post("/v1/search", {**asked, "cursor": middle["next"]}).json
+    assert ids(middle) + ids(following) == ids(whole)[40:60]
+    assert ids(served.post("/v1/search", {**asked, "offset": 999_999}).json) == []
+    assert served.post("/v1/search", {**asked, "offset": 1_000_000}).status == 422
+    assert served.post("/v1/search", {**asked, "offset": -1}).status == 422
+    both = served.post("/v1/search", {**asked, "offset": 0, "cursor": middle["next"]})
+    assert (both.status, both.code) == (400, "usage")
+    found = served.client.search("red", limit=3, offset=2, count=True, cut=False)
+    assert [h.id for h in found.hits] == ids(whole)[2:5] and found.total == 102
+    # Words and looks together are looked up from the first hit on.
+    mixed = {"query": "red", "like": [3], "limit": 5}
+    assert ids(served.post("/v1/search", {**mixed, "offset": 5}).json)
+    assert served.post("/v1/search", {**mixed, "offset": 20_000}).code == "too-deep"
+
+
+def test_words_are_suggested(own: Served) -> None:
+    found = own.client.get("/v1/words?prefix=&limit=3")
+    assert found["version"] == own.service.collection.version()
+    counts = [w["pictures"] for w in found["words"]]
+    assert len(counts) == 3 and counts == sorted(counts, reverse=True)
+    assert own.client.words("RE") == (("red", 4),)
+    assert own.client.words("zz") == ()
+    assert own.ask("GET", "/v1/words?limit=0").status == 422
+    # A word that comes later is there with the version that has it.
+    root = Path(own.service.collection.root.decode())
+    (root / "000_x.txt").write_text("reddish brown, red")
+    own.service.collection.index(compute=InlineCompute())
+    assert own.client.words("red") == (("red", 4), ("reddish", 1), ("reddish brown", 1))
+    (root / "000_x.txt").unlink()
+    own.service.collection.index(compute=InlineCompute())
+    assert own.client.words("red") == (("red", 3),)
+
+
+def test_only_pictures_that_carry_some_word(served: Served, taught: Collection) -> None:
+    body = {"query": "red", "limit": 200, "cut": False, "tagged": True}
+    found = ids(served.post("/v1/search", body).json)
+    assert found == [h.picture for h in taught.search("red", 200, cut=False, tagged=True)]
+    assert len(found) == 90
+    assert (
+        len(ids(served.post("/v1/similar", {"like": [1], "limit": 200, "tagged": True}).json)) == 89
+    )
+    session = {"query": "red", "limit": 200, "tagged": True}
+    assert len(ids(served.post("/v1/sessions", session).json)) == 90
+    picture = Path(taught.root.decode(), "000_x.png").read_bytes()
+    sent = "/v1/search/picture?limit=200&tagged=true"
+    assert len(served.ask("POST", sent, picture, {"Content-Type": "image/png"}).json["hits"]) == 90
+    for path, asked in (
+        ("/v1/search", body), ("/v1/sessions", session), ("/v1/where", {"query": "red"}),
+        ("/v1/why", {"query": "red"}), ("/v1/similar", {"like": [1]}),
+        ("/v1/search", {"query": "red", "like": [3]}), ("/v1/search/text", {"text": "red"}),
+    ):  # fmt: skip
+        both = served.post(path, {**asked, "tagged": True, "untagged": True})
+        assert (both.status, both.code) == (400, "usage"), path

@@ -32,9 +32,9 @@ _OPTIONS: tuple[tuple[str, Any, str], ...] = (
 
 def filter_options(command: F) -> F:
     """Add the options that say which pictures may appear."""
-    command = click.option(
-        "--untagged", is_flag=True, help="Only pictures that carry no word at all."
-    )(command)
+    for flag, some in (("--untagged", "no word at all"), ("--tagged", "some word")):
+        text = f"Only pictures that carry {some}."
+        command = click.option(flag, is_flag=True, help=text)(command)
     for name, kind, text in reversed(_OPTIONS):
         command = click.option(name, type=kind, help=text)(command)
     return command

@@ -20,13 +20,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
 from sightline.collection.exporting.verbs import Exporting
-from sightline.collection.finding import filter_of, inside, root_of_store
+from sightline.collection.finding import inside, root_of_store
 from sightline.collection.likeness.verbs import Comparing
 from sightline.collection.sessions.verbs import Sessions
+from sightline.collection.showing.answering import Answering
 from sightline.collection.showing.verbs import Showing
 from sightline.collection.tagging.verbs import Tagging
 from sightline.collection.teaching import Teaching
@@ -39,12 +40,10 @@ from sightline.settings import Origin, Settings
 
 if TYPE_CHECKING:
     from sightline.collection.describing import FeatureState
-    from sightline.collection.explaining import Why
     from sightline.collection.indexing import IndexReport
     from sightline.collection.previewing import Preview
-    from sightline.collection.searching import Results
     from sightline.contracts import Compute, Progress
-    from sightline.records import Hit, Skipped, Tags
+    from sightline.records import Skipped, Tags
     from sightline.store.home import Home, Reader
 
 Paths = Sequence[str | os.PathLike[str]]
@@ -64,7 +63,9 @@ class State:
     regions: str = ""
 
 
-class Collection(Upkeep, Teaching, Comparing, Sessions, Showing, Telling, Exporting, Tagging):
+class Collection(
+    Answering, Upkeep, Teaching, Comparing, Sessions, Showing, Telling, Exporting, Tagging
+):
     """A folder of pictures with its store; every verb of the command line is a method here."""
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
@@ -221,90 +222,7 @@ class Collection(Upkeep, Teaching, Comparing, Sessions, Showing, Telling, Export
         options = index_options(replace(self.settings, features=""))
         return preview(self.home, self.root, options, given, set(_real(forget_words)))
 
-    # -- search ------------------------------------------------------------------------------
-
-    def search(
-        self,
-        query: str,
-        k: int | None = None,
-        *,
-        untagged: bool = False,
-        cut: bool = True,
-        learnt: bool = True,
-        **filters: Any,
-    ) -> Results:
-        """Find pictures by the words they carry and by what was learnt from them.
-
-        Parameters
-        ----------
-        query
-            `tree snow -people 2:red +barn "golden gate bridge"`, or pictures alone, which `similar`
-            answers: `./a.jpg 2:./b.jpg -./c.jpg`
-        k
-            Hits to return.
-        **filters
-            folder: only pictures below this folder, given from the collection, absolute, or from
-            here. after, before: only pictures taken (or, where that is not known, changed) in this
-            time, a date such as "2024-06", or seconds since 1970. min_side, max_side: only pictures
-            whose longer side has so many pixels. min_bytes, max_bytes: only files of this size.
-        untagged
-            Only pictures that carry no word at all.
-        cut
-            Leave out learnt hits below the cut-off.
-        learnt
-            False leaves out all learnt hits.
-        """
-        from sightline.collection.searching import SearchOptions, pictures_of, search
-
-        where = filter_of(self.root, **filters)
-        if terms := pictures_of(query):
-            wanted = [(t.path, t.weight) for t in terms if not t.unwanted]
-            unwanted = [(t.path, t.weight) for t in terms if t.unwanted]
-            return self._similar(wanted, unwanted, k, where, untagged=untagged)
-        options = SearchOptions(untagged, cut, learnt)
-        top = self.settings.top if k is None else k
-        with self.home.reader() as reader:
-            return search(reader, self.root, query, top, where, options)
-
-    def why(
-        self,
-        query: str,
-        k: int | None = None,
-        *,
-        hits: Sequence[Hit] | None = None,
-        blocks: int = 6,
-        pictures: int = 12,
-        exact: bool = True,
-        progress: Progress | None = None,
-        compute: Compute | None = None,
-        **filters: Any,
-    ) -> list[Why]:
-        """Say of each hit which words and which parts of the picture made its score.
-
-        Parameters
-        ----------
-        query, k, **filters
-            As of `search`.
-        hits
-            Those to explain, if the search was made before.
-        blocks
-            How finely pictures are looked at: blocks along the longer side.
-        pictures
-            How many hits, the first ones, are looked at part by part.
-        exact
-            Give exact shares in place of losses where a score is a sum over blocks.
-        """
-        from sightline.collection.explaining import ExplainOptions, explain
-        from sightline.collection.searching import pictures_of
-
-        if pictures_of(query):
-            raise UsageError(
-                "Words are explained here; of pictures, `similar` gives the shares of each hit."
-            )
-        found = self.search(query, k, **filters).hits if hits is None else hits
-        options = ExplainOptions(blocks, pictures, exact, bool(filters.get("learnt", True)))
-        bar = progress or NoProgress()
-        return explain(self.home, self.root, self.settings, query, found, options, bar, compute)
+    # -- looking at pictures -----------------------------------------------------------------
 
     def words(self, picture: str | bytes | int) -> list[Tags]:
         """Return the words of a picture (an id, or a path in the collection), by source."""

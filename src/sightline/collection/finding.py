@@ -106,10 +106,17 @@ def filter_of(
     max_side: int | None = None,
     min_bytes: int | None = None,
     max_bytes: int | None = None,
+    tagged: bool = False,
 ) -> Where:
     """Return the filter that people mean; see `Collection.search`."""
     from sightline.store.catalogue import Where
 
     below = None if folder is None else below_root(os.fsencode(folder), root)
     times = seconds_of(after, "after"), seconds_of(before, "before")
-    return Where(below, *times, min_side, max_side, min_bytes, max_bytes)
+    return Where(below, *times, min_side, max_side, min_bytes, max_bytes, tagged or None)
+
+
+def refuse_both(where: Where, untagged: bool) -> None:
+    """Refuse to look for pictures that carry words and at once carry none."""
+    if where.tagged and untagged:
+        raise UsageError("No picture is both tagged and untagged. Name one of the two.")

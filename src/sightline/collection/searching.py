@@ -3,7 +3,9 @@
 Pictures that carry every word asked for come first and are marked so. If a model has learnt the
 words, the pictures it finds follow: their score is how likely they fit, and pictures below the
 cut-off, chosen on validation pictures, are left out, unless they carry some of the words: those
-come last, and are all that follows without a model or for words it does not know.
+come last, and are all that follows without a model or for words it does not know. With the cut-off
+turned off, what lies below it follows what lies above, in one order, whatever words it carries; so
+a line drawn after the first `within` pictures has above it what probably fits.
 
 Among pictures that carry words the order is the cosine between the query and the picture's words,
 weighted by how rare each word is in this collection. Pictures with every word have one added to
@@ -14,13 +16,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.errors import CollectionError, QueryError
+from sightline.collection.finding import refuse_both
+from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Facts, Where
 from sightline.store.home import Reader
@@ -44,6 +47,26 @@ class UnknownWord:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Which part of a whole list the hits of an answer are.
+
+    Attributes
+    ----------
+    reached : the rank at which the next part begins, whether or not all files of this one are
+        there.
+    more : whether the list goes on there.
+    total : how many pictures the whole list has; None unless they were counted.
+    within : how many of them carry every word or lie above the cut-off: the first ones, with and
+        without a cut; None unless counted, and without a model that knows the words.
+    """
+
+    reached: int
+    more: bool
+    total: int | None = None
+    within: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """The answer to a search: hits, best first, and what there is to say about them."""
 
@@ -51,6 +74,7 @@ class Results:
     unknown: tuple[UnknownWord, ...]
     version: int
     missing: int = 0
+    part: Part | None = field(default=None, kw_only=True)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -64,12 +88,21 @@ class SearchOptions:
     """What counts as a hit.
 
     `untagged` leaves only pictures that carry no word at all; `cut` leaves out learnt hits below
-    the cut-off; `learnt` false leaves out all learnt hits.
+    the cut-off; `learnt` false leaves out all learnt hits. `among` are the only pictures that may
+    appear. `skip` asks for the part of the list that begins at a rank, and `count` has the list
+    counted; see `Part`.
     """
 
     untagged: bool = False
     cut: bool = True
     learnt: bool = True
+    among: tuple[int, ...] | None = None
+    skip: int | None = None
+    count: bool = False
+
+    def __post_init__(self) -> None:
+        if self.skip is not None and self.skip < 0:
+            raise ParameterError.of("skip", "search", "at least 0", self.skip)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,11 +122,14 @@ class Ranked:
 
 def allowed_by(reader: Reader, where: Where, untagged: bool) -> Int | None:
     """Return the ids that filters leave, ascending; None where nothing is filtered."""
-    found = np.array(reader.catalogue.where(where), np.int64) if where else None
-    if not untagged:
+    refuse_both(where, untagged)
+    # What a version has of words is asked of its rows: sooner told than by the catalogue.
+    rest = replace(where, tagged=None)
+    found = np.array(reader.catalogue.where(rest), np.int64) if rest else None
+    if not untagged and not where.tagged:
         return found
-    plain = reader.snapshot.without_words()
-    return plain if found is None else np.intersect1d(found, plain)
+    worded = reader.snapshot.with_words() if where.tagged else reader.snapshot.without_words()
+    return worded if found is None else np.intersect1d(found, worded)
 
 
 def ranked(reader: Reader, text: str, where: Where | None = None, untagged: bool = False) -> Ranked:
@@ -154,6 +190,8 @@ class _Search:
         self.learnt = self._learnt() if options.learnt else None
         # How likely the last learnt hit is: pictures with some of the words come after it.
         self.least = 1.0
+        # How many pictures that a model found lie above the cut-off.
+        self.above = 0
 
     def _learnt(self) -> Learnt | None:
         """Return the model, if there is one that has learnt every word that any picture carries."""
@@ -169,6 +207,8 @@ class _Search:
         hits: list[Hit] = []
         missing, want = 0, self.k
         allowed = self._allowed()
+        if self.options.skip is not None or self.options.count:
+            return self._part(said, allowed)
         while len(self.terms):
             ranked, hits, missing = self._hits(want, allowed)
             if len(hits) >= self.k or ranked < want:
@@ -176,10 +216,29 @@ class _Search:
             want *= 4  # Files of some hits are gone; look further down, in few steps.
         return Results(tuple(hits[: self.k]), said, self.snapshot.version, missing)
 
+    def _part(self, said: tuple[UnknownWord, ...], allowed: Int | None) -> Results:
+        """Answer with one part of the list; only its own pictures are looked up.
+
+        A file that is gone leaves a gap: parts begin at ranks, whatever became of files.
+        """
+        skip, count = self.options.skip or 0, self.options.count
+        end = skip + self.k
+        want = self.snapshot.size() if count else end + 1
+        tops = self._tops(want, allowed) if want and len(self.terms) else []
+        ranked = sum(len(top.ids) for top, _ in tops)
+        hits, missing = self._looked_up(_between(tops, skip, end))
+        within = None
+        if count and self.learnt is not None:
+            within = self.above + (len(tops[0][0].ids) if tops else 0)
+        part = Part(min(ranked, end), ranked > end, ranked if count else None, within)
+        return Results(tuple(hits), said, self.snapshot.version, missing, part=part)
+
     def _allowed(self) -> Int | None:
         """Return the ids filters, required and unwanted words leave; None when there are none."""
         left = allowed_by(self.reader, self.where, self.options.untagged)
         parts = [] if left is None else [left]
+        if self.options.among is not None:
+            parts.append(np.unique(np.array(self.options.among, np.int64)))
         if self.required:
             parts.append(self.snapshot.carrying(self.required, every=True))
         if self.query.unwanted:
@@ -202,7 +261,7 @@ class _Search:
     def everything(self) -> Ranked:
         """Return all pictures the query ranks, however little they fit."""
         allowed = self._allowed()
-        n = len(self.snapshot.ids())
+        n = self.snapshot.size()
         tops = self._tops(n, allowed) if n and len(self.terms) else []
         ids = np.concatenate([*(t.ids for t, _ in tops), np.zeros(0, np.int64)])
         parts = [np.asarray(t.scores, np.float64) + (why == "carried") for t, why in tops]
@@ -243,7 +302,9 @@ class _Search:
             return _NOTHING
         least = self._least(learnt, query)
         likely = learnt.combination.probability(top.scores, query.weights).astype(np.float32)
-        keep = top.scores >= least if self.options.cut else np.ones(len(likely), bool)
+        fits = top.scores >= least
+        self.above = int(fits.sum())
+        keep = fits if self.options.cut else np.ones(len(likely), bool)
         likely = likely[keep]
         self.least = float(likely[-1]) if len(likely) else 1.0
         return Top(top.ids[keep], likely)
@@ -292,6 +353,15 @@ class _Search:
     def _spellings(self) -> list[str]:
         carried = set(self.snapshot.vocabulary()[0].tolist())
         return [term for i, term in self.reader.catalogue.terms() if i in carried]
+
+
+def _between(tops: list[tuple[Top, str]], begin: int, end: int) -> list[tuple[Top, str]]:
+    """Return what lies from one rank to another, in the groups it lies in."""
+    out = []
+    for top, why in tops:
+        out.append((Top(top.ids[begin:end], top.scores[begin:end]), why))
+        begin, end = (max(0, n - len(top.ids)) for n in (begin, end))
+    return out
 
 
 _NOTHING = Top(np.zeros(0, np.int64), np.zeros(0, np.float32))

@@ -67,7 +67,10 @@ class VectorsFile:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A filter on pictures; what is None does not filter. Times are seconds, sides pixels."""
+    """A filter on pictures; what is None does not filter. Times are seconds, sides pixels.
+
+    `tagged` leaves pictures that carry some word.
+    """
 
     folder: bytes | None = None
     after: int | None = None
@@ -76,6 +79,7 @@ class Where:
     max_side: int | None = None
     min_bytes: int | None = None
     max_bytes: int | None = None
+    tagged: bool | None = None
 
     def __bool__(self) -> bool:
         return any(getattr(self, n) is not None for n in self.__dataclass_fields__)
@@ -220,6 +224,8 @@ class Catalogue:
             prefix = w.folder.rstrip(b"/") + b"/"
             parts.append("path>=? AND path<?")
             values += [prefix, prefix[:-1] + b"0"]
+        if w.tagged:
+            parts.append("EXISTS (SELECT 1 FROM words WHERE picture=id)")
         for column, sign, value in (
             ("coalesce(taken, mtime/1000000000)", ">=", w.after),
             ("coalesce(taken, mtime/1000000000)", "<", w.before),

@@ -44,6 +44,10 @@ class Snapshot:
         parts = [s.ids[s.alive()] for s in self.segments]
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
+    def size(self) -> int:
+        """Return how many pictures there are."""
+        return self._counts[2]
+
     def top(
         self,
         query: DenseQuery | SparseQuery | WordQuery,
@@ -93,7 +97,15 @@ class Snapshot:
 
     def without_words(self) -> Int:
         """Return the ids of the pictures that carry no word, ascending."""
-        parts = [s.ids[s.alive() & (np.diff(s.base["word_start"]) == 0)] for s in self.segments]
+        return self._by_words(some=False)
+
+    def with_words(self) -> Int:
+        """Return the ids of the pictures that carry some word, ascending."""
+        return self._by_words(some=True)
+
+    def _by_words(self, *, some: bool) -> Int:
+        rows = [s.alive() & ((np.diff(s.base["word_start"]) > 0) == some) for s in self.segments]
+        parts = [s.ids[r] for s, r in zip(self.segments, rows, strict=True)]
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
     @cached_property

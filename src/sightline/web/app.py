@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
@@ -31,6 +32,7 @@ from sightline.web.routes import (
     search,
     sessions,
     tags,
+    words,
 )
 from sightline.web.service import Service
 
@@ -39,6 +41,7 @@ GROUPS: tuple[APIRouter, ...] = (
     entry.router,
     page.router,
     search.router,
+    words.router,
     describe.router,
     pictures.router,
     sessions.router,
@@ -65,7 +68,9 @@ def build(service: Service) -> FastAPI:
 
         limiter = anyio.to_thread.current_default_thread_limiter()
         limiter.total_tokens = service.limits.threads
+        warming = asyncio.create_task(asyncio.to_thread(service.warm))
         yield
+        await warming
         await anyio.to_thread.run_sync(service.close)
 
     app = FastAPI(

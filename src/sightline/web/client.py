@@ -55,12 +55,17 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Pictures, best first, of one version; `next` is the cursor of the following page."""
+    """Pictures, best first, of one version; `next` is the cursor of the following page.
+
+    Where they were counted, the list has `total`, of which the first `within` probably fit.
+    """
 
     version: int
     hits: tuple[Hit, ...]
     next: str | None
     said: tuple[str, ...]
+    total: int | None = None
+    within: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,10 @@ class Client:
         cursor: str | None = None,
         **more: Any,
     ) -> Hits:
-        """Find pictures by words, and by examples if any are given."""
+        """Find pictures by words, and by examples if any are given.
+
+        `more` are other fields of the request, such as `offset`, `count`, `cut` and `filters`.
+        """
         body = {"query": query, "like": list(like), "unlike": list(unlike), "limit": limit}
         return _hits(self.post("/v1/search", {**body, "cursor": cursor, **more}))
 
@@ -155,6 +163,11 @@ class Client:
         asked = {"query": query, **named, "feature": feature, "limit": limit}
         path = f"/v1/search/words-and-picture?{urlencode(asked, doseq=True)}"
         return _hits(json.loads(self._sent(path, picture)))
+
+    def words(self, prefix: str = "", limit: int = 10) -> tuple[tuple[str, int], ...]:
+        """Return words that begin so, and how many pictures carry each, the most carried first."""
+        said = self.get(f"/v1/words?{urlencode({'prefix': prefix, 'limit': limit})}")
+        return tuple((w["word"], w["pictures"]) for w in said["words"])
 
     def thumbnail(self, picture: int) -> bytes:
         """Return a small JPEG of a picture."""
@@ -301,7 +314,8 @@ def _made(kind: type[R], said: Mapping[str, Any]) -> R:
 
 def _hits(said: Mapping[str, Any]) -> Hits:
     found = tuple(_made(Hit, h) for h in said["hits"])
-    return Hits(said["version"], found, said["next"], tuple(said["said"]))
+    more = said.get("total"), said.get("within")
+    return Hits(said["version"], found, said["next"], tuple(said["said"]), *more)
 
 
 def _round(said: Mapping[str, Any]) -> Round:

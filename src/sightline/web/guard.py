@@ -77,7 +77,7 @@ class Guard:
             raise Problem(403, "origin", "Pages of other sites may not ask here.")
         scheme, _, token = given.get("authorization", "").partition(" ")
         shown = scheme.lower() == "bearer" and self.service.is_token(token.strip())
-        is_open = scope["method"] == "GET" and scope["path"] in OPEN
+        is_open = (scope["method"] == "GET" and scope["path"] in OPEN) or _is_entry(scope)
         if not shown and not cookie and not is_open:
             raise Problem(401, "token", "Show the token: Authorization: Bearer TOKEN")
         if upload and self.uploads >= self.service.limits.uploads:
@@ -102,7 +102,9 @@ class Guard:
             raise Problem(408, "slow", "The body did not arrive in time.") from None
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         known = kind.startswith("image/") or kind == "application/octet-stream"
-        if scope["method"] in UNSAFE and body and not (known if upload else _is_json(kind)):
+        is_form = _is_entry(scope) and kind == "application/x-www-form-urlencoded"
+        fine = known if upload else kind == "application/json" or is_form
+        if scope["method"] in UNSAFE and body and not fine:
             wanted = "a picture (image/jpeg, …)" if upload else "application/json"
             raise Problem(415, "type", f"The body must be {wanted}.")
         return body
@@ -149,8 +151,9 @@ def _headers(scope: Scope) -> list[tuple[str, str]]:
     return [(k.decode("latin-1").lower(), v.decode("latin-1")) for k, v in scope["headers"]]
 
 
-def _is_json(kind: str) -> bool:
-    return kind == "application/json"
+def _is_entry(scope: Scope) -> bool:
+    """Say whether a person types the token, which the route looks at."""
+    return (scope["method"], scope["path"]) == ("POST", ENTRY)
 
 
 async def _read(receive: Receive, most: int) -> bytes:

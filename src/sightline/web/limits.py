@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 # A picture's id, a version or a size is a whole number that SQLite can hold.
 MOST = (1 << 63) - 1
-# Hits to a page, and how far down pages go.
-PAGE, DEEPEST = 1_000, 10_000
+# Hits to a page; how far down pages of words go, and of what is looked up from the first hit on.
+PAGE, DEEPEST, DEEP = 1_000, 1_000_000, 10_000
 # Pictures named in one request, and characters of a query and of a text.
 NAMED, QUERY, TEXT = 1_000, 2_000, 100_000
 

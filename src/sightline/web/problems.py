@@ -53,9 +53,9 @@ _RETRY = {"busy": 2, "overload": 1, "slow": 5, "uploads": 2, "jobs": 10, "stream
 
 # What a person who looks at it in a browser can do; others find it in `detail`.
 _HINTS = {
-    "token": "Open the address that `sightline serve` printed for a browser. It is good once: "
-    "if it was used, end the server and start it again.",
-    "code": "Start it again: sightline serve",
+    "token": "Open the address that `sightline serve` printed for a browser, which is good once, "
+    "or type the token that it printed for programs.",
+    "code": "Type the token that `sightline serve` printed for programs.",
     "host": "Ask by the address that `sightline serve` printed, or name this one: --allow-host",
     "no-route": "Go to the beginning: /",
 }
@@ -106,11 +106,17 @@ class Problem(Exception):
         """Return it as it is sent to a program, or to people, who see a page."""
         if not people:
             return Told(self.body(version), self.headers)
-        page = _template()
+        page = _template("token.html" if self.status == 401 else "problem.html")
         hint = _HINTS.get(self.code, "")
-        for name, text in (("title", _TITLES[self.status]), ("detail", self.detail), ("hint", hint)):
+        for name, text in (
+            ("title", _TITLES[self.status]),
+            ("detail", self.detail),
+            ("hint", hint),
+        ):
             page = page.replace(f"{{{name}}}", html.escape(text))
-        return Told(page.encode(), {**self.headers, "content-type": "text/html; charset=utf-8"})
+        # A form of a page without any referrer would be sent as if by a stranger.
+        more = {"content-type": "text/html; charset=utf-8", "referrer-policy": "same-origin"}
+        return Told(page.encode(), {**self.headers, **more})
 
     @property
     def headers(self) -> dict[str, str]:
@@ -133,8 +139,8 @@ def for_people(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 
 @cache
-def _template() -> str:
-    return resources.files("sightline.web").joinpath("page", "problem.html").read_text("utf-8")
+def _template(name: str) -> str:
+    return resources.files("sightline.web").joinpath("page", name).read_text("utf-8")
 
 
 def of_error(e: BaseException) -> Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import threading
 from collections.abc import Callable, Sequence
@@ -101,6 +102,14 @@ class Service:
             return self.collection.version()
         except SightlineError:
             return None  # That the store cannot be read is told by whatever asks for more.
+
+    def warm(self) -> None:
+        """Search once, so that the first who asks does not wait for kernels and the model."""
+        # Whoever asks is told what is wrong; nobody asked yet.
+        with contextlib.suppress(SightlineError):
+            words, _ = self.collection.vocabulary("", 1)
+            for w in words:
+                self.collection.search(f'"{w.word}"', 1)
 
     def here(self, pictures: Sequence[int]) -> list[int]:
         """Return ids that are all pictures of the collection."""

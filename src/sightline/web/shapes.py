@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sightline.collection.searching import pictures_of
 from sightline.records import shown
-from sightline.web.limits import DEEPEST, MOST, NAMED, PAGE, QUERY
+from sightline.web.limits import DEEP, DEEPEST, MOST, NAMED, PAGE, QUERY
 from sightline.web.problems import Problem
 from sightline.web.service import Service
 
@@ -64,6 +64,19 @@ class Filters(Body):
         return found
 
 
+class Chosen(Body):
+    """Which pictures may appear: those without any word, those with some, those filters leave."""
+
+    untagged: bool = False
+    tagged: bool = False
+    filters: Filters = Filters()
+
+    def chosen(self, service: Service) -> dict[str, Any]:
+        """Return it as methods of a collection take it."""
+        both = {"untagged": self.untagged, "tagged": self.tagged}
+        return {**both, **self.filters.given(service)}
+
+
 class Hit(BaseModel):
     """A picture of an answer; `name` is for people, `id` for programs."""
 
@@ -84,11 +97,18 @@ class Unknown(BaseModel):
 
 
 class Hits(BaseModel):
-    """Pictures, best first, of one version; `next` asks for more of the same version."""
+    """Pictures, best first, of one version; `next` asks for more of the same version.
+
+    `total` counts the whole list and `within` its first pictures that carry every word or lie above
+    the cut-off: where a line may be drawn. Both are null unless asked for, `within` also where no
+    model knows the words. Files that are gone (`missing`) leave fewer hits, and are counted.
+    """
 
     version: int
     hits: list[Hit]
     next: str | None = None
+    total: int | None = None
+    within: int | None = None
     unknown: tuple[Unknown, ...] = ()
     missing: int = 0
     said: tuple[str, ...] = ()
@@ -104,14 +124,20 @@ def hit(h: Found) -> Hit:
 
 
 def hits(results: Results, page: Page, said: Sequence[str] = ()) -> Hits:
-    """Return one page of the results of a search for `page.wanted` of them."""
+    """Return one page: a part of a list, or of the first `page.wanted` of one."""
     page.refuse_other(results.version)
-    some = results.hits[page.offset : page.offset + page.limit]
-    end = page.offset + len(some)
-    more = len(results.hits) > end and end < DEEPEST
+    part = results.part
+    if part is None:
+        some = results.hits[page.offset : page.offset + page.limit]
+        end = page.offset + len(some)
+        more = len(results.hits) > end and end < DEEP
+    else:
+        some, end = results.hits, part.reached
+        more = part.more and end < DEEPEST
     return Hits(
         version=results.version, hits=[hit(h) for h in some],
         next=cursor(results.version, end) if more else None,
+        total=part.total if part else None, within=part.within if part else None,
         unknown=tuple(Unknown(word=u.word, near=list(u.near)) for u in results.unknown),
         missing=results.missing, said=tuple(said),
     )  # fmt: skip
@@ -120,15 +146,22 @@ def hits(results: Results, page: Page, said: Sequence[str] = ()) -> Hits:
 class Page:
     """Which part of a list is asked for, and of which version it must be."""
 
-    def __init__(self, limit: int, given: str | None) -> None:
-        self.limit, self.offset, self.version = limit, 0, None  # type: int, int, int | None
+    def __init__(self, limit: int, given: str | None, offset: int | None = None) -> None:
+        if given and offset is not None:
+            raise Problem(400, "usage", "A page begins at a cursor or at an offset: name one.")
+        self.limit, self.offset, self.version = limit, offset or 0, None  # type: int, int, int | None
         if given:
             self.version, self.offset = _read_cursor(given)
 
     @property
     def wanted(self) -> int:
-        """How many of the best to look for: one more than is shown tells whether there are more."""
-        return min(self.offset + self.limit, DEEPEST) + 1
+        """How many of the best to look for: one more than is shown tells whether there are more.
+
+        All of them are looked up, so pages of such lists go less deep than parts do.
+        """
+        if self.offset >= DEEP:
+            raise Problem(400, "too-deep", f"This list ends after {DEEP} hits. Ask for less of it.")
+        return min(self.offset + self.limit, DEEP) + 1
 
     def refuse_other(self, version: int) -> None:
         """Refuse to go on in a list that was made of another version."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightline.collection.finding import filter_of, inside
+from sightline.collection.finding import filter_of, inside, refuse_both
 from sightline.errors import ParameterError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import shown
@@ -84,10 +84,10 @@ class Exporting:
         from sightline.collection.exporting import writing
 
         choice = _choice(only, min_confidence, untagged)
+        where = filter_of(self.root, **filters)
+        refuse_both(where, untagged)
         place = self._place(form, target, into_collection, overwrite)
-        order = writing.Order(
-            form, place, choice, filter_of(self.root, **filters), boxes, overwrite, dry_run
-        )
+        order = writing.Order(form, place, choice, where, boxes, overwrite, dry_run)
         if proposed is None and "proposed" in only:
             proposed = self.tag(untagged=untagged, removals=False, **filters).proposed()
         run = writing.Run(self.home, self.root, self.settings, order, proposed or {})

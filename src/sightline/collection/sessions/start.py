@@ -1,6 +1,6 @@
 """What a session began with, as its first event keeps it.
 
-The event says of which format it is; format 1 had no filters.
+The event says of which format it is; format 1 had no filters, format 2 not that of tagged pictures.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sightline.errors import StoreDamaged, UsageError
 from sightline.store.catalogue import Where
 from sightline.store.events import Event
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,7 @@ def _where(e: Event, given: Json) -> Where:
     wrong = [k for k, v in kept.items() if k not in known or not isinstance(v, int)]
     if wrong or not isinstance(folder, str | None):
         raise StoreDamaged(f"Event {e.seq} begins a session with a filter of no sense: {given!r}")
+    tagged = True if kept.pop("tagged", None) else None
     numbers = {k: v for k, v in kept.items() if isinstance(v, int)}
     below = None if folder is None else folder.encode("utf-8", "surrogateescape")
-    return Where(folder=below, **numbers)
+    return Where(folder=below, tagged=tagged, **numbers)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sightline.collection.finding import filter_of
+from sightline.collection.finding import filter_of, refuse_both
 from sightline.errors import CollectionError, SightlineError, UsageError
 from sightline.records import shown
 from sightline.settings import data_folder
@@ -123,6 +123,7 @@ class Sessions:
         if bool(query) + bool(wanted) + bool(resume) != 1:
             raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
         where = filter_of(self.root, **filters)
+        refuse_both(where, untagged)
         if resume and feature:
             raise UsageError("A session goes on with its own descriptor. Leave out the feature.")
         if resume and (where or untagged):

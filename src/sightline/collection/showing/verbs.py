@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sightline.settings import Settings
     from sightline.store.catalogue import Facts
     from sightline.store.home import Home
+    from sightline.words.completing import Completions
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,22 @@ class Folder:
     pictures: int
 
 
+@dataclass(frozen=True, slots=True)
+class CarriedWord:
+    """A word, or a tag of several, and how many pictures carry it."""
+
+    word: str
+    pictures: int
+
+
 class Showing:
-    """`version`, `picture`, `original`, `folders`, `rank` and `models`, as methods."""
+    """`version`, `picture`, `original`, `folders`, `vocabulary`, `rank`, `models`: methods."""
 
     root: bytes
     home: Home
     settings: Settings
+    # Spellings of the version that was asked about last: they are asked for at every key.
+    _spelled: tuple[int, Completions] | None = None
 
     def version(self) -> int:
         """Return the number of the version that is served now."""
@@ -90,6 +101,23 @@ class Showing:
                     counts[at] += 1
                     at = os.path.dirname(at)
         return [Folder(folder_id(path), path, n) for path, n in sorted(counts.items())]
+
+    def vocabulary(self, prefix: str = "", k: int = 20) -> tuple[list[CarriedWord], int]:
+        """Return words that pictures carry and that begin so, the most carried first.
+
+        The version they are of follows. A prefix is read as words are in a query: case, accents
+        written apart and punctuation do not matter, and it may run into the next word of a tag.
+        """
+        from sightline.words.completing import Completions
+
+        with self.home.reader() as reader:
+            kept, version = self._spelled, reader.snapshot.version
+            if kept is None or kept[0] != version:
+                terms, counts = reader.snapshot.vocabulary()
+                carried = dict(zip(terms.tolist(), counts.tolist(), strict=True))
+                spelled = ((t, carried[i]) for i, t in reader.catalogue.terms() if i in carried)
+                kept = self._spelled = version, Completions(spelled)
+        return [CarriedWord(w, n) for w, n in kept[1].of(prefix, k)], version
 
     def rank(self, query: str, pictures: Sequence[int]) -> tuple[list[tuple[int, float]], int]:
         """Return some pictures with their scores for words, best first, and the version.

@@ -224,17 +224,16 @@ class Tagging:
         self, pictures: Sequence[str | bytes | int], untagged: bool, filters: dict[str, Any]
     ) -> Any:
         """Return the ids of the pictures that are meant; None for all."""
+        from sightline.collection.searching import allowed_by
+
         where = filter_of(self.root, **filters)
         chosen = np.array(self.resolve(pictures), np.int64) if pictures else None
         if not where and not untagged:
             return chosen
         with self.home.reader() as reader:
-            allowed = reader.snapshot.ids()
-            if where:
-                allowed = np.intersect1d(allowed, np.array(reader.catalogue.where(where), np.int64))
-            if untagged:
-                allowed = np.intersect1d(allowed, reader.snapshot.without_words())
-        return allowed if chosen is None else np.intersect1d(chosen, allowed)
+            allowed, every = allowed_by(reader, where, untagged), reader.snapshot.ids()
+        found = every if allowed is None else np.intersect1d(every, allowed)
+        return found if chosen is None else np.intersect1d(chosen, found)
 
     def _cut_first(self, feature: str, progress: Progress, dry_run: bool) -> None:
         """Index again where pictures with words lack regions."""

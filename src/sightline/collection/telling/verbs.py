@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sightline.collection.finding import filter_of
 from sightline.errors import ParameterError
 
@@ -92,7 +90,7 @@ class Telling:
         k, untagged, **filters
             As of `search`.
         """
-        from sightline.collection.searching import Results
+        from sightline.collection.searching import Results, allowed_by
         from sightline.collection.telling.space import Space
         from sightline.records import Hit
 
@@ -101,11 +99,7 @@ class Telling:
         with self.home.reader() as reader:
             space = Space(reader)
             point, _ = space.text_point(text)
-            allowed = np.array(reader.catalogue.where(where), np.int64) if where else None
-            if untagged:
-                bare = reader.snapshot.without_words()
-                allowed = bare if allowed is None else np.intersect1d(allowed, bare)
-            top = space.pictures(point, n, allowed)
+            top = space.pictures(point, n, allowed_by(reader, where, untagged))
             facts = reader.catalogue.facts(top.ids.tolist())
             scores = space.likely(top.scores)
             pairs = list(zip(top.ids.tolist(), scores.tolist(), strict=True))

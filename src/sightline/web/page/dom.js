@@ -72,7 +72,13 @@ export function byId(id) {
  */
 export function say(text) {
   byId("said").textContent = text;
+  clearTimeout(silence);
+  if (text) silence = setTimeout(() => say(""), SHOWN);
 }
+
+const SHOWN = 8000;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let silence;
 
 /**
  * Whether a key belongs to a field that somebody types in.

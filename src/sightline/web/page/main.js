@@ -1,6 +1,6 @@
 // The page: one view at a time, by what stands behind # in the address.
 
-import { byId, el, fill, isTyping } from "./dom.js";
+import { byId, el, fill, isTyping, say } from "./dom.js";
 import { showHelp } from "./views/help.js";
 import { failed } from "./views/problem.js";
 
@@ -32,6 +32,7 @@ async function show() {
     if (mine !== shown) return;
     end?.();
     end = undefined;
+    say("");
     document.title = `${title} · Sightline`;
     const host = el("div", { class: `view ${name}` });
     fill(main, host);

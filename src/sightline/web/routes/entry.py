@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
 from sightline.web.problems import Problem
+from sightline.web.service import Service
 from sightline.web.shapes import Served
 
 router = APIRouter(tags=["entry"])
+
+# Bytes of a form that holds a token.
+_FORM = 1_000
 
 
 class Index(BaseModel):
@@ -39,6 +44,19 @@ def login(service: Served, code: Annotated[str, Query(max_length=100)] = "") -> 
     """Give a browser its cookie, once, in exchange for the code that was printed."""
     if not service.enter(code):
         raise Problem(401, "code", "The code is wrong, or was used before. Start the server again.")
+    return _let_in(service)
+
+
+@router.post("/login", include_in_schema=False)
+async def typed(request: Request, service: Served) -> Response:
+    """Give a browser its cookie in exchange for the token, which a person typed into a form."""
+    given = parse_qs((await request.body())[:_FORM].decode("utf-8", "replace"))
+    if not service.is_token(given.get("token", [""])[0].strip()):
+        raise Problem(401, "token", "That is not the token of this server.")
+    return _let_in(service)
+
+
+def _let_in(service: Service) -> Response:
     reply = Response(status_code=303, headers={"location": "/"})
     reply.set_cookie(
         service.cookie_name, service.cookie, httponly=True, samesite="strict", path="/"

@@ -11,7 +11,7 @@ from sightline.collection.tagging.where import HitPlaces
 from sightline.contracts import Compute
 from sightline.regions.outlines import Box as FoundBox
 from sightline.regions.outlines import Mask as FoundMask
-from sightline.web.shapes import Body, Filters, Hit, Served, Words, hit, words_only
+from sightline.web.shapes import Chosen, Hit, Served, Words, hit, words_only
 
 router = APIRouter(prefix="/v1", tags=["regions"])
 
@@ -78,13 +78,11 @@ class Explanations(BaseModel):
     hits: list[Explained]
 
 
-class WhereBody(Body):
+class WhereBody(Chosen):
     """Words, and which pictures may appear."""
 
     query: Words
     limit: Annotated[int, Field(ge=1, le=50)] = 10
-    untagged: bool = False
-    filters: Filters = Filters()
 
 
 class WhyBody(WhereBody):
@@ -97,9 +95,9 @@ class WhyBody(WhereBody):
 @router.post("/where")
 def where(body: WhereBody, service: Served) -> Places:
     """Say where the words of a query lie in its hits."""
-    query, filters = words_only(body.query), body.filters.given(service)
+    query, chosen = words_only(body.query), body.chosen(service)
     version, found = service.of_one_version(
-        lambda: service.collection.where(query, body.limit, untagged=body.untagged, **filters)
+        lambda: service.collection.where(query, body.limit, **chosen)
     )
     return Places(
         version=version, hits=[_hit_place(h) for h in found.hits], unknown=list(found.unknown)
@@ -112,8 +110,7 @@ async def why(body: WhyBody, service: Served) -> Explanations:
     c, query = service.collection, words_only(body.query)
 
     def look(compute: Compute) -> Explanations:
-        filters = body.filters.given(service)
-        found = c.search(query, body.limit, untagged=body.untagged, **filters)
+        found = c.search(query, body.limit, **body.chosen(service))
         told = c.why(query, hits=found.hits, blocks=body.blocks, compute=compute)
         hits = [
             Explained(hit=hit(h), why=w.as_json()) for h, w in zip(found.hits, told, strict=True)

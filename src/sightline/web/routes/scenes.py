@@ -44,9 +44,10 @@ def scenes(
     words: Annotated[int, Query(ge=1, le=100)] = 5,
     pictures: Annotated[int, Query(ge=0, le=NAMED)] = 20,
     untagged: bool = False,
+    tagged: bool = False,
 ) -> Scenes:
     """Group pictures by the scenes that were learnt."""
-    found = service.collection.scenes(words=words, untagged=untagged)
+    found = service.collection.scenes(words=words, untagged=untagged, tagged=tagged)
     return Scenes(
         version=found.version,
         scenes=[

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from sightline.contracts import Compute
-from sightline.web.limits import TEXT
+from sightline.web.limits import DEEPEST, TEXT
+from sightline.web.service import Service
 from sightline.web.shapes import (
-    Body,
+    Chosen,
     Cursor,
     Feature,
     Filters,
@@ -36,22 +37,24 @@ PICTURE: dict[str, Any] = {
 }
 
 
-class Listed(Body):
+class Listed(Chosen):
     """What all searches take: how many hits, where the list goes on, and filters."""
 
     limit: Limit = 10
     cursor: Cursor | None = None
-    untagged: bool = False
-    filters: Filters = Filters()
 
 
 class SearchBody(Listed):
     """Words, in the grammar of the command line, and pictures (ids) that fit or do not.
 
-    With `like` words and looks count alike; from `unlike` it is learnt what does not fit.
+    With `like` words and looks count alike; from `unlike` it is learnt what does not fit. `offset`,
+    in place of a cursor, begins a page at any rank, of whatever version is served; `count` has
+    words alone say how long the list is, and how much of it lies above the cut-off.
     """
 
     query: Words
+    offset: Annotated[int, Field(ge=0, lt=DEEPEST)] | None = None
+    count: bool = False
     like: Ids = ()
     unlike: Ids = ()
     cut: bool = True
@@ -77,6 +80,11 @@ class PictureQuery(Filters):
 
     limit: Limit = 10
     untagged: bool = False
+    tagged: bool = False
+
+    def chosen(self, service: Service) -> dict[str, Any]:
+        """Return which pictures may appear, as methods of a collection take it."""
+        return {"untagged": self.untagged, "tagged": self.tagged, **self.given(service)}
 
 
 class WordsQuery(PictureQuery):
@@ -114,29 +122,24 @@ class AlikeHits(Hits):
 @router.post("/search")
 def search(body: SearchBody, service: Served) -> Hits:
     """Find pictures by words, or by words and examples together."""
-    c, page = service.collection, Page(body.limit, body.cursor)
-    query, filters = words_only(body.query), body.filters.given(service)
+    c, page = service.collection, Page(body.limit, body.cursor, body.offset)
+    query, chosen = words_only(body.query), body.chosen(service)
     if body.like or body.unlike:
         like, unlike = service.here(body.like), service.here(body.unlike)
-        found = c.refine(
-            query, like=like, other=unlike, k=page.wanted, untagged=body.untagged, **filters
-        )
-        return hits(found, page, found.said)
-    return hits(
-        c.search(
-            query, page.wanted, untagged=body.untagged, cut=body.cut, learnt=body.learnt, **filters
-        ),
-        page,
-    )
+        both = c.refine(query, like=like, other=unlike, k=page.wanted, **chosen)
+        return hits(both, page, both.said)
+    found = c.search(
+        query, page.limit, skip=page.offset, count=body.count, cut=body.cut, learnt=body.learnt,
+        **chosen,
+    )  # fmt: skip
+    return hits(found, page)
 
 
 @router.post("/search/text")
 def search_text(body: TextBody, service: Served) -> Hits:
     """Find pictures for a long text, in the space that texts and pictures share."""
-    page, filters = Page(body.limit, body.cursor), body.filters.given(service)
-    found = service.collection.search_text(
-        body.text, page.wanted, untagged=body.untagged, **filters
-    )
+    page = Page(body.limit, body.cursor)
+    found = service.collection.search_text(body.text, page.wanted, **body.chosen(service))
     return hits(found, page)
 
 
@@ -148,8 +151,8 @@ async def search_picture(
     c = service.collection
 
     def look(path: str, compute: Compute) -> AlikeHits:
-        given = asked.given(service)
-        found = c.similar(path, k=asked.limit, untagged=asked.untagged, compute=compute, **given)
+        chosen = asked.chosen(service)
+        found = c.similar(path, k=asked.limit, compute=compute, **chosen)
         return _alike(found, Page(asked.limit, None))
 
     return await service.describer.run(await request.body(), look)
@@ -166,8 +169,8 @@ async def search_words_and_picture(
         query, unlike = words_only(asked.query), service.here(asked.unlike)
         found = c.refine(
             query, like=[path, *service.here(asked.like)], other=unlike,
-            k=asked.limit, feature=asked.feature, untagged=asked.untagged, compute=compute,
-            **asked.given(service),
+            k=asked.limit, feature=asked.feature, compute=compute,
+            **asked.chosen(service),
         )  # fmt: skip
         return hits(found, Page(asked.limit, None), found.said)
 
@@ -177,10 +180,10 @@ async def search_words_and_picture(
 @router.post("/similar")
 def similar(body: SimilarBody, service: Served) -> AlikeHits:
     """Find pictures that look like some, and unlike others."""
-    page, filters = Page(body.limit, body.cursor), body.filters.given(service)
+    page, chosen = Page(body.limit, body.cursor), body.chosen(service)
     like, unlike = service.here(body.like), service.here(body.unlike)
     found = service.collection.similar(
-        *like, unwanted=unlike, k=page.wanted, untagged=body.untagged, exact=body.exact, **filters
+        *like, unwanted=unlike, k=page.wanted, exact=body.exact, **chosen
     )
     return _alike(found, page)
 

@@ -87,10 +87,8 @@ def begin(body: BeginBody, service: Served) -> Round:
     query = words_only(body.query) if body.query else ""
     if bool(query.strip()) == bool(body.like):
         raise Problem(400, "usage", "Begin with words or with pictures: one of query and like.")
-    like, filters = service.here(body.like), body.filters.given(service)
-    session = service.talks.begin(
-        query=query, like=like, feature=body.feature, untagged=body.untagged, **filters
-    )
+    like, chosen = service.here(body.like), body.chosen(service)
+    session = service.talks.begin(query=query, like=like, feature=body.feature, **chosen)
     with service.talks.use(session.id) as s:
         return _round(s.next(Page(body.limit, None).wanted), body.limit)
 

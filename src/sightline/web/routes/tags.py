@@ -10,22 +10,20 @@ from pydantic import BaseModel, Field
 from sightline.collection.tagging.proposing import Suggestion as Found
 from sightline.records import shown
 from sightline.web.routes.regions import Place, place
-from sightline.web.shapes import Body, Filters, Ids, Limit, Served
+from sightline.web.shapes import Chosen, Ids, Limit, Served
 
 router = APIRouter(prefix="/v1/tags", tags=["tags"])
 
 Precision = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 
 
-class TagBody(Body):
+class TagBody(Chosen):
     """Which pictures to look at, all by default, and how sure to be."""
 
     pictures: Ids = ()
     precision: Precision = 0.9
     limit: Limit = 100
     removals: bool = True
-    untagged: bool = False
-    filters: Filters = Filters()
 
 
 class Suggestion(Place):
@@ -61,11 +59,11 @@ class Suggestions(BaseModel):
 @router.post("")
 def tags(body: TagBody, service: Served) -> Suggestions:
     """Propose words for pictures, each with where it lies, and doubt words they carry."""
-    pictures, filters = service.here(body.pictures), body.filters.given(service)
+    pictures, chosen = service.here(body.pictures), body.chosen(service)
     version, found = service.of_one_version(
         lambda: service.collection.tag(
             *pictures, precision=body.precision, k=body.limit, removals=body.removals,
-            untagged=body.untagged, **filters,
+            **chosen,
         )
     )  # fmt: skip
     return Suggestions(

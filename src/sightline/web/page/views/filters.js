@@ -58,8 +58,8 @@ export class FilterForm {
       filters.min_bytes = Math.floor(Number(this._bytes.value) * MEGABYTE);
     return {
       filters,
-      untagged: this._words.value === "untagged",
-      tagged: this._words.value === "tagged",
+      untagged: this._words.value === "untagged" || undefined,
+      tagged: this._words.value === "tagged" || undefined,
     };
   }
 }

@@ -140,7 +140,7 @@ export class Judging {
       if (hit && this.markOf(hit.id)) now++;
       if (old && this.markOf(old.id)) was++;
     }
-    return `Of the first ${FIRST}, ${fresh} are new; ${now} are pictures you said fit (${was} before the round).`;
+    return `New among the first ${FIRST}: ${fresh}. You said fit, among them: ${now} (before: ${was}).`;
   }
 
   /** Show the round before, or the last one again. */

@@ -1,5 +1,51 @@
+// Scenes: pictures in groups by the kind that was learnt.
+
+import { get, Problem } from "../api.js";
+import { el, fill, some } from "../dom.js";
+import { searchFor } from "./picture.js";
+import { strip } from "./strip.js";
+import { notice } from "./problem.js";
+
+export const title = "Scenes";
+
+/** @typedef {{ scene: number, size: number, pictures: number[], words: { word: string, share: number, usual: number }[] }} Scene */
+
 /** @type {import("../types").View} */
-export function view(host) {
-  host.append("…");
+export function view(host, at) {
+  const body = el("div", { role: "status" }, "…");
+  fill(host, el("h1", {}, "Scenes"), body);
+  const asked = at.get("scene");
+  void show(body, asked === null ? null : Number(asked));
 }
-export const title = "scenes";
+
+/**
+ * @param {HTMLElement} body
+ * @param {number | null} only
+ */
+async function show(body, only) {
+  try {
+    const told = await get("/v1/scenes", { words: 6, pictures: only === null ? 12 : 200 });
+    const scenes = /** @type {Scene[]} */ (told.scenes).filter((s) => only === null || s.scene === only);
+    fill(
+      body,
+      told.without_regions ? el("p", { class: "faint" }, `${some(told.without_regions, "picture was", "pictures were")} not cut into regions.`) : null,
+      only === null ? null : el("p", {}, el("a", { href: "#/scenes" }, "All scenes")),
+      ...scenes.map(shown),
+    );
+  } catch (e) {
+    const more = e instanceof Problem && e.status === 409 ? el("p", {}, "Scenes come with regions. ", el("a", { href: "#/learn" }, "Learn regions"), ".") : undefined;
+    fill(body, notice(e, more));
+  }
+}
+
+/** @param {Scene} s */
+function shown(s) {
+  const words = s.words.map((w) =>
+    el("a", { class: "chip", href: searchFor(w.word), title: `${Math.round(100 * w.usual)} % of all pictures` }, `${w.word} ${Math.round(100 * w.share)} %`),
+  );
+  return el(
+    "section", { class: "group" },
+    el("h2", {}, el("a", { href: `#/scenes?scene=${s.scene}` }, `Scene ${s.scene + 1}`), ` · ${some(s.size, "picture")}`),
+    el("p", { class: "picks" }, ...words), strip(s.pictures),
+  );
+}

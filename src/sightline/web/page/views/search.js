@@ -39,6 +39,8 @@ class Search {
     /** @type {AbortController | null} */
     this._asking = null;
     this._turn = 0;
+    // What the list that is shown was asked for, whatever stands in the fields meanwhile.
+    this.asked = { query: "", ...this.filters.given };
     this.grid = new Grid("Pictures found", {
       size: () => this._shown?.size ?? 0,
       at: (i) => this._shown?.at(i),
@@ -67,6 +69,7 @@ class Search {
     const words = this.box.input.value.trim();
     if (!words && !this.box.picture && !this.like.length) return;
     this._remember(words);
+    this.asked = { query: words, ...this.filters.given };
     await this._list((offset, limit, first) => this._ask(words, offset, limit, first));
   }
 
@@ -86,7 +89,7 @@ class Search {
    * @returns {Promise<Hits>}
    */
   _ask(query, offset, limit, first) {
-    const { filters, untagged, tagged } = this.filters.given;
+    const { filters, untagged, tagged } = this.asked;
     const signal = this._asking?.signal;
     const wide = { limit: 200, untagged, tagged, ...filters };
     if (this.box.picture && (query || this.like.length)) {
@@ -147,7 +150,8 @@ class Search {
     const parts = [list.within === null ? some(list.size, "picture") : `${count(list.within)} of ${some(list.size, "picture")} above the line`];
     if (first.missing) parts.push(`${some(first.missing, "file is", "files are")} gone`);
     parts.push(`${Math.round(took)} ms`, `version ${list.version}`, ...first.said);
-    fill(this.told, el("p", {}, parts.join(" · ")), ...first.unknown.map((u) => this._unknown(u)));
+    const legend = el("span", { class: "faint" }, " · ● carries the words · ", el("span", { class: "learnt" }, "◇ learnt"));
+    fill(this.told, el("p", {}, parts.join(" · "), legend), ...first.unknown.map((u) => this._unknown(u)));
   }
 
   /** @param {import("../types").Unknown} u */
@@ -183,10 +187,12 @@ class Search {
     const judged = mark === undefined ? "" : mark ? "fits" : "unfit";
     const score = hit.score.toFixed(2);
     const moved = this.judging.movement(hit.id, i);
+    // Scores of a session are of its own kind; the place says more.
+    const value = this.judging.feedback?.round && !this.judging.showsBefore ? `#${i + 1}` : score;
     const sign = mark === undefined ? "" : mark ? "✓ " : "✗ ";
     const symbol = hit.tagged ? "● " : hit.learnt ? "◇ " : "";
     const said = [hit.name, `score ${score}`, why, mark === undefined ? "" : mark ? "fits" : "does not fit"];
-    return { text: `${sign}${symbol}${score}${moved}`, marks: `${why} ${judged}`, title: said.filter(Boolean).join(", ") };
+    return { text: `${sign}${symbol}${value}${moved}`, marks: `${why} ${judged}`, title: said.filter(Boolean).join(", ") };
   }
 
   _answered() {
@@ -198,10 +204,9 @@ class Search {
 
   /** How a judging session begins, or why none can. */
   _beginning() {
-    const query = this.box.input.value.trim();
+    const { query, filters, untagged, tagged } = this.asked;
     if (this.box.picture || (this.like.length && query))
       return "Judging begins with words, or with pictures of the collection, not with both.";
-    const { filters, untagged, tagged } = this.filters.given;
     const rest = { untagged, tagged, filters };
     return query ? { query, ...rest } : { like: this.like, ...rest };
   }
@@ -211,6 +216,7 @@ class Search {
     try {
       const told = await this.judging.resume(session);
       this.box.input.value = told.query;
+      this.asked = { ...this.asked, query: told.query };
       this.like = told.like;
       this._showLike();
     } catch (e) {
@@ -238,7 +244,7 @@ class Search {
   /** @param {number} i */
   open(i) {
     const hit = this._shown?.at(i);
-    if (hit) openPicture(hit, { query: this.box.input.value.trim(), judge: (fits) => void this.judging.judge(fits), step: (by) => this._step(by) });
+    if (hit) openPicture(hit, { query: this.asked.query, judge: (fits) => void this.judging.judge(fits), step: (by) => this._step(by) });
   }
 
   /**

@@ -1,0 +1,21 @@
+// A row of small pictures that can be opened.
+
+import { el } from "../dom.js";
+import { openPicture } from "./picture.js";
+
+/** @param {number[]} pictures */
+export function strip(pictures) {
+  return el("div", { class: "strip" }, ...pictures.map(small));
+}
+
+/** @param {number} id */
+function small(id) {
+  const hit = {
+    id, score: 0, name: `Picture ${id}`, tagged: false, learnt: false,
+    thumbnail: `/v1/pictures/${id}/thumbnail`, original: `/v1/pictures/${id}/original`,
+  };
+  return el(
+    "button", { type: "button", class: "small", onclick: () => openPicture(hit, { query: "", judge: null, step: null }) },
+    el("img", { alt: hit.name, src: hit.thumbnail, loading: "lazy" }),
+  );
+}
