@@ -20,6 +20,7 @@ from functools import partial
 
 from sightline.collection import words
 from sightline.collection.learning.samples import verdicts
+from sightline.collection.sessions.record import read_session
 from sightline.collection.sessions.saving import publish_source
 from sightline.collection.tagging.proposing import Suggestion, Suggestions
 from sightline.contracts import Json
@@ -50,8 +51,17 @@ class Review:
     found : the suggestions, and what there is to say about them.
     """
 
-    def __init__(self, home: Home, found: Suggestions, model: str, wait: float) -> None:
-        self.id, self.found = secrets.token_hex(5), found
+    def __init__(
+        self,
+        home: Home,
+        found: Suggestions,
+        model: str,
+        wait: float,
+        session: str = "",
+        carry: bool = True,
+    ) -> None:
+        self.id, self.found = session or secrets.token_hex(5), found
+        self._carry = carry
         self._home, self._model, self._wait = home, model, wait
         self._judging: Judging | None = None
         self._answers: list[_Answer] = []
@@ -99,12 +109,13 @@ class Review:
     def close(self) -> int:
         """End the review: accepted words are carried from now on; return by how many pictures.
 
-        Answers stand whether or not this is ever called.
+        Answers stand whether or not this is ever called. A review that was begun with `carry` false
+        leaves the carrying to the next one, or to `Collection.carry_accepted`.
         """
         if self._judging is not None:
             self._judging.close()
             self._judging = None
-        return settle(self._home, self._wait) if pending(self._home) else 0
+        return carry_accepted(self._home, self._wait) if self._carry else 0
 
     def __enter__(self) -> Review:
         return self
@@ -132,6 +143,28 @@ def accepted(log: EventLog) -> Accepted:
             mine = found[e.session]
             mine[e.picture] = tuple(dict.fromkeys((*mine.get(e.picture, ()), word)))
     return found
+
+
+def take_back(home: Home, session: str, picture: int, word: str) -> bool:
+    """Take the answer of a review about one word of one picture back; return whether one stood."""
+    with contextlib.closing(EventLog(home.events, write=False)) as log:
+        record = read_session(log, session)
+    asked = str(Term(word))
+    marks = [m for m in record.marks if m.query == asked and picture in m.judged] if record else []
+    if not marks:
+        return False
+    events = [
+        NewEvent("mark-undone", None, {"mark": m.name}, session, f"mark-undone:{session}:{m.name}")
+        for m in marks
+    ]
+    with Judging(home) as judging:
+        judging.append(events)
+    return True
+
+
+def carry_accepted(home: Home, wait: float) -> int:
+    """Have pictures carry what reviews accepted, if any does not yet; return how many changed."""
+    return settle(home, wait) if pending(home) else 0
 
 
 def pending(home: Home) -> bool:

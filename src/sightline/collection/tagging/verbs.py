@@ -116,6 +116,8 @@ class Tagging:
         k: int | None = None,
         removals: bool = True,
         untagged: bool = False,
+        session: str = "",
+        carry: bool = True,
         progress: Progress | None = None,
         **filters: Any,
     ) -> Review:
@@ -128,18 +130,35 @@ class Tagging:
         ----------
         *pictures, precision, k, removals, untagged, **filters
             As of `tag`.
+        session
+            The id of a review that this one goes on with.
+        carry
+            False has pictures carry accepted words only after the next review, or
+            `carry_accepted`; a new version of the collection is written for that.
         """
-        from sightline.collection.tagging.reviewing import Review, pending, settle
+        from sightline.collection.tagging.reviewing import Review, carry_accepted
 
-        if self.home.exists() and pending(self.home):
-            settle(self.home, self.settings.wait)
+        if carry and self.home.exists():
+            carry_accepted(self.home, self.settings.wait)
         found = self.tag(
             *pictures, precision=precision, k=k, removals=removals, untagged=untagged,
             progress=progress, **filters,
         )  # fmt: skip
         with self.home.reader() as reader:
             model = reader.snapshot.regions
-        return Review(self.home, found, model, self.settings.wait)
+        return Review(self.home, found, model, self.settings.wait, session, carry)
+
+    def take_back(self, session: str, picture: int, word: str) -> bool:
+        """Take an answer of a review back; return whether one stood."""
+        from sightline.collection.tagging.reviewing import take_back
+
+        return take_back(self.home, session, picture, word)
+
+    def carry_accepted(self) -> int:
+        """Have pictures carry exactly what reviews accepted; return how many changed."""
+        from sightline.collection.tagging.reviewing import carry_accepted
+
+        return carry_accepted(self.home, self.settings.wait)
 
     def where(
         self, query: str, k: int | None = None, *, hits: Sequence[Hit] | None = None, **filters: Any

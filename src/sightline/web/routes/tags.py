@@ -1,4 +1,4 @@
-"""Words that pictures lack or should not carry: proposed with where they lie, and reviewed."""
+"""Words that pictures lack or should not carry: proposed, with where they lie."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from sightline.collection.tagging.proposing import Suggestion as Found
-from sightline.errors import StoreBusy
 from sightline.records import shown
-from sightline.web.limits import NAMED
 from sightline.web.routes.regions import Place, place
-from sightline.web.shapes import Body, Chosen, Id, Ids, Limit, Served
+from sightline.web.shapes import Chosen, Ids, Limit, Served
 
 router = APIRouter(prefix="/v1/tags", tags=["tags"])
 
@@ -58,36 +56,6 @@ class Suggestions(BaseModel):
     judged: int
 
 
-class Answer(Body):
-    """What somebody says of a suggestion."""
-
-    picture: Id
-    word: Annotated[str, Field(min_length=1, max_length=200)]
-    add: bool = True
-    yes: bool
-
-
-class AnswersBody(Body):
-    """Answers to suggestions that were made with this precision."""
-
-    answers: Annotated[tuple[Answer, ...], Field(min_length=1, max_length=NAMED)]
-    precision: Precision = 0.9
-
-
-class Reviewed(BaseModel):
-    """Answers that are on the disk, under a session; the others are asked about no more.
-
-    `carried` counts pictures that carry what was accepted from now on; None where another process
-    changes the store just now, and the next review does it.
-    """
-
-    version: int
-    session: str | None
-    answered: int
-    not_asked: int
-    carried: int | None
-
-
 @router.post("")
 def tags(body: TagBody, service: Served) -> Suggestions:
     """Propose words for pictures, each with where it lies, and doubt words they carry."""
@@ -105,30 +73,6 @@ def tags(body: TagBody, service: Served) -> Suggestions:
             Abstained(word=a.word, pictures=a.pictures, why=a.why) for a in found.abstained
         ],
         pictures=found.pictures, without_regions=found.without_regions, judged=found.judged,
-    )  # fmt: skip
-
-
-@router.post("/answers")
-def answers(body: AnswersBody, service: Served) -> Reviewed:
-    """Answer suggestions; what is sent again is asked about no more, and counts once."""
-    given = {(a.picture, a.word, a.add): a.yes for a in body.answers}
-    pictures = service.here(sorted({a.picture for a in body.answers}))
-    review = service.collection.review(*pictures, precision=body.precision)
-    carried: int | None = None
-    try:
-        for s in review.suggestions:
-            yes = given.get((s.picture, s.word, s.add))
-            if yes is not None:
-                review.answer(s, yes)
-    finally:
-        try:
-            carried = review.close()
-        except StoreBusy:
-            carried = None  # The answers stand; the words are carried after the next review.
-    n = review.answered
-    return Reviewed(
-        version=service.collection.version(), session=review.id if n else None, answered=n,
-        not_asked=len(given) - n, carried=carried,
     )  # fmt: skip
 
 

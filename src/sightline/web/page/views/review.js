@@ -1,5 +1,182 @@
+// The review: words that pictures probably lack, and words they carry that probably do not fit.
+
+import { withQuery } from "../api.js";
+import { field, keyed } from "../controls.js";
+import { el, fill, isTyping, say, some } from "../dom.js";
+import { Reviewing } from "../reviewing.js";
+import { ReviewCard } from "./reviewcard.js";
+import { abstained, unready } from "./reviewempty.js";
+
+/** @typedef {import("../reviewing").Kind} Kind */
+
+const FORMATS = ["csv", "json", "coco"];
+
+class Review {
+  /** @param {HTMLElement} host */
+  constructor(host) {
+    this.queue = new Reviewing(() => this._show(), (e) => say(e instanceof Error ? e.message : String(e)));
+    this.card = new ReviewCard();
+    this._turn = 0;
+    this.precision = el(
+      "select", { id: "review-precision", onchange: () => void this.load() },
+      el("option", { value: "0.8" }, "8 in 10"), el("option", { value: "0.9", selected: true }, "9 in 10"), el("option", { value: "0.95" }, "19 in 20"),
+    );
+    this.kind = el(
+      "select", { id: "review-kind", onchange: () => void this.load() },
+      el("option", { value: "all" }, "All"), el("option", { value: "add" }, "Words to add"), el("option", { value: "doubt" }, "Words to take away"),
+    );
+    this.exports = el("p", { class: "exports row" });
+    this.bar = el("progress", { max: 1, value: 0, "aria-label": "How much of the queue is answered" });
+    this.told = el("p", { class: "told", id: "review-told", role: "status" });
+    this.yes = keyed("Yes", "y", () => this.answer(true), "primary");
+    this.no = keyed("No", "n", () => this.answer(false));
+    this.skip = keyed("Skip", "s", () => this.answer(null));
+    this.back = keyed("Undo", "u", () => this.undo());
+    this.answers = el("div", { class: "row answers", role: "group", "aria-label": "Your answer" }, this.yes, this.no, this.skip, this.back);
+    this.place = el("section", { class: "card", "aria-labelledby": "review-question" }, this.card.stage, this.card.about);
+    this.empty = el("div");
+    this.never = el("div");
+    host.append(
+      el("h1", {}, "Review"),
+      el(
+        "div", { class: "fields" },
+        field("Words that are right at least", this.precision), field("Ask about", this.kind), this.exports,
+      ),
+      el("div", { class: "progress row" }, this.bar, this.told),
+      this.place, this.answers, this.empty, this.never,
+    );
+    this._hide(true);
+    void this.load();
+  }
+
+  /** @param {boolean} hidden */
+  _hide(hidden) {
+    this.place.hidden = hidden;
+    this.bar.hidden = hidden;
+    this.yes.hidden = this.no.hidden = this.skip.hidden = hidden;
+    this.answers.hidden = hidden && !this.queue.turns.length;
+  }
+
+  async load() {
+    const turn = ++this._turn;
+    const [precision, kind] = [Number(this.precision.value), /** @type {Kind} */ (this.kind.value)];
+    this.told.textContent = "Looking for words…";
+    fill(this.empty);
+    try {
+      await this.queue.load(precision, kind);
+    } catch (e) {
+      if (turn !== this._turn) return;
+      this._hide(true);
+      fill(this.exports);
+      this.told.textContent = "";
+      return fill(this.empty, unready(e));
+    }
+    if (turn !== this._turn) return;
+    this._showExports(precision);
+    fill(this.never, abstained(this.queue.found?.abstained ?? [], precision));
+    this._show();
+  }
+
+  /** @param {number} precision */
+  _showExports(precision) {
+    const links = FORMATS.map((format) =>
+      el("a", { class: "button", download: "", href: withQuery("/v1/export", { format, precision }) }, format.toUpperCase()),
+    );
+    fill(this.exports, el("span", { id: "export-label" }, "Export"), ...links);
+  }
+
+  _show() {
+    const { queue } = this;
+    const s = queue.current;
+    this._hide(!s);
+    this.back.disabled = !queue.turns.length;
+    this.bar.max = Math.max(1, queue.list.length);
+    this.bar.value = queue.at;
+    const { yes, no, skipped } = queue.counts;
+    const said = yes + no + skipped ? ` · ${yes} yes, ${no} no, ${skipped} skipped` : "";
+    const writing = queue.waiting ? ` · writing ${queue.waiting}…` : yes + no ? " · written" : "";
+    if (!s) {
+      this.told.textContent = said.slice(3) + writing;
+      if (queue.found) this._showEnd();
+      return;
+    }
+    this.told.textContent = `${queue.at + 1} of ${queue.more ? `the ${queue.list.length} surest` : queue.list.length}${said}${writing}`;
+    fill(this.empty);
+    this.card.show(s, queue.found?.words?.find((w) => w.word === s.word));
+    this.card.preload(queue.list[queue.at + 1]);
+  }
+
+  _showEnd() {
+    const { queue } = this;
+    const found = /** @type {import("../reports").Suggestions} */ (queue.found);
+    const more = queue.more || queue.counts.skipped ? el("button", { type: "button", onclick: () => void this.load() }, "Look for more") : null;
+    fill(
+      this.empty,
+      el(
+        "div", { class: "notice" },
+        el("h2", {}, queue.turns.length ? "That was the last one" : "There is nothing to ask"),
+        el("p", {}, `${some(found.pictures, "picture was", "pictures were")} looked at${found.judged ? `; ${some(found.judged, "answer stands", "answers stand")} from before` : ""}.`),
+        found.without_regions ? el("p", {}, `${some(found.without_regions, "picture lacks", "pictures lack")} regions: `, el("a", { href: "#/learn" }, "index again"), ".") : null,
+        queue.turns.length ? el("p", {}, "Accepted words are carried by their pictures when you leave. To take all of it back, see ", el("a", { href: "#/sessions" }, "Sessions"), ".") : el("p", {}, "Ask for less certain words above, or index more pictures."),
+        more,
+      ),
+    );
+  }
+
+  /** @param {boolean | null} yes */
+  answer(yes) {
+    this.queue.answer(yes);
+  }
+
+  undo() {
+    const turn = this.queue.undo();
+    if (turn) say(turn.yes === null ? "Asked again." : `Taken back: “${turn.suggestion.word}”.`);
+  }
+
+  /** @param {KeyboardEvent} e */
+  key(e) {
+    if (isTyping(e.target) || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
+    if (e.key === "u") this.undo();
+    else if (!this.queue.current) return;
+    else if (e.key === "y") this.answer(true);
+    else if (e.key === "n") this.answer(false);
+    else if (e.key === "s") this.answer(null);
+    else return;
+    e.preventDefault();
+  }
+
+  /** Have pictures carry what was accepted. */
+  async end() {
+    try {
+      const n = await this.queue.carry();
+      if (n === null) say("Your answers stand. Another process changes the store now; accepted words are carried after the next review.");
+      else if (n) say(`${some(n, "picture carries", "pictures carry")} other words now. Learn again to have them found elsewhere.`);
+    } catch (e) {
+      say(`Your answers stand, but no picture carries them yet: ${e instanceof Error ? e.message : e}`);
+    }
+  }
+}
+
 /** @type {import("../types").View} */
 export function view(host) {
-  host.append("…");
+  const review = new Review(host);
+  const key = (/** @type {KeyboardEvent} */ e) => review.key(e);
+  const left = () => {
+    if (review.queue.uncarried) void fetch("/v1/tags/carry", { method: "POST", keepalive: true });
+  };
+  const asked = (/** @type {BeforeUnloadEvent} */ e) => {
+    if (review.queue.waiting) e.preventDefault();
+  };
+  addEventListener("keydown", key);
+  addEventListener("pagehide", left);
+  addEventListener("beforeunload", asked);
+  return () => {
+    removeEventListener("keydown", key);
+    removeEventListener("pagehide", left);
+    removeEventListener("beforeunload", asked);
+    review.card.end();
+    void review.end();
+  };
 }
-export const title = "review";
+
+export const title = "Review";

@@ -1,5 +1,150 @@
+// All sessions: what was said in each, what became of it, going on with it, and taking it back.
+
+import { get, post } from "../api.js";
+import { confirmed } from "../confirm.js";
+import { count, el, fill, say, some, when } from "../dom.js";
+import { notice } from "./problem.js";
+
+/** @typedef {import("../types").Session} Session */
+
+const FETCHED = 1000;
+const SHOWN = 25;
+const LIKE = 6;
+
+class Sessions {
+  /** @param {HTMLElement} host */
+  constructor(host) {
+    /** @type {Session[]} the newest first */
+    this.all = [];
+    this.from = 0;
+    this.told = el("p", { class: "told", role: "status" }, "…");
+    this.list = el("ol", { class: "sessions", id: "sessions", "aria-label": "Sessions, the newest first" });
+    this.newer = el("button", { type: "button", onclick: () => this.turn(-SHOWN) }, "Newer");
+    this.older = el("button", { type: "button", onclick: () => this.turn(SHOWN) }, "Older");
+    this.at = el("span");
+    this.pages = el("nav", { class: "row pages", "aria-label": "Pages of sessions" }, this.newer, this.at, this.older);
+    this.empty = el("div");
+    host.append(el("h1", {}, "Sessions"), this.told, this.list, this.pages, this.empty);
+    this.pages.hidden = true;
+    void this.load();
+  }
+
+  async load() {
+    try {
+      this.all = await everySession();
+    } catch (e) {
+      this.told.textContent = "";
+      return fill(this.empty, notice(e));
+    }
+    this.show();
+  }
+
+  /** @param {number} by */
+  turn(by) {
+    this.from = Math.max(0, Math.min(this.from + by, this.all.length - 1));
+    this.show();
+    this.list.querySelector("a, button")?.scrollIntoView({ block: "center" });
+    this.told.focus();
+  }
+
+  show() {
+    const n = this.all.length;
+    const end = Math.min(n, this.from + SHOWN);
+    this.told.textContent = n ? `${some(n, "session")}; what stands is learnt from at the next training.` : "";
+    fill(this.list, ...this.all.slice(this.from, end).map((s) => this.line(s)));
+    this.pages.hidden = n <= SHOWN;
+    this.newer.disabled = this.from === 0;
+    this.older.disabled = end >= n;
+    this.at.textContent = `${count(this.from + 1)} to ${count(end)} of ${count(n)}`;
+    fill(this.empty, n ? null : nothing());
+  }
+
+  /** @param {Session} s */
+  line(s) {
+    const about = s.query ? `“${s.query}”` : s.like.length ? some(s.like.length, "picture") : `session ${s.id}`;
+    const gone = s.state === "reverted";
+    const deeds = gone
+      ? []
+      : [
+          s.resumable ? el("a", { class: "button", href: `#/search?session=${encodeURIComponent(s.id)}`, "aria-label": `Go on with ${about}` }, "Go on") : null,
+          el("button", { type: "button", "aria-label": `Take back ${about}`, onclick: () => void this.revert(s, about) }, "Take back…"),
+        ];
+    return el(
+      "li", { class: gone ? "reverted" : "", "data-session": s.id },
+      el(
+        "div", { class: "what" },
+        el("h2", {}, s.query || (s.like.length ? "Pictures like these" : "A session")),
+        s.like.length ? el("p", { class: "likes" }, ...s.like.slice(0, LIKE).map(small), s.like.length > LIKE ? `and ${s.like.length - LIKE} more` : null) : null,
+        el("p", {}, said(s)),
+        s.words.length ? el("p", {}, "Made words: ", s.words.join(", ")) : null,
+        el("p", { class: "faint" }, `${s.resumable ? "Judging" : "Answers one by one"} · ${when(s.last)} · `, el("code", {}, s.id)),
+      ),
+      el("span", { class: `badge ${gone ? "faint" : s.state === "saved" ? "good" : ""}` }, STATES[s.state] ?? s.state),
+      el("div", { class: "row" }, ...deeds),
+    );
+  }
+
+  /**
+   * @param {Session} s
+   * @param {string} about
+   */
+  async revert(s, about) {
+    const words = s.words.length ? ` The words made of it (${s.words.join(", ")}) go from their pictures.` : "";
+    const sure = await confirmed(`Take back ${about}?`, `All ${some(s.relevant + s.other, "answer")} of it will count as never given.${words} It cannot be put back.`, "Take all of it back");
+    if (!sure) return;
+    try {
+      const told = await post(`/v1/sessions/${s.id}/revert`);
+      say(told.stood ? `Taken back: ${about}.` : "Nothing of it stood any more.");
+    } catch (e) {
+      return say(e instanceof Error ? e.message : String(e));
+    }
+    await this.load();
+    this.told.focus();
+  }
+}
+
+/** @type {Record<string, string>} */
+const STATES = { open: "Stands", saved: "Made a word", reverted: "Taken back" };
+
+/** Fetch all of them; the service tells the oldest first. */
+async function everySession() {
+  /** @type {Session[]} */
+  const found = [];
+  /** @type {string | undefined} */
+  let cursor;
+  do {
+    const told = await get("/v1/sessions", { limit: FETCHED, cursor });
+    found.push(...told.sessions);
+    cursor = told.next ?? undefined;
+  } while (cursor);
+  return found.reverse();
+}
+
+/** @param {number} id */
+function small(id) {
+  return el("img", { src: `/v1/pictures/${id}/thumbnail`, alt: `Picture ${id}`, loading: "lazy" });
+}
+
+/** @param {Session} s */
+function said(s) {
+  const fits = s.resumable ? some(s.relevant, "picture fits", "pictures fit") : some(s.relevant, "word fits its picture", "words fit their pictures");
+  const parts = [`${fits}, ${count(s.other)} ${s.other === 1 ? "does" : "do"} not`];
+  if (s.rounds > 1) parts.push(some(s.rounds, "round"));
+  if (s.undone) parts.push(`${count(s.undone)} taken back`);
+  return parts.join(" · ");
+}
+
+function nothing() {
+  return el(
+    "div", { class: "notice" },
+    el("h2", {}, "Nobody said anything yet"),
+    el("p", {}, el("a", { href: "#/search" }, "Search"), ", and press y or n on pictures: it fits, it does not. Or ", el("a", { href: "#/review" }, "review"), " proposed words."),
+  );
+}
+
 /** @type {import("../types").View} */
 export function view(host) {
-  host.append("…");
+  new Sessions(host).told.tabIndex = -1;
 }
-export const title = "sessions";
+
+export const title = "Sessions";

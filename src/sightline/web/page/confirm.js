@@ -1,0 +1,32 @@
+// Asking before something is done that is not easily undone.
+
+import { el } from "./dom.js";
+
+/**
+ * Ask, and return whether the answer was yes. Escape is no.
+ *
+ * @param {string} question
+ * @param {string} more what it would do
+ * @param {string} yes what the button says
+ * @returns {Promise<boolean>}
+ */
+export function confirmed(question, more, yes) {
+  const dialog = el(
+    "dialog", { class: "confirm", "aria-labelledby": "confirm-title", "aria-describedby": "confirm-more" },
+    el("h2", { id: "confirm-title" }, question),
+    el("p", { id: "confirm-more" }, more),
+    el(
+      "form", { method: "dialog", class: "row" },
+      el("button", { value: "no", autofocus: true }, "Leave it"),
+      el("button", { value: "yes", class: "primary" }, yes),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((done) => {
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      done(dialog.returnValue === "yes");
+    });
+  });
+}

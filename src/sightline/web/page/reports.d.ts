@@ -1,0 +1,151 @@
+// What reviews, jobs and versions tell, as far as the page looks at it (see /openapi.json).
+// Read by the type checker alone.
+
+import type { Box, Mask } from "./types";
+
+export interface Suggestion {
+  picture: number;
+  name: string;
+  word: string;
+  add: boolean;
+  confidence: number;
+  scene: number;
+  box: Box;
+  mask: Mask;
+}
+
+/** How often a word was right on pictures that were not learnt from. */
+export interface WordPrecision {
+  word: string;
+  pictures: number;
+  given: number;
+  right: number;
+  promised: number;
+}
+
+export interface Abstained {
+  word: string;
+  pictures: number;
+  why: string;
+}
+
+export interface Suggestions {
+  version: number;
+  suggestions: Suggestion[];
+  abstained: Abstained[];
+  words?: WordPrecision[];
+  pictures: number;
+  without_regions: number;
+  judged: number;
+}
+
+export interface Progress {
+  what: string;
+  done: number;
+  total: number | null;
+  note: string;
+}
+
+export interface Job {
+  id: string;
+  verb: "index" | "train" | "evaluate";
+  state: "queued" | "running" | "done" | "failed" | "cancelled";
+  begun: number | null;
+  ended: number | null;
+  detail: string;
+  progress: Progress | null;
+  report: any;
+}
+
+export interface Model {
+  model: string;
+  kind: string;
+  trained: number | null;
+  queries: number;
+  measure: string;
+  value: number | null;
+  untrained: number | null;
+  p: number | null;
+  current: number | null;
+  against_current: number | null;
+  unproven: boolean;
+  forced: boolean;
+}
+
+export interface Version {
+  version: number;
+  written: number;
+  pictures: number;
+  note: string;
+  current: boolean;
+  finished: boolean;
+  models: Model[];
+}
+
+export interface Difference {
+  kind: string;
+  before: Model | null;
+  after: Model | null;
+  gain: number | null;
+  comparable: boolean;
+}
+
+export interface Standing {
+  version: number;
+  pictures: number;
+  with_words: number;
+  words: number;
+  skipped: number;
+  sessions: number;
+  learnt: string;
+  likeness: string;
+  up_to_date: boolean;
+  models: Model[];
+}
+
+/** What a model and the untrained order reach on some held-out queries. */
+export interface Group {
+  queries: string;
+  n: number;
+  AvgP: number;
+  untrained: number;
+  gain: number;
+  P10: number;
+  BEP: number;
+  p: number | null;
+  helped: number;
+  harmed: number;
+  harmed_rate: number;
+}
+
+export interface WordFigure {
+  word: string;
+  AvgP: number;
+  pictures: number;
+}
+
+export interface HarmedQuery {
+  query: string;
+  AvgP: number;
+  untrained: number;
+}
+
+export interface Evaluation {
+  model: string;
+  pictures: number;
+  held_out: number;
+  words: number;
+  proven: boolean;
+  groups: Group[];
+  curve: { pictures: number; AvgP: number }[];
+  precision_recall?: { recall: number; precision: number; untrained?: number }[];
+  best?: WordFigure[];
+  worst?: WordFigure[];
+  harmed?: HarmedQuery[];
+}
+
+export interface SkippedFile {
+  name: string;
+  kind: string;
+  reason: string;
+}

@@ -1,0 +1,99 @@
+// The report on the owner's own pictures: what was gained, where, and who was harmed.
+
+import { lineChart } from "../charts.js";
+import { table } from "../controls.js";
+import { count, el, some } from "../dom.js";
+import { gain, pValue, share } from "../figures.js";
+
+/** @typedef {import("../reports").Evaluation} Evaluation */
+/** @typedef {import("../reports").WordFigure} WordFigure */
+
+/** @param {Evaluation} r */
+export function evaluation(r) {
+  return el(
+    "div", { class: "evaluation" },
+    el("p", {}, `${r.model}: ${some(r.words, "word")}; ${count(r.held_out)} of ${some(r.pictures, "picture")} held out, their words hidden.`),
+    r.proven ? null : el("p", { class: "warning" }, "These are too few queries to tell. Add words."),
+    groups(r),
+    el("div", { class: "figures" }, learning(r), precisionRecall(r)),
+    el("div", { class: "figures" }, wordList("Learnt best", r.best), wordList("Learnt worst", r.worst)),
+    harmed(r),
+  );
+}
+
+/** @param {Evaluation} r */
+function groups(r) {
+  const rows = r.groups.map((g) => [
+    g.queries, count(g.n), share(g.AvgP), share(g.untrained), el("span", { class: g.gain < 0 ? "bad" : "good" }, gain(g.gain)), share(g.P10), pValue(g.p), count(g.helped), count(g.harmed),
+  ]);
+  return el(
+    "div", {}, el("h4", {}, "What was gained"),
+    table("What was gained over the untrained order", ["Queries", "#n", "#AvgP", "#Untrained", "#Gain", "#P10", "#p-value", "#Helped", "#Harmed"], rows),
+    el("p", { class: "faint" }, "AvgP is 1 where all pictures that fit come first. The p-value says how easily chance alone would do as much (Wilcoxon)."),
+  );
+}
+
+/** @param {Evaluation} r */
+function learning(r) {
+  if (r.curve.length < 2) return null;
+  /** @type {[number, number][]} */
+  const points = r.curve.map((c) => [c.pictures, c.AvgP]);
+  const [last, before] = [points[points.length - 1], points[points.length - 2]];
+  const untrained = r.groups[0]?.untrained ?? 0;
+  const rising = last[1] - before[1] > 0.005;
+  return lineChart({
+    title: "Learning curve", x: "Pictures learnt from", y: "Mean AvgP",
+    told: `From ${count(points[0][0])} to ${count(last[0])} pictures, AvgP goes from ${share(points[0][1])} to ${share(last[1])}. ${rising ? "It still rises: more words would help." : "It hardly rises at the end: more words would help little."}`,
+    lines: [{ name: "Learnt", points }, { name: "Untrained", points: [[0, untrained], [last[0], untrained]] }],
+  });
+}
+
+/** @param {Evaluation} r */
+function precisionRecall(r) {
+  const at = r.precision_recall ?? [];
+  if (at.length < 2) return null;
+  const lines = [{ name: "Learnt", points: at.map((p) => /** @type {[number, number]} */ ([p.recall, p.precision])) }];
+  const plain = at.filter((p) => p.untrained !== undefined).map((p) => /** @type {[number, number]} */ ([p.recall, p.untrained]));
+  if (plain.length) lines.push({ name: "Untrained", points: plain });
+  const half = at.reduce((best, p) => (Math.abs(p.recall - 0.5) < Math.abs(best.recall - 0.5) ? p : best));
+  return lineChart({
+    title: "Precision and recall", x: "Recall", y: "Precision", most: 1, lines,
+    told: `When ${Math.round(100 * half.recall)} % of the fitting pictures are found, ${Math.round(100 * half.precision)} % of those shown fit. Mean over all queries.`,
+  });
+}
+
+/**
+ * @param {string} title
+ * @param {WordFigure[] | undefined} words
+ */
+function wordList(title, words) {
+  if (!words?.length) return null;
+  const rows = words.map((w) => [link(quoted(w.word), w.word), share(w.AvgP), count(w.pictures)]);
+  return el("div", {}, el("h4", {}, title), table(title, ["Word", "#AvgP", "#Held-out pictures"], rows));
+}
+
+/** @param {Evaluation} r */
+function harmed(r) {
+  const all = r.groups.find((g) => g.queries === "all")?.harmed ?? r.groups[0]?.harmed ?? 0;
+  if (!all) return el("p", { class: "good" }, "No query ranks worse than without the model.");
+  if (!r.harmed?.length) return null;
+  const rows = r.harmed.map((h) => [link(h.query, h.query), share(h.AvgP), share(h.untrained), gain(h.AvgP - h.untrained)]);
+  const title = `${some(all, "query ranks", "queries rank")} worse than without the model`;
+  return el(
+    "details", { class: "harmed" }, el("summary", {}, title), rows.length < all ? el("p", { class: "faint" }, `The ${rows.length} that lost most:`) : null,
+    table(title, ["Query", "#AvgP", "#Untrained", "#Loss"], rows),
+  );
+}
+
+/**
+ * @param {string} query
+ * @param {string} text
+ */
+function link(query, text) {
+  return el("a", { href: `#/search?q=${encodeURIComponent(query)}` }, text);
+}
+
+/** @param {string} word */
+function quoted(word) {
+  return /\s/.test(word) ? `"${word.replaceAll('"', "")}"` : word;
+}

@@ -1,0 +1,125 @@
+// Starting jobs: index, learn, measure.
+
+import { post } from "../api.js";
+import { field, tick } from "../controls.js";
+import { el, fill, say } from "../dom.js";
+
+const TRIED = ["pamir", "kernel-pamir", "warp", "ridge", "neighbours", "svm", "cmrm", "cmtt", "plsa"];
+const ASKED = ["lscmr", "ssi", "cca", "semantic-matching"];
+
+export class JobForms {
+  /** @param {(id: string) => void} started */
+  constructor(started) {
+    this._started = started;
+    this.box = el(
+      "section", { "aria-labelledby": "do-title" }, el("h2", { id: "do-title" }, "Do"),
+      el("p", { class: "faint" }, "Jobs run one after another beside the server; searching goes on."),
+      el("div", { class: "jobforms" }, this._index(), this._train(), this._evaluate()),
+    );
+  }
+
+  _index() {
+    const features = text("index-features", "as before");
+    const [retry, empty] = [box("index-retry"), box("index-empty")];
+    return this._form(
+      "index", "Index", "Look for new, changed and missing pictures.", "Index",
+      () => ({ verb: "index", features: names(features.value), retry: retry.checked, allow_empty: empty.checked }),
+      [
+        tick("Try skipped files again", retry),
+        tick("The folder may be empty:", empty, "all pictures are then forgotten. Otherwise that is taken for a disk that is missing."),
+        field("Features, separated by commas", features),
+      ],
+    );
+  }
+
+  _train() {
+    const what = el(
+      "select", { id: "train-what", onchange: () => fit() },
+      el("option", { value: "words" }, "Words, to find pictures by them"), el("option", { value: "similar" }, "Likeness, to find pictures like others"),
+      el("option", { value: "regions" }, "Where words lie, to propose words"),
+    );
+    const features = text("train-features", "all there are");
+    const [dry, force] = [box("train-dry"), box("train-force")];
+    const rankers = [...TRIED, ...ASKED].map((name) => Object.assign(box(`ranker-${name}`), { value: name }));
+    const chosen = el(
+      "fieldset", { class: "rankers" }, el("legend", {}, "Rankers to choose from; none ticked: all but the last four"),
+      ...rankers.map((r) => tick(r.value, r)),
+    );
+    const fit = () => {
+      chosen.hidden = what.value !== "words";
+    };
+    return this._form(
+      "train", "Learn", "What is worse than before on held-out pictures is not published.", "Learn",
+      () => ({
+        verb: "train", similar: what.value === "similar", regions: what.value === "regions", dry_run: dry.checked, force: force.checked,
+        features: names(features.value), rankers: what.value === "words" ? rankers.filter((r) => r.checked).map((r) => r.value) : [],
+      }),
+      [
+        tick("Only measure:", dry, "publish nothing."),
+        tick("Publish even if it is worse.", force, "Searches may get worse for it; a roll back below undoes that."),
+        chosen, field("Features, separated by commas", features),
+      ],
+      field("What to learn", what),
+    );
+  }
+
+  _evaluate() {
+    const curve = Object.assign(box("evaluate-curve"), { checked: true });
+    return this._form(
+      "evaluate", "Measure", "How well searching by words does on pictures that were held out.", "Measure",
+      () => ({ verb: "evaluate", curve: curve.checked }), [tick("With a learning curve:", curve, "takes longer, and tells whether more words would help.")],
+    );
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} title
+   * @param {string} about
+   * @param {string} deed
+   * @param {() => object} body
+   * @param {Node[]} options
+   * @param {Node | null} [first]
+   */
+  _form(id, title, about, deed, body, options, first = null) {
+    const problem = el("p", { class: "bad", role: "alert" });
+    const button = el("button", { class: "primary", id: `start-${id}` }, deed);
+    const start = async (/** @type {Event} */ e) => {
+      e.preventDefault();
+      button.disabled = true;
+      fill(problem);
+      try {
+        const job = await post("/v1/jobs", body());
+        say(`${title}: put into the queue.`);
+        this._started(job.id);
+      } catch (wrong) {
+        fill(problem, wrong instanceof Error ? wrong.message : String(wrong));
+      } finally {
+        button.disabled = false;
+      }
+    };
+    return el(
+      "form", { id: `form-${id}`, class: "panel", "aria-labelledby": `title-${id}`, onsubmit: start },
+      el("h3", { id: `title-${id}` }, title), el("p", { class: "faint" }, about), first,
+      el("details", {}, el("summary", {}, "Options"), el("div", { class: "options" }, ...options)),
+      el("p", {}, button), problem,
+    );
+  }
+}
+
+/** @param {string} id */
+function box(id) {
+  return el("input", { type: "checkbox", id });
+}
+
+/**
+ * @param {string} id
+ * @param {string} placeholder
+ */
+function text(id, placeholder) {
+  return el("input", { type: "text", id, placeholder, spellcheck: false, autocomplete: "off", maxLength: 500 });
+}
+
+/** @param {string} given */
+function names(given) {
+  return given.split(/[,\s]+/).filter(Boolean);
+}

@@ -1,0 +1,183 @@
+// Jobs of this server, the newest first: how far each is, stopping it, and its report.
+
+import { get, post } from "../api.js";
+import { el, fill, say, when } from "../dom.js";
+import { lasted } from "../figures.js";
+import { reported } from "./jobreports.js";
+import { notice } from "./problem.js";
+
+/** @typedef {import("../reports").Job} Job */
+/** @typedef {import("../reports").Progress} Progress */
+
+const ENDED = ["done", "failed", "cancelled"];
+const NOTES = 6;
+const AGAIN_MS = 3000;
+
+/** @type {Record<string, string>} */
+const STATES = { queued: "Waiting", running: "Running", done: "Done", failed: "Failed", cancelled: "Cancelled" };
+/** @type {Record<string, string>} */
+const VERBS = { index: "Index", train: "Learn", evaluate: "Measure" };
+
+/** One job as it is shown, listened to until it ends. */
+class JobLine {
+  /**
+   * @param {Job} job
+   * @param {(job: Job) => void} ended
+   */
+  constructor(job, ended) {
+    this._ended = ended;
+    this.id = job.id;
+    this.state = el("span", { class: "badge" });
+    this.bar = el("progress", { "aria-label": `${VERBS[job.verb]}: how far` });
+    this.told = el("p", { role: "status", "aria-live": "polite" });
+    this.notes = el("ul", { class: "notes faint" });
+    this.stop = el("button", { type: "button", onclick: () => void this._cancel() }, "Cancel");
+    this.report = el("div", { class: "report" });
+    this.box = el(
+      "li", { class: "panel job", id: `job-${job.id}`, tabIndex: -1 },
+      el("div", { class: "row" }, el("h3", {}, VERBS[job.verb] ?? job.verb), this.state, this.stop),
+      this.bar, this.told, this.notes, this.report,
+    );
+    /** @type {EventSource | null} */
+    this._events = null;
+    this._later = 0;
+    this._spoken = "";
+    this.show(job);
+  }
+
+  /** @param {Job} job */
+  show(job) {
+    const over = ENDED.includes(job.state);
+    this.state.textContent = STATES[job.state] ?? job.state;
+    this.state.className = `badge ${job.state === "done" ? "good" : job.state === "failed" ? "bad" : ""}`;
+    this.stop.hidden = over;
+    this.bar.hidden = job.state !== "running";
+    this.box.dataset.state = job.state;
+    if (!over) {
+      if (job.progress) this._progress(job.progress);
+      return this._listen();
+    }
+    this.end();
+    fill(this.notes);
+    const took = job.begun && job.ended ? `${when(job.begun)}, ${lasted(job.ended - job.begun)}` : "It never began";
+    this.told.textContent = job.detail ? `${job.detail} (${took})` : job.state === "cancelled" ? `${took}. Nothing was published; what was there serves on.` : took;
+    fill(this.report, job.report ? reported(job) : null);
+  }
+
+  _listen() {
+    if (this._events) return;
+    const events = (this._events = new EventSource(`/v1/jobs/${this.id}/events`));
+    events.addEventListener("running", () => {
+      this.bar.hidden = false;
+      this.state.textContent = STATES.running;
+    });
+    events.addEventListener("progress", (e) => this._progress(JSON.parse(e.data)));
+    events.addEventListener("end", () => void this._look());
+    // The browser listens again by itself, unless it was refused.
+    events.addEventListener("error", () => {
+      if (events.readyState !== EventSource.CLOSED) return;
+      this.end();
+      this._later = window.setTimeout(() => void this._look(), AGAIN_MS);
+    });
+  }
+
+  /** @param {Progress} p */
+  _progress(p) {
+    if (p.total) {
+      this.bar.max = p.total;
+      this.bar.value = Math.min(p.done, p.total);
+    } else this.bar.removeAttribute("value");
+    const far = p.total ? ` ${p.done} of ${p.total}` : p.done ? ` ${p.done}` : "";
+    this.bar.title = `${p.what}${far}`;
+    this.bar.textContent = `${p.what}${far}`;
+    // Each step is read aloud once, not each picture of it.
+    if (p.what !== this._spoken) this.told.textContent = this._spoken = p.what;
+    if (p.note) this._note(p.note);
+    else if (p.what && this.notes.firstElementChild?.getAttribute("data-what") !== p.what) this._note(`${p.what}${far}`, p.what);
+    else if (far && this.notes.firstElementChild) this.notes.firstElementChild.textContent = `${p.what}${far}`;
+  }
+
+  /**
+   * @param {string} text
+   * @param {string} [what]
+   */
+  _note(text, what) {
+    this.notes.prepend(el("li", { "data-what": what }, text));
+    while (this.notes.childElementCount > NOTES) this.notes.lastElementChild?.remove();
+  }
+
+  async _look() {
+    this.end();
+    try {
+      const job = /** @type {Job} */ (await get(`/v1/jobs/${this.id}`));
+      this.show(job);
+      if (ENDED.includes(job.state)) this._ended(job);
+    } catch (e) {
+      fill(this.report, notice(e));
+    }
+  }
+
+  async _cancel() {
+    this.stop.disabled = true;
+    try {
+      await post(`/v1/jobs/${this.id}/cancel`);
+      say("Asked to stop.");
+    } catch (e) {
+      this.stop.disabled = false;
+      say(e instanceof Error ? e.message : String(e));
+    }
+  }
+
+  end() {
+    this._events?.close();
+    this._events = null;
+    clearTimeout(this._later);
+  }
+}
+
+export class JobList {
+  /** @param {(job: Job) => void} ended called when a job has ended */
+  constructor(ended) {
+    this._ended = ended;
+    /** @type {Map<string, JobLine>} */
+    this._lines = new Map();
+    this._list = el("ol", { id: "jobs", class: "jobs", "aria-labelledby": "jobs-title" });
+    this._empty = el("div");
+    this._gone = false;
+    this.box = el("section", { "aria-labelledby": "jobs-title" }, el("h2", { id: "jobs-title" }, "Jobs"), this._empty, this._list);
+  }
+
+  /**
+   * Show all jobs, and go to one.
+   *
+   * @param {string} [to]
+   */
+  async load(to = "") {
+    try {
+      const { jobs } = await get("/v1/jobs");
+      if (this._gone) return;
+      for (const job of /** @type {Job[]} */ (jobs).reverse()) this._show(job);
+      fill(this._empty, jobs.length ? null : el("p", { class: "faint" }, "None since the server started."));
+    } catch (e) {
+      return fill(this._empty, notice(e));
+    }
+    const line = this._lines.get(to);
+    if (!line) return;
+    line.box.scrollIntoView({ block: "center" });
+    line.box.focus({ preventScroll: true });
+  }
+
+  /** @param {Job} job */
+  _show(job) {
+    const known = this._lines.get(job.id);
+    if (known) return known.show(job);
+    const line = new JobLine(job, this._ended);
+    this._lines.set(job.id, line);
+    this._list.prepend(line.box);
+  }
+
+  end() {
+    this._gone = true;
+    for (const line of this._lines.values()) line.end();
+  }
+}

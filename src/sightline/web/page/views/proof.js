@@ -1,0 +1,25 @@
+// What held-out pictures said of a model, in one line.
+
+import { some } from "../dom.js";
+import { gain, pValue, share } from "../figures.js";
+
+/** @typedef {import("../reports").Model} Model */
+
+/** @type {Record<string, string>} */
+export const KINDS = { words: "Words", likeness: "Likeness", regions: "Where words lie" };
+/** @type {Record<string, string>} */
+const WITHOUT = { words: "untrained", likeness: "all descriptors alike", regions: "the same words for all" };
+
+/** @param {Model} m */
+export function proof(m) {
+  const kind = KINDS[m.kind] ?? m.kind;
+  if (m.value === null) return `${kind}: nothing was measured.`;
+  const asked = m.kind === "regions" ? some(m.queries, "held-out picture") : some(m.queries, "held-out query", "held-out queries");
+  const more = m.untrained === null ? "" : `, ${WITHOUT[m.kind] ?? "without it"} ${share(m.untrained)} (${gain(m.value - m.untrained)}${m.p === null ? "" : `, p ${pValue(m.p)}`})`;
+  return `${kind}: ${m.measure} ${share(m.value)}${more}, by ${asked}${flags(m)}`;
+}
+
+/** @param {Model} m */
+export function flags(m) {
+  return `${m.unproven ? "; unproven, too few to tell" : ""}${m.forced ? "; worse, and published by force" : ""}`;
+}

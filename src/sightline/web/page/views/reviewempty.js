@@ -1,0 +1,52 @@
+// Before there is anything to review, and words that never are.
+
+import { post, Problem } from "../api.js";
+import { table } from "../controls.js";
+import { count, el, say, some } from "../dom.js";
+import { notice } from "./problem.js";
+
+/** @typedef {import("../reports").Abstained} Abstained */
+
+/**
+ * Why there is nothing to review, and what to do.
+ *
+ * @param {unknown} e
+ */
+export function unready(e) {
+  if (!(e instanceof Problem) || e.status !== 409 || e.code === "busy") return notice(e);
+  if (e.code === "nothing-indexed") return notice(e, el("p", {}, el("a", { href: "#/learn" }, "Index the folder"), " first."));
+  const start = el("button", { type: "button", class: "primary", id: "train-regions", onclick: () => void train(start) }, "Learn where words lie");
+  return el(
+    "div", { class: "notice" },
+    el("h2", {}, "Nothing can be proposed yet"),
+    el("p", {}, e.message),
+    el("p", {}, "Words are proposed once it was learnt where they lie in pictures that carry them. Pictures are cut into regions first, which takes a while; searching goes on meanwhile."),
+    el("p", {}, start),
+  );
+}
+
+/** @param {HTMLButtonElement} start */
+async function train(start) {
+  start.disabled = true;
+  try {
+    const job = await post("/v1/jobs", { verb: "train", regions: true });
+    location.hash = `#/learn?job=${job.id}`;
+  } catch (e) {
+    start.disabled = false;
+    say(e instanceof Error ? e.message : String(e));
+  }
+}
+
+/**
+ * @param {Abstained[]} words
+ * @param {number} precision
+ */
+export function abstained(words, precision) {
+  if (!words.length) return null;
+  const rows = words.map((w) => [w.word, count(w.pictures), w.why]);
+  return el(
+    "details", { class: "never" }, el("summary", {}, `${some(words.length, "word is", "words are")} never proposed`),
+    el("p", { class: "faint" }, `Nothing can be promised of them: that ${Math.round(100 * precision)} % are right has to show on pictures nobody learnt from.`),
+    table("Words that are never proposed", ["Word", "#Pictures", "Why"], rows),
+  );
+}
