@@ -64,7 +64,7 @@ class Visits:
         login = served.address.login
         kept = self._entered.get(login) if enter else None
         context = self._browser.new_context(storage_state=kept, **options)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(10_000)
         watch = Watch(urlsplit(served.address.url).netloc).over(context)
         visitor = Visitor(served, context.new_page(), watch)
         self._made.append(visitor)
