@@ -30,9 +30,18 @@ export function notice(e, more) {
   const hint = problem ? HINTS[problem.code] : "";
   return el(
     "div", { class: "notice", role: "alert" },
-    el("h1", {}, problem?.status === 409 ? "Not yet" : "That did not work"),
+    el("h2", {}, problem?.status === 409 ? "Not yet" : "That did not work"),
     el("p", {}, text),
     hint ? el("p", {}, hint) : null,
     more,
   );
+}
+
+/**
+ * Whether something cannot be asked for before something else was done: indexed, or learnt.
+ *
+ * @param {unknown} e
+ */
+export function isNotYet(e) {
+  return e instanceof Problem && e.code !== "busy" && (e.status === 409 || e.code === "usage");
 }

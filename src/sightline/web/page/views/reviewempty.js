@@ -3,7 +3,7 @@
 import { post, Problem } from "../api.js";
 import { table } from "../controls.js";
 import { count, el, say, some } from "../dom.js";
-import { notice } from "./problem.js";
+import { isNotYet, notice } from "./problem.js";
 
 /** @typedef {import("../reports").Abstained} Abstained */
 
@@ -13,7 +13,7 @@ import { notice } from "./problem.js";
  * @param {unknown} e
  */
 export function unready(e) {
-  if (!(e instanceof Problem) || e.status !== 409 || e.code === "busy") return notice(e);
+  if (!(e instanceof Problem) || !isNotYet(e)) return notice(e);
   if (e.code === "nothing-indexed") return notice(e, el("p", {}, el("a", { href: "#/learn" }, "Index the folder"), " first."));
   const start = el("button", { type: "button", class: "primary", id: "train-regions", onclick: () => void train(start) }, "Learn where words lie");
   return el(
