@@ -76,10 +76,10 @@ class Sessions {
         el("h2", {}, s.query || (s.like.length ? "Pictures like these" : "A session")),
         s.like.length ? el("p", { class: "likes" }, ...s.like.slice(0, LIKE).map(small), s.like.length > LIKE ? `and ${s.like.length - LIKE} more` : null) : null,
         el("p", {}, said(s)),
-        s.words.length ? el("p", {}, "Made words: ", s.words.join(", ")) : null,
+        s.words.length ? el("p", {}, s.resumable ? "Words made of it: " : "Words accepted: ", s.words.join(", ")) : null,
         el("p", { class: "faint" }, `${s.resumable ? "Judging" : "Answers one by one"} · ${when(s.last)} · `, el("code", {}, s.id)),
       ),
-      el("span", { class: `badge ${gone ? "faint" : s.state === "saved" ? "good" : ""}` }, STATES[s.state] ?? s.state),
+      el("span", { class: `badge ${gone ? "faint" : s.state === "saved" ? "good" : ""}` }, STATES[s.resumable || gone ? s.state : "open"] ?? s.state),
       el("div", { class: "row" }, ...deeds),
     );
   }
@@ -89,7 +89,7 @@ class Sessions {
    * @param {string} about
    */
   async revert(s, about) {
-    const words = s.words.length ? ` The words made of it (${s.words.join(", ")}) go from their pictures.` : "";
+    const words = s.words.length ? ` Words that pictures carry by it (${s.words.join(", ")}) go from them.` : "";
     const sure = await confirmed(`Take back ${about}?`, `All ${some(s.relevant + s.other, "answer")} of it will count as never given.${words} It cannot be put back.`, "Take all of it back");
     if (!sure) return;
     try {
