@@ -94,3 +94,25 @@ def test_heat_maps_of_hits(served: Served, taught: Collection) -> None:
     why = found["hits"][0]["why"]
     assert len(why["parts"]) == why["rows"] and len(why["parts"][0]) == why["columns"]
     assert why["words"][0]["word"] == "red" and why["words"][0]["carried"]
+    by = {f["feature"]: f["contribution"] for f in why["features"]}
+    with taught.home.reader() as reader:
+        assert found["model"] == why["model"] == reader.snapshot.model
+    assert found["recipe"].startswith("cca on ")
+    assert set(by) == set(found["recipe"].split()[2].split("+")) <= {"color", "edges"}
+
+
+def test_any_picture_is_explained(served: Served, taught: Collection, cut: Served) -> None:
+    ranked = [h.picture for h in taught.search("red", 500, cut=False)]
+    some = [ranked[-1], ranked[0], ranked[50]]
+    asked = {"query": "red", "pictures": some, "blocks": 1, "untagged": True}
+    found = served.post("/v1/why", asked).json
+    assert [h["hit"]["id"] for h in found["hits"]] == some
+    scores = {h.picture: h.score for h in taught.search("red", 500, cut=False)}
+    assert [h["hit"]["score"] for h in found["hits"]] == [scores[p] for p in some]
+    assert all(h["why"]["parts"] and h["why"]["words"][0]["seen"] for h in found["hits"])
+    nobody = served.post("/v1/why", {**asked, "pictures": [5000]})
+    assert nobody.code == "no-picture"
+    assert served.post("/v1/why", {**asked, "pictures": list(range(1, 14))}).status == 422
+    placed = cut.post("/v1/where", {"query": "cow", "pictures": [7, 3]}).json
+    assert [h["hit"]["id"] for h in placed["hits"]] == [7, 3]
+    assert all(h["words"][0]["word"] == "cow" for h in placed["hits"])
