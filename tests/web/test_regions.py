@@ -57,6 +57,24 @@ def test_answers_stand_while_another_process_changes_the_store(cut: Served) -> N
     assert s["word"] in [w for t in c.words(s["picture"]) for w in t.tags]
 
 
+def test_how_sure_each_word_is(cut: Served) -> None:
+    found = cut.post("/v1/tags", {"precision": 0.8, "limit": 500}).json
+    words = {w["word"]: w for w in found["words"]}
+    assert {s["word"] for s in found["suggestions"] if s["add"]} <= set(words)
+    assert words and not set(words) & {a["word"] for a in found["abstained"]}
+    for w in words.values():
+        n, share = w["given"], w["right"] / w["given"]
+        z = 1.6449
+        spread = z * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
+        low = (share + z * z / (2 * n) - spread) / (1 + z * z / n)
+        assert w["promised"] == pytest.approx(low, abs=1e-3) and low >= 0.8
+        assert w["right"] <= w["pictures"]
+    counts = [w["pictures"] for w in found["words"]]
+    assert counts == sorted(counts, reverse=True)
+    surer = cut.post("/v1/tags", {"precision": 0.95}).json["words"]
+    assert all(w["promised"] >= 0.95 for w in surer)
+
+
 def test_where_words_lie_and_scenes(cut: Served) -> None:
     c = cut.service.collection
     found = cut.post("/v1/where", {"query": "cow", "limit": 3}).json

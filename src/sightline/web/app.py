@@ -17,6 +17,7 @@ from sightline.web.problems import MEDIA, Problem, of_error
 from sightline.web.routes import (
     describe,
     entry,
+    export,
     feedback,
     jobs,
     judging,
@@ -45,6 +46,7 @@ GROUPS: tuple[APIRouter, ...] = (
     points.router,
     feedback.router,
     tags.router,
+    export.router,
     regions.router,
     scenes.router,
     models.router,
