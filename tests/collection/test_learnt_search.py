@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.compute.describing import load_feature
 from sightline.errors import CollectionError, Interrupted, UsageError
+from sightline.measures.many import measure_queries
 from sightline.store.models import arrays_file
 from tests.photos import COLOURS, paint, paint_some_with_words
 from tests.plugged import plugged
@@ -129,6 +131,37 @@ def test_evaluating_tells_gain_harm_and_curve(c: Collection) -> None:
         "warm",
         "cold",
     }
+
+
+def test_evaluating_tells_curves_and_whom_it_harmed(c: Collection) -> None:
+    c.train()
+    e = c.evaluate(curve=False)
+    said = json.loads(json.dumps(e.as_json()))
+    line = said["precision_recall"]
+    assert line["recall"] == [round(0.1 * i, 1) for i in range(11)]
+    assert line["precision"] == sorted(line["precision"], reverse=True)
+    assert all(a > b for a, b in zip(line["precision"], line["untrained"], strict=True))
+    # The area below an interpolated curve is about the mean AvgP, from above.
+    area = sum(line["precision"]) / 11
+    assert e.groups[0].avgp <= area + 0.02 and line["queries"] == e.groups[0].n
+    assert {w["word"] for w in said["best"]} == {w for w, _, _ in e.best}
+    assert [w["AvgP"] for w in said["worst"]] == [a for _, a, _ in e.worst]
+    assert len(said["harmed"]) == min(e.groups[0].harmed, 20)
+    lost = [h["untrained"] - h["AvgP"] for h in said["harmed"]]
+    assert lost == sorted(lost, reverse=True) and all(x > 0 for x in lost)
+    assert 0 <= said["groups"][0]["p"] <= 1
+
+
+def test_queries_that_lost_are_named(c: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model turned round harms nearly everybody."""
+    c.train()
+    turned = "sightline.collection.evaluating.measure_queries"
+    monkeypatch.setattr(turned, lambda rows, queries: measure_queries(-rows, queries))
+    e = c.evaluate(curve=False)
+    assert len(e.harmed) == e.groups[0].harmed == e.groups[0].n
+    h = e.harmed[0]
+    assert h.avgp < h.untrained and h.n >= 1
+    assert set(h.words.split()) <= {*COLOURS, "warm", "cold"}
 
 
 def test_a_rolled_back_version_serves_its_own_model(c: Collection) -> None:

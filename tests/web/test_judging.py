@@ -58,6 +58,20 @@ def test_a_session_of_pictures_with_filters(own: Served) -> None:
         assert own.ask("GET", f"/v1/sessions/0000000000{path}").code == "no-session"
 
 
+def test_marks_are_there_after_a_reload(own: Served) -> None:
+    session = own.client.begin("red").session
+    state = f"/v1/sessions/{session}"
+    own.client.judge(session, relevant=[7, 1], other=[2])
+    own.client.judge(session, relevant=[2], other=[3])
+    assert own.client.get(state)["marks"] == {"relevant": [7, 1, 2], "other": [3]}
+    own.client.undo(session)
+    assert own.client.get(state)["marks"] == {"relevant": [7, 1], "other": [2]}
+    own.service.talks.close()
+    found = own.client.get(state)
+    assert (found["relevant"], found["other"]) == (2, 1)
+    assert own.service.collection.judged(session) == {7: True, 1: True, 2: False}
+
+
 def test_what_is_sent_twice_counts_once(own: Served) -> None:
     session = own.client.begin("red").session
     path = f"/v1/sessions/{session}/judgements"

@@ -57,6 +57,24 @@ def test_answers_stand_while_another_process_changes_the_store(cut: Served) -> N
     assert s["word"] in [w for t in c.words(s["picture"]) for w in t.tags]
 
 
+def test_how_sure_each_word_is(cut: Served) -> None:
+    found = cut.post("/v1/tags", {"precision": 0.8, "limit": 500}).json
+    words = {w["word"]: w for w in found["words"]}
+    assert {s["word"] for s in found["suggestions"] if s["add"]} <= set(words)
+    assert words and not set(words) & {a["word"] for a in found["abstained"]}
+    for w in words.values():
+        n, share = w["given"], w["right"] / w["given"]
+        z = 1.6449
+        spread = z * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
+        low = (share + z * z / (2 * n) - spread) / (1 + z * z / n)
+        assert w["promised"] == pytest.approx(low, abs=1e-3) and low >= 0.8
+        assert w["right"] <= w["pictures"]
+    counts = [w["pictures"] for w in found["words"]]
+    assert counts == sorted(counts, reverse=True)
+    surer = cut.post("/v1/tags", {"precision": 0.95}).json["words"]
+    assert all(w["promised"] >= 0.95 for w in surer)
+
+
 def test_where_words_lie_and_scenes(cut: Served) -> None:
     c = cut.service.collection
     found = cut.post("/v1/where", {"query": "cow", "limit": 3}).json
@@ -94,3 +112,25 @@ def test_heat_maps_of_hits(served: Served, taught: Collection) -> None:
     why = found["hits"][0]["why"]
     assert len(why["parts"]) == why["rows"] and len(why["parts"][0]) == why["columns"]
     assert why["words"][0]["word"] == "red" and why["words"][0]["carried"]
+    by = {f["feature"]: f["contribution"] for f in why["features"]}
+    with taught.home.reader() as reader:
+        assert found["model"] == why["model"] == reader.snapshot.model
+    assert found["recipe"].startswith("cca on ")
+    assert set(by) == set(found["recipe"].split()[2].split("+")) <= {"color", "edges"}
+
+
+def test_any_picture_is_explained(served: Served, taught: Collection, cut: Served) -> None:
+    ranked = [h.picture for h in taught.search("red", 500, cut=False)]
+    some = [ranked[-1], ranked[0], ranked[50]]
+    asked = {"query": "red", "pictures": some, "blocks": 1, "untagged": True}
+    found = served.post("/v1/why", asked).json
+    assert [h["hit"]["id"] for h in found["hits"]] == some
+    scores = {h.picture: h.score for h in taught.search("red", 500, cut=False)}
+    assert [h["hit"]["score"] for h in found["hits"]] == [scores[p] for p in some]
+    assert all(h["why"]["parts"] and h["why"]["words"][0]["seen"] for h in found["hits"])
+    nobody = served.post("/v1/why", {**asked, "pictures": [5000]})
+    assert nobody.code == "no-picture"
+    assert served.post("/v1/why", {**asked, "pictures": list(range(1, 14))}).status == 422
+    placed = cut.post("/v1/where", {"query": "cow", "pictures": [7, 3]}).json
+    assert [h["hit"]["id"] for h in placed["hits"]] == [7, 3]
+    assert all(h["words"][0]["word"] == "cow" for h in placed["hits"])

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightline.collection.clicks.learning import known_judgements
 from sightline.collection.learning.choosing import measure
@@ -26,8 +27,14 @@ from sightline.collection.learning.serving import Learnt, load_learnt
 from sightline.contracts import Json, Progress
 from sightline.errors import CollectionError
 from sightline.measures.judged import Judged, RankedList
-from sightline.measures.many import ManyMeasured, query_scores
+from sightline.measures.many import ManyMeasured, measure_queries, query_scores
+from sightline.measures.precision_recall import (
+    PrecisionRecall,
+    eleven_points,
+    mean_eleven_points,
+)
 from sightline.measures.significance import wilcoxon
+from sightline.records import QuerySet
 from sightline.store.events import EventLog
 from sightline.store.home import Home
 
@@ -35,6 +42,9 @@ SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 _ENOUGH = 5
 _SHOWN = 8
 _DEPTH = 1_000  # of the lists for other tools
+_HARMED = 20
+# Queries whose curves are drawn as one, and lists of chance that are enough for a smooth curve.
+_CURVES = 1_000
 
 Words = tuple[tuple[str, float, int], ...]
 
@@ -65,11 +75,35 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Harmed:
+    """A query that the model ranks worse than chance, and how many held-out pictures fit it."""
+
+    words: str
+    avgp: float
+    untrained: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeanCurve:
+    """Mean interpolated precision at eleven recalls over some queries.
+
+    `untrained` is that of the same lists in an order of chance, drawn by a fixed seed.
+    """
+
+    recall: tuple[float, ...]
+    precision: tuple[float, ...]
+    untrained: tuple[float, ...]
+    queries: int
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
     """A report on the owner's own pictures.
 
     `curve` holds (training pictures, mean AvgP) for growing shares of them; `best` and `worst` are
-    words with their AvgP and the number of held-out pictures that carry them.
+    words with their AvgP and the number of held-out pictures that carry them; `harmed` are the
+    queries that lost most, the worst first.
     """
 
     recipe: str
@@ -83,6 +117,8 @@ class Evaluation:
     worst: Words
     proven: bool
     seconds: float
+    precision_recall: MeanCurve
+    harmed: tuple[Harmed, ...]
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain values."""
@@ -95,11 +131,25 @@ class Evaluation:
             for g in self.groups
         ]  # fmt: skip
         curve: list[Json] = [{"pictures": n, "AvgP": a} for n, a in self.curve]
+        c = self.precision_recall
+        means: dict[str, Json] = {
+            "recall": list[Json](c.recall), "precision": list[Json](c.precision),
+            "untrained": list[Json](c.untrained), "queries": c.queries,
+        }  # fmt: skip
+        harmed: list[Json] = [
+            {"words": h.words, "AvgP": h.avgp, "untrained": h.untrained, "n": h.n}
+            for h in self.harmed
+        ]
         return {
             "model": self.recipe, "words combined by": self.how, "pictures": self.pictures,
             "held_out": self.held_out, "words": self.words, "proven": self.proven,
-            "groups": groups, "curve": curve,
+            "groups": groups, "curve": curve, "precision_recall": means,
+            "best": _words_json(self.best), "worst": _words_json(self.worst), "harmed": harmed,
         }  # fmt: skip
+
+
+def _words_json(words: Words) -> list[Json]:
+    return [{"word": w, "AvgP": a, "n": n} for w, a, n in words]
 
 
 def evaluate(home: Home, progress: Progress, *, curve: bool = True) -> Evaluation:
@@ -112,7 +162,9 @@ def evaluate(home: Home, progress: Progress, *, curve: bool = True) -> Evaluatio
             f"None of the {len(sample)} pictures with words is both held out and asked about by "
             "words others carry, so nothing can be measured. Give words to more pictures."
         )
-    found = measure(learnt.proof, learnt.combination, held.sample, held.queries, held.idf)
+    rows = learnt.combination.rows(learnt.proof.scores(held.sample.views))
+    queries = combined(held.queries, learnt.combination, held.idf)
+    found = measure_queries(rows, queries)
     groups = tuple(_groups(held, found))
     best, worst = _examples(held, found, spelled)
     training = sample.only(~split(sample)[0])
@@ -120,7 +172,7 @@ def evaluate(home: Home, progress: Progress, *, curve: bool = True) -> Evaluatio
     return Evaluation(
         str(learnt.served.recipe), learnt.combination.how, len(sample), len(held.sample),
         len(sample.terms), groups, points, best, worst, len(held.queries) >= FEWEST_QUERIES,
-        time.monotonic() - begun,
+        time.monotonic() - begun, _mean_curve(rows, queries), _harmed(held, found, spelled),
     )  # fmt: skip
 
 
@@ -176,6 +228,47 @@ def _examples(held: HeldOut, found: ManyMeasured, spelled: dict[int, str]) -> tu
     ]
     half = min(_SHOWN, len(words) // 2)
     return tuple(words[:half]), tuple(words[len(words) - half :][::-1])
+
+
+def _harmed(held: HeldOut, found: ManyMeasured, spelled: dict[int, str]) -> tuple[Harmed, ...]:
+    """Return the queries that lost most against an order that knows nothing."""
+    before = held.untrained()
+    lost = before - found.avgp
+    worst = [i for i in np.argsort(-lost, kind="stable")[:_HARMED].tolist() if lost[i] > 0]
+    return tuple(
+        Harmed(
+            _asked(held, i, spelled), float(found.avgp[i]), float(before[i]),
+            len(held.queries.fitting(i)),
+        )
+        for i in worst
+    )  # fmt: skip
+
+
+def _asked(held: HeldOut, query: int, spelled: dict[int, str]) -> str:
+    """Return the words of a query as somebody would type them."""
+    terms = held.sample.terms[held.queries.terms_of(query)].tolist()
+    words = [spelled.get(t, f"word {t}") for t in terms]
+    return " ".join(f'"{w}"' if " " in w else w for w in words)
+
+
+def _mean_curve(rows: NDArray[np.float32], queries: QuerySet) -> MeanCurve:
+    """Return how precision falls as recall rises, by the model and by chance."""
+    some = np.linspace(0, len(queries) - 1, min(len(queries), _CURVES)).astype(np.int64)
+    mine, rng = set(some.tolist()), np.random.default_rng(0)
+    draws = -(-_CURVES // len(mine))
+    ours: list[PrecisionRecall] = []
+    chance: list[PrecisionRecall] = []
+    for first, block in query_scores(rows, queries):
+        for i, scores in enumerate(block, first):
+            if i in mine:
+                relevant = np.zeros(len(scores))
+                relevant[queries.fitting(i)] = 1
+                ours.append(eleven_points(scores, relevant))
+                chance += [eleven_points(rng.permutation(relevant)) for _ in range(draws)]
+    known, none = mean_eleven_points(ours), mean_eleven_points(chance)
+    lines = (known.recall, known.precision, none.precision)
+    recall, precision, untrained = (tuple(x.round(6).tolist()) for x in lines)
+    return MeanCurve(recall, precision, untrained, len(ours))
 
 
 def _curve(

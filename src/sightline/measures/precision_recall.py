@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,3 +83,17 @@ def eleven_points(
     # Recalls and levels are both correctly rounded quotients, so equal fractions compare equal.
     first = np.searchsorted(curve.recall, levels, side="left")
     return PrecisionRecall(levels, np.append(best, 0.0)[first])
+
+
+def mean_eleven_points(curves: Iterable[PrecisionRecall]) -> PrecisionRecall:
+    """Return the mean of curves at eleven points; those without a relevant picture do not count.
+
+    >>> lists = [1, 0, 1, 0], [0, 1, 0, 0]
+    >>> mean_eleven_points(map(eleven_points, lists)).precision[[0, 10]].round(2)
+    array([0.75, 0.58])
+    """
+    total, n = np.zeros(11), 0
+    for c in curves:
+        if not np.isnan(c.precision).any():
+            total, n = total + c.precision, n + 1
+    return PrecisionRecall(np.arange(11) / 10, total / n if n else np.full(11, np.nan))

@@ -18,6 +18,7 @@ from sightline.web.problems import MEDIA, Problem, for_people, of_error
 from sightline.web.routes import (
     describe,
     entry,
+    export,
     feedback,
     jobs,
     judging,
@@ -50,6 +51,7 @@ GROUPS: tuple[APIRouter, ...] = (
     feedback.router,
     tags.router,
     reviews.router,
+    export.router,
     regions.router,
     scenes.router,
     models.router,

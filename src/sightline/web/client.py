@@ -209,6 +209,11 @@ class Client:
         """Take back all that a session said."""
         return bool(self.post(f"/v1/sessions/{quote(session)}/revert", None)["stood"])
 
+    def export(self, form: str, only: Sequence[str] = ()) -> bytes:
+        """Return the words of pictures as a file: `csv`, `json` (lines) or `coco`."""
+        asked = urlencode({"format": form, "only": list(only)}, doseq=True)
+        return self.ask("GET", f"/v1/export?{asked}")[1]
+
     # -- learning
 
     def start(self, verb: str, **options: Any) -> Job:

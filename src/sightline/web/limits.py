@@ -26,6 +26,7 @@ class Limits:
     threads : requests that are worked on at the same time.
     uploads : pictures sent that wait to be described; more are answered 429.
     jobs : jobs that wait for their turn; more are answered 429.
+    exports : files of words that are written and sent at the same time; more are answered 429.
     streams : clients that listen to jobs at the same time; more are answered 429.
     sessions : judging sessions kept in memory, of which nothing is written yet.
     """
@@ -39,5 +40,6 @@ class Limits:
     threads: int = 8
     uploads: int = 8
     jobs: int = 8
+    exports: int = 2
     streams: int = 32
     sessions: int = 1_000

@@ -48,7 +48,7 @@ _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
     (errors.StoreIOError, 500, "disk"),
     (errors.SightlineError, 500, "failed"),
 )
-_RETRY = {"busy": 2, "overload": 1, "slow": 5, "uploads": 2, "jobs": 10, "streams": 5}
+_RETRY = {"busy": 2, "overload": 1, "slow": 5, "uploads": 2, "jobs": 10, "streams": 5, "exports": 5}
 
 
 # What a person who looks at it in a browser can do; others find it in `detail`.

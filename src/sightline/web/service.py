@@ -48,6 +48,7 @@ class Service:
         self.jobs = Jobs(collection.root, str(collection.home.folder), self.limits.jobs)
         self.talks = Talks(collection, self.limits.sessions)
         self.describer = Describer(self.limits.uploads)
+        self.exports = threading.BoundedSemaphore(self.limits.exports)
         self.streams = 0
         self._folders: tuple[int, dict[str, bytes]] = (0, {})
         self._code_lock = threading.Lock()

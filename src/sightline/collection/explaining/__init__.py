@@ -10,8 +10,10 @@ nothing of a model but scores, so it serves every ranker. Where a score is a sum
 begin with, as that of a linear ranker on counts of visual words, each block's exact share is given
 instead (`shares`).
 
-Parts show what the model sees in the picture, for words it carries too, although those count as
-known, whatever is seen.
+Descriptors (`descriptors`). What the score would lose if one of them told nothing of the picture.
+
+Parts and descriptors show what the model sees in the picture, for words it carries too, although
+those count as known, whatever is seen.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sightline.collection.explaining.answers import ExplainOptions, Parts, Why, WordShare
-from sightline.collection.explaining.looking import look
+from sightline.collection.explaining.descriptors import feature_shares
+from sightline.collection.explaining.looking import Looked, look
 from sightline.collection.explaining.wording import Asked, word_shares
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute, Progress
@@ -49,16 +52,17 @@ def explain(
         with home.reader() as reader:
             asked = Asked.of(reader, query, options.learnt)
             words = word_shares(asked, reader.snapshot, hits)
+            features = feature_shares(asked.model, reader.snapshot, [h.picture for h in hits])
             best = hits[: options.pictures]
             looked = look(reader, root, asked, best, own, limits, options, progress)
     finally:
         if compute is None:
             own.close()
+    learnt = asked.model.learnt if asked.model is not None else None
+    model = (learnt.name, str(learnt.served.recipe)) if learnt is not None else ("", "")
     found = []
     for h, shares in zip(hits, words, strict=True):
-        seen = looked.get(h.picture)
-        if seen is None:
-            found.append(Why(h, shares, problem=asked.problem))
-        else:
-            found.append(Why(h, shares, seen.parts, seen.problem, seen.rgb))
+        seen = looked.get(h.picture) or Looked(problem=asked.problem)
+        by = features.get(h.picture, ())
+        found.append(Why(h, shares, seen.parts, seen.problem, seen.rgb, by, *model))
     return found

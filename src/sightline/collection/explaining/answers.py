@@ -80,6 +80,18 @@ class WordShare:
         }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class FeatureShare:
+    """What one descriptor did: what the score would lose if it told nothing of the picture."""
+
+    feature: str
+    contribution: float
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        return {"feature": self.feature, "contribution": _short(self.contribution)}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
     """What each block of a picture contributes to what the model sees in it.
@@ -138,6 +150,8 @@ class Why:
     parts : what each part of the picture did; None where `problem` says why not, and for hits that
         come too late to be looked at.
     picture : its pixels, for drawing.
+    features : what each descriptor that the model sees did.
+    model, recipe : the name of the model that saw it and how it was made; empty without one.
     """
 
     hit: Hit
@@ -145,6 +159,9 @@ class Why:
     parts: Parts | None = None
     problem: str = ""
     picture: RGB | None = field(default=None, repr=False)
+    features: tuple[FeatureShare, ...] = ()
+    model: str = ""
+    recipe: str = ""
 
     def heat_map(self, path: str | os.PathLike[str]) -> None:
         """Draw the picture with what its parts did, as PNG."""
@@ -160,12 +177,15 @@ class Why:
     def as_json(self) -> dict[str, Json]:
         """Return it as plain values."""
         words = [w.as_json() for w in self.words]
-        if self.parts is None:
-            nothing: dict[str, Json] = {"parts": None, "rows": 0, "columns": 0}
-            return {"words": list[Json](words), **nothing, "problem": self.problem}
-        for said, values in zip(words, self.parts.of_words, strict=True):
-            said["parts"] = _rows(values)
-        return {"words": list[Json](words), **self.parts.as_json(), "problem": self.problem}
+        seen: dict[str, Json] = {"parts": None, "rows": 0, "columns": 0}
+        if self.parts is not None:
+            seen = self.parts.as_json()
+            for said, values in zip(words, self.parts.of_words, strict=True):
+                said["parts"] = _rows(values)
+        return {
+            "words": list[Json](words), "features": [f.as_json() for f in self.features], **seen,
+            "model": self.model or None, "recipe": self.recipe or None, "problem": self.problem,
+        }  # fmt: skip
 
 
 def _number(value: float) -> str:

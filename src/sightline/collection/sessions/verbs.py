@@ -60,7 +60,7 @@ class SessionState:
 
 
 class Sessions:
-    """`judge`, `refine`, `sessions` and `revert`, as methods of a collection."""
+    """`judge`, `refine`, `sessions`, `judged` and `revert`, as methods of a collection."""
 
     root: bytes
     home: Home
@@ -236,6 +236,13 @@ class Sessions:
     def session(self, session: str) -> SessionState:
         """Return how one session stands."""
         return _state(self._session(session))
+
+    def judged(self, session: str) -> dict[int, bool]:
+        """Return the pictures a session judged and whether each fits, in the order of its marks.
+
+        Of several judgements of a picture the last counts; what was taken back does not.
+        """
+        return self._session(session).judged
 
     def revert(self, session: str) -> bool:
         """Take back all that a session said; return whether anything of it still stood.

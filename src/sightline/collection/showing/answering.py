@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sightline.collection.finding import filter_of
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Answering:
-    """`search` and `why`, as methods of a collection."""
+    """`search`, `as_hits` and `why`, as methods of a collection."""
 
     root: bytes
     home: Home
@@ -83,6 +85,23 @@ class Answering:
         top = self.settings.top if k is None else k
         with self.home.reader() as reader:
             return search(reader, self.root, query, top, where, options)
+
+    def as_hits(self, query: str, pictures: Sequence[int]) -> Results:
+        """Return some pictures as hits of a query, in the order given, wherever its list has them.
+
+        One that the query does not rank at all has the score 0; one whose file is gone is left out
+        and counted.
+        """
+        from sightline.records import Hit
+
+        found = self.search(query, max(len(pictures), 1), cut=False, among=pictures, skip=0)
+        hits = {h.picture: h for h in found}
+        with self.home.reader() as reader:
+            facts = reader.catalogue.facts([p for p in pictures if p not in hits])
+        there = [f for f in facts.values() if os.path.lexists(os.path.join(self.root, f.path))]
+        hits |= {f.picture: Hit(f.picture, f.path, 0.0, False, False) for f in there}
+        given = tuple(hits[p] for p in pictures if p in hits)
+        return replace(found, hits=given, missing=len(pictures) - len(given), part=None)
 
     def why(
         self,

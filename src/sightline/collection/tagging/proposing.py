@@ -27,7 +27,12 @@ from sightline.collection.tagging.ground import (
     table,
 )
 from sightline.collection.tagging.placer import Placer, placer_in_use
-from sightline.collection.tagging.thresholds import Thresholds, least_pictures, thresholds
+from sightline.collection.tagging.thresholds import (
+    Thresholds,
+    least_pictures,
+    thresholds,
+    wilson_lower,
+)
 from sightline.contracts import Progress
 from sightline.records import Judgement, ProposedWord
 from sightline.regions.kept import CutPicture
@@ -73,12 +78,27 @@ class Abstained:
 
 
 @dataclass(frozen=True, slots=True)
+class Promise:
+    """A word that is proposed, and how sure that is by pictures that nobody learnt from.
+
+    `pictures` carry it; of those that look as much like it as a proposal must, `given`, so many
+    were `right` to carry it; `promised` is the least share that makes likely (Wilson, 95 %).
+    """
+
+    word: str
+    pictures: int
+    given: int
+    right: int
+    promised: float
+
+
+@dataclass(frozen=True, slots=True)
 class Suggestions:
     """All suggestions, most sure first.
 
-    `abstained` are words that are never proposed; `without_regions` counts pictures that were asked
-    about and lack the regions the model knows, `cut_otherwise` those of them that have others;
-    `judged` are suggestions not made since somebody has judged them.
+    `words` are those that are proposed, `abstained` words that never are; `without_regions` counts
+    pictures that were asked about and lack the regions the model knows, `cut_otherwise` those of
+    them that have others; `judged` are suggestions not made since somebody has judged them.
     """
 
     suggestions: tuple[Suggestion, ...]
@@ -89,6 +109,7 @@ class Suggestions:
     judged: int
     version: int
     cut_otherwise: int = 0
+    words: tuple[Promise, ...] = ()
 
     def __len__(self) -> int:
         return len(self.suggestions)
@@ -130,6 +151,7 @@ def suggest(
             tuple(sorted(found, key=lambda s: (-s.confidence, s.path, s.word))), abstained,
             precision, len(ids), len(wanted) - len(ids), look.judged, reader.snapshot.version,
             len(cut_otherwise(reader.snapshot, placer.feature, wanted)),
+            _promises(look.sure, names),
         )  # fmt: skip
 
 
@@ -199,6 +221,15 @@ def where_it_lies(cut: CutPicture, owner: Int, word: int) -> tuple[Box, Mask]:
     if not inside.any():
         inside = np.ones_like(inside)
     return Box.of(inside), Mask.of(inside)
+
+
+def _promises(sure: Thresholds, names: Sequence[str]) -> tuple[Promise, ...]:
+    some = np.flatnonzero(np.isfinite(sure.give))
+    counts = [c[some].tolist() for c in (sure.carriers, sure.given, sure.right)]
+    low = wilson_lower(sure.right[some].astype(np.float64), sure.given[some].astype(np.float64))
+    columns = zip(some.tolist(), *counts, low.round(4).tolist(), strict=True)
+    found = [Promise(names[j], *rest) for j, *rest in columns]
+    return tuple(sorted(found, key=lambda w: (-w.pictures, w.word)))
 
 
 def _abstained(sure: Thresholds, names: Sequence[str], least: int) -> tuple[Abstained, ...]:

@@ -40,8 +40,8 @@ export class Feedback {
   async resume() {
     const told = await get(`/v1/sessions/${this.session}`);
     this.marks.clear();
-    for (const id of told.fitting ?? []) this.marks.set(id, true);
-    for (const id of told.unfitting ?? []) this.marks.set(id, false);
+    for (const id of told.marks.relevant) this.marks.set(id, true);
+    for (const id of told.marks.other) this.marks.set(id, false);
     return told;
   }
 

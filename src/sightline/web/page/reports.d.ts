@@ -33,7 +33,7 @@ export interface Suggestions {
   version: number;
   suggestions: Suggestion[];
   abstained: Abstained[];
-  words?: WordPrecision[];
+  words: WordPrecision[];
   pictures: number;
   without_regions: number;
   judged: number;
@@ -118,16 +118,19 @@ export interface Group {
   harmed_rate: number;
 }
 
+/** A word, and on how many held-out pictures it is. */
 export interface WordFigure {
   word: string;
   AvgP: number;
-  pictures: number;
+  n: number;
 }
 
+/** A query that ranks worse than without the model. */
 export interface HarmedQuery {
-  query: string;
+  words: string;
   AvgP: number;
   untrained: number;
+  n: number;
 }
 
 export interface Evaluation {
@@ -138,10 +141,10 @@ export interface Evaluation {
   proven: boolean;
   groups: Group[];
   curve: { pictures: number; AvgP: number }[];
-  precision_recall?: { recall: number; precision: number; untrained?: number }[];
-  best?: WordFigure[];
-  worst?: WordFigure[];
-  harmed?: HarmedQuery[];
+  precision_recall: { recall: number[]; precision: number[]; untrained: number[]; queries: number };
+  best: WordFigure[];
+  worst: WordFigure[];
+  harmed: HarmedQuery[];
 }
 
 export interface SkippedFile {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
@@ -11,7 +11,7 @@ from sightline.collection.tagging.where import HitPlaces
 from sightline.contracts import Compute
 from sightline.regions.outlines import Box as FoundBox
 from sightline.regions.outlines import Mask as FoundMask
-from sightline.web.shapes import Chosen, Hit, Served, Words, hit, words_only
+from sightline.web.shapes import Chosen, Hit, Id, Served, Words, hit, words_only
 
 router = APIRouter(prefix="/v1", tags=["regions"])
 
@@ -64,24 +64,83 @@ class Places(BaseModel):
     unknown: list[str]
 
 
+class WhyWord(BaseModel):
+    """What a word did: `contribution` is `weight` times `number`.
+
+    `seen` is how likely the picture, by its looks alone, fits this word alone; `parts` what each
+    block of the picture did for it. Both are null where no model looked.
+    """
+
+    word: str
+    carried: bool
+    weight: float
+    number: float
+    contribution: float
+    seen: float | None
+    parts: list[list[float]] | None = None
+
+
+class WhyFeature(BaseModel):
+    """A descriptor, and what the score would lose if it told nothing of the picture."""
+
+    feature: str
+    contribution: float
+
+
+class Why(BaseModel):
+    """What made a score, as `search --why --json` tells it.
+
+    `parts` has a contribution for each block, by rows; block (i, j) lies from `down[i]` to
+    `down[i + 2]` and from `right[j]` to `right[j + 2]`, in shares of height and width. `exact`
+    parts add up to `seen_score` less `rest`; others are what is lost without the block. `held` are
+    descriptors that could not be computed again. `problem` says why there are no parts.
+    """
+
+    words: list[WhyWord]
+    features: list[WhyFeature]
+    parts: list[list[float]] | None
+    rows: int
+    columns: int
+    down: list[float] = []
+    right: list[float] = []
+    seen_score: float | None = None
+    exact: bool = False
+    rest: float = 0.0
+    held: list[str] = []
+    model: str | None
+    recipe: str | None
+    problem: str
+
+
 class Explained(BaseModel):
-    """A hit with what made its score, as `search --why --json` tells it."""
+    """A hit with what made its score."""
 
     hit: Hit
-    why: dict[str, Any]
+    why: Why
 
 
 class Explanations(BaseModel):
-    """Hits with heat maps: a contribution for each block of the picture, by word and together."""
+    """Hits with what made their scores; `model` is the one that looked, null where none did."""
 
     version: int
+    model: str | None
+    recipe: str | None
     hits: list[Explained]
 
 
+# Pictures that one request may have explained.
+Few = Annotated[tuple[Id, ...], Field(max_length=12)]
+
+
 class WhereBody(Chosen):
-    """Words, and which pictures may appear."""
+    """Words, and which pictures may appear.
+
+    `pictures` (ids) are looked at in place of the first hits, in their order, wherever the query
+    has them and whatever filters say; one that it does not rank has the score 0.
+    """
 
     query: Words
+    pictures: Few = ()
     limit: Annotated[int, Field(ge=1, le=50)] = 10
 
 
@@ -96,8 +155,13 @@ class WhyBody(WhereBody):
 def where(body: WhereBody, service: Served) -> Places:
     """Say where the words of a query lie in its hits."""
     query, chosen = words_only(body.query), body.chosen(service)
+    c, pictures = service.collection, service.here(body.pictures)
     version, found = service.of_one_version(
-        lambda: service.collection.where(query, body.limit, **chosen)
+        lambda: (
+            c.where(query, hits=c.as_hits(query, pictures).hits)
+            if pictures
+            else c.where(query, body.limit, **chosen)
+        )
     )
     return Places(
         version=version, hits=[_hit_place(h) for h in found.hits], unknown=list(found.unknown)
@@ -110,12 +174,17 @@ async def why(body: WhyBody, service: Served) -> Explanations:
     c, query = service.collection, words_only(body.query)
 
     def look(compute: Compute) -> Explanations:
-        found = c.search(query, body.limit, **body.chosen(service))
+        pictures, chosen = service.here(body.pictures), body.chosen(service)
+        found = c.as_hits(query, pictures) if pictures else c.search(query, body.limit, **chosen)
         told = c.why(query, hits=found.hits, blocks=body.blocks, compute=compute)
         hits = [
-            Explained(hit=hit(h), why=w.as_json()) for h, w in zip(found.hits, told, strict=True)
+            Explained(hit=hit(h), why=Why.model_validate(w.as_json()))
+            for h, w in zip(found.hits, told, strict=True)
         ]
-        return Explanations(version=found.version, hits=hits)
+        model, recipe = (told[0].model, told[0].recipe) if told else ("", "")
+        return Explanations(
+            version=found.version, model=model or None, recipe=recipe or None, hits=hits
+        )
 
     return await service.describer.lend(look)
 

@@ -67,10 +67,18 @@ class State(BaseModel):
     resumable: bool
 
 
+class Marks(BaseModel):
+    """Pictures (ids) that were judged to fit, and not to, in the order they were judged."""
+
+    relevant: list[int]
+    other: list[int]
+
+
 class OneState(State):
-    """How one session stands."""
+    """How one session stands, with its marks."""
 
     version: int
+    marks: Marks
 
 
 class States(BaseModel):
@@ -113,8 +121,11 @@ def sessions(
 @router.get("/{session}")
 def session(session: One, service: Served) -> OneState:
     """Return how a session stands; one that said nothing yet has only hits."""
-    found = _state(known(service, session))
-    return OneState(**found.model_dump(), version=service.collection.version())
+    found, c = _state(known(service, session)), service.collection
+    judged = c.judged(session)
+    fit, unfit = ([p for p, fits in judged.items() if fits == kind] for kind in (True, False))
+    marks = Marks(relevant=fit, other=unfit)
+    return OneState(**found.model_dump(), version=c.version(), marks=marks)
 
 
 @router.get("/{session}/hits")

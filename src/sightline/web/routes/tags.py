@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter
@@ -37,6 +38,20 @@ class Suggestion(Place):
     scene: int
 
 
+class Promise(BaseModel):
+    """A word that may be proposed, by pictures nobody learnt from.
+
+    Of those that look as much like it as a proposal must, `given`, so many were `right` to carry
+    it; `promised` is the least share that makes likely. `pictures` carry the word.
+    """
+
+    word: str
+    pictures: int
+    given: int
+    right: int
+    promised: float
+
+
 class Abstained(BaseModel):
     """A word that is never proposed, and why."""
 
@@ -50,6 +65,7 @@ class Suggestions(BaseModel):
 
     version: int
     suggestions: list[Suggestion]
+    words: list[Promise]
     abstained: list[Abstained]
     pictures: int
     without_regions: int
@@ -69,6 +85,7 @@ def tags(body: TagBody, service: Served) -> Suggestions:
     return Suggestions(
         version=version,
         suggestions=[_suggestion(s) for s in found.suggestions],
+        words=[Promise(**asdict(w)) for w in found.words],
         abstained=[
             Abstained(word=a.word, pictures=a.pictures, why=a.why) for a in found.abstained
         ],

@@ -50,25 +50,25 @@ function learning(r) {
 
 /** @param {Evaluation} r */
 function precisionRecall(r) {
-  const at = r.precision_recall ?? [];
-  if (at.length < 2) return null;
-  const lines = [{ name: "Learnt", points: at.map((p) => /** @type {[number, number]} */ ([p.recall, p.precision])) }];
-  const plain = at.filter((p) => p.untrained !== undefined).map((p) => /** @type {[number, number]} */ ([p.recall, p.untrained]));
-  if (plain.length) lines.push({ name: "Untrained", points: plain });
-  const half = at.reduce((best, p) => (Math.abs(p.recall - 0.5) < Math.abs(best.recall - 0.5) ? p : best));
+  const { recall, precision, untrained, queries } = r.precision_recall;
+  if (recall.length < 2) return null;
+  /** @param {number[]} values */
+  const points = (values) => values.map((v, i) => /** @type {[number, number]} */ ([recall[i], v]));
+  const half = recall.reduce((best, at, i) => (Math.abs(at - 0.5) < Math.abs(recall[best] - 0.5) ? i : best), 0);
   return lineChart({
-    title: "Precision and recall", x: "Recall", y: "Precision", most: 1, lines,
-    told: `When ${Math.round(100 * half.recall)} % of the fitting pictures are found, ${Math.round(100 * half.precision)} % of those shown fit. Mean over all queries.`,
+    title: "Precision and recall", x: "Recall", y: "Precision", most: 1,
+    told: `When ${percent(recall[half])} of the fitting pictures are found, ${percent(precision[half])} of those shown fit, in the mean of ${some(queries, "query", "queries")}.`,
+    lines: [{ name: "Learnt", points: points(precision) }, { name: "Untrained", points: points(untrained) }],
   });
 }
 
 /**
  * @param {string} title
- * @param {WordFigure[] | undefined} words
+ * @param {WordFigure[]} words
  */
 function wordList(title, words) {
-  if (!words?.length) return null;
-  const rows = words.map((w) => [link(quoted(w.word), w.word), share(w.AvgP), count(w.pictures)]);
+  if (!words.length) return null;
+  const rows = words.map((w) => [link(quoted(w.word), w.word), share(w.AvgP), count(w.n)]);
   return el("div", {}, el("h4", {}, title), table(title, ["Word", "#AvgP", "#Held-out pictures"], rows));
 }
 
@@ -76,12 +76,11 @@ function wordList(title, words) {
 function harmed(r) {
   const all = r.groups.find((g) => g.queries === "all")?.harmed ?? r.groups[0]?.harmed ?? 0;
   if (!all) return el("p", { class: "good" }, "No query ranks worse than without the model.");
-  if (!r.harmed?.length) return null;
-  const rows = r.harmed.map((h) => [link(h.query, h.query), share(h.AvgP), share(h.untrained), gain(h.AvgP - h.untrained)]);
+    const rows = r.harmed.map((h) => [link(h.words, h.words), share(h.AvgP), share(h.untrained), gain(h.AvgP - h.untrained), count(h.n)]);
   const title = `${some(all, "query ranks", "queries rank")} worse than without the model`;
   return el(
     "details", { class: "harmed" }, el("summary", {}, title), rows.length < all ? el("p", { class: "faint" }, `The ${rows.length} that lost most:`) : null,
-    table(title, ["Query", "#AvgP", "#Untrained", "#Loss"], rows),
+    table(title, ["Query", "#AvgP", "#Untrained", "#Loss", "#Pictures that fit"], rows),
   );
 }
 
@@ -96,4 +95,9 @@ function link(query, text) {
 /** @param {string} word */
 function quoted(word) {
   return /\s/.test(word) ? `"${word.replaceAll('"', "")}"` : word;
+}
+
+/** @param {number} part */
+function percent(part) {
+  return `${Math.round(100 * part)} %`;
 }

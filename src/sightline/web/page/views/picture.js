@@ -2,6 +2,7 @@
 
 import { get, post } from "../api.js";
 import { count, el, fill, isTyping, when } from "../dom.js";
+import { shares } from "./shares.js";
 import { whySection } from "./why.js";
 
 /** @typedef {import("../types").Hit} Hit */
@@ -39,7 +40,7 @@ export function openPicture(hit, about) {
     bar(hit, about),
     el(
       "div", { class: "both" },
-      el("figure", {}, el("div", { class: "stage" }, image, canvas), hit.shares ? shares(hit.shares) : null),
+      el("figure", {}, el("div", { class: "stage" }, image, canvas), hit.shares ? el("figcaption", {}, shares(hit.shares)) : null),
       el("div", { class: "parts" }, why, facts.section, words.section, alike.section),
     ),
   );
@@ -157,17 +158,6 @@ async function showAlike(id) {
     ),
   );
   return el("div", { class: "strip" }, ...tiles);
-}
-
-/** @param {{ descriptor: string, value: number }[]} given */
-function shares(given) {
-  const most = Math.max(...given.map((s) => Math.abs(s.value)), 1e-9);
-  const lines = given.map((s) => {
-    const meter = el("div", { class: s.value < 0 ? "share against" : "share" });
-    meter.style.width = `${Math.round((70 * Math.abs(s.value)) / most)}%`;
-    return el("li", {}, el("span", {}, `${s.descriptor} ${s.value.toFixed(3)}`), meter);
-  });
-  return el("figcaption", {}, "What each descriptor contributed", el("ul", { class: "shares" }, ...lines));
 }
 
 /**

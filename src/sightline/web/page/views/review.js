@@ -10,6 +10,8 @@ import { abstained, unready } from "./reviewempty.js";
 /** @typedef {import("../reviewing").Kind} Kind */
 
 const FORMATS = ["csv", "json", "coco"];
+/** @type {Record<string, string[]>} */
+const EXPORTED = { accepted: ["accepted"], all: ["accepted", "carried"], proposed: ["proposed"] };
 
 class Review {
   /** @param {HTMLElement} host */
@@ -25,7 +27,11 @@ class Review {
       "select", { id: "review-kind", onchange: () => void this.load() },
       el("option", { value: "all" }, "All"), el("option", { value: "add" }, "Words to add"), el("option", { value: "doubt" }, "Words to take away"),
     );
-    this.exports = el("p", { class: "exports row" });
+    this.exported = el(
+      "select", { id: "review-exported", onchange: () => this._showExports() },
+      el("option", { value: "accepted" }, "Words people accepted"), el("option", { value: "all" }, "All words of pictures"), el("option", { value: "proposed" }, "Proposed words, 9 in 10"),
+    );
+    this.exports = el("div", { class: "exports row" });
     this.bar = el("progress", { max: 1, value: 0, "aria-label": "How much of the queue is answered" });
     this.told = el("p", { class: "told", id: "review-told", role: "status" });
     this.yes = keyed("Yes", "y", () => this.answer(true), "primary");
@@ -40,11 +46,12 @@ class Review {
       el("h1", {}, "Review"),
       el(
         "div", { class: "fields" },
-        field("Words that are right at least", this.precision), field("Ask about", this.kind), this.exports,
+        field("Words that are right at least", this.precision), field("Ask about", this.kind), field("Export", this.exported), this.exports,
       ),
       el("div", { class: "progress row" }, this.bar, this.told),
       this.place, this.answers, this.empty, this.never,
     );
+    this._showExports();
     this._hide(true);
     void this.load();
   }
@@ -67,22 +74,19 @@ class Review {
     } catch (e) {
       if (turn !== this._turn) return;
       this._hide(true);
-      fill(this.exports);
       this.told.textContent = "";
       return fill(this.empty, unready(e));
     }
     if (turn !== this._turn) return;
-    this._showExports(precision);
     fill(this.never, abstained(this.queue.found?.abstained ?? [], precision));
     this._show();
   }
 
-  /** @param {number} precision */
-  _showExports(precision) {
+  _showExports() {
     const links = FORMATS.map((format) =>
-      el("a", { class: "button", download: "", href: withQuery("/v1/export", { format, precision }) }, format.toUpperCase()),
+      el("a", { class: "button", download: "", "aria-label": `Export as ${format.toUpperCase()}`, href: withQuery("/v1/export", { format, only: EXPORTED[this.exported.value] }) }, format.toUpperCase()),
     );
-    fill(this.exports, el("span", { id: "export-label" }, "Export"), ...links);
+    fill(this.exports, ...links);
   }
 
   _show() {
@@ -102,7 +106,7 @@ class Review {
     }
     this.told.textContent = `${queue.at + 1} of ${queue.more ? `the ${queue.list.length} surest` : queue.list.length}${said}${writing}`;
     fill(this.empty);
-    this.card.show(s, queue.found?.words?.find((w) => w.word === s.word));
+    this.card.show(s, queue.found?.words.find((w) => w.word === s.word));
     this.card.preload(queue.list[queue.at + 1]);
   }
 

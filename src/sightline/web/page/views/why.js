@@ -5,6 +5,7 @@ import { post } from "../api.js";
 import { el, fill } from "../dom.js";
 import { drawHeat } from "../heatmap.js";
 import { drawBox, drawMask } from "../overlay.js";
+import { shares } from "./shares.js";
 
 /** @typedef {import("../types").Hit} Hit */
 /** @typedef {import("../types").Box} Box */
@@ -110,15 +111,21 @@ async function explained(hit, query, shown) {
   const all = why.parts && why.words.length > 1 ? shown.button("Heat map of all words", (c) => drawHeat(c, why.parts, why)) : null;
   return el(
     "div", {}, el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...lines))), all,
+    why.features?.length ? shares(why.features.map(named)) : null,
     why.problem ? el("p", { class: "faint" }, why.problem) : null,
     why.held?.length ? el("p", { class: "faint" }, `Without what ${why.held.join(", ")} sees.`) : null,
     el("p", { class: "faint" }, `${modelOf(told)}Version ${told.version}. Orange speaks for the word, blue against it.`),
   );
 }
 
-/** @param {{ model?: string | null }} told */
+/** @param {{ feature: string, contribution: number }} f */
+function named(f) {
+  return { descriptor: f.feature, value: f.contribution };
+}
+
+/** @param {{ model: string | null, recipe: string | null }} told */
 function modelOf(told) {
-  return told.model ? `Model ${told.model}. ` : "";
+  return told.model ? `Model ${told.model} (${told.recipe ?? "unknown"}). ` : "";
 }
 
 /**
