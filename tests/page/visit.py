@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, StorageState, expect  # isort: sk
 
 VIEWS = ("search", "review", "sessions", "scenes", "topics", "learn")
 
-__all__ = ["VIEWS", "Visitor", "Visits", "expect"]
+__all__ = ["VIEWS", "Locator", "Page", "Visitor", "Visits", "expect"]
 
 
 @dataclass(frozen=True)
