@@ -67,7 +67,10 @@ def serve(
         if not is_name(name):
             raise UsageError(f"{name!r} is no name of a host. Name one as it stands in the URL.")
     token = _token(c, token_file)
-    c.version()  # A store that cannot be read is said now, not to the first who asks.
+    # What cannot be read is said now, not to the first who asks; what is not there can be made.
+    if not c.version():
+        c.refuse_wrong_places()
+        click.echo('Nothing is indexed yet. To index: POST /v1/jobs {"verb": "index"}', err=True)
     _serve(c, Service(c, token), (host, port, allow_host), as_json, token_file)
     return 0
 

@@ -34,9 +34,13 @@ _TITLES = {
 # The first that fits counts.
 _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
     (errors.QueryError, 400, "query"),
+    (errors.NoModel, 409, "no-model"),
+    (errors.NoSpace, 409, "no-space"),
+    (errors.NoRegions, 409, "no-regions"),
     (errors.UsageError, 400, "usage"),
     (errors.ParameterError, 400, "parameter"),
     (errors.NoCollection, 409, "nothing-indexed"),
+    (errors.NoFeatures, 409, "no-features"),
     (errors.CollectionError, 409, "not-ready"),
     (errors.NotBetter, 409, "not-better"),
     (errors.DataError, 422, "data"),
@@ -48,6 +52,14 @@ _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
     (errors.StoreIOError, 500, "disk"),
     (errors.SightlineError, 500, "failed"),
 )
+# Errors name commands; whoever asks over HTTP can do the same by a job.
+_JOBS = {
+    "nothing-indexed": '{"verb": "index"}',
+    "no-pictures": '{"verb": "index"}',
+    "no-model": '{"verb": "train"}',
+    "no-space": '{"verb": "train", "rankers": ["lscmr"]}',
+    "no-regions": '{"verb": "train", "regions": true}',
+}
 _RETRY = {"busy": 2, "overload": 1, "slow": 5, "uploads": 2, "jobs": 10, "streams": 5, "exports": 5}
 
 
@@ -151,8 +163,17 @@ def of_error(e: BaseException) -> Problem:
     """
     for kind, status, code in _STATUS:
         if isinstance(e, kind):
-            return Problem(status, code, str(e))
+            return Problem(status, code, f"{e}{job_for(code)}")
     return Problem(500, "internal", f"This should not happen ({type(e).__name__}). See the log.")
+
+
+def job_for(code: str) -> str:
+    """Return how to mend a problem by a job, to be added to what a command would.
+
+    >>> job_for("no-regions"), job_for("query")
+    (' (or: POST /v1/jobs {"verb": "train", "regions": true})', '')
+    """
+    return f" (or: POST /v1/jobs {_JOBS[code]})" if code in _JOBS else ""
 
 
 def no_picture(picture: int) -> Problem:

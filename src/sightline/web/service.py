@@ -100,7 +100,7 @@ class Service:
 
     def _version(self) -> int | None:
         try:
-            return self.collection.version()
+            return self.collection.version() or None
         except SightlineError:
             return None  # That the store cannot be read is told by whatever asks for more.
 
