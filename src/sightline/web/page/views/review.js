@@ -9,6 +9,8 @@ import { abstained, unready } from "./reviewempty.js";
 
 /** @typedef {import("../reviewing").Kind} Kind */
 
+// From so many pixels on there is room for everything.
+const WIDE = 640;
 const FORMATS = ["csv", "json", "coco"];
 /** @type {Record<string, string[]>} */
 const EXPORTED = { accepted: ["accepted"], all: ["accepted", "carried"], proposed: ["proposed"] };
@@ -39,14 +41,17 @@ class Review {
     this.skip = keyed("Skip", "s", () => this.answer(null));
     this.back = keyed("Undo", "u", () => this.undo());
     this.answers = el("div", { class: "row answers", role: "group", "aria-label": "Your answer" }, this.yes, this.no, this.skip, this.back);
-    this.place = el("section", { class: "card", "aria-labelledby": "review-question" }, this.card.stage, this.card.about);
+    this.place = el("section", { class: "card", "aria-labelledby": "review-question" }, this.card.asked, this.card.stage, this.card.about);
     this.empty = el("div");
     this.never = el("div");
     host.append(
       el("h1", {}, "Review"),
       el(
-        "div", { class: "fields" },
-        field("Words that are right at least", this.precision), field("Ask about", this.kind), field("Export", this.exported), this.exports,
+        "details", { class: "filters", open: innerWidth > WIDE }, el("summary", {}, "Which words, and export"),
+        el(
+          "div", { class: "fields" },
+          field("Words that are right at least", this.precision), field("Ask about", this.kind), field("Export", this.exported), this.exports,
+        ),
       ),
       el("div", { class: "progress row" }, this.bar, this.told),
       this.place, this.answers, this.empty, this.never,

@@ -10,6 +10,7 @@ import { notice } from "./problem.js";
 const FETCHED = 1000;
 const SHOWN = 25;
 const LIKE = 6;
+const MARKED = 60;
 
 class Sessions {
   /** @param {HTMLElement} host */
@@ -77,6 +78,7 @@ class Sessions {
         s.like.length ? el("p", { class: "likes" }, ...s.like.slice(0, LIKE).map(small), s.like.length > LIKE ? `and ${s.like.length - LIKE} more` : null) : null,
         el("p", {}, said(s)),
         s.words.length ? el("p", {}, s.resumable ? "Words made of it: " : "Words accepted: ", s.words.join(", ")) : null,
+        s.resumable && s.relevant + s.other ? marked(s) : null,
         el("p", { class: "faint" }, `${s.resumable ? "Judging" : "Answers one by one"} · ${when(s.last)} · `, el("code", {}, s.id)),
       ),
       el("span", { class: `badge ${gone ? "faint" : s.state === "saved" ? "good" : ""}` }, STATES[s.resumable || gone ? s.state : "open"] ?? s.state),
@@ -123,6 +125,34 @@ async function everySession() {
 /** @param {number} id */
 function small(id) {
   return el("img", { src: `/v1/pictures/${id}/thumbnail`, alt: `Picture ${id}`, loading: "lazy" });
+}
+
+/**
+ * The pictures that were judged, fetched when somebody asks.
+ *
+ * @param {Session} s
+ */
+function marked(s) {
+  const body = el("div", {}, "…");
+  const load = async () => {
+    try {
+      const { marks } = await get(`/v1/sessions/${s.id}`);
+      fill(body, ...row("Fit", marks.relevant), ...row("Do not fit", marks.other));
+    } catch (e) {
+      fill(body, notice(e));
+    }
+  };
+  return el("details", { ontoggle: () => (body.childElementCount ? undefined : void load()) }, el("summary", {}, "Which pictures"), body);
+}
+
+/**
+ * @param {string} title
+ * @param {number[]} pictures
+ */
+function row(title, pictures) {
+  if (!pictures.length) return [];
+  const more = pictures.length - MARKED;
+  return [el("h3", {}, title), el("p", { class: "likes" }, ...pictures.slice(0, MARKED).map(small), more > 0 ? `and ${count(more)} more` : null)];
 }
 
 /** @param {Session} s */
