@@ -7,7 +7,7 @@ import json
 import queue
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.web.client import Client
+from sightline.web.hosts import Origin
 from sightline.web.limits import Limits
 from sightline.web.server import Address, serve
 from sightline.web.service import Service
@@ -106,13 +107,16 @@ def _unchunked(data: bytes) -> bytes:
 
 
 @contextlib.contextmanager
-def running(c: Collection, limits: Limits | None = None) -> Iterator[Served]:
-    """Serve a collection while a test runs."""
+def running(
+    c: Collection, limits: Limits | None = None, origins: Sequence[str] = ()
+) -> Iterator[Served]:
+    """Serve a collection while a test runs, behind proxies that show it at some origins."""
     service = Service(c, limits=limits)
     told: queue.Queue[Any] = queue.Queue()
     thread = threading.Thread(
-        target=serve, args=(service, "127.0.0.1", 0), kwargs={"ready": lambda *a: told.put(a)}
-    )
+        target=serve, args=(service, "127.0.0.1", 0, (), [Origin.of(o) for o in origins]),
+        kwargs={"ready": lambda *a: told.put(a)},
+    )  # fmt: skip
     thread.start()
     address, server = told.get(timeout=60)
     try:

@@ -61,8 +61,22 @@ def test_other_machines_are_kept_out_unless_that_is_said(
     assert not Path(token).exists()
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "[::]", "0", ""])
+def test_an_address_that_stands_for_all_wants_a_name(
+    where: list[str], host: str, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    flags = ["--allow-remote", "--token-file", str(token)]
+    done = run(*where, "--host", host, "--port", "0", *flags)
+    assert done.exit_code == 1
+    for said in (repr(host), "--allow-host", "--allow-origin"):
+        assert said in str(done.exception)
+    assert not token.exists()
+
+
 def test_wrong_names_ports_and_places_are_refused(where: list[str], tmp_path: Path) -> None:
     assert "no name" in str(run(*where, "--allow-host", "a b").exception)
+    assert "no origin" in str(run(*where, "--allow-origin", "photos.example").exception)
     assert "70000" in str(run(*where, "--port", "70000").exception)
     inside = Path(where[1], "token")
     assert "ever written" in str(run(*where, "--token-file", str(inside)).exception)
@@ -133,6 +147,22 @@ def test_other_machines_may_ask_where_that_is_said(where: list[str], tmp_path: P
         connection.request("GET", "/v1/health", headers={**token, "Host": f"{host}:{port}"})
         assert connection.getresponse().status == status, host
         connection.close()
+    assert serving.stop()[1] == 0
+
+
+def test_a_proxy_may_be_named_where_other_machines_come_in(
+    where: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    flags = ["--allow-remote", "--token-file", str(file)]
+    serving = Serving(*where, "--host", "0.0.0.0", *flags, "--allow-origin", "https://a.example")
+    assert serving.at["login"].startswith("https://a.example/login?code=")
+    port = int(serving.at["url"].rpartition(":")[2])
+    token = {"Authorization": f"Bearer {file.read_text().strip()}", "Host": "a.example"}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/v1/health", headers=token)
+    assert connection.getresponse().status == 200
+    connection.close()
     assert serving.stop()[1] == 0
 
 

@@ -68,6 +68,8 @@ class Guard:
         hosts = [v for k, v in headers if k == "host"]
         if len(hosts) != 1 or not self.hosts.allows(hosts[0]):
             raise Problem(403, "host", "This server is not known by that name.")
+        if self.hosts.encrypts(hosts[0]):
+            scope["scheme"] = "https"
         given = dict(headers)
         cookie = self._shows_cookie(v for k, v in headers if k == "cookie")
         origin, site = given.get("origin"), given.get("sec-fetch-site")

@@ -18,7 +18,7 @@ from sightline.web.answers import Message, Scope
 from sightline.web.app import guarded
 from sightline.web.connection import Connection
 from sightline.web.guard import Guard
-from sightline.web.hosts import LOOPBACK, Hosts, is_loopback, is_name
+from sightline.web.hosts import LOOPBACK, Hosts, Origin, is_loopback, is_name, stands_for_all
 from sightline.web.service import Service
 
 _HEADER_BYTES = 16_384
@@ -36,8 +36,8 @@ class Address:
     token: str
 
 
-def refuse_open_bind(host: str, allow_remote: bool, own_token: bool) -> None:
-    """Refuse to be reached from other machines, unless that was said, and by whom is known."""
+def refuse_open_bind(host: str, allow_remote: bool, own_token: bool, named: bool) -> None:
+    """Refuse to be reached from other machines, unless that was said, by whom and by which name."""
     if is_loopback(host):
         return
     if not allow_remote or not own_token:
@@ -45,6 +45,12 @@ def refuse_open_bind(host: str, allow_remote: bool, own_token: bool) -> None:
             f"On {host} other machines could reach the pictures, and what is sent can be read on "
             "the way. If that is meant, give --allow-remote and a token of your own: "
             "--token-file FILE."
+        )
+    if stands_for_all(host) and not named:
+        raise UsageError(
+            f"{host!r} is no name to ask by, so other machines would all be refused. "
+            "Add the name that clients use: --allow-host NAME, or --allow-origin "
+            "https://NAME behind a proxy."
         )
 
 
@@ -82,6 +88,7 @@ def serve(
     host: str,
     port: int,
     names: Sequence[str] = (),
+    origins: Sequence[Origin] = (),
     ready: Callable[[Address, uvicorn.Server], None] = lambda address, server: None,
 ) -> None:
     """Serve until stopped; `ready` is told once requests are taken.
@@ -92,18 +99,19 @@ def serve(
         Where to listen; port 0 takes a free one.
     names
         Names besides those of this machine itself under which clients may ask.
+    origins
+        Where a proxy in front of this server shows it to browsers.
     """
     listening = _listen(host, port)
     try:
         at = listening.getsockname()[1]
         own = host if ":" not in host else f"[{host.strip('[]')}]"
-        # An address that stands for all is no name to ask by.
-        also = [own] if is_name(own) and own not in ("0.0.0.0", "[::]") else []
-        hosts = Hosts(at, [*LOOPBACK, *also, *names])
+        also = [own] if is_name(own) and not stands_for_all(host) else []
+        hosts = Hosts(at, [*LOOPBACK, *also, *names], origins)
         server = uvicorn.Server(_config(guarded(service, hosts)))
-        # Nobody can ask by an address that stands for all.
-        url = f"http://{own if also or own in LOOPBACK else [*names, LOOPBACK[0]][0]}:{at}"
-        address = Address(url, f"{url}/login?code={quote(service.code)}", service.token)
+        url = f"http://{[*also, *names, LOOPBACK[0]][0]}:{at}"
+        login = f"{[*origins, url][0]}/login?code={quote(service.code)}"
+        address = Address(url, login, service.token)
         ready(address, server)
         server.run(sockets=[listening])
     finally:

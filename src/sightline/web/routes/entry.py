@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
 from sightline.web.problems import Problem
@@ -35,12 +35,15 @@ def index(service: Served) -> Index:
     "/login", status_code=303, response_class=Response,
     responses={303: {"description": "The cookie is set; go to /"}},
 )  # fmt: skip
-def login(service: Served, code: Annotated[str, Query(max_length=100)] = "") -> Response:
+def login(
+    request: Request, service: Served, code: Annotated[str, Query(max_length=100)] = ""
+) -> Response:
     """Give a browser its cookie, once, in exchange for the code that was printed."""
     if not service.enter(code):
         raise Problem(401, "code", "The code is wrong, or was used before. Start the server again.")
     reply = Response(status_code=303, headers={"location": "/"})
     reply.set_cookie(
-        service.cookie_name, service.cookie, httponly=True, samesite="strict", path="/"
-    )
+        service.cookie_name, service.cookie, httponly=True, samesite="strict", path="/",
+        secure=request.url.scheme == "https",
+    )  # fmt: skip
     return reply
