@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 from sightline.cli import sightline
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
+from sightline.errors import UsageError
 from sightline.web.client import Client
 from tests.cli.test_start_up import modules_after
 from tests.photos import make_photos
@@ -39,9 +40,32 @@ def test_one_request_without_a_server(where: list[str]) -> None:
     done = run(*where, "--get", "/v1/health")
     assert done.exit_code == 0 and json.loads(done.stdout)["version"] > 0
     assert run(*where, "--get", "/v1/pictures/1/thumbnail").stdout_bytes[:2] == b"\xff\xd8"
-    assert json.loads(run(*where, "--get", "v1/sessions?limit=3").stdout)["sessions"] == []
+    assert json.loads(run(*where, "--get", "/v1/sessions?limit=3").stdout)["sessions"] == []
     lost = run(*where, "--get", "/v1/pictures/99")
     assert lost.return_value == 1 and json.loads(lost.stdout)["code"] == "no-picture"
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["", "v1/health", "//[x", "//evil/v1/health", "/\udcff", "/caf\u00e9", "/v1/health#x", "/ x",
+     "http://127.0.0.1/v1/health", "/v1/health\n", "?x", "/\t", "/\x7f", "/[\\", "\\\\evil\\x"],
+)  # fmt: skip
+def test_what_is_no_path_is_said_in_a_line(where: list[str], target: str) -> None:
+    done = run(*where, "--get", target)
+    assert isinstance(done.exception, UsageError)
+    said = str(done.exception)
+    assert "is no path of a URL" in said and ascii(target)[:20] in said and said.isascii()
+    assert "\n" not in said and done.stdout == ""
+
+
+def test_odd_arguments_end_in_a_line_and_no_traceback(where: list[str], tmp_path: Path) -> None:
+    for odd in (["--get", b"/\xff"], ["--get", "//[x"], ["--token-file", str(tmp_path)]):
+        done = subprocess.run(
+            [sys.executable, "-m", "sightline", "serve", *where, *odd],
+            capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode in (1, 2) and len(done.stderr.splitlines()) == 1, done.stderr
+        assert b"Traceback" not in done.stderr and done.stdout == b""
 
 
 def test_help_and_search_do_not_import_the_framework(where: list[str]) -> None:

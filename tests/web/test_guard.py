@@ -287,7 +287,7 @@ def test_an_answer_that_takes_too_long_is_given_up_and_others_go_on(
 def test_a_connection_without_a_whole_request_is_closed(
     taught: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sightline.web.connection.HEAD_SECONDS", 0.2)
+    monkeypatch.setattr("sightline.web.serving.connection.HEAD_SECONDS", 0.2)
     with running(taught) as s:
         ours = (
             f"GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\n"

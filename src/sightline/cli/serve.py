@@ -82,8 +82,8 @@ def serve(
 
 
 def _once(c: Collection, target: str) -> int:
-    from sightline.web.server import ask_once
     from sightline.web.service import Service
+    from sightline.web.serving.once import ask_once
 
     status, _, body = ask_once(Service(c), target)
     sys.stdout.buffer.write(body)
@@ -93,7 +93,7 @@ def _once(c: Collection, target: str) -> int:
 
 
 def _token(c: Collection, file: Path | None) -> str:
-    from sightline.web.server import kept_token
+    from sightline.web.serving.tokens import kept_token
 
     if file is None:
         return ""
