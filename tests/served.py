@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -125,6 +129,35 @@ def running(
         server.should_exit = True
         thread.join(60)
         assert not thread.is_alive()
+
+
+class Process:
+    """A server in a process of its own, after some lines of Python were run in it."""
+
+    def __init__(self, c: Collection, before: str = "") -> None:
+        run = f"{before}\nimport sys\nfrom sightline.cli import main\nmain(sys.argv[1:])"
+        where = ["-C", os.fsdecode(c.root), "--store", str(c.home.folder)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", run, "serve", *where, "--port", "0", "--json"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        at = json.loads(self.process.stdout.readline())
+        self.token = str(at["token"])
+        self.client = Client(at["url"], self.token)
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.process.poll() is None:
+            self.kill()
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        self.process.send_signal(number)
+        self.process.wait(60)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 def painted(folder: Path, *, train: bool = True, n: int = 90) -> Collection:

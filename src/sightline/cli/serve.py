@@ -108,6 +108,7 @@ def _serve(
 ) -> None:  # fmt: skip
     from sightline.cli.log import logged
     from sightline.web.server import Address, serve
+    from sightline.web.serving.ending import LastResort
 
     def ready(at: Address, server: object) -> None:
         if as_json:
@@ -120,6 +121,8 @@ def _serve(
             click.echo(f"For programs: Authorization: Bearer {show}")
         sys.stdout.flush()
 
+    resort = LastResort()
     # Ctrl-C is how a server is meant to end.
     with logged(c, "serve"), contextlib.suppress(KeyboardInterrupt):
-        serve(service, *where, ready)
+        serve(service, *where, ready, resort)
+    resort.settle()

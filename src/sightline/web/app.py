@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
@@ -62,7 +63,8 @@ def build(service: Service) -> FastAPI:
         limiter = anyio.to_thread.current_default_thread_limiter()
         limiter.total_tokens = service.limits.threads
         yield
-        await anyio.to_thread.run_sync(service.close)
+        # Not among the threads that answer: all of them may be at work for long.
+        await asyncio.to_thread(service.close)
 
     app = FastAPI(
         title="Sightline", version="1", description=_SAID, docs_url=None, redoc_url=None,

@@ -25,6 +25,7 @@ from sightline.web.problems import Problem, of_error
 _KEPT = 500
 # Jobs that are remembered after they ended.
 _REMEMBERED = 100
+# So long a job has to end by itself, once it is asked to.
 _GRACE_SECONDS = 3.0
 ENDED = frozenset(("done", "failed", "cancelled"))
 
@@ -147,11 +148,15 @@ class Jobs:
             job.end("cancelled")
         return job
 
+    def end(self) -> None:
+        """Stop everything; returns at once."""
+        for job in self.all():
+            if job.wanted and job.state not in ENDED:
+                self.cancel(job.id)
+
     def close(self) -> None:
         """Stop everything, and wait for what is running to end."""
-        for job in self.all():
-            if job.state not in ENDED:
-                self.cancel(job.id)
+        self.end()
         self._queue.put(None)
         if self._thread is not None:
             self._thread.join(_GRACE_SECONDS)

@@ -43,7 +43,8 @@ _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
     (errors.StoreIOError, 500, "disk"),
     (errors.SightlineError, 500, "failed"),
 )
-_RETRY = {"busy": 2, "overload": 1, "slow": 5, "uploads": 2, "jobs": 10, "streams": 5}
+_RETRY = {"busy": 2, "overload": 1, "slow": 5, "uploads": 2, "jobs": 10, "streams": 5,
+          "ending": 5}  # fmt: skip
 
 
 class Problem(Exception):
@@ -100,6 +101,11 @@ def of_error(e: BaseException) -> Problem:
         if isinstance(e, kind):
             return Problem(status, code, str(e))
     return Problem(500, "internal", f"This should not happen ({type(e).__name__}). See the log.")
+
+
+def ending() -> Problem:
+    """Return the answer to whoever waits while the server ends."""
+    return Problem(503, "ending", "The server ends. Come back once it is started again.")
 
 
 def no_picture(picture: int) -> Problem:

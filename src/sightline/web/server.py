@@ -15,9 +15,10 @@ from sightline.web.guard import Guard
 from sightline.web.hosts import LOOPBACK, Hosts, Origin, is_loopback, is_name, stands_for_all
 from sightline.web.service import Service
 from sightline.web.serving.connection import Connection
+from sightline.web.serving.ending import EndingServer, LastResort
 
 _HEADER_BYTES = 16_384
-# Connections and jobs have so long each to end by themselves.
+# Connections have so long to end by themselves.
 _END_SECONDS = 2
 
 
@@ -55,6 +56,7 @@ def serve(
     names: Sequence[str] = (),
     origins: Sequence[Origin] = (),
     ready: Callable[[Address, uvicorn.Server], None] = lambda address, server: None,
+    resort: LastResort | None = None,
 ) -> None:
     """Serve until stopped; `ready` is told once requests are taken.
 
@@ -66,6 +68,8 @@ def serve(
         Names besides those of this machine itself under which clients may ask.
     origins
         Where a proxy in front of this server shows it to browsers.
+    resort
+        What ends the process if it does not end by itself; without it requests are waited for.
     """
     listening = _listen(host, port)
     try:
@@ -73,7 +77,7 @@ def serve(
         own = host if ":" not in host else f"[{host.strip('[]')}]"
         also = [own] if is_name(own) and not stands_for_all(host) else []
         hosts = Hosts(at, [*LOOPBACK, *also, *names], origins)
-        server = uvicorn.Server(_config(guarded(service, hosts)))
+        server = EndingServer(_config(guarded(service, hosts)), service, resort)
         url = f"http://{[*also, *names, LOOPBACK[0]][0]}:{at}"
         login = f"{[*origins, url][0]}/login?code={quote(service.code)}"
         address = Address(url, login, service.token)
