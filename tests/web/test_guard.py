@@ -48,7 +48,9 @@ def test_every_route_is_described(taught: Collection) -> None:
     assert app.openapi()["security"] == [{"token": []}]
     # What is served, route by route, with nothing besides and nothing left out.
     routes = list(flat(app.routes))
-    assert {(m, r.path) for r in routes if isinstance(r, APIRoute) for m in r.methods} == described
+    assert {
+        (m, r.path) for r in routes if isinstance(r, APIRoute) for m in r.methods or ()
+    } == described
     assert len(described) >= 35
     # Of the description itself, and of a page, nothing is described.
     others = {str(getattr(r, "path", r)) for r in routes if not isinstance(r, APIRoute)}
@@ -257,6 +259,29 @@ def test_bodies_are_of_the_right_type_and_size(served: Served) -> None:
     chunks = b"".join(b"10000\r\n" + b"x" * 65536 + b"\r\n" for _ in range(17)) + b"0\r\n\r\n"
     more = {"Transfer-Encoding": "chunked", "Content-Length": ""}
     assert served.ask("POST", "/v1/search", chunks, more).code == "too-large"
+
+
+def test_headers_that_two_could_read_differently_come_once(served: Served) -> None:
+    host = f"Host: 127.0.0.1:{served.port}\r\n"
+    token = f"Authorization: Bearer {served.service.token}\r\n"
+    own, json_type = f"Origin: http://127.0.0.1:{served.port}\r\n", "Content-Type: application/json"
+    twice = [
+        token + token, token + "authorization: Bearer x\r\n", token + own + own,
+        token + own + "Origin: https://evil.test\r\n", token + "Origin: null\r\n" + own,
+        token + "Sec-Fetch-Site: none\r\nsec-fetch-site: cross-site\r\n",
+        token + f"{json_type}\r\n", token + "Transfer-Encoding: chunked\r\n",
+        token + "Content-Length: 16\r\n", token + "content-length: 16\r\n",
+    ]  # fmt: skip
+    rest = f"{json_type}\r\nContent-Length: 16\r\nConnection: close\r\n\r\n"
+    start = f"POST /v1/search HTTP/1.1\r\n{host}"
+    assert served.raw(f'{start}{token}{own}{rest}{{"query": "red"}}'.encode()).status == 200
+    for more in twice:
+        reply = served.raw(f'{start}{more}{rest}{{"query": "red"}}'.encode())
+        assert reply.status == 400, more
+        if reply.headers["content-type"] == "application/problem+json":
+            assert reply.code == "twice" and "version" not in reply.json
+    for other in ("Content-Length: 5\r\n", "Content-Length: 16, 5\r\n"):
+        assert served.raw(f"{start}{token}{other}{rest}".encode()).status == 400
 
 
 def test_cookies_of_other_programs_do_not_hide_ours(own: Served) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import os
+import resource
 import socket
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +20,14 @@ from PIL import Image
 from sightline.collection import Collection
 from sightline.web.answers import Message
 from sightline.web.app import guarded
+from sightline.web.client import ServiceError
 from sightline.web.guard import UPLOADS
 from sightline.web.hosts import Hosts
 from sightline.web.jobs import Job
 from sightline.web.limits import Limits
 from sightline.web.service import Service
-from tests.served import Served, painted, running
+from sightline.web.serving.connection import room_for
+from tests.served import Process, Reply, Served, painted, running
 
 
 def test_slow_bodies_are_given_up(tmp_path: Path) -> None:
@@ -72,10 +77,12 @@ def test_no_more_listen_than_may_however_they_come_at_once(taught: Collection) -
                 # Nobody gets further before all have come so far.
                 await go_on.wait()
 
-        heard = iter([{"type": "http.request", "body": b"", "more_body": False}])
+        heard: Iterator[Message] = iter([{"type": "http.request", "body": b"", "more_body": False}])
 
         async def receive() -> Message:
-            return next(heard, None) or await asyncio.Future()
+            for message in heard:
+                return message
+            return await asyncio.Future()
 
         shown = [(b"host", b"localhost"), (b"authorization", f"Bearer {service.token}".encode())]
         scope = {
@@ -170,3 +177,62 @@ def test_sockets_that_say_nothing_hold_nobody_up(served: Served) -> None:
     finally:
         for s in silent:
             s.close()
+
+
+def refused_until(ask: Callable[[], Reply], latest: float) -> Reply:
+    """Ask until somebody who left has made room."""
+    while (reply := ask()).status != 200 and time.monotonic() < latest:
+        pass
+    return reply
+
+
+def test_connections_beyond_the_most_are_told_so_and_closed(taught: Collection) -> None:
+    with running(taught, Limits(connections=20)) as s, contextlib.ExitStack() as held:
+        silent = [socket.create_connection(("127.0.0.1", s.port)) for _ in range(40)]
+        for one in silent:
+            held.enter_context(one)
+            one.settimeout(60)
+        # The first come in; the others are told at once, before they asked anything.
+        for one in silent[20:]:
+            reply = Reply.of(one.recv(65536))
+            assert (reply.status, reply.code, reply.headers["retry-after"]) == (
+                503, "connections", "5",
+            )  # fmt: skip
+            assert "version" not in reply.json and one.recv(1) == b""
+        assert s.ask("GET", "/v1/health").status in (0, 503)
+        for one in silent[:5]:
+            one.close()
+        latest = time.monotonic() + 20
+        assert refused_until(lambda: s.ask("GET", "/v1/health"), latest).status == 200
+        for one in silent[5:20]:
+            one.sendall(f"GET / HTTP/1.1\r\nHost: x:{s.port}\r\n\r\n".encode())
+            assert one.recv(12) == b"HTTP/1.1 403"
+
+
+def test_as_many_files_may_be_open_as_the_system_allows() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(500, soft), hard))
+    try:
+        assert room_for(1_024) <= 1_024
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_more_sockets_than_files_leave_the_server_whole(tmp_path: Path) -> None:
+    few = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))"
+    with Process(painted(tmp_path, train=False, n=6), few) as server:
+        port = int(server.client.url.rpartition(":")[2])
+        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
+        for one in silent[150:]:
+            one.settimeout(20)
+            assert one.recv(12) == b"HTTP/1.1 503"
+        for one in silent:
+            one.close()
+        latest = time.monotonic() + 20
+        while time.monotonic() < latest:
+            with contextlib.suppress(ServiceError, OSError, http.client.HTTPException):
+                assert server.client.search("red").hits
+                break
+        else:
+            raise AssertionError("the server does not answer any more")

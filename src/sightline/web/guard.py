@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from sightline.web.answers import Answer, Message, Scope, Send
 from sightline.web.hosts import UNSAFE, Hosts
@@ -27,6 +27,11 @@ UPLOADS = frozenset(
         "/v1/search/picture", "/v1/search/words-and-picture", "/v1/describe/words",
         "/v1/describe/texts",
     )
+)  # fmt: skip
+# Headers that decide who asks and how much is read.
+ONCE = (
+    "authorization", "content-length", "content-type", "origin", "sec-fetch-site",
+    "transfer-encoding",
 )  # fmt: skip
 _log = logging.getLogger("sightline")
 
@@ -70,7 +75,7 @@ class Guard:
             raise Problem(403, "host", "This server is not known by that name.")
         if self.hosts.encrypts(hosts[0]):
             scope["scheme"] = "https"
-        given = dict(headers)
+        given = _once(headers)
         cookie = self._shows_cookie(v for k, v in headers if k == "cookie")
         origin, site = given.get("origin"), given.get("sec-fetch-site")
         if self.hosts.is_foreign(scope["method"], origin, site, cookie):
@@ -146,6 +151,17 @@ class Guard:
 
 def _headers(scope: Scope) -> list[tuple[str, str]]:
     return [(k.decode("latin-1").lower(), v.decode("latin-1")) for k, v in scope["headers"]]
+
+
+def _once(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return headers by name; those of which two readers could take another one come once."""
+    names = [k for k, _ in headers]
+    for name in ONCE:
+        if names.count(name) > 1:
+            raise Problem(400, "twice", f"The header {name} came more than once. Send it once.")
+    if "content-length" in names and "transfer-encoding" in names:
+        raise Problem(400, "twice", "Send either Content-Length or Transfer-Encoding, not both.")
+    return dict(headers)
 
 
 def _is_json(kind: str) -> bool:

@@ -44,7 +44,7 @@ _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
     (errors.SightlineError, 500, "failed"),
 )
 _RETRY = {"busy": 2, "overload": 1, "slow": 5, "uploads": 2, "jobs": 10, "streams": 5,
-          "ending": 5}  # fmt: skip
+          "ending": 5, "connections": 5}  # fmt: skip
 
 
 class Problem(Exception):
@@ -62,7 +62,7 @@ class Problem(Exception):
     @property
     def for_strangers(self) -> bool:
         """Whether it goes to somebody who did not show that they may ask."""
-        return self.status in (401, 403)
+        return self.status in (401, 403) or self.code in ("twice", "connections")
 
     def body(self, version: int | None = None) -> bytes:
         """Return what is sent.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 import uvicorn
@@ -14,10 +16,12 @@ from sightline.web.app import guarded
 from sightline.web.guard import Guard
 from sightline.web.hosts import LOOPBACK, Hosts, Origin, is_loopback, is_name, stands_for_all
 from sightline.web.service import Service
-from sightline.web.serving.connection import Connection
+from sightline.web.serving.connection import Connection, room_for
 from sightline.web.serving.ending import EndingServer, LastResort
 
 _HEADER_BYTES = 16_384
+# Connections that are taken at once, before any of them can be refused.
+_BACKLOG = 512
 # Connections have so long to end by themselves.
 _END_SECONDS = 2
 
@@ -91,7 +95,7 @@ def _listen(host: str, port: int) -> socket.socket:
     plain = host.strip("[]")
     family = socket.AF_INET6 if ":" in plain else socket.AF_INET
     try:
-        found = socket.create_server((plain, port), family=family, backlog=512)
+        found = socket.create_server((plain, port), family=family, backlog=_BACKLOG)
         # Connections inherit it: else the second part of an answer waits 40 ms for the first.
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return found
@@ -100,8 +104,12 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _config(app: Guard) -> uvicorn.Config:
+    room = room_for(app.service.limits.connections)
+    # uvicorn calls it as it would call a class.
+    http: Any = functools.partial(Connection, most=room)
     return uvicorn.Config(
-        app, http=Connection, ws="none", lifespan="on", access_log=False, log_config=None,
-        server_header=False, timeout_keep_alive=5, timeout_graceful_shutdown=_END_SECONDS,
-        h11_max_incomplete_event_size=_HEADER_BYTES, proxy_headers=False,
+        app, http=http, ws="none", lifespan="on", backlog=min(_BACKLOG, room),
+        access_log=False, log_config=None, server_header=False, timeout_keep_alive=5,
+        timeout_graceful_shutdown=_END_SECONDS, h11_max_incomplete_event_size=_HEADER_BYTES,
+        proxy_headers=False,
     )  # fmt: skip
