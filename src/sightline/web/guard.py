@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from sightline.web.answers import Answer, Message, Scope, Send
 from sightline.web.hosts import UNSAFE, Hosts
+from sightline.web.places import where_it_failed
 from sightline.web.problems import Problem, of_error
 from sightline.web.service import Service
 
@@ -145,7 +146,7 @@ class Guard:
         except Problem as e:
             await answer.refuse(e)
         except Exception as e:
-            _log.error("%s failed: %s", answer.route, type(e).__name__)
+            _log.error("%s failed: %s", answer.route, where_it_failed(e))
             await answer.refuse(of_error(e))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 from sightline import errors
+from sightline.web.places import LOG
 
 MEDIA = "application/problem+json"
 _TITLES = {
@@ -100,7 +101,7 @@ def of_error(e: BaseException) -> Problem:
     for kind, status, code in _STATUS:
         if isinstance(e, kind):
             return Problem(status, code, str(e))
-    return Problem(500, "internal", f"This should not happen ({type(e).__name__}). See the log.")
+    return Problem(500, "internal", f"This should not happen ({type(e).__name__}). {LOG}")
 
 
 def ending() -> Problem:
