@@ -14,6 +14,7 @@ from functools import cache
 from importlib import resources
 
 from sightline import errors
+from sightline.web.places import LOG
 
 MEDIA = "application/problem+json"
 _TITLES = {
@@ -60,7 +61,10 @@ _JOBS = {
     "no-space": '{"verb": "train", "rankers": ["lscmr"]}',
     "no-regions": '{"verb": "train", "regions": true}',
 }
-_RETRY = {"busy": 2, "overload": 1, "slow": 5, "uploads": 2, "jobs": 10, "streams": 5, "exports": 5}
+_RETRY = {
+    "busy": 2, "overload": 1, "slow": 5, "uploads": 2, "jobs": 10, "streams": 5, "exports": 5,
+    "ending": 5, "connections": 5,
+}  # fmt: skip
 
 
 # What a person who looks at it in a browser can do; others find it in `detail`.
@@ -96,7 +100,7 @@ class Problem(Exception):
     @property
     def for_strangers(self) -> bool:
         """Whether it goes to somebody who did not show that they may ask."""
-        return self.status in (401, 403)
+        return self.status in (401, 403) or self.code in ("twice", "connections")
 
     def body(self, version: int | None = None) -> bytes:
         """Return what is sent.
@@ -164,7 +168,12 @@ def of_error(e: BaseException) -> Problem:
     for kind, status, code in _STATUS:
         if isinstance(e, kind):
             return Problem(status, code, f"{e}{job_for(code)}")
-    return Problem(500, "internal", f"This should not happen ({type(e).__name__}). See the log.")
+    return Problem(500, "internal", f"This should not happen ({type(e).__name__}). {LOG}")
+
+
+def ending() -> Problem:
+    """Return the answer to whoever waits while the server ends."""
+    return Problem(503, "ending", "The server ends. Come back once it is started again.")
 
 
 def job_for(code: str) -> str:

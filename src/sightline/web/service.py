@@ -130,6 +130,11 @@ class Service:
             raise Problem(404, "no-folder", f"There is no folder {name} here. See: GET /v1/folders")
         return path
 
+    def end(self) -> None:
+        """Stop what lasts, and refuse what waits for it; returns at once."""
+        self.jobs.end()
+        self.describer.end()
+
     def close(self) -> None:
         """End jobs and workers, and let go of the log."""
         self.jobs.close()
