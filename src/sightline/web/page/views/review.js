@@ -44,16 +44,15 @@ class Review {
     this.place = el("section", { class: "card", "aria-labelledby": "review-question" }, this.card.asked, this.card.stage, this.card.about);
     this.empty = el("div");
     this.never = el("div");
-    host.append(
-      el("h1", {}, "Review"),
+    this.options = el(
+      "details", { class: "filters", open: innerWidth > WIDE }, el("summary", {}, "Which words, and export"),
       el(
-        "details", { class: "filters", open: innerWidth > WIDE }, el("summary", {}, "Which words, and export"),
-        el(
-          "div", { class: "fields" },
-          field("Words that are right at least", this.precision), field("Ask about", this.kind), field("Export", this.exported), this.exports,
-        ),
+        "div", { class: "fields" },
+        field("Words that are right at least", this.precision), field("Ask about", this.kind), field("Export", this.exported), this.exports,
       ),
-      el("div", { class: "progress row" }, this.bar, this.told),
+    );
+    host.append(
+      el("h1", {}, "Review"), this.options, el("div", { class: "progress row" }, this.bar, this.told),
       this.place, this.answers, this.empty, this.never,
     );
     this._showExports();
@@ -81,9 +80,12 @@ class Review {
       if (turn !== this._turn) return;
       this._hide(true);
       this.told.textContent = "";
+      fill(this.never);
+      this.options.hidden = this.queue.found === null;
       return fill(this.empty, unready(e));
     }
     if (turn !== this._turn) return;
+    this.options.hidden = false;
     fill(this.never, abstained(this.queue.found?.abstained ?? [], precision));
     this._show();
   }

@@ -4,6 +4,7 @@ import { post, Problem } from "../api.js";
 import { table } from "../controls.js";
 import { count, el, say, some } from "../dom.js";
 import { notice } from "./problem.js";
+import { unindexed } from "./unindexed.js";
 
 /** @typedef {import("../reports").Abstained} Abstained */
 
@@ -13,13 +14,7 @@ import { notice } from "./problem.js";
  * @param {unknown} e
  */
 export function unready(e) {
-  const code = e instanceof Problem ? e.code : "";
-  if (code === "nothing-indexed" || code === "no-pictures")
-    return el(
-      "div", { class: "notice" }, el("h2", {}, "No picture is indexed yet"),
-      el("p", {}, el("a", { href: "#/learn" }, "Index the folder"), " first. Nothing is ever written inside it."),
-    );
-  if (code !== "no-regions") return notice(e);
+  if (!(e instanceof Problem) || e.code !== "no-regions") return unindexed(e) ?? notice(e);
   const start = el("button", { type: "button", class: "primary", id: "train-regions", onclick: () => void train(start) }, "Learn where words lie");
   return el(
     "div", { class: "notice" },
