@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
+import signal
 import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,7 @@ from typing import Any
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.web.client import Client
+from sightline.web.hosts import Origin
 from sightline.web.limits import Limits
 from sightline.web.server import Address, serve
 from sightline.web.service import Service
@@ -106,13 +111,16 @@ def _unchunked(data: bytes) -> bytes:
 
 
 @contextlib.contextmanager
-def running(c: Collection, limits: Limits | None = None) -> Iterator[Served]:
-    """Serve a collection while a test runs."""
+def running(
+    c: Collection, limits: Limits | None = None, origins: Sequence[str] = ()
+) -> Iterator[Served]:
+    """Serve a collection while a test runs, behind proxies that show it at some origins."""
     service = Service(c, limits=limits)
     told: queue.Queue[Any] = queue.Queue()
     thread = threading.Thread(
-        target=serve, args=(service, "127.0.0.1", 0), kwargs={"ready": lambda *a: told.put(a)}
-    )
+        target=serve, args=(service, "127.0.0.1", 0, (), [Origin.of(o) for o in origins]),
+        kwargs={"ready": lambda *a: told.put(a)},
+    )  # fmt: skip
     thread.start()
     address, server = told.get(timeout=60)
     try:
@@ -121,6 +129,35 @@ def running(c: Collection, limits: Limits | None = None) -> Iterator[Served]:
         server.should_exit = True
         thread.join(60)
         assert not thread.is_alive()
+
+
+class Process:
+    """A server in a process of its own, after some lines of Python were run in it."""
+
+    def __init__(self, c: Collection, before: str = "") -> None:
+        run = f"{before}\nimport sys\nfrom sightline.cli import main\nmain(sys.argv[1:])"
+        where = ["-C", os.fsdecode(c.root), "--store", str(c.home.folder)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", run, "serve", *where, "--port", "0", "--json"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        at = json.loads(self.process.stdout.readline())
+        self.token = str(at["token"])
+        self.client = Client(at["url"], self.token)
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.process.poll() is None:
+            self.kill()
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        self.process.send_signal(number)
+        self.process.wait(60)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 def painted(folder: Path, *, train: bool = True, n: int = 90) -> Collection:

@@ -2,10 +2,14 @@
 
 SightlineError                exit 1
 ├── UsageError                exit 2   the call itself is wrong: an unknown flag, a bad query
-│   └── QueryError                     a query that cannot be read
+│   ├── QueryError                     a query that cannot be read
+│   ├── NoModel                        words were not learnt yet
+│   ├── NoSpace                        what was learnt has no space that words and pictures share
+│   └── NoRegions                      where words lie was not learnt yet
 ├── ParameterError            exit 2   a parameter out of its range; also a ValueError
 ├── CollectionError           exit 1   no such folder
-│   └── NoCollection          exit 2   none was named and none is here, or nothing is indexed yet
+│   ├── NoCollection          exit 2   none was named and none is here, or nothing is indexed yet
+│   └── NoFeatures            exit 1   pictures lack the descriptors they are compared by
 ├── NotBetter                 exit 1   a trained model the no-harm gate did not let through
 ├── DataError                 exit 1   a file handed to us cannot be understood; also a ValueError
 ├── MissingExtra              exit 1   an optional dependency is not installed; also an ImportError
@@ -40,6 +44,18 @@ class QueryError(UsageError):
     """A query that cannot be read."""
 
 
+class NoModel(UsageError):
+    """Words were not learnt yet."""
+
+
+class NoSpace(UsageError):
+    """What was learnt has no space that words and pictures share."""
+
+
+class NoRegions(UsageError):
+    """Where words lie was not learnt yet."""
+
+
 class ParameterError(SightlineError, ValueError):
     """A parameter out of its range.
 
@@ -63,6 +79,10 @@ class NoCollection(CollectionError):
     """No collection was named and none is here, or nothing is indexed in it yet."""
 
     exit_code = 2
+
+
+class NoFeatures(CollectionError):
+    """Pictures lack the descriptors they are compared by."""
 
 
 class NotBetter(SightlineError):

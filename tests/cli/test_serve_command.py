@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 from sightline.cli import sightline
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
+from sightline.errors import UsageError
 from sightline.web.client import Client
 from tests.cli.test_start_up import modules_after
 from tests.photos import make_photos
@@ -39,9 +40,32 @@ def test_one_request_without_a_server(where: list[str]) -> None:
     done = run(*where, "--get", "/v1/health")
     assert done.exit_code == 0 and json.loads(done.stdout)["version"] > 0
     assert run(*where, "--get", "/v1/pictures/1/thumbnail").stdout_bytes[:2] == b"\xff\xd8"
-    assert json.loads(run(*where, "--get", "v1/sessions?limit=3").stdout)["sessions"] == []
+    assert json.loads(run(*where, "--get", "/v1/sessions?limit=3").stdout)["sessions"] == []
     lost = run(*where, "--get", "/v1/pictures/99")
     assert lost.return_value == 1 and json.loads(lost.stdout)["code"] == "no-picture"
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["", "v1/health", "//[x", "//evil/v1/health", "/\udcff", "/caf\u00e9", "/v1/health#x", "/ x",
+     "http://127.0.0.1/v1/health", "/v1/health\n", "?x", "/\t", "/\x7f", "/[\\", "\\\\evil\\x"],
+)  # fmt: skip
+def test_what_is_no_path_is_said_in_a_line(where: list[str], target: str) -> None:
+    done = run(*where, "--get", target)
+    assert isinstance(done.exception, UsageError)
+    said = str(done.exception)
+    assert "is no path of a URL" in said and ascii(target)[:20] in said and said.isascii()
+    assert "\n" not in said and done.stdout == ""
+
+
+def test_odd_arguments_end_in_a_line_and_no_traceback(where: list[str], tmp_path: Path) -> None:
+    for odd in (["--get", b"/\xff"], ["--get", "//[x"], ["--token-file", str(tmp_path)]):
+        done = subprocess.run(
+            [sys.executable, "-m", "sightline", "serve", *where, *odd],
+            capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode in (1, 2) and len(done.stderr.splitlines()) == 1, done.stderr
+        assert b"Traceback" not in done.stderr and done.stdout == b""
 
 
 def test_help_and_search_do_not_import_the_framework(where: list[str]) -> None:
@@ -61,8 +85,22 @@ def test_other_machines_are_kept_out_unless_that_is_said(
     assert not Path(token).exists()
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "[::]", "0", ""])
+def test_an_address_that_stands_for_all_wants_a_name(
+    where: list[str], host: str, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    flags = ["--allow-remote", "--token-file", str(token)]
+    done = run(*where, "--host", host, "--port", "0", *flags)
+    assert done.exit_code == 1
+    for said in (repr(host), "--allow-host", "--allow-origin"):
+        assert said in str(done.exception)
+    assert not token.exists()
+
+
 def test_wrong_names_ports_and_places_are_refused(where: list[str], tmp_path: Path) -> None:
     assert "no name" in str(run(*where, "--allow-host", "a b").exception)
+    assert "no origin" in str(run(*where, "--allow-origin", "photos.example").exception)
     assert "70000" in str(run(*where, "--port", "70000").exception)
     inside = Path(where[1], "token")
     assert "ever written" in str(run(*where, "--token-file", str(inside)).exception)
@@ -133,6 +171,22 @@ def test_other_machines_may_ask_where_that_is_said(where: list[str], tmp_path: P
         connection.request("GET", "/v1/health", headers={**token, "Host": f"{host}:{port}"})
         assert connection.getresponse().status == status, host
         connection.close()
+    assert serving.stop()[1] == 0
+
+
+def test_a_proxy_may_be_named_where_other_machines_come_in(
+    where: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    flags = ["--allow-remote", "--token-file", str(file)]
+    serving = Serving(*where, "--host", "0.0.0.0", *flags, "--allow-origin", "https://a.example")
+    assert serving.at["login"].startswith("https://a.example/login?code=")
+    port = int(serving.at["url"].rpartition(":")[2])
+    token = {"Authorization": f"Bearer {file.read_text().strip()}", "Host": "a.example"}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/v1/health", headers=token)
+    assert connection.getresponse().status == 200
+    connection.close()
     assert serving.stop()[1] == 0
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,6 +67,70 @@ def test_a_job_that_cannot_be_done_says_why(own: Served) -> None:
     with pytest.raises(ServiceError) as e:
         own.client.job("0123456789")
     assert (e.value.status, e.value.code) == (404, "no-job")
+
+
+BROKEN = """
+from sightline.collection import Collection
+from sightline.store.home import Home
+from sightline.web import work
+def reader(self):
+    raise KeyError("a whispered caption")
+Home.reader = reader
+work.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "logged", "told"),
+    [(BROKEN, "KeyError at web/work.py:", "KeyError"),
+     ("import os; os.kill(os.getpid(), 9)", "ended by itself, code -9", "code -9"),
+     ("raise ValueError('whispered')", "ended by itself, code 1", "code 1")],
+)  # fmt: skip
+def test_a_job_that_dies_by_a_fault_leaves_a_trace_without_what_it_held(
+    own: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    code: str,
+    logged: str,
+    told: str,
+) -> None:
+    real = subprocess.Popen
+
+    def popen(command: list[str], **more: Any) -> subprocess.Popen[bytes]:
+        assert command[1:] == ["-m", "sightline.web.work"]
+        return real([command[0], "-c", code], **more)
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    with caplog.at_level("INFO", "sightline"):
+        ended = own.client.finish(own.client.start("evaluate").id)
+    assert ended.state == "failed"
+    assert told in ended.detail and "log/sightline.log in the store" in ended.detail
+    (line,) = [r.getMessage() for r in caplog.records if r.levelname == "ERROR"]
+    assert line.startswith("job evaluate") and logged in line
+    if code == BROKEN:
+        # The way it took through our own files, down to where they end.
+        assert re.search(
+            r"web/work.py:\d+, collection/teaching.py:\d+, .*evaluating.py:\d+", line
+        ), line
+    assert "whispered" not in caplog.text + ended.detail
+    assert str(own.service.collection.home.folder) not in line
+
+
+def test_a_request_that_fails_by_a_fault_leaves_a_trace_too(
+    own: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(self: Collection) -> None:
+        raise KeyError("a whispered caption")
+
+    monkeypatch.setattr(Collection, "skipped", broken)
+    with caplog.at_level("INFO", "sightline"):
+        reply = own.ask("GET", "/v1/skipped")
+    assert (reply.status, reply.code) == (500, "internal")
+    assert "log/sightline.log in the store" in reply.json["detail"]
+    (line,) = [r.getMessage() for r in caplog.records if r.levelname == "ERROR"]
+    assert line.startswith("GET /v1/skipped failed: KeyError at web/guard.py:")
+    assert "web/routes/report.py:" in line
+    assert "whispered" not in line + reply.body.decode()
 
 
 def test_jobs_are_cancelled_waiting_or_running(tmp_path: Path) -> None:

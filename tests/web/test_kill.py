@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import random
-import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 from sightline.collection import Collection
 from sightline.collection.sessions.once import mark_name
 from sightline.errors import SightlineError
-from sightline.web.client import Client, ServiceError
-from tests.served import painted
+from sightline.web.client import ServiceError
+from tests.served import Process, painted
 from tests.sessions_made import events_of
 
 # The whole 200 take minutes: SIGHTLINE_KILLS=200.
@@ -30,27 +26,6 @@ def hasty(self, events):
     threading.Thread(target=lambda: late.wait() and real(self, events), daemon=True).start()
 Session._append = hasty
 """
-
-
-class Process:
-    """A server in a process of its own."""
-
-    def __init__(self, c: Collection, before: str = "") -> None:
-        run = f"{before}\nimport sys\nfrom sightline.cli import main\nmain(sys.argv[1:])"
-        where = ["-C", os.fsdecode(c.root), "--store", str(c.home.folder)]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", run, "serve", *where, "--port", "0", "--json"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        assert self.process.stdout is not None
-        at = json.loads(self.process.stdout.readline())
-        self.client = Client(at["url"], at["token"])
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
 
 
 def judge_until_killed(server: Process, after: int, seed: int) -> list[tuple[str, str, int]]:

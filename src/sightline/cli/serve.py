@@ -7,7 +7,7 @@ import json
 import secrets
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +17,8 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
+    from sightline.web.hosts import Origin
+    from sightline.web.service import Service
 
 _PORT = 8421
 
@@ -33,6 +35,10 @@ _PORT = 8421
 )  # fmt: skip
 @click.option("--allow-remote", is_flag=True, help="Let other machines in, by the token's file.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A name clients may ask by.")
+@click.option(
+    "--allow-origin", multiple=True, metavar="ORIGIN",
+    help="Where a proxy shows it to browsers: https://photos.example",
+)  # fmt: skip
 @click.option("--get", "target", metavar="PATH", help="Answer one request, and start no server.")
 @click.option("--json", "as_json", is_flag=True, help="Print where it listens as JSON.")
 @common_options
@@ -42,6 +48,7 @@ def serve(
     token_file: Path | None,
     allow_remote: bool,
     allow_host: tuple[str, ...],
+    allow_origin: tuple[str, ...],
     target: str | None,
     as_json: bool,
     collection: str | None,
@@ -56,25 +63,30 @@ def serve(
         from sightline.web import server
     except ImportError as e:
         raise MissingExtra.of("The service", "serve") from e
-    from sightline.web.hosts import is_name
+    from sightline.web.hosts import Origin, is_name
     from sightline.web.service import Service
 
     c = open_collection(collection, store)
     if target is not None:
         return _once(c, target)
-    server.refuse_open_bind(host, allow_remote, token_file is not None)
+    named = bool(allow_host or allow_origin)
+    server.refuse_open_bind(host, allow_remote, token_file is not None, named)
     for name in allow_host:
         if not is_name(name):
             raise UsageError(f"{name!r} is no name of a host. Name one as it stands in the URL.")
+    origins = tuple(map(Origin.of, allow_origin))
     token = _token(c, token_file)
-    c.version()  # A store that cannot be read is said now, not to the first who asks.
-    _serve(c, Service(c, token), (host, port, allow_host), as_json, token_file)
+    # What cannot be read is said now, not to the first who asks; what is not there can be made.
+    if not c.version():
+        c.refuse_wrong_places()
+        click.echo('Nothing is indexed yet. To index: POST /v1/jobs {"verb": "index"}', err=True)
+    _serve(c, Service(c, token), (host, port, allow_host, origins), as_json, token_file)
     return 0
 
 
 def _once(c: Collection, target: str) -> int:
-    from sightline.web.server import ask_once
     from sightline.web.service import Service
+    from sightline.web.serving.once import ask_once
 
     status, _, body = ask_once(Service(c), target)
     sys.stdout.buffer.write(body)
@@ -84,7 +96,7 @@ def _once(c: Collection, target: str) -> int:
 
 
 def _token(c: Collection, file: Path | None) -> str:
-    from sightline.web.server import kept_token
+    from sightline.web.serving.tokens import kept_token
 
     if file is None:
         return ""
@@ -94,11 +106,12 @@ def _token(c: Collection, file: Path | None) -> str:
 
 
 def _serve(
-    c: Collection, service: Any, where: tuple[str, int, tuple[str, ...]], as_json: bool,
-    token_file: Path | None,
+    c: Collection, service: Service, where: tuple[str, int, tuple[str, ...], tuple[Origin, ...]],
+    as_json: bool, token_file: Path | None,
 ) -> None:  # fmt: skip
     from sightline.cli.log import logged
     from sightline.web.server import Address, serve
+    from sightline.web.serving.ending import LastResort
 
     def ready(at: Address, server: object) -> None:
         if as_json:
@@ -111,7 +124,8 @@ def _serve(
             click.echo(f"For programs: Authorization: Bearer {show}")
         sys.stdout.flush()
 
-    host, port, names = where
+    resort = LastResort()
     # Ctrl-C is how a server is meant to end.
     with logged(c, "serve"), contextlib.suppress(KeyboardInterrupt):
-        serve(service, host, port, names, ready)
+        serve(service, *where, ready, resort)
+    resort.settle()

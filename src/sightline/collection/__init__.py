@@ -152,7 +152,7 @@ class Collection(
         from sightline.compute.local import LocalCompute
         from sightline.store.writer import Writer
 
-        self._refuse_wrong_places()
+        self.refuse_wrong_places()
         tables, forgotten = _real(words), _real(forget_words)
         for path in tables:
             self._check_table(path)
@@ -179,7 +179,7 @@ class Collection(
             settings_of.remember(self.home.folder, kept)
             self.settings = replace(self.settings, **kept)  # type: ignore[arg-type]
 
-    def _refuse_wrong_places(self) -> None:
+    def refuse_wrong_places(self) -> None:
         """Refuse to index what is no folder, or into a store that is another's or none."""
         if not os.path.isdir(self.root):
             raise CollectionError(f"{shown(self.root)} is no folder. Name the folder of pictures.")
@@ -213,7 +213,7 @@ class Collection(
         from sightline.collection.options import index_options
         from sightline.collection.previewing import preview
 
-        self._refuse_wrong_places()
+        self.refuse_wrong_places()
         given = _real(words)
         for path in given:
             self._check_table(path)

@@ -51,6 +51,7 @@ class Upkeep:
         """Publish an older version again, by default the one before; return the new number."""
         from sightline.store.writer import Writer
 
+        self.home.refuse_nothing()
         with Writer(self.home, "store rollback", self.settings.wait) as writer:
             current = writer.version.number
             finished = [

@@ -45,6 +45,7 @@ class LocalCompute:
         self.workers = workers or len(os.sched_getaffinity(0))
         self._seconds = {**SECONDS, "decode": seconds}
         self._pools: dict[WorkerKind, list[WorkerProcess]] = {"decode": [], "describe": []}
+        self._stopped = False
 
     def run(self, task: str, jobs: Iterable[Job], kind: WorkerKind) -> Iterator[Done | Failed]:
         """Yield each job's answer, in the order of the jobs."""
@@ -59,8 +60,10 @@ class LocalCompute:
         for worker in [w for w in pool if not w.under_way and not w.is_alive()]:
             pool.remove(worker)
             worker.end()
-        while len(pool) < self.workers:
+        while len(pool) < self.workers and not self._stopped:
             pool.append(WorkerProcess(kind, MEMORY[kind], task))
+        if self._stopped:
+            raise ComputeError("The workers were stopped.")
         return pool
 
     def seconds(self, kind: WorkerKind) -> float:
@@ -73,6 +76,16 @@ class LocalCompute:
         while not worker.ready:
             worker.receive()
         return worker.filtered
+
+    def stop(self) -> None:
+        """Give up whatever is under way, from any thread: its answers end in a `ComputeError`.
+
+        `close` still belongs to the thread that uses the workers.
+        """
+        self._stopped = True
+        for pool in self._pools.values():
+            for worker in list(pool):
+                worker.kill()
 
     def close(self) -> None:
         """End all workers."""

@@ -104,6 +104,10 @@ class WorkerProcess:
         allowed = limit if self.ready else START_SECONDS
         return self._since + allowed - time.monotonic() if self.under_way else limit
 
+    def kill(self) -> None:
+        """End the process at once, from any thread; whoever waits for its answers is told."""
+        self._process.kill()
+
     def end(self) -> str:
         """End the process and say how it ended."""
         if self._process.poll() is None and self.under_way:

@@ -68,9 +68,13 @@ class Home:
 
     def reader(self) -> Reader:
         """Open the current version for reading."""
+        self.refuse_nothing()
+        return Reader(self)
+
+    def refuse_nothing(self) -> None:
+        """Stop what makes no sense before anything was indexed, and must not make a store."""
         if not self.exists():
             raise NoCollection(f"Nothing is indexed in {self.folder} yet. Run: sightline index")
-        return Reader(self)
 
 
 def current_version(home: Home, catalogue: Catalogue) -> Version:

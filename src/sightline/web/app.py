@@ -73,7 +73,8 @@ def build(service: Service) -> FastAPI:
         warming = asyncio.create_task(asyncio.to_thread(service.warm))
         yield
         await warming
-        await anyio.to_thread.run_sync(service.close)
+        # Not among the threads that answer: all of them may be at work for long.
+        await asyncio.to_thread(service.close)
 
     app = FastAPI(
         title="Sightline", version="1", description=_SAID, docs_url=None, redoc_url=None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import tempfile
 import threading
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sightline.compute.local import LocalCompute
 from sightline.errors import DataError
-from sightline.web.problems import Problem
+from sightline.web.problems import Problem, ending
 
 if TYPE_CHECKING:
     from sightline.contracts import Compute
 
 T = TypeVar("T")
+# So long the end waits for whoever is being stopped.
+_END_SECONDS = 1.0
 
 
 class Describer:
@@ -30,6 +33,7 @@ class Describer:
         self._waiting = threading.BoundedSemaphore(waiting)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="describe")
         self._compute: LocalCompute | None = None
+        self._ends = False
 
     async def run(self, picture: bytes, use: Callable[[str, Compute], T]) -> T:
         """Put a picture into a file of its own, have it used, and remove it again."""
@@ -58,14 +62,29 @@ class Describer:
     def _use(self, use: Callable[[Compute], T]) -> T:
         try:
             self._compute = self._compute or LocalCompute(1)
+            if self._ends:
+                raise ending()
             return use(self._compute)
+        except Exception as e:
+            if self._ends:  # It is what a worker that was stopped left undone.
+                raise ending() from e
+            raise
         finally:
             self._waiting.release()
 
+    def end(self) -> None:
+        """Stop what is looked at, and refuse all that waits; returns at once."""
+        self._ends = True
+        if self._compute is not None:
+            self._compute.stop()
+
     def close(self) -> None:
         """End the workers."""
-        self._thread.submit(self._close)
-        self._thread.shutdown(wait=True)
+        self.end()
+        closed = self._thread.submit(self._close)
+        with contextlib.suppress(TimeoutError):
+            closed.result(_END_SECONDS)
+        self._thread.shutdown(wait=False)
 
     def _close(self) -> None:
         if self._compute is not None:

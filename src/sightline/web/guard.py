@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from sightline.web.answers import Answer, Message, Scope, Send
 from sightline.web.hosts import UNSAFE, Hosts
+from sightline.web.places import where_it_failed
 from sightline.web.problems import Problem, of_error
 from sightline.web.service import Service
 
@@ -29,6 +30,11 @@ UPLOADS = frozenset(
         "/v1/search/picture", "/v1/search/words-and-picture", "/v1/describe/words",
         "/v1/describe/texts",
     )
+)  # fmt: skip
+# Headers that decide who asks and how much is read.
+ONCE = (
+    "authorization", "content-length", "content-type", "origin", "sec-fetch-site",
+    "transfer-encoding",
 )  # fmt: skip
 _log = logging.getLogger("sightline")
 
@@ -70,7 +76,9 @@ class Guard:
         hosts = [v for k, v in headers if k == "host"]
         if len(hosts) != 1 or not self.hosts.allows(hosts[0]):
             raise Problem(403, "host", "This server is not known by that name.")
-        given = dict(headers)
+        if self.hosts.encrypts(hosts[0]):
+            scope["scheme"] = "https"
+        given = _once(headers)
         cookie = self._shows_cookie(v for k, v in headers if k == "cookie")
         origin, site = given.get("origin"), given.get("sec-fetch-site")
         if self.hosts.is_foreign(scope["method"], origin, site, cookie):
@@ -143,7 +151,7 @@ class Guard:
         except Problem as e:
             await answer.refuse(e)
         except Exception as e:
-            _log.error("%s failed: %s", answer.route, type(e).__name__)
+            _log.error("%s failed: %s", answer.route, where_it_failed(e))
             await answer.refuse(of_error(e))
 
 
@@ -154,6 +162,17 @@ def _headers(scope: Scope) -> list[tuple[str, str]]:
 def _is_entry(scope: Scope) -> bool:
     """Say whether a person types the token, which the route looks at."""
     return (scope["method"], scope["path"]) == ("POST", ENTRY)
+
+
+def _once(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return headers by name; those of which two readers could take another one come once."""
+    names = [k for k, _ in headers]
+    for name in ONCE:
+        if names.count(name) > 1:
+            raise Problem(400, "twice", f"The header {name} came more than once. Send it once.")
+    if "content-length" in names and "transfer-encoding" in names:
+        raise Problem(400, "twice", "Send either Content-Length or Transfer-Encoding, not both.")
+    return dict(headers)
 
 
 async def _read(receive: Receive, most: int) -> bytes:

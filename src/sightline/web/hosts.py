@@ -8,11 +8,52 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sightline.errors import UsageError
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]", re.ASCII)
+_ORIGIN = re.compile(r"(https?)://([^\s/?#@:\[\]]+|\[[^\s/?#@\[\]]+\])(?::([0-9]{1,5}))?", re.ASCII)
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where pages lie that a proxy in front of this server shows, as a browser names it.
+
+    >>> Origin.of("https://Photos.example:443")
+    Origin(scheme='https', host='photos.example', port=443)
+    >>> str(Origin.of("https://photos.example:8443")), str(Origin.of("http://[::1]:80"))
+    ('https://photos.example:8443', 'http://[::1]')
+    """
+
+    scheme: str
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, text: str) -> Origin:
+        """Read what somebody typed."""
+        found = _ORIGIN.fullmatch(text.lower()) if text.isascii() else None
+        if found is None or not is_name(found[2]) or not 0 < int(found[3] or 1) < 65536:
+            raise UsageError(
+                f"{text!r} is no origin. Give scheme, host and, unless it is the usual one, port, "
+                "and nothing else: https://photos.example"
+            )
+        return cls(found[1], found[2], int(found[3] or _PORTS[found[1]]))
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """What the Host header can be: the port may be left out where it is the usual one."""
+        named = f"{self.host}:{self.port}"
+        return frozenset((named, self.host) if self.port == _PORTS[self.scheme] else (named,))
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{min(self.hosts, key=len)}"
 
 
 class Hosts:
@@ -21,21 +62,31 @@ class Hosts:
     >>> hosts = Hosts(8000)
     >>> [hosts.allows(h) for h in ("127.0.0.1:8000", "[::1]:8000", "evil.test:8000", "localhost")]
     [True, True, False, False]
+    >>> hosts = Hosts(8000, origins=[Origin.of("https://photos.example")])
+    >>> [hosts.allows_origin(f"{s}://photos.example") for s in ("https", "http")]
+    [True, False]
     """
 
-    def __init__(self, port: int, names: Iterable[str] = LOOPBACK) -> None:
-        self._allowed = {f"{n.lower()}:{port}" for n in names}
-        if port == 80:
-            self._allowed |= {n.lower() for n in names}
+    def __init__(
+        self, port: int, names: Iterable[str] = LOOPBACK, origins: Iterable[Origin] = ()
+    ) -> None:
+        own, shown = [n.lower() for n in names], tuple(origins)
+        self._own = {f"{n}:{port}" for n in own} | ({*own} if port == 80 else set())
+        self._origins = {f"http://{h}" for h in self._own} | {str(o) for o in shown}
+        self._allowed = self._own.union(*(o.hosts for o in shown))
+        self._encrypted = frozenset(h for o in shown if o.scheme == "https" for h in o.hosts)
 
     def allows(self, host: str) -> bool:
         """Say whether a Host header names this server; only letters may differ in case."""
         return host.isascii() and host.lower() in self._allowed
 
+    def encrypts(self, host: str) -> bool:
+        """Say whether whoever asks by a Host header came through a proxy that encrypts."""
+        return host.lower() in self._encrypted
+
     def allows_origin(self, origin: str) -> bool:
         """Say whether an Origin header is that of a page from this server."""
-        scheme, _, host = origin.partition("://")
-        return scheme == "http" and self.allows(host)
+        return origin.isascii() and origin.lower() in self._origins
 
     def is_foreign(self, method: str, origin: str | None, site: str | None, cookie: bool) -> bool:
         """Say whether a request may have been made by a page of somebody else.
@@ -63,6 +114,24 @@ def is_loopback(address: str) -> bool:
     try:
         return ipaddress.ip_address(address.strip("[]")).is_loopback
     except ValueError:
+        return False
+
+
+def stands_for_all(address: str) -> bool:
+    """Say whether an address means all that a machine has, so that nobody can ask by it.
+
+    >>> [stands_for_all(a) for a in ("0.0.0.0", "::", "[::]", "0", "", "10.0.0.1", "pc.lan")]
+    [True, True, True, True, True, False, False]
+    """
+    plain = address.strip("[]")
+    try:
+        return not plain or ipaddress.ip_address(plain).is_unspecified
+    except ValueError:
+        pass
+    try:
+        # Shorter ways to write it, which the system takes too.
+        return socket.inet_aton(plain) == bytes(4)
+    except OSError:
         return False
 
 

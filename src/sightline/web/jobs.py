@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import queue
 import secrets
@@ -18,14 +19,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sightline.web.places import without_places
+from sightline.web.places import LOG, where_it_failed, without_places
 from sightline.web.problems import Problem, of_error
 
 # Events of a job that are kept for those who come late; the oldest progress goes first.
 _KEPT = 500
 # Jobs that are remembered after they ended.
 _REMEMBERED = 100
+# So long a job has to end by itself, once it is asked to.
 _GRACE_SECONDS = 3.0
+_log = logging.getLogger("sightline")
 ENDED = frozenset(("done", "failed", "cancelled"))
 
 
@@ -147,11 +150,15 @@ class Jobs:
             job.end("cancelled")
         return job
 
+    def end(self) -> None:
+        """Stop everything; returns at once."""
+        for job in self.all():
+            if job.wanted and job.state not in ENDED:
+                self.cancel(job.id)
+
     def close(self) -> None:
         """Stop everything, and wait for what is running to end."""
-        for job in self.all():
-            if job.state not in ENDED:
-                self.cancel(job.id)
+        self.end()
         self._queue.put(None)
         if self._thread is not None:
             self._thread.join(_GRACE_SECONDS)
@@ -161,6 +168,7 @@ class Jobs:
             try:
                 self._run(job)
             except Exception as e:
+                _log.error("job %s failed: %s", job.verb, where_it_failed(e))
                 self._failed(job, of_error(e).detail)
 
     def _run(self, job: Job) -> None:
@@ -181,10 +189,14 @@ class Jobs:
             job.end("done", report=last["report"])
         elif last.get("kind") == "failed":
             self._failed(job, last["detail"])
+        elif last.get("kind") == "broken":
+            _log.error("job %s failed: %s", job.verb, last["where"])
+            job.end("failed", f"This should not happen ({last['error']}). {LOG}")
         elif not job.wanted:
             job.end("cancelled")
         else:
-            job.end("failed", f"The process of the job ended by itself (code {code}).")
+            _log.error("job %s ended by itself, code %d", job.verb, code)
+            job.end("failed", f"The process of the job ended by itself (code {code}). {LOG}")
 
     def _failed(self, job: Job, detail: str) -> None:
         job.end("failed", without_places(detail, self._root, self._store))

@@ -22,6 +22,7 @@ class Limits:
     body_seconds : for a body to arrive.
     answer_seconds : for an answer to begin.
     send_seconds : for each piece of it to be taken.
+    connections : open at the same time; more are answered 503 at once and closed.
     waiting : requests under way or waiting; more are answered 503.
     threads : requests that are worked on at the same time.
     uploads : pictures sent that wait to be described; more are answered 429.
@@ -36,6 +37,7 @@ class Limits:
     body_seconds: float = 20.0
     answer_seconds: float = 60.0
     send_seconds: float = 30.0
+    connections: int = 1_024
     waiting: int = 128
     threads: int = 8
     uploads: int = 8

@@ -1,12 +1,17 @@
-"""Sentences without the places of this machine: what clients are told names no folder of ours."""
+"""What is told of a failure: to clients no place of this machine, to the log no value."""
 
 from __future__ import annotations
 
 import os
 import re
 import tempfile
+import traceback
+from pathlib import Path
 
 _SENT = re.compile(re.escape(tempfile.gettempdir()) + r"/sightline-[^/\s]+(?:/picture)?")
+_PACKAGE = Path(__file__).parent.parent
+# Where to look for more, as clients are told: the store is not theirs to know.
+LOG = "See log/sightline.log in the store."
 _WHO = re.compile(r" \(process \d+ on [^)]*\)")
 
 
@@ -22,3 +27,18 @@ def without_places(text: str, root: bytes, store: str) -> str:
         if len(place) > 1:
             text = text.replace(place, name)
     return _WHO.sub("", _SENT.sub("the picture that was sent", text))
+
+
+def where_it_failed(e: BaseException) -> str:
+    """Return the kind of an error and the lines of ours it came through, and nothing it holds.
+
+    >>> try:
+    ...     without_places(3, b"", "")
+    ... except Exception as e:
+    ...     where_it_failed(e).partition(":")[0]
+    'TypeError at web/places.py'
+    """
+    lines = [(f.f_code.co_filename, n) for f, n in traceback.walk_tb(e.__traceback__)]
+    ours = [(Path(file), n) for file, n in lines if Path(file).is_relative_to(_PACKAGE)]
+    at = ", ".join(f"{file.relative_to(_PACKAGE)}:{n}" for file, n in ours)
+    return f"{type(e).__name__} at {at or 'no line of ours'}"

@@ -14,6 +14,7 @@ from functools import cache
 from importlib import resources
 
 from sightline import errors
+from sightline.web.places import LOG
 
 MEDIA = "application/problem+json"
 _TITLES = {
@@ -34,9 +35,13 @@ _TITLES = {
 # The first that fits counts.
 _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
     (errors.QueryError, 400, "query"),
+    (errors.NoModel, 409, "no-model"),
+    (errors.NoSpace, 409, "no-space"),
+    (errors.NoRegions, 409, "no-regions"),
     (errors.UsageError, 400, "usage"),
     (errors.ParameterError, 400, "parameter"),
     (errors.NoCollection, 409, "nothing-indexed"),
+    (errors.NoFeatures, 409, "no-features"),
     (errors.CollectionError, 409, "not-ready"),
     (errors.NotBetter, 409, "not-better"),
     (errors.DataError, 422, "data"),
@@ -48,7 +53,18 @@ _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
     (errors.StoreIOError, 500, "disk"),
     (errors.SightlineError, 500, "failed"),
 )
-_RETRY = {"busy": 2, "overload": 1, "slow": 5, "uploads": 2, "jobs": 10, "streams": 5, "exports": 5}
+# Errors name commands; whoever asks over HTTP can do the same by a job.
+_JOBS = {
+    "nothing-indexed": '{"verb": "index"}',
+    "no-pictures": '{"verb": "index"}',
+    "no-model": '{"verb": "train"}',
+    "no-space": '{"verb": "train", "rankers": ["lscmr"]}',
+    "no-regions": '{"verb": "train", "regions": true}',
+}
+_RETRY = {
+    "busy": 2, "overload": 1, "slow": 5, "uploads": 2, "jobs": 10, "streams": 5, "exports": 5,
+    "ending": 5, "connections": 5,
+}  # fmt: skip
 
 
 # What a person who looks at it in a browser can do; others find it in `detail`.
@@ -84,7 +100,7 @@ class Problem(Exception):
     @property
     def for_strangers(self) -> bool:
         """Whether it goes to somebody who did not show that they may ask."""
-        return self.status in (401, 403)
+        return self.status in (401, 403) or self.code in ("twice", "connections")
 
     def body(self, version: int | None = None) -> bytes:
         """Return what is sent.
@@ -157,8 +173,22 @@ def of_error(e: BaseException) -> Problem:
     """
     for kind, status, code in _STATUS:
         if isinstance(e, kind):
-            return Problem(status, code, str(e))
-    return Problem(500, "internal", f"This should not happen ({type(e).__name__}). See the log.")
+            return Problem(status, code, f"{e}{job_for(code)}")
+    return Problem(500, "internal", f"This should not happen ({type(e).__name__}). {LOG}")
+
+
+def ending() -> Problem:
+    """Return the answer to whoever waits while the server ends."""
+    return Problem(503, "ending", "The server ends. Come back once it is started again.")
+
+
+def job_for(code: str) -> str:
+    """Return how to mend a problem by a job, to be added to what a command would.
+
+    >>> job_for("no-regions"), job_for("query")
+    (' (or: POST /v1/jobs {"verb": "train", "regions": true})', '')
+    """
+    return f" (or: POST /v1/jobs {_JOBS[code]})" if code in _JOBS else ""
 
 
 def no_picture(picture: int) -> Problem:

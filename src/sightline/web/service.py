@@ -100,7 +100,7 @@ class Service:
 
     def _version(self) -> int | None:
         try:
-            return self.collection.version()
+            return self.collection.version() or None
         except SightlineError:
             return None  # That the store cannot be read is told by whatever asks for more.
 
@@ -129,6 +129,11 @@ class Service:
         if path is None:
             raise Problem(404, "no-folder", f"There is no folder {name} here. See: GET /v1/folders")
         return path
+
+    def end(self) -> None:
+        """Stop what lasts, and refuse what waits for it; returns at once."""
+        self.jobs.end()
+        self.describer.end()
 
     def close(self) -> None:
         """End jobs and workers, and let go of the log."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 # Sessions that need not learn anew when they are asked again.
 _AWAKE = 16
+# So long the end waits for sessions that are in use; what was acknowledged is on the disk.
+_END_SECONDS = 1.0
 
 
 class Talks:
@@ -78,6 +81,10 @@ class Talks:
         """Let go of the log."""
         with self._lock:
             kept, self._open = list(self._open.values()), OrderedDict()
+        latest = time.monotonic() + _END_SECONDS
         for session, lock in kept:
-            with lock:
-                session.close()
+            if lock.acquire(timeout=max(0.0, latest - time.monotonic())):
+                try:
+                    session.close()
+                finally:
+                    lock.release()

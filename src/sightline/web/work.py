@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightline.errors import Interrupted, SightlineError
 from sightline.records import shown
+from sightline.web.places import where_it_failed
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -120,6 +121,9 @@ def main() -> int:
         say({"kind": "cancelled"})
     except SightlineError as e:
         say({"kind": "failed", "error": type(e).__name__, "detail": str(e)})
+    except Exception as e:
+        # Nobody reads stderr, and a message may hold words of the owner's.
+        say({"kind": "broken", "error": type(e).__name__, "where": where_it_failed(e)})
     return 0
 
 

@@ -83,6 +83,7 @@ class Exporting:
         """
         from sightline.collection.exporting import writing
 
+        self.home.refuse_nothing()
         choice = _choice(only, min_confidence, untagged)
         where = filter_of(self.root, **filters)
         refuse_both(where, untagged)

@@ -26,7 +26,7 @@ from sightline.compute.describing import (
     stacked,
 )
 from sightline.contracts import Compute, Failed
-from sightline.errors import CollectionError, DataError, UsageError
+from sightline.errors import CollectionError, DataError, NoFeatures, UsageError
 from sightline.pictures.folder import Found
 from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
 from sightline.records import shown
@@ -82,7 +82,7 @@ def descriptors_of(snapshot: Snapshot, wanted: Sequence[str] = ()) -> tuple[str,
         )
     found = {name_of(f): f for f in common_features(snapshot, ids)}
     if not found:
-        raise CollectionError(
+        raise NoFeatures(
             f"No descriptor is on at least nine tenths of the {len(ids)} pictures, so they cannot "
             "be compared. Run: sightline index --features whole-all"
         )

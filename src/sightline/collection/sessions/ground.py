@@ -13,7 +13,7 @@ from sightline.collection.sessions.rounds import Ground, drawn_background, with_
 from sightline.collection.sessions.space import Floats, Space, as_text, choose, from_text
 from sightline.collection.sessions.start import Start
 from sightline.contracts import Compute
-from sightline.errors import CollectionError, UsageError
+from sightline.errors import CollectionError, NoFeatures, UsageError
 from sightline.records import shown
 from sightline.settings import Settings
 from sightline.store.home import Reader
@@ -41,7 +41,7 @@ def begin(
     if not like:
         return Start(query, (), (), *served)
     if not chosen:
-        raise CollectionError(_NO_DESCRIPTOR.format("deep"))
+        raise NoFeatures(_NO_DESCRIPTOR.format("deep"))
     space = Space(reader.snapshot, chosen)
     asked = _distinct([find(reader, root, p) for p in like])
     rows = [as_text(space.row_of(reader, a, settings, compute)) for a in asked]

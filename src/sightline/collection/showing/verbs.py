@@ -62,9 +62,16 @@ class Showing:
     _spelled: tuple[int, Completions] | None = None
 
     def version(self) -> int:
-        """Return the number of the version that is served now."""
+        """Return the number of the version that is served now; 0 before anything is indexed."""
+        if not self.home.exists():
+            return 0
         with self.home.reader() as reader:
             return reader.snapshot.version
+
+    def size(self) -> int:
+        """Return how many pictures there are."""
+        with self.home.reader() as reader:
+            return reader.snapshot.size()
 
     def facts(self, pictures: Sequence[int]) -> dict[int, Facts]:
         """Return what is known of those of some pictures that are here."""

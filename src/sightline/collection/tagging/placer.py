@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sightline.collection.tagging.cleaning import WordList
 from sightline.collection.tagging.ground import Bools, Doubles, Inputs, Int
 from sightline.contracts import Json
-from sightline.errors import StoreDamaged, UsageError
+from sightline.errors import NoRegions, StoreDamaged
 from sightline.regions.model import Tagging
 from sightline.regions.scored import ScoredRegionModel
 from sightline.store.home import Home
@@ -158,7 +158,7 @@ def placer_in_use(home: Home, name: str) -> Placer:
     """Return the model in use, or say how to get one."""
     placer = load_placer(home, name)
     if placer is None:
-        raise UsageError(
+        raise NoRegions(
             "Nothing has been learnt here of where words lie. Run: sightline train --regions"
         )
     return placer

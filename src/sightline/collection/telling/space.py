@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sightline.collection.learning.serving import PICTURES, TEXTS, Learnt
 from sightline.collection.learning.texts import likely
 from sightline.collection.telling.words import learnt_of
-from sightline.errors import CollectionError, UsageError
+from sightline.errors import CollectionError, NoSpace, UsageError
 from sightline.records import DenseQuery, Top
 from sightline.store.home import Reader
 from sightline.words.term_ids import term_id
@@ -146,7 +146,7 @@ class Space:
 def refuse_without_space(learnt: Learnt) -> None:
     """Stop what only rankers across kinds can answer."""
     if not learnt.served.shared_space:
-        raise UsageError(
+        raise NoSpace(
             f"The model in use, {learnt.served.recipe.ranker}, has no space that words and "
             "pictures share. Run: sightline train --ranker lscmr"
         )

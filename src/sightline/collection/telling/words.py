@@ -24,7 +24,7 @@ from sightline.collection.likeness.descriptors import (
 )
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
-from sightline.errors import CollectionError, UsageError
+from sightline.errors import CollectionError, NoModel
 from sightline.pictures.reading import ReadLimits
 from sightline.records import shown
 from sightline.settings import Settings
@@ -56,7 +56,7 @@ def learnt_of(reader: Reader) -> Learnt:
     """Return the model of words in use."""
     learnt = load_learnt(reader.home, reader.snapshot.model)
     if learnt is None:
-        raise UsageError("No words have been learnt here yet. Run: sightline train")
+        raise NoModel("No words have been learnt here yet. Run: sightline train")
     return learnt
 
 

@@ -40,11 +40,13 @@ def index(service: Served) -> Index:
     "/login", status_code=303, response_class=Response,
     responses={303: {"description": "The cookie is set; go to /"}},
 )  # fmt: skip
-def login(service: Served, code: Annotated[str, Query(max_length=100)] = "") -> Response:
+def login(
+    request: Request, service: Served, code: Annotated[str, Query(max_length=100)] = ""
+) -> Response:
     """Give a browser its cookie, once, in exchange for the code that was printed."""
     if not service.enter(code):
         raise Problem(401, "code", "The code is wrong, or was used before. Start the server again.")
-    return _let_in(service)
+    return _let_in(request, service)
 
 
 @router.post("/login", include_in_schema=False)
@@ -53,12 +55,13 @@ async def typed(request: Request, service: Served) -> Response:
     given = parse_qs((await request.body())[:_FORM].decode("utf-8", "replace"))
     if not service.is_token(given.get("token", [""])[0].strip()):
         raise Problem(401, "token", "That is not the token of this server.")
-    return _let_in(service)
+    return _let_in(request, service)
 
 
-def _let_in(service: Service) -> Response:
+def _let_in(request: Request, service: Service) -> Response:
     reply = Response(status_code=303, headers={"location": "/"})
     reply.set_cookie(
-        service.cookie_name, service.cookie, httponly=True, samesite="strict", path="/"
-    )
+        service.cookie_name, service.cookie, httponly=True, samesite="strict", path="/",
+        secure=request.url.scheme == "https",
+    )  # fmt: skip
     return reply

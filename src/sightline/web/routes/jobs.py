@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Path, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
+from starlette.types import Receive, Scope, Send
 
 from sightline.web.jobs import Job, JobEvent
 from sightline.web.problems import Problem
@@ -127,35 +128,46 @@ async def events(
     last: Annotated[str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,15}$")] = "",
 ) -> Response:
     """Listen to a job, as server-sent events; `Last-Event-ID` says what was heard before."""
-    found = service.jobs.get(job)
-    if service.streams >= service.limits.streams:
-        raise Problem(429, "streams", "Too many are listening already. Come back.")
-    return StreamingResponse(_heard(found, int(last or 0), service), media_type="text/event-stream")
+    return _Stream(service.jobs.get(job), int(last or 0), service)
 
 
-async def _heard(job: Job, after: int, service: Service) -> AsyncIterator[str]:
+class _Stream(StreamingResponse):
+    """Events of a job, for as many listeners as there may be."""
+
+    def __init__(self, job: Job, after: int, service: Service) -> None:
+        super().__init__(_heard(job, after), media_type="text/event-stream")
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Nothing is awaited between looking and counting, so nobody else comes in between.
+        if self._service.streams >= self._service.limits.streams:
+            raise Problem(429, "streams", "Too many are listening already. Come back.")
+        self._service.streams += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._service.streams -= 1
+
+
+async def _heard(job: Job, after: int) -> AsyncIterator[str]:
     loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
     def wake() -> None:
         loop.call_soon_threadsafe(woken.set)
 
-    service.streams += 1
-    try:
-        with job.listening(wake):
-            while True:
-                woken.clear()
-                new, ended = job.since(after)
-                for e in new:
-                    after = e.number
-                    yield _line(e)
-                if ended:
-                    return
-                try:
-                    await asyncio.wait_for(woken.wait(), _BEAT_SECONDS)
-                except TimeoutError:
-                    yield ": still here\n\n"
-    finally:
-        service.streams -= 1
+    with job.listening(wake):
+        while True:
+            woken.clear()
+            new, ended = job.since(after)
+            for e in new:
+                after = e.number
+                yield _line(e)
+            if ended:
+                return
+            try:
+                await asyncio.wait_for(woken.wait(), _BEAT_SECONDS)
+            except TimeoutError:
+                yield ": still here\n\n"
 
 
 def _line(e: JobEvent) -> str:

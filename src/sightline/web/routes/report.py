@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from sightline.errors import SightlineError
 from sightline.records import shown
+from sightline.web.problems import Problem, job_for
 from sightline.web.routes.models import Model, version_of
 from sightline.web.shapes import Cursor, Limit, Page, Served, cursor
 
@@ -51,6 +52,7 @@ class Health(BaseModel):
 
     status: str
     version: int
+    pictures: int
 
 
 @router.get("/report")
@@ -89,8 +91,12 @@ def skipped(
 
 @router.get("/health")
 def health(service: Served) -> Health:
-    """Say whether the collection can be read."""
-    return Health(status="ok", version=service.collection.version())
+    """Say whether the collection can be read, and holds pictures."""
+    version, pictures = service.of_one_version(service.collection.size)
+    if not pictures:
+        detail = "The collection holds no picture. Put some there, then run: sightline index"
+        raise Problem(409, "no-pictures", f"{detail}{job_for('no-pictures')}")
+    return Health(status="ok", version=version, pictures=pictures)
 
 
 @router.get(

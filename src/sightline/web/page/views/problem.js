@@ -36,12 +36,3 @@ export function notice(e, more) {
     more,
   );
 }
-
-/**
- * Whether something cannot be asked for before something else was done: indexed, or learnt.
- *
- * @param {unknown} e
- */
-export function isNotYet(e) {
-  return e instanceof Problem && e.code !== "busy" && (e.status === 409 || e.code === "usage");
-}

@@ -31,9 +31,10 @@ export class ReviewCard {
     this._carries = el("p", { class: "faint" });
     this._file = el("p", { class: "faint file" });
     this._shows = el("input", { id: "review-overlay", type: "checkbox", checked: true, onchange: () => this.draw() });
+    this.asked = el("div", { class: "asked" }, this._question, this._sure);
     this.about = el(
       "div", { class: "about" },
-      this._question, this._sure, this._right, this._where, this._carries, this._file,
+      this._right, this._where, this._carries, this._file,
       el("p", {}, el("label", { for: "review-overlay", class: "check" }, this._shows, "Show where")),
     );
     this.stage = el("div", { class: "reviewstage" }, el("div", { class: "reviewover" }, this._picture, this._over));

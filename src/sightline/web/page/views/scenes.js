@@ -1,10 +1,10 @@
 // Scenes: pictures in groups by the kind that was learnt.
 
-import { get } from "../api.js";
+import { get, Problem } from "../api.js";
 import { el, fill, some } from "../dom.js";
 import { searchFor } from "./picture.js";
 import { strip } from "./strip.js";
-import { isNotYet, notice } from "./problem.js";
+import { notice } from "./problem.js";
 
 export const title = "Scenes";
 
@@ -33,7 +33,7 @@ async function show(body, only) {
       ...scenes.map(shown),
     );
   } catch (e) {
-    const more = isNotYet(e) ? el("p", {}, "Scenes come with regions. ", el("a", { href: "#/learn" }, "Learn regions"), ".") : undefined;
+    const more = e instanceof Problem && e.status === 409 ? el("p", {}, "Scenes come with regions. ", el("a", { href: "#/learn" }, "Learn regions"), ".") : undefined;
     fill(body, notice(e, more));
   }
 }

@@ -4,12 +4,14 @@ import { get, post } from "../api.js";
 import { confirmed } from "../confirm.js";
 import { count, el, fill, say, some, when } from "../dom.js";
 import { notice } from "./problem.js";
+import { unindexed } from "./unindexed.js";
 
 /** @typedef {import("../types").Session} Session */
 
 const FETCHED = 1000;
 const SHOWN = 25;
 const LIKE = 6;
+const MARKED = 60;
 
 class Sessions {
   /** @param {HTMLElement} host */
@@ -34,7 +36,7 @@ class Sessions {
       this.all = await everySession();
     } catch (e) {
       this.told.textContent = "";
-      return fill(this.empty, notice(e));
+      return fill(this.empty, unindexed(e) ?? notice(e));
     }
     this.show();
   }
@@ -77,6 +79,7 @@ class Sessions {
         s.like.length ? el("p", { class: "likes" }, ...s.like.slice(0, LIKE).map(small), s.like.length > LIKE ? `and ${s.like.length - LIKE} more` : null) : null,
         el("p", {}, said(s)),
         s.words.length ? el("p", {}, s.resumable ? "Words made of it: " : "Words accepted: ", s.words.join(", ")) : null,
+        s.resumable && s.relevant + s.other ? marked(s) : null,
         el("p", { class: "faint" }, `${s.resumable ? "Judging" : "Answers one by one"} · ${when(s.last)} · `, el("code", {}, s.id)),
       ),
       el("span", { class: `badge ${gone ? "faint" : s.state === "saved" ? "good" : ""}` }, STATES[s.resumable || gone ? s.state : "open"] ?? s.state),
@@ -123,6 +126,34 @@ async function everySession() {
 /** @param {number} id */
 function small(id) {
   return el("img", { src: `/v1/pictures/${id}/thumbnail`, alt: `Picture ${id}`, loading: "lazy" });
+}
+
+/**
+ * The pictures that were judged, fetched when somebody asks.
+ *
+ * @param {Session} s
+ */
+function marked(s) {
+  const body = el("div", {}, "…");
+  const load = async () => {
+    try {
+      const { marks } = await get(`/v1/sessions/${s.id}`);
+      fill(body, ...row("Fit", marks.relevant), ...row("Do not fit", marks.other));
+    } catch (e) {
+      fill(body, notice(e));
+    }
+  };
+  return el("details", { ontoggle: () => (body.childElementCount ? undefined : void load()) }, el("summary", {}, "Which pictures"), body);
+}
+
+/**
+ * @param {string} title
+ * @param {number[]} pictures
+ */
+function row(title, pictures) {
+  if (!pictures.length) return [];
+  const more = pictures.length - MARKED;
+  return [el("h3", {}, title), el("p", { class: "likes" }, ...pictures.slice(0, MARKED).map(small), more > 0 ? `and ${count(more)} more` : null)];
 }
 
 /** @param {Session} s */

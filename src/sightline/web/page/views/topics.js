@@ -1,9 +1,9 @@
 // Topics: the dimensions of the space that words and pictures share.
 
-import { get } from "../api.js";
+import { get, Problem } from "../api.js";
 import { el, fill } from "../dom.js";
 import { searchFor } from "./picture.js";
-import { isNotYet, notice } from "./problem.js";
+import { notice } from "./problem.js";
 import { strip } from "./strip.js";
 
 export const title = "Topics";
@@ -57,7 +57,7 @@ async function show(body, form) {
     fill(body, ...told.topics.map(shown));
   } catch (e) {
     form.hidden = true;
-    const more = isNotYet(e)
+    const more = e instanceof Problem && e.status === 409
       ? el("p", {}, "Topics come from a model with a shared space: ", el("a", { href: "#/learn" }, "learn"), " with the ranker lscmr, ssi or cca.")
       : undefined;
     fill(body, notice(e, more));

@@ -1,0 +1,63 @@
+"""Ending: at once for what waits, soon for what is at work, and in any case in time.
+
+Everything that was acknowledged is on the disk, so whoever does not end by itself can be left
+behind: a request that is worked on for a minute, a disk that does not answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+
+import uvicorn
+
+from sightline.web.service import Service
+
+# From the signal to the end of the process; connections and jobs have less each.
+LATEST_SECONDS = 4.0
+_log = logging.getLogger("sightline")
+
+
+class EndingServer(uvicorn.Server):
+    """A server that tells what waits that it ends, before it waits for connections to close."""
+
+    def __init__(
+        self, config: uvicorn.Config, service: Service, resort: LastResort | None = None
+    ) -> None:
+        super().__init__(config)
+        self._service, self._resort = service, resort
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End."""
+        if self._resort is not None:
+            self._resort.begin()
+        self._service.end()
+        await super().shutdown(sockets)
+
+
+class LastResort:
+    """Ends this process some time after a server began to end, if it has not ended by itself."""
+
+    def __init__(self, seconds: float = LATEST_SECONDS) -> None:
+        self._timer = threading.Timer(seconds, _leave)
+        self._timer.daemon = True
+
+    def begin(self) -> None:
+        """Count from now on."""
+        self._timer.start()
+
+    def settle(self) -> None:
+        """Stop counting if nothing is left that could hold the process up."""
+        if not [t for t in threading.enumerate() if not t.daemon and t is not _main()]:
+            self._timer.cancel()
+
+
+def _main() -> threading.Thread:
+    return threading.main_thread()
+
+
+def _leave() -> None:
+    _log.info("serve ends with requests under way")
+    os._exit(0)
