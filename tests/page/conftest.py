@@ -10,6 +10,7 @@ import pytest
 
 from sightline.collection import Collection
 from tests.served import Served, painted, running
+from tests.tagged_made import copied
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -62,8 +63,33 @@ def visitor(visit: Visits, served: Served) -> Visitor:
     return visit(served)
 
 
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a small collection with a model, to be copied."""
+    folder = tmp_path_factory.mktemp("made")
+    painted(folder, n=48)
+    return folder
+
+
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[Served]:
-    """Serve a collection that a test may change."""
-    with running(painted(tmp_path, n=48)) as found:
+def own(made: Path, tmp_path: Path) -> Iterator[Served]:
+    """Serve a collection that a test may change; its pictures are shared."""
+    with running(copied(made, tmp_path)) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def rich(tagged: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a collection that has learnt all there is to learn; to be copied."""
+    folder = tmp_path_factory.mktemp("rich")
+    c = copied(tagged, folder)
+    c.train(rankers=["cca"])
+    (folder / "photos").symlink_to(tagged / "photos")
+    return folder
+
+
+@pytest.fixture
+def learnt(rich: Path, tmp_path: Path) -> Iterator[Served]:
+    """Serve it; a test may change it."""
+    with running(copied(rich, tmp_path)) as found:
         yield found

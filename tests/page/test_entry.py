@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.page.visit import VIEWS, Visits, expect
-from tests.served import Served, painted, running
+from tests.served import Served
 
 
 def test_the_printed_address_opens_the_page_once(visit: Visits, own: Served) -> None:
@@ -44,6 +44,9 @@ def test_an_unknown_address_is_a_page_too(visit: Visits, own: Served) -> None:
 
 def test_every_view_has_a_title_and_a_place_in_the_menu(visit: Visits, own: Served) -> None:
     visitor = visit(own)
+    # Where words lie was not learnt here, and the views that need it say so.
+    visitor.watch.expect("/v1/tags")
+    visitor.watch.expect("/v1/scenes")
     for view in VIEWS:
         visitor.go(f"#/{view}")
         link = visitor.page.get_by_role("navigation").get_by_role("link", name=view.capitalize())

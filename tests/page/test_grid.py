@@ -119,6 +119,6 @@ def test_a_window_that_changes_keeps_the_list_whole(looking: Visitor) -> None:
     page = looking.page
     for width in (360, 1900):
         page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("(w) => document.documentElement.scrollWidth <= w", arg=width)
         expect(looking.tiles.nth(3)).to_be_visible()
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
         assert page.evaluate(ELEMENTS) <= MOST
