@@ -53,13 +53,15 @@ export class Reviewing {
   }
 
   /**
-   * Fetch suggestions; what was skipped is not asked again in this review.
+   * Fetch suggestions; what was skipped is not asked again, unless that is wanted.
    *
    * @param {number} precision
    * @param {Kind} kind
+   * @param {boolean} [again]
    */
-  async load(precision, kind) {
+  async load(precision, kind, again = false) {
     await this._line;
+    if (again) this.turns = this.turns.filter((t) => t.yes !== null);
     const limit = kind === "doubt" ? MOST : SHOWN;
     const told = /** @type {Suggestions} */ (await post("/v1/tags", { precision, limit, removals: kind !== "add" }));
     const skipped = new Set(this.turns.map((t) => keyOf(t.suggestion)));

@@ -20,8 +20,11 @@ from sightline.web.shapes import Served
 
 router = APIRouter(prefix="/v1", tags=["export"])
 
-_MEDIA = {"csv": "text/csv; charset=utf-8", "json": "application/x-ndjson",
-          "coco": "application/json"}  # fmt: skip
+# Answers of type application/json tell their version, which COCO's files do not.
+_MEDIA = {
+    "csv": "text/csv; charset=utf-8", "json": "application/x-ndjson",
+    "coco": "application/octet-stream",
+}  # fmt: skip
 _BLOCK = 1 << 18
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {

@@ -33,10 +33,11 @@ class JobLine {
     this.notes = el("ul", { class: "notes faint" });
     this.stop = el("button", { type: "button", onclick: () => void this._cancel() }, "Cancel");
     this.report = el("div", { class: "report" });
+    this.more = el("details", { hidden: true }, el("summary", {}, "Report"), this.report);
     this.box = el(
       "li", { class: "panel job", id: `job-${job.id}`, tabIndex: -1 },
       el("div", { class: "row" }, el("h3", {}, VERBS[job.verb] ?? job.verb), this.state, this.stop),
-      this.bar, this.told, this.notes, this.report,
+      this.bar, this.told, this.notes, this.more,
     );
     /** @type {EventSource | null} */
     this._events = null;
@@ -48,6 +49,7 @@ class JobLine {
   /** @param {Job} job */
   show(job) {
     const over = ENDED.includes(job.state);
+    if (over && this.box.contains(document.activeElement)) this.box.focus({ preventScroll: true });
     this.state.textContent = STATES[job.state] ?? job.state;
     this.state.className = `badge ${job.state === "done" ? "good" : job.state === "failed" ? "bad" : ""}`;
     this.stop.hidden = over;
@@ -61,6 +63,7 @@ class JobLine {
     fill(this.notes);
     const took = job.begun && job.ended ? `${when(job.begun)}, ${lasted(job.ended - job.begun)}` : "It never began";
     this.told.textContent = job.detail ? `${job.detail} (${took})` : job.state === "cancelled" ? `${took}. Nothing was published; what was there serves on.` : took;
+    this.more.hidden = !job.report;
     fill(this.report, job.report ? reported(job) : null);
   }
 
@@ -111,8 +114,10 @@ class JobLine {
     try {
       const job = /** @type {Job} */ (await get(`/v1/jobs/${this.id}`));
       this.show(job);
+      this.more.open = true;
       if (ENDED.includes(job.state)) this._ended(job);
     } catch (e) {
+      this.more.hidden = false;
       fill(this.report, notice(e));
     }
   }
@@ -157,6 +162,8 @@ export class JobList {
       const { jobs } = await get("/v1/jobs");
       if (this._gone) return;
       for (const job of /** @type {Job[]} */ (jobs).reverse()) this._show(job);
+      const newest = jobs.length ? this._lines.get(jobs[jobs.length - 1].id) : null;
+      if (newest) newest.more.open = true;
       fill(this._empty, jobs.length ? null : el("p", { class: "faint" }, "None since the server started."));
     } catch (e) {
       return fill(this._empty, notice(e));

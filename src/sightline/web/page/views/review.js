@@ -44,16 +44,15 @@ class Review {
     this.place = el("section", { class: "card", "aria-labelledby": "review-question" }, this.card.asked, this.card.stage, this.card.about);
     this.empty = el("div");
     this.never = el("div");
-    host.append(
-      el("h1", {}, "Review"),
+    this.options = el(
+      "details", { class: "filters", open: innerWidth > WIDE }, el("summary", {}, "Which words, and export"),
       el(
-        "details", { class: "filters", open: innerWidth > WIDE }, el("summary", {}, "Which words, and export"),
-        el(
-          "div", { class: "fields" },
-          field("Words that are right at least", this.precision), field("Ask about", this.kind), field("Export", this.exported), this.exports,
-        ),
+        "div", { class: "fields" },
+        field("Words that are right at least", this.precision), field("Ask about", this.kind), field("Export", this.exported), this.exports,
       ),
-      el("div", { class: "progress row" }, this.bar, this.told),
+    );
+    host.append(
+      el("h1", {}, "Review"), this.options, el("div", { class: "progress row" }, this.bar, this.told),
       this.place, this.answers, this.empty, this.never,
     );
     this._showExports();
@@ -69,20 +68,24 @@ class Review {
     this.answers.hidden = hidden && !this.queue.turns.length;
   }
 
-  async load() {
+  /** @param {boolean} [again] whether to ask again what was skipped */
+  async load(again = false) {
     const turn = ++this._turn;
     const [precision, kind] = [Number(this.precision.value), /** @type {Kind} */ (this.kind.value)];
     this.told.textContent = "Looking for words…";
     fill(this.empty);
     try {
-      await this.queue.load(precision, kind);
+      await this.queue.load(precision, kind, again);
     } catch (e) {
       if (turn !== this._turn) return;
       this._hide(true);
       this.told.textContent = "";
+      fill(this.never);
+      this.options.hidden = this.queue.found === null;
       return fill(this.empty, unready(e));
     }
     if (turn !== this._turn) return;
+    this.options.hidden = false;
     fill(this.never, abstained(this.queue.found?.abstained ?? [], precision));
     this._show();
   }
@@ -97,6 +100,7 @@ class Review {
   _show() {
     const { queue } = this;
     const s = queue.current;
+    const lost = !s && this.answers.contains(document.activeElement);
     this._hide(!s);
     this.back.disabled = !queue.turns.length;
     this.bar.max = Math.max(1, queue.list.length);
@@ -107,6 +111,8 @@ class Review {
     if (!s) {
       this.told.textContent = said.slice(3) + writing;
       if (queue.found) this._showEnd();
+      // The button that was pressed last is gone; Undo must not get its keys.
+      if (lost) this.empty.querySelector("h2")?.focus();
       return;
     }
     this.told.textContent = `${queue.at + 1} of ${queue.more ? `the ${queue.list.length} surest` : queue.list.length}${said}${writing}`;
@@ -118,12 +124,16 @@ class Review {
   _showEnd() {
     const { queue } = this;
     const found = /** @type {import("../reports").Suggestions} */ (queue.found);
-    const more = queue.more || queue.counts.skipped ? el("button", { type: "button", onclick: () => void this.load() }, "Look for more") : null;
+    const more = queue.more
+      ? el("button", { type: "button", onclick: () => void this.load() }, "Look for more")
+      : queue.counts.skipped
+        ? el("button", { type: "button", onclick: () => void this.load(true) }, "Ask again what you skipped")
+        : null;
     fill(
       this.empty,
       el(
         "div", { class: "notice" },
-        el("h2", {}, queue.turns.length ? "That was the last one" : "There is nothing to ask"),
+        el("h2", { tabIndex: -1 }, queue.turns.length ? "That was the last one" : "There is nothing to ask"),
         el("p", {}, `${some(found.pictures, "picture was", "pictures were")} looked at${found.judged ? `; ${some(found.judged, "answer stands", "answers stand")} from before` : ""}.`),
         found.without_regions ? el("p", {}, `${some(found.without_regions, "picture lacks", "pictures lack")} regions: `, el("a", { href: "#/learn" }, "index again"), ".") : null,
         queue.turns.length ? el("p", {}, "Accepted words are carried by their pictures when you leave. To take all of it back, see ", el("a", { href: "#/sessions" }, "Sessions"), ".") : el("p", {}, "Ask for less certain words above, or index more pictures."),

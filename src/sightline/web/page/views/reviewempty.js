@@ -4,6 +4,7 @@ import { post, Problem } from "../api.js";
 import { table } from "../controls.js";
 import { count, el, say, some } from "../dom.js";
 import { notice } from "./problem.js";
+import { unindexed } from "./unindexed.js";
 
 /** @typedef {import("../reports").Abstained} Abstained */
 
@@ -13,13 +14,11 @@ import { notice } from "./problem.js";
  * @param {unknown} e
  */
 export function unready(e) {
-  if (!(e instanceof Problem) || e.status !== 409 || e.code === "busy") return notice(e);
-  if (e.code === "nothing-indexed") return notice(e, el("p", {}, el("a", { href: "#/learn" }, "Index the folder"), " first."));
+  if (!(e instanceof Problem) || e.code !== "no-regions") return unindexed(e) ?? notice(e);
   const start = el("button", { type: "button", class: "primary", id: "train-regions", onclick: () => void train(start) }, "Learn where words lie");
   return el(
     "div", { class: "notice" },
     el("h2", {}, "Nothing can be proposed yet"),
-    el("p", {}, e.message),
     el("p", {}, "Words are proposed once it was learnt where they lie in pictures that carry them. Pictures are cut into regions first, which takes a while; searching goes on meanwhile."),
     el("p", {}, start),
   );

@@ -4,6 +4,7 @@ import { get, post } from "../api.js";
 import { confirmed } from "../confirm.js";
 import { count, el, fill, say, some, when } from "../dom.js";
 import { notice } from "./problem.js";
+import { unindexed } from "./unindexed.js";
 
 /** @typedef {import("../types").Session} Session */
 
@@ -35,7 +36,7 @@ class Sessions {
       this.all = await everySession();
     } catch (e) {
       this.told.textContent = "";
-      return fill(this.empty, notice(e));
+      return fill(this.empty, unindexed(e) ?? notice(e));
     }
     this.show();
   }
