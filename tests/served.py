@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import queue
@@ -11,7 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,25 @@ class Served:
         """Send JSON with the token."""
         named = {k.replace("_", "-"): v for k, v in headers.items()}
         return self.ask("POST", path, json.dumps(body).encode(), named)
+
+    def ask_many(
+        self, asked: Iterable[tuple[str, object]], method: str = "POST"
+    ) -> Iterator[tuple[int, bytes]]:
+        """Send requests one after another over one connection, and yield status and body of each.
+
+        Bodies are sent as JSON, or not at all where they are None.
+        """
+        shown = {
+            "Authorization": f"Bearer {self.service.token}",
+            "Content-Type": "application/json",
+        }
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        with contextlib.closing(connection):
+            for path, body in asked:
+                data = None if body is None else json.dumps(body)
+                connection.request(method, path, data, shown)
+                reply = connection.getresponse()
+                yield reply.status, reply.read()
 
     def raw(self, data: bytes) -> Reply:
         """Send bytes as they are and read all that comes back."""

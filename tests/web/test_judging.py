@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
+from sightline.collection import Collection
+from sightline.collection.clicks.standing import standing_lists
 from sightline.store.events import EventLog
-from tests.served import Served
+from tests.served import Served, painted, running
 
 
 def judged_events(s: Served) -> int:
@@ -142,8 +149,82 @@ def test_rankings_and_clicks_as_metarank_has_them(own: Served) -> None:
     assert own.post("/feedback", events).json["updated"] == 0
     (session,) = c.sessions()
     assert session.lists == 1 and session.query == "red"
-    assert own.post("/feedback", click).code == "alone"
     assert own.post("/feedback", {"event": "item", "id": "x"}).status == 422
+
+
+def ranking(name: str, *items: int, query: str = "red") -> dict[str, Any]:
+    return {
+        "event": "ranking", "id": name, "items": [{"id": str(i)} for i in items],
+        "fields": [{"name": "query", "value": query}],
+    }  # fmt: skip
+
+
+def click(name: str, item: int, kind: str = "click") -> dict[str, Any]:
+    return {"event": "interaction", "ranking": name, "item": str(item), "type": kind}
+
+
+def test_interactions_come_after_their_ranking_even_to_another_server(tmp_path: Path) -> None:
+    c = painted(tmp_path, train=False, n=24)
+    with running(c) as s:
+        shown = s.post("/feedback", ranking("r1", 2, 1, 7, 4)).json
+        assert (shown["accepted"], shown["updated"]) == (1, 1)
+        assert standing(c) == [("red", (2, 1, 7, 4), set())]
+        assert s.post("/feedback", click("r1", 7)).json["updated"] == 1
+        assert s.post("/feedback", click("r1", 7)).json["updated"] == 0
+        # Of things that are no clicks, and on what was not shown, nothing is kept.
+        for nothing in (click("r1", 3), click("r1", 4, "hover"), click("none", 4, "hover")):
+            assert s.post("/feedback", nothing).json["updated"] == 0
+    with running(c) as s:
+        more = [click("r1", 1), ranking("r2", 5, 6, query="blue"), click("r2", 6)]
+        assert s.post("/feedback", more).json["updated"] == 2
+        reply = s.post("/feedback", [ranking("r3", 1), click("r4", 1), click("r1", 4)])
+        assert (reply.status, reply.code) == (404, "no-ranking") and "'r4'" in reply.json["detail"]
+        assert s.post("/feedback", [ranking("r5", 999)]).status == 422
+        assert s.post("/feedback", [ranking("r5", 1, query="?")]).status == 422
+        assert s.post("/feedback", []).json["updated"] == 0
+    # What was refused left nothing behind.
+    assert standing(c) == [("blue", (5, 6), {6}), ("red", (2, 1, 7, 4), {1, 7})]
+    assert sorted(x.lists for x in c.sessions()) == [1, 1]
+
+
+def test_a_ranking_that_was_reverted_is_sent_again_to_be_clicked(own: Served) -> None:
+    c = own.service.collection
+    own.post("/feedback", [ranking("r1", 2, 1), click("r1", 1)])
+    (session,) = c.sessions()
+    c.revert(session.id)
+    assert own.post("/feedback", click("r1", 2)).code == "no-ranking" and standing(c) == []
+    assert own.post("/feedback", [ranking("r1", 2, 1), click("r1", 2)]).json["updated"] == 1
+    assert standing(c) == [("red", (2, 1), {2})]
+    assert own.post("/feedback", click("r1", 1)).json["updated"] == 1
+    assert standing(c) == [("red", (2, 1), {1, 2})]
+
+
+def test_the_same_ranking_from_a_file_counts_once(own: Served, tmp_path: Path) -> None:
+    c, log = own.service.collection, tmp_path / "log.jsonl"
+    events = [ranking("r1", 2, 1, 7), click("r1", 1)]
+    log.write_text("".join(json.dumps(e) + "\n" for e in events))
+    assert c.import_clicks(log).added == 1
+    assert own.post("/feedback", click("r1", 7)).code == "no-ranking"
+    # It stands already, and is found by its id from now on.
+    assert own.post("/feedback", events[0]).json["updated"] == 0
+    assert own.post("/feedback", click("r1", 7)).json["updated"] == 1
+    assert standing(c) == [("red", (2, 1, 7), {1, 7})]
+    assert c.import_clicks(log).added == 0
+
+
+def test_clicks_that_come_at_once_are_all_kept(own: Served) -> None:
+    items = range(1, 21)
+    own.post("/feedback", ranking("r1", *items))
+    with ThreadPoolExecutor(20) as at_once:
+        replies = list(at_once.map(lambda i: own.post("/feedback", click("r1", i)), items))
+    assert [r.status for r in replies] == [200] * 20
+    assert standing(own.service.collection) == [("red", tuple(items), set(items))]
+
+
+def standing(c: Collection) -> list[tuple[str, tuple[int, ...], set[int]]]:
+    """Return the lists that training would learn from."""
+    with contextlib.closing(EventLog(c.home.events, write=False)) as log:
+        return sorted((x.query, x.pictures, set(x.clicked)) for x in standing_lists(log))
 
 
 def test_many_sessions_hold_few_files_and_little_memory(own: Served) -> None:

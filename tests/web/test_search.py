@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
-from sightline.web.client import ServiceError
+from sightline.web.client import Hits, ServiceError
 from tests.served import Served, grow
 
 
@@ -45,6 +46,34 @@ def test_a_page_of_another_version_is_refused(own: Served) -> None:
     assert own.service.collection.version() > page["version"]
     again = own.post("/v1/search", {"query": "cold", "limit": 2, "cursor": page["next"]})
     assert (again.status, again.code) == (409, "changed")
+
+
+def test_pages_for_a_picture_that_is_sent_make_up_the_whole_list(
+    served: Served, taught: Collection
+) -> None:
+    picture = Path(os.fsdecode(taught.root), "000_x.png").read_bytes()
+
+    def with_words(limit: int, cursor: str | None) -> Hits:
+        return served.client.search_with("warm", picture, limit=limit, cursor=cursor)
+
+    def alone(limit: int, cursor: str | None) -> Hits:
+        return served.client.similar_to(picture, limit, cursor)
+
+    for ask in (with_words, alone):
+        found: list[tuple[int, float]] = []
+        cursor: str | None = None
+        whole = ask(30, None)
+        for _ in range(3):
+            page = ask(10, cursor)
+            found += [(h.id, h.score) for h in page.hits]
+            cursor = page.next
+        assert found == [(h.id, h.score) for h in whole.hits] and len(set(found)) == 30
+        assert cursor == whole.next and cursor is not None
+        last = ask(1000, cursor)
+        assert last.hits and last.next is None
+    kind = {"Content-Type": "image/png"}
+    wrong = served.ask("POST", "/v1/search/picture?cursor=x", picture, kind)
+    assert (wrong.status, wrong.code) == (400, "cursor")
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "W10=", "WzEsMl0", "WzEsIC0xXQ==", "é", "bnVsbA=="])

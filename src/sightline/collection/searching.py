@@ -129,7 +129,7 @@ def allowed_by(reader: Reader, where: Where, untagged: bool) -> Int | None:
     if not untagged and not where.tagged:
         return found
     worded = reader.snapshot.with_words() if where.tagged else reader.snapshot.without_words()
-    return worded if found is None else np.intersect1d(found, worded)
+    return worded if found is None else _both(found, worded)
 
 
 def ranked(reader: Reader, text: str, where: Where | None = None, untagged: bool = False) -> Ranked:
@@ -244,12 +244,12 @@ class _Search:
         if self.query.unwanted:
             unwanted = [term_id(t) for t in self.query.unwanted]
             bad = self.snapshot.carrying(unwanted, every=False)
-            parts.append(np.setdiff1d(self.snapshot.ids(), bad))
+            parts.append(_without(self.snapshot.ids(), bad))
         if not parts:
             return None
         out = parts[0]
         for p in parts[1:]:
-            out = np.intersect1d(out, p)
+            out = _both(out, p)
         return out
 
     def _hits(self, k: int, allowed: Int | None) -> tuple[int, list[Hit], int]:
@@ -282,13 +282,13 @@ class _Search:
             found = self._found(self.learnt, left, allowed, full)
             left -= len(found.ids)
         if left:
-            rest = self._with_some(left, allowed, np.union1d(full, found.ids))
+            rest = self._with_some(left, allowed, np.concatenate([full, found.ids]))
         return [(first, "carried"), (found, "learnt"), (rest, "some")]
 
     def _with_some(self, k: int, allowed: Int | None, without: Int) -> Top:
         """Return pictures that carry some of the words; below learnt ones, if there are any."""
         some = self.snapshot.carrying(self.terms.tolist(), every=False)
-        others = np.setdiff1d(some if allowed is None else np.intersect1d(some, allowed), without)
+        others = _without(some if allowed is None else _both(some, allowed), without)
         top = self._top(k, others)
         return Top(top.ids, top.scores * np.float32(self.least))
 
@@ -322,7 +322,7 @@ class _Search:
         if self.unknown:
             return np.zeros(0, np.int64)
         full = self.snapshot.carrying(self.terms.tolist(), every=True)
-        return full if allowed is None else np.intersect1d(full, allowed)
+        return full if allowed is None else _both(full, allowed)
 
     def _top(self, k: int, where: Int | None) -> Top:
         if where is not None and not len(where):
@@ -353,6 +353,17 @@ class _Search:
     def _spellings(self) -> list[str]:
         carried = set(self.snapshot.vocabulary()[0].tolist())
         return [term for i, term in self.reader.catalogue.terms() if i in carried]
+
+
+# Ids are distinct wherever they come from; making them so again would take longest of all.
+
+
+def _both(a: Int, b: Int) -> Int:
+    return np.intersect1d(a, b, assume_unique=True)
+
+
+def _without(a: Int, b: Int) -> Int:
+    return np.setdiff1d(a, b, assume_unique=True)
 
 
 def _between(tops: list[tuple[Top, str]], begin: int, end: int) -> list[tuple[Top, str]]:

@@ -10,6 +10,7 @@ from sightline.errors import Interrupted, UsageError
 from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
+    from sightline.collection.clicks.sent import SentClick, SentRanking, SentReport
     from sightline.collection.clicks.taking import ClicksReport
     from sightline.collection.evaluating import Evaluation
     from sightline.collection.training import TrainReport
@@ -97,6 +98,19 @@ class Teaching:
         fixed = None if eta == "auto" else eta
         bar = progress or NoProgress()
         return import_clicks(self.home, self.root, paths, fixed, dry_run, bar)
+
+    def take_sent(
+        self, rankings: Sequence[SentRanking], clicks: Sequence[SentClick] = ()
+    ) -> SentReport:
+        """Take in what another program shows, when it does, and clicks on it when they come.
+
+        Clicks may cite a ranking that was taken in before, by any process; if one cites none,
+        nothing is written and the report names it. Each ranking is a session of its own, which can
+        be reverted.
+        """
+        from sightline.collection.clicks.sent import take_sent
+
+        return take_sent(self.home, rankings, clicks)
 
     def is_trained(self) -> bool:
         """Say whether all that is known now has been learnt from."""

@@ -213,8 +213,15 @@ def _ranked(of: _List, told: Told) -> tuple[tuple[int, ...], tuple[str, ...]]:
 
 
 def _key(key: tuple[str, str], of: _List) -> str:
-    # What was asked and shown is part of it, since other logs may use the same numbers.
-    parts = [*key, of.query or "", *of.names]
-    parts += [] if of.names else [f"{k}:{n}" for k, n in sorted(of.at.items())]
-    text = "\0".join(parts).encode("utf-8", "surrogatepass")
+    parts = of.names or tuple(f"{k}:{n}" for k, n in sorted(of.at.items()))
+    return list_key(*key, of.query or "", parts)
+
+
+def list_key(form: str, key: str, query: str, names: Sequence[str]) -> str:
+    """Return what is the same for the same list in any copy of a log.
+
+    Its own name is not enough, since other logs may use the same numbers: what was asked and shown
+    is part of it.
+    """
+    text = "\0".join([form, key, query, *names]).encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:32]

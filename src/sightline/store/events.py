@@ -235,7 +235,7 @@ class EventLog:
 
     def clicked_lists(self) -> list[ClickedList]:
         """Return the lists that were shown, with their clicks; reverted sessions are left out."""
-        return [_clicked(e) for e in self.standing("clicked")]
+        return [clicked_list(e) for e in self.standing("clicked")]
 
     def with_keys(self, keys: Iterable[str]) -> dict[str, Event]:
         """Return the events that have some of these keys."""
@@ -322,7 +322,8 @@ def _likeness(e: Event) -> Likeness:
     return Likeness(query, e.picture, alike, str(e.body.get("source", "")), e.seq)
 
 
-def _clicked(e: Event) -> ClickedList:
+def clicked_list(e: Event) -> ClickedList:
+    """Return the list that an event tells of."""
     query, eta = e.body.get("query"), e.body.get("eta")
     shown, clicked = _numbers(e.body.get("pictures")), _numbers(e.body.get("clicked"))
     known = isinstance(query, str) and isinstance(eta, int | float)

@@ -144,9 +144,10 @@ class Client:
         body = {"like": list(like), "unlike": list(unlike), "limit": limit, "cursor": cursor}
         return _hits(self.post("/v1/similar", body))
 
-    def similar_to(self, picture: bytes, limit: int = 10) -> Hits:
-        """Find pictures like one that is sent."""
-        return _hits(json.loads(self._sent(f"/v1/search/picture?limit={limit}", picture)))
+    def similar_to(self, picture: bytes, limit: int = 10, cursor: str | None = None) -> Hits:
+        """Find pictures like one that is sent, and for the next page again."""
+        path = f"/v1/search/picture?{urlencode(_page(limit, cursor))}"
+        return _hits(json.loads(self._sent(path, picture)))
 
     def search_with(
         self,
@@ -157,10 +158,11 @@ class Client:
         unlike: Sequence[int] = (),
         feature: str = "",
         limit: int = 10,
+        cursor: str | None = None,
     ) -> Hits:
-        """Find pictures by words and by a picture that is sent."""
+        """Find pictures by words and by a picture that is sent, and for the next page again."""
         named = {"like": like, "unlike": unlike}
-        asked = {"query": query, **named, "feature": feature, "limit": limit}
+        asked = {"query": query, **named, "feature": feature, **_page(limit, cursor)}
         path = f"/v1/search/words-and-picture?{urlencode(asked, doseq=True)}"
         return _hits(json.loads(self._sent(path, picture)))
 
@@ -315,6 +317,10 @@ def _problem(status: int, headers: http.client.HTTPMessage, data: bytes) -> Serv
 def _made(kind: type[R], said: Mapping[str, Any]) -> R:
     """Make a record of what was answered; a newer server may say more."""
     return kind(**{f.name: said[f.name] for f in fields(kind)})  # type: ignore[arg-type]
+
+
+def _page(limit: int, cursor: str | None) -> dict[str, int | str]:
+    return {"limit": limit, **({"cursor": cursor} if cursor else {})}
 
 
 def _hits(said: Mapping[str, Any]) -> Hits:

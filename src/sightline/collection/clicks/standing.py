@@ -31,6 +31,16 @@ def keys_of(key: str) -> Iterator[str]:
         n += 1
 
 
+def list_name(key: str | None, seq: int) -> str:
+    """Return what all events of one list have in common, from the key and number of any.
+
+    >>> list_name("clicks:ab:2", 9), list_name(None, 9)
+    ('clicks:ab', '9')
+    """
+    # One without a key is told of by nothing else.
+    return ":".join((key or f"{seq}").split(":")[:2])
+
+
 def known_clicks(
     key: str, log: EventLog, reverted: frozenset[str]
 ) -> tuple[str, frozenset[int] | None]:
@@ -52,8 +62,7 @@ def standing_lists(log: EventLog) -> list[ClickedList]:
     keys = {e.seq: e.key for e in log.read(kinds=["clicked"])}
     found: dict[str, ClickedList] = {}
     for x in log.clicked_lists():
-        # One without a key is told of by nothing else.
-        name = ":".join((keys[x.seq] or f"{x.seq}").split(":")[:2])
+        name = list_name(keys[x.seq], x.seq)
         before = found.pop(name, None)
         if before is not None:
             x = replace(x, clicked=x.clicked | (before.clicked & frozenset(x.pictures)))

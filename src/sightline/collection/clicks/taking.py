@@ -75,15 +75,15 @@ class ClicksReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _List:
-    """A list of pictures of this collection."""
+class ListOfOurs:
+    """A list of pictures of this collection; `file` is its place among those that were read."""
 
     query: str
     pictures: tuple[int, ...]
     ranks: tuple[int, ...]
     clicked: tuple[int, ...]
     key: str
-    file: int
+    file: int = 0
 
 
 def import_clicks(
@@ -147,7 +147,7 @@ def _read(paths: Sequence[str], progress: Progress) -> ClickLog:
 
 def _known_lists(
     impressions: Sequence[Impression], names: Names, skipped: Counter[str]
-) -> Iterator[_List]:
+) -> Iterator[ListOfOurs]:
     """Yield the lists that ask for words and show pictures of this collection.
 
     A picture that is not here leaves its place empty: the others stood where they stood.
@@ -176,7 +176,7 @@ def _known_lists(
         else:
             skipped["click on a picture that is not here"] += lost
             clicked = tuple(p for p in ranks if p in clicks)
-            yield _List(query, tuple(ranks), tuple(ranks.values()), clicked, i.key, i.file)
+            yield ListOfOurs(query, tuple(ranks), tuple(ranks.values()), clicked, i.key, i.file)
     for reason in [r for r, n in skipped.items() if not n]:
         del skipped[reason]
 
@@ -218,7 +218,7 @@ def _session(path: str, reverted: frozenset[str]) -> str:
 
 
 def _new_events(
-    lists: Sequence[_List],
+    lists: Sequence[ListOfOurs],
     sessions: Sequence[str],
     eta: float,
     log: EventLog,
@@ -230,7 +230,7 @@ def _new_events(
     for x in lists:
         key, known = known_clicks(x.key, log, reverted)
         if known is None or not known.issuperset(x.clicked):
-            event = NewEvent("clicked", None, _body(x, eta), sessions[x.file], key)
+            event = NewEvent("clicked", None, body_of(x, eta), sessions[x.file], key)
             (added if known is None else grown).append(event)
     return added, grown
 
@@ -239,7 +239,8 @@ def _sessions_of(events: Sequence[NewEvent]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(e.session for e in events if e.session is not None))
 
 
-def _body(x: _List, eta: float) -> dict[str, Json]:
+def body_of(x: ListOfOurs, eta: float) -> dict[str, Json]:
+    """Return what the log keeps of a list."""
     body: dict[str, Json] = {
         "query": x.query, "pictures": list(x.pictures), "clicked": list(x.clicked),
         "eta": round(eta, 4), "source": SOURCE,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from sightline.collection.clicks.standing import list_name
 from sightline.collection.sessions.start import Start
 from sightline.store.events import Event, EventLog
 
@@ -30,7 +31,7 @@ class Record:
     """All that the log says of one session.
 
     `begun` and `last` are times in nanoseconds since 1970, for people; `marks` are those that
-    stand, in order, `undone` counts the others; `words` are those it was saved as; `lists` counts
+    stand, in order, `undone` counts the others; `words` are those it was saved as; `listed` names
     lists with clicks, where an import made the session; `asked` are queries, in order.
     """
 
@@ -44,7 +45,12 @@ class Record:
     words: tuple[str, ...] = ()
     reverted: bool = False
     asked: dict[str, None] = field(default_factory=dict)
-    lists: int = 0
+    listed: set[str] = field(default_factory=set)
+
+    @property
+    def lists(self) -> int:
+        """How many lists it tells of; one that grew is written several times."""
+        return len(self.listed)
 
     @property
     def judged(self) -> dict[int, bool]:
@@ -136,7 +142,7 @@ def _add(r: Record, e: Event) -> None:
         r.marks[-1].judged[e.picture] = isinstance(fits, int | float) and fits > 0
         r.asked[query] = None
     elif e.kind == "clicked":
-        r.lists += 1
+        r.listed.add(list_name(e.key, e.seq))
         r.asked[str(e.body.get("query", ""))] = None
     elif e.kind == "words":
         tags = e.body.get("tags")

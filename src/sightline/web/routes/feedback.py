@@ -1,14 +1,11 @@
 """Ranking and click events in the form of Metarank's `/rank` and `/feedback`.
 
-Items are pictures, by id. A ranking and the interactions with it come in one request, as in a file
-for `sightline import clicks`, which takes them in; sent again, they count once.
+Items are pictures, by id. A ranking is sent when it is shown, and interactions with it then or at
+any time after; sent again, or read from a file by `sightline import clicks`, they count once.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 import time
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -16,6 +13,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from sightline.collection.clicks.sent import SentClick, SentRanking
+from sightline.exchange.impressions import CLICKS
 from sightline.web.limits import MOST, NAMED, QUERY
 from sightline.web.problems import Problem
 from sightline.web.shapes import Served, words_only
@@ -117,20 +116,29 @@ def rank(
 def feedback(
     body: Event | Annotated[list[Event], Field(max_length=NAMED)], service: Served
 ) -> Accepted:
-    """Take in rankings with their interactions; they are on the disk when this is answered."""
+    """Take in rankings and interactions; they are on the disk when this is answered.
+
+    Interactions cite a ranking of this request, or one that was sent before.
+    """
     begun, events = time.monotonic(), body if isinstance(body, list) else [body]
-    known = {e.id for e in events if isinstance(e, RankingEvent)}
-    alone = [e for e in events if isinstance(e, InteractionEvent) and e.ranking not in known]
-    if alone or not known:
-        raise Problem(422, "alone", "Send each interaction together with its ranking.")
-    for e in events:
-        if isinstance(e, RankingEvent):
-            words_only(_query(e.fields))
-    with tempfile.TemporaryDirectory(prefix="sightline-") as folder:
-        path = os.path.join(folder, "events.jsonl")
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(e.model_dump()) + "\n" for e in events)
-        report = service.collection.import_clicks(path)
+    rankings = [
+        SentRanking(e.id, words_only(_query(e.fields)), tuple(_ids(e.items)))
+        for e in events
+        if isinstance(e, RankingEvent)
+    ]
+    clicks = [
+        SentClick(e.ranking, int(e.item))
+        for e in events
+        if isinstance(e, InteractionEvent) and e.type in CLICKS
+    ]
+    report = service.collection.take_sent(rankings, clicks)
+    if report.unknown:
+        named = ", ".join(f"{x!a:.60}" for x in report.unknown[:3])
+        raise Problem(
+            404,
+            "no-ranking",
+            f"No ranking {named} was sent here. Send it first, or with it.",
+        )
     return Accepted(
         accepted=len(events), updated=report.added + report.grown, status="ok",
         tookMillis=_since(begun), version=service.collection.version(),

@@ -76,9 +76,10 @@ class SimilarBody(Listed):
 
 
 class PictureQuery(Filters):
-    """How many hits, and filters, for a picture that is sent."""
+    """How many hits, where the list goes on (the picture is sent again), and filters."""
 
     limit: Limit = 10
+    cursor: Cursor | None = None
     untagged: bool = False
     tagged: bool = False
 
@@ -148,12 +149,11 @@ async def search_picture(
     request: Request, service: Served, asked: Annotated[PictureQuery, Query()]
 ) -> AlikeHits:
     """Find pictures like the one sent, which a limited worker looks at; it is not kept."""
-    c = service.collection
+    c, page = service.collection, Page(asked.limit, asked.cursor)
 
     def look(path: str, compute: Compute) -> AlikeHits:
-        chosen = asked.chosen(service)
-        found = c.similar(path, k=asked.limit, compute=compute, **chosen)
-        return _alike(found, Page(asked.limit, None))
+        found = c.similar(path, k=page.wanted, compute=compute, **asked.chosen(service))
+        return _alike(found, page)
 
     return await service.describer.run(await request.body(), look)
 
@@ -163,16 +163,15 @@ async def search_words_and_picture(
     request: Request, service: Served, asked: Annotated[WordsQuery, Query()]
 ) -> Hits:
     """Find pictures by words and by the picture sent, which count alike; it is not kept."""
-    c = service.collection
+    c, page = service.collection, Page(asked.limit, asked.cursor)
 
     def look(path: str, compute: Compute) -> Hits:
         query, unlike = words_only(asked.query), service.here(asked.unlike)
         found = c.refine(
             query, like=[path, *service.here(asked.like)], other=unlike,
-            k=asked.limit, feature=asked.feature, compute=compute,
-            **asked.chosen(service),
+            k=page.wanted, feature=asked.feature, compute=compute, **asked.chosen(service),
         )  # fmt: skip
-        return hits(found, Page(asked.limit, None), found.said)
+        return hits(found, page, found.said)
 
     return await service.describer.run(await request.body(), look)
 
