@@ -115,6 +115,8 @@ export class Grid {
   draw() {
     const m = this._measure();
     const rows = m.above + Math.ceil((m.size - (m.line ?? 0)) / m.columns);
+    // Nothing to go to is no place to stop at.
+    this.box.tabIndex = m.size ? 0 : -1;
     this.box.style.height = `${rows * m.row + (m.line === null ? 0 : LINE)}px`;
     this._drawLine(m);
     const top = -this.box.getBoundingClientRect().top;

@@ -193,10 +193,11 @@ class Search {
     const score = hit.score.toFixed(2);
     const moved = this.judging.movement(hit.id, i);
     // Scores of a session are of its own kind; the place says more.
-    const value = this.judging.feedback?.round && !this.judging.showsBefore ? `#${i + 1}` : score;
+    const ranked = this.judging.feedback?.round && !this.judging.showsBefore;
+    const value = ranked ? `#${i + 1}` : score;
     const sign = mark === undefined ? "" : mark ? "✓ " : "✗ ";
     const symbol = hit.tagged ? "● " : hit.learnt ? "◇ " : "";
-    const said = [hit.name, `score ${score}`, why, mark === undefined ? "" : mark ? "fits" : "does not fit"];
+    const said = [hit.name, `${ranked ? "place" : "score"} ${value}${moved}`, why, mark === undefined ? "" : mark ? "fits" : "does not fit"];
     return { text: `${sign}${symbol}${value}${moved}`, marks: `${why} ${judged}`, title: said.filter(Boolean).join(", ") };
   }
 
