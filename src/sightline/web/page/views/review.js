@@ -100,7 +100,7 @@ class Review {
   _show() {
     const { queue } = this;
     const s = queue.current;
-    const lost = !s && this.answers.contains(document.activeElement);
+    const lost = !s && [this.yes, this.no, this.skip, this.empty].some((part) => part.contains(document.activeElement));
     this._hide(!s);
     this.back.disabled = !queue.turns.length;
     this.bar.max = Math.max(1, queue.list.length);
