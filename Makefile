@@ -2,6 +2,7 @@
 # make check: lint, types, room contracts and tests. make bench: figures against rivals and limits.
 PYTHON ?= python3
 BIN := .venv/bin
+NPM := $(shell command -v npm)
 
 .PHONY: demo test check lint bench clean
 
@@ -10,17 +11,29 @@ BIN := .venv/bin
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,demo,deep,plots,parquet]'
 	touch $@
 
+# The checker of the page's types, and the one of its accessibility. No file of ours names where
+# packages come from, so nothing is locked but the versions.
+.node/ready: Makefile
+	npm install --silent --no-save --no-package-lock --prefix .node typescript@7.0.2 axe-core@4.14.0
+	touch $@
+
 demo: .venv/ready
 	$(BIN)/sightline demo --folder .demo
 
 test: .venv/ready
+	@$(if $(NPM),$(MAKE) -s .node/ready || echo "axe-core could not be installed by npm.")
 	$(BIN)/pytest -n 2 --dist worksteal
 
-lint: .venv/ready
+lint: .venv/ready $(if $(NPM),.node/ready)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+ifdef NPM
+	.node/node_modules/.bin/tsc -p .
+else
+	@echo "Left out: the types of the page (src/sightline/web/page), for want of npm. apt-get install npm"
+endif
 
 check: lint test
 
@@ -29,4 +42,4 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA)) --json bench.json
 
 clean:
-	rm -rf .venv .demo build dist
+	rm -rf .venv .node .demo build dist

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.bench import Bench
 from sightline.collection import Collection
 from sightline.contracts import Json
+from sightline.pictures.thumbnails import thumbnail
 from sightline.records import Batch, FeatureRows, Tags
 from sightline.store.events import NewEvent
 from sightline.store.home import Home
@@ -101,6 +102,7 @@ def _publish(
     first: int,
     chosen: list[list[str]],
     rows: tuple[FeatureRows, ...] = (),
+    thumbnails: tuple[bytes, ...] = (),
 ) -> None:
     """Publish pictures as an index run would: facts to the log, then rows, then the pointer."""
     new: list[NewEvent] = []
@@ -114,7 +116,7 @@ def _publish(
     ids = [e.picture or 0 for e in events if e.kind == "picture-seen"]
     terms = tuple(tuple(sorted({t for label in row for t in _terms(label)})) for row in chosen)
     spelled = {(term_id(label), label) for row in chosen for label in row}
-    batch = Batch(np.array(ids, np.int64), terms, (b"",) * len(ids), rows)
+    batch = Batch(np.array(ids, np.int64), terms, thumbnails or (b"",) * len(ids), rows)
     stamps = [Stamp(i, 0, 0, "[]") for i in ids]
     change = Change(events=events, batches=[batch], stamps=stamps, terms=sorted(spelled))
     writer.publish(change, finished=False)
@@ -208,3 +210,42 @@ def _taught(folder: Path, n: int) -> tuple[Path, Home]:
         writer.publish(Change(), finished=True)
     Collection.open(root, store=home.folder).train(rankers=["ridge"])
     return root, home
+
+
+def pictured(bench: Bench, n: int, *, taught: bool) -> tuple[Path, Home]:
+    """Return a folder of n empty files and a store to look at: 40 clusters, each of one colour.
+
+    All pictures carry the word `any`, three of four the word of their cluster, and each has a
+    thumbnail of the size that an index makes.
+    """
+    name = f"pictured-{n}-{taught}"
+    return bench.once(name, lambda folder: _pictured(folder, n, taught))
+
+
+def _pictured(folder: Path, n: int, taught: bool) -> tuple[Path, Home]:
+    root, home = folder / "pictures", Home(folder / "store")
+    rng = np.random.default_rng(SEED)
+    centres = rng.standard_normal((40, 64), dtype=np.float32)
+    small = [_thumbnail(rng) for _ in range(40)]
+    with Writer(home, "bench") as writer:
+        for first in range(0, n, MERGED_ROWS):
+            which = rng.integers(0, 40, min(MERGED_ROWS, n - first))
+            rows = centres[which] + rng.standard_normal((len(which), 64), dtype=np.float32)
+            worded = rng.random(len(which)) < 0.75
+            pairs = zip(which.tolist(), worded.tolist(), strict=True)
+            words = [["any", f"cluster{k}"] if w else ["any"] for k, w in pairs]
+            features = (FeatureRows("bench64-000000000000", rows),)
+            _publish(writer, root, first, words, features, tuple(small[k] for k in which.tolist()))
+        writer.note(Change(meta=[("root", str(root))]))
+        writer.publish(Change(), finished=True)
+    if taught:
+        Collection.open(root, store=home.folder).train(rankers=["pamir"])
+    return root, home
+
+
+def _thumbnail(rng: np.random.Generator) -> bytes:
+    """Return a soft picture of one colour as an index keeps it."""
+    colour = rng.integers(40, 216, 3)
+    noise = rng.integers(-8, 9, (24, 32, 1))
+    rgb = np.clip(colour + noise, 0, 255).astype(np.uint8)
+    return thumbnail(np.kron(rgb, np.ones((8, 8, 1), np.uint8)))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
 # A shared machine can be slow for a moment; examples are the same in every run.
@@ -15,6 +17,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("sightline")
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    """Say at the end which tests were left out, and why."""
+    left: Counter[tuple[str, str]] = Counter()
+    for report in terminalreporter.getreports("skipped"):
+        _, _, reason = report.longrepr
+        left[report.nodeid.partition("::")[0], reason.removeprefix("Skipped: ")] += 1
+    for (file, reason), n in sorted(left.items()):
+        terminalreporter.write_line(f"left out: {file} ({n}): {reason}")
 
 
 @pytest.fixture(autouse=True)

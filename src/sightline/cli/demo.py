@@ -60,7 +60,26 @@ def demo(folder: str, json_file: str | None, debug: bool) -> int:
     where = f"-C {built.pictures} --store {base / 'store'}"
     click.echo(f'  {sys.argv[0]} search "happy cat" {where}')
     click.echo(f"  {sys.argv[0]} evaluate --plot {base / 'curve.png'} {where}")
-    return 0
+    click.echo("Or look at it in a browser: search, judge, see why, review, learn:")
+    click.echo(f"  {sys.argv[0]} serve {where}")
+    return _offer_page(built.pictures, base / "store")
+
+
+def _offer_page(pictures: Path, store: Path) -> int:
+    """Serve the collection if somebody sits there and says so."""
+    from sightline.cli.serve import serve
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("CI"):
+        return 0
+    try:
+        wanted = click.confirm("Open the page now?", default=False)
+    except click.Abort:  # Ctrl-D, Ctrl-C: whoever leaves has said no.
+        click.echo()
+        return 0
+    if not wanted:
+        return 0
+    asked = {"collection": str(pictures), "store": str(store), "port": 0}
+    return int(click.get_current_context().invoke(serve, **asked))
 
 
 def _index_and_train(c: Collection, words: Path) -> None:

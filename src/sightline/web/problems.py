@@ -148,10 +148,16 @@ class Problem(Exception):
 def for_people(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     """Say whether an answer is to be looked at: a browser asks for it as a page of its own.
 
+    Browsers say so, but not under names that they do not trust; there, what they like tells.
+
     >>> for_people([(b"sec-fetch-dest", b"document")]), for_people([(b"accept", b"*/*")])
     (True, False)
+    >>> for_people([(b"accept", b"text/html,*/*;q=0.8")])
+    True
     """
-    return any(k.lower() == b"sec-fetch-dest" and v == b"document" for k, v in headers)
+    given = {k.lower(): v for k, v in headers}
+    wanted = given.get(b"sec-fetch-dest")
+    return b"text/html" in given.get(b"accept", b"") if wanted is None else wanted == b"document"
 
 
 @cache

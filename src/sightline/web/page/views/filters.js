@@ -29,7 +29,7 @@ export class FilterForm {
         "div", { class: "fields", onchange: changed },
         field("Folder", this._folder), field("Words", this._words),
         field("Taken from", this._after), field("Taken before", this._before),
-        field("Shorter side at least (pixels)", this._side), field("File at least (MB)", this._bytes),
+        field("Longer side at least (pixels)", this._side), field("File at least (MB)", this._bytes),
       ),
     );
   }

@@ -31,7 +31,11 @@ export class Judging {
       next: () => void this.next(), before: () => this.flip(), undo: () => void this.undo(),
       reset: () => void this.reset(), save: (word) => void this.save(word),
     });
-    this._busy = false;
+    // What is done is done one after the other, so that keys pressed fast are all heard.
+    /** @type {Promise<void>} */
+    this._last = Promise.resolve();
+    // While another list is on its way, nobody knows which picture a key is about.
+    this._replacing = false;
     /** @type {Feedback | null} */
     this.feedback = null;
     /** @type {HitList | null} */
@@ -63,12 +67,13 @@ export class Judging {
    * @param {boolean} fits
    */
   async judge(fits) {
-    const meant = this._judged.meant();
-    if (!meant.length || this._busy) return;
-    const begin = this._judged.begin();
-    if (typeof begin === "string") return say(begin);
-    const feedback = (this.feedback ??= new Feedback(begin));
+    if (this._replacing) return;
     await this._do(async () => {
+      const meant = this._judged.meant();
+      if (!meant.length) return;
+      const begin = this._judged.begin();
+      if (typeof begin === "string") return say(begin);
+      const feedback = (this.feedback ??= new Feedback(begin));
       await feedback.mark(meant, fits);
       const one = meant.length === 1;
       say(`${some(meant.length, "picture")} ${fits ? (one ? "fits" : "fit") : one ? "does not fit" : "do not fit"}. Written.`);
@@ -78,9 +83,11 @@ export class Judging {
 
   /** Rank again by what was said. */
   async next() {
-    const feedback = this.feedback;
-    if (!feedback?.fresh || this._busy) return;
+    if (this._replacing) return;
+    this._replacing = true;
     await this._do(async () => {
+      const feedback = this.feedback;
+      if (!feedback?.fresh) return;
       const begun = performance.now();
       const list = await listOf(await feedback.rank());
       this._keepBefore();
@@ -88,6 +95,7 @@ export class Judging {
       this._moved = this._summary(list);
       say(this._moved);
     });
+    this._replacing = false;
   }
 
   /**
@@ -153,9 +161,9 @@ export class Judging {
   }
 
   async undo() {
-    const feedback = this.feedback;
-    if (!feedback?.judged || this._busy) return;
     await this._do(async () => {
+      const feedback = this.feedback;
+      if (!feedback?.judged) return;
       const n = await feedback.undo();
       say(`${some(n, "answer")} taken back.`);
       this._judged.refresh();
@@ -163,9 +171,9 @@ export class Judging {
   }
 
   async reset() {
-    const feedback = this.feedback;
-    if (!feedback || this._busy) return;
     await this._do(async () => {
+      const feedback = this.feedback;
+      if (!feedback) return;
       await feedback.revert();
       this.forget();
       await this._judged.run();
@@ -175,9 +183,9 @@ export class Judging {
 
   /** @param {string} word */
   async save(word) {
-    const feedback = this.feedback;
-    if (!feedback?.fits) return say("Say of some picture that it fits first.");
     await this._do(async () => {
+      const feedback = this.feedback;
+      if (!feedback?.fits) return say("Say of some picture that it fits first.");
       const n = await feedback.save(word);
       this.bar.word.value = "";
       say(`${some(n, "picture carries", "pictures carry")} “${word}” now. Learn again to have it found elsewhere.`);
@@ -185,16 +193,12 @@ export class Judging {
   }
 
   /** @param {() => Promise<void>} deed */
-  async _do(deed) {
-    this._busy = true;
-    try {
-      await deed();
-    } catch (e) {
-      say(e instanceof Error ? e.message : String(e));
-    } finally {
-      this._busy = false;
-      this._showBar();
-    }
+  _do(deed) {
+    this._last = this._last
+      .then(deed)
+      .catch((e) => say(e instanceof Error ? e.message : String(e)))
+      .then(() => this._showBar());
+    return this._last;
   }
 
   _showBar() {

@@ -30,7 +30,7 @@ export function notice(e, more) {
   const hint = problem ? HINTS[problem.code] : "";
   return el(
     "div", { class: "notice", role: "alert" },
-    el("h1", {}, problem?.status === 409 ? "Not yet" : "That did not work"),
+    el("h2", {}, problem?.status === 409 ? "Not yet" : "That did not work"),
     el("p", {}, text),
     hint ? el("p", {}, hint) : null,
     more,

@@ -25,7 +25,7 @@ class Search {
     this.box = new SearchBox(() => void this.run());
     this.filters = new FilterForm(() => void this.run());
     this.judging = new Judging({
-      meant: () => this.grid.meant(), answered: () => this._answered(), begin: () => this._beginning(),
+      meant: () => (this._looking ? [] : this.grid.meant()), answered: () => this._answered(), begin: () => this._beginning(),
       list: () => this.list, show: (list, took) => this._show(list, took), refresh: () => this.grid.refresh(),
       run: () => this.run(),
     });
@@ -39,6 +39,8 @@ class Search {
     /** @type {AbortController | null} */
     this._asking = null;
     this._turn = 0;
+    // Whether another list than the one that is shown was asked for.
+    this._looking = false;
     // What the list that is shown was asked for, whatever stands in the fields meanwhile.
     this.asked = { query: "", ...this.filters.given };
     this.grid = new Grid("Pictures found", {
@@ -54,7 +56,7 @@ class Search {
     const session = at.get("session");
     if (session) void this.resume(session);
     else if (this.box.input.value || this.like.length) void this.run();
-    else void welcome(this.empty, this.box.input);
+    else void welcome(this.empty, this.box.input, () => this._turn === 0);
     this.filters.load().catch(() => undefined); // Without folders one can search; others tell why.
     this._showLike();
   }
@@ -116,13 +118,15 @@ class Search {
     const begun = performance.now();
     const list = new HitList(fetch, () => this.grid.draw(), (e) => this._broke(e));
     this.told.textContent = "Looking…";
+    this._looking = true;
     try {
       await list.begin();
     } catch (e) {
       if (isAbort(e) || turn !== this._turn) return;
+      this._looking = false;
       this.list = null;
       fill(this.told);
-      if (e instanceof Problem && e.code === "nothing-indexed") await welcome(this.empty, this.box.input);
+      if (e instanceof Problem && e.code === "nothing-indexed") await welcome(this.empty, this.box.input, () => turn === this._turn);
       else fill(this.empty, notice(e));
       return this.grid.restart();
     }
@@ -134,6 +138,7 @@ class Search {
    * @param {number} took
    */
   _show(list, took) {
+    this._looking = false;
     this.list = list;
     fill(this.empty, list.size ? null : el("p", { class: "notice" }, "No picture was found. Try fewer words, or other filters."));
     scrollTo(0, 0);

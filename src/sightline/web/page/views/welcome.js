@@ -9,15 +9,19 @@ import { notice } from "./problem.js";
  *
  * @param {Element} host
  * @param {HTMLInputElement} input
+ * @param {() => boolean} still whether nothing else was asked for meanwhile
  */
-export async function welcome(host, input) {
+export async function welcome(host, input, still) {
   try {
     const told = await get("/v1/report");
+    const { words } = told.pictures ? await get("/v1/words", { limit: 12 }) : { words: [] };
+    if (!still()) return;
     if (!told.pictures) return fill(host, nothing());
-    const { words } = await get("/v1/words", { limit: 12 });
     fill(host, standing(told, words));
-    input.focus();
+    // Nobody's hands are led away from where they are.
+    if (document.activeElement === document.body) input.focus();
   } catch (e) {
+    if (!still()) return;
     fill(host, e instanceof Problem && e.code === "nothing-indexed" ? nothing() : notice(e));
   }
 }

@@ -1,0 +1,123 @@
+"""Training and measuring on the page: jobs as they go, their reports, versions, and the way back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.page.visit import Locator, Page, Visitor, Visits, expect
+from tests.photos import paint
+from tests.served import Served, painted, running
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Serve a collection that takes seconds to learn from."""
+    with running(painted(tmp_path_factory.mktemp("large"), train=False, n=1500)) as found:
+        yield found
+
+
+def learning(visit: Visits, served: Served) -> Visitor:
+    """Look at the view that learns."""
+    visitor = visit(served)
+    visitor.go("#/learn")
+    expect(visitor.page.locator("#standing")).to_contain_text("Pictures")
+    return visitor
+
+
+def job(page: Page) -> Locator:
+    """The newest job."""
+    return page.get_by_role("list", name="Jobs").get_by_role("listitem").first
+
+
+def test_a_training_is_followed_and_cancelled(visit: Visits, large: Served) -> None:
+    visitor = learning(visit, large)
+    page = visitor.page
+    version = large.service.collection.version()
+    page.get_by_role("form", name="Learn").get_by_role("button", name="Learn").click()
+    expect(job(page)).to_contain_text("Running")
+    bar = job(page).get_by_role("progressbar")
+    expect(bar).to_be_visible()
+    # It is told live what is done: a step that has a name, and how far it is.
+    expect(job(page).locator(".notes")).to_contain_text(re.compile(r"\w+"))
+    # Searching goes on meanwhile.
+    assert large.client.search("red").hits
+    job(page).get_by_role("button", name="Cancel").click()
+    expect(job(page)).to_contain_text("Cancelled", timeout=15_000)
+    expect(job(page)).to_contain_text("Nothing was published")
+    assert large.service.collection.version() == version
+
+
+def test_a_training_ends_with_its_proof(visit: Visits, own: Served) -> None:
+    visitor = learning(visit, own)
+    page = visitor.page
+    form = page.get_by_role("form", name="Learn")
+    form.get_by_text("Options").click()
+    form.get_by_label("ridge", exact=True).check()
+    form.get_by_role("button", name="Learn").click()
+    expect(job(page)).to_contain_text("Done", timeout=20_000)
+    expect(job(page)).to_contain_text(re.compile(r"held-out quer\w+: mean AvgP \.?\d"))
+    expect(job(page)).to_contain_text(re.compile(r"Published as version \d+"))
+    version = own.service.collection.version()
+    served = page.get_by_role("region", name="Versions that are kept").get_by_role("row")
+    expect(served.filter(has_text="Served")).to_contain_text(str(version))
+
+
+def test_pictures_that_were_added_are_indexed_from_the_page(visit: Visits, tmp_path: Path) -> None:
+    c = painted(tmp_path, train=False, n=12)
+    with running(c) as s:
+        page = learning(visit, s).page
+        paint(tmp_path / "photos", 3, True, 5, start=700)
+        page.get_by_role("form", name="Index").get_by_role("button", name="Index").click()
+        expect(job(page)).to_contain_text("3 new", timeout=20_000)
+        expect(page.locator("#standing")).to_contain_text("27")
+
+
+def test_the_report_on_own_data_has_curves_and_p_values(visit: Visits, large: Served) -> None:
+    done = large.client.finish(large.client.start("train", rankers=["cca"]).id)
+    assert done.state == "done"
+    page = learning(visit, large).page
+    page.get_by_role("form", name="Measure").get_by_role("button", name="Measure").click()
+    expect(job(page)).to_contain_text("Done", timeout=30_000)
+    for chart in ("Learning curve", "Precision and recall"):
+        drawn = job(page).get_by_role("img", name=re.compile(chart))
+        expect(drawn).to_be_visible()
+        assert drawn.locator("path, polyline, line, circle").count() > 3
+    gained = job(page).get_by_role("region", name="What was gained over the untrained order")
+    expect(gained.get_by_role("columnheader", name="p-value")).to_be_visible()
+    expect(gained.get_by_role("columnheader", name="Harmed")).to_be_visible()
+    expect(job(page)).to_contain_text(re.compile("worse than without the model"))
+
+
+def test_versions_are_compared_and_rolled_back(visit: Visits, own: Served) -> None:
+    c = own.service.collection
+    first = c.version()
+    c.train(rankers=["ridge"], force=True)
+    second = c.version()
+    visitor = learning(visit, own)
+    page = visitor.page
+    page.get_by_label("From version", exact=True).select_option(str(first))
+    page.get_by_label("To version", exact=True).select_option(str(second))
+    page.get_by_role("button", name="Compare").click()
+    compared = page.get_by_role("region", name=f"Version {first} and version {second}")
+    expect(compared).to_contain_text("AvgP")
+    page.get_by_role("button", name=f"Roll back to version {first}").click()
+    sure = page.get_by_role("dialog", name=f"Roll back to version {first}?")
+    page.keyboard.press("Escape")
+    expect(sure).to_have_count(0)
+    assert c.version() == second
+    page.get_by_role("button", name=f"Roll back to version {first}").click()
+    sure.get_by_role("button", name="Roll back").click()
+    visitor.said(f"Version {first} is served again")
+    assert c.version() > second
+
+
+def test_a_job_that_cannot_be_done_says_why(visit: Visits, tmp_path: Path) -> None:
+    with running(painted(tmp_path, train=False, n=12)) as s:
+        page = learning(visit, s).page
+        page.get_by_role("form", name="Measure").get_by_role("button", name="Measure").click()
+        expect(job(page)).to_contain_text("Failed", timeout=15_000)
+        expect(job(page)).to_contain_text("Nothing was learnt yet")
