@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import queue
 import re
 import subprocess
 import threading
@@ -117,17 +119,24 @@ def test_a_job_that_dies_by_a_fault_leaves_a_trace_without_what_it_held(
 
 
 def test_a_request_that_fails_by_a_fault_leaves_a_trace_too(
-    own: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    own: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(self: Collection) -> None:
         raise KeyError("a whispered caption")
 
     monkeypatch.setattr(Collection, "skipped", broken)
-    with caplog.at_level("INFO", "sightline"):
+    # The trace is written once the answer has gone, so it is waited for.
+    written: queue.Queue[str] = queue.Queue()
+    handler = logging.Handler(logging.ERROR)
+    monkeypatch.setattr(handler, "emit", lambda record: written.put(record.getMessage()))
+    logging.getLogger("sightline").addHandler(handler)
+    try:
         reply = own.ask("GET", "/v1/skipped")
+        line = written.get(timeout=60)
+    finally:
+        logging.getLogger("sightline").removeHandler(handler)
     assert (reply.status, reply.code) == (500, "internal")
     assert "log/sightline.log in the store" in reply.json["detail"]
-    (line,) = [r.getMessage() for r in caplog.records if r.levelname == "ERROR"]
     assert line.startswith("GET /v1/skipped failed: KeyError at web/guard.py:")
     assert "web/routes/report.py:" in line
     assert "whispered" not in line + reply.body.decode()
