@@ -54,4 +54,6 @@ def faults(page: Page) -> list[str]:
 
 def settled(page: Page) -> None:
     """Wait until what follows from another size of the window was drawn."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.evaluate(
+        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )

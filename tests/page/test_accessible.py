@@ -140,7 +140,9 @@ def test_faults_are_found(visit: Visits, used: Served) -> None:
     body = "<main><h1>x</h1><img src='/icon'><p style='color:#aaa;background:#bbb'>grey</p></main>"
     visitor = visit(used)
     visitor.watch.expect(".")
-    with hosting({"/": f"<!doctype html><html lang=en><title>x</title>{body}", "/icon": ""}) as site:
+    with hosting(
+        {"/": f"<!doctype html><html lang=en><title>x</title>{body}", "/icon": ""}
+    ) as site:
         visitor.page.goto(f"http://{site.host}/")
         found = {v.partition(":")[0] for v in violations(visitor.page)}
     assert {"image-alt", "color-contrast"} <= found

@@ -52,7 +52,10 @@ def test_precision_is_told_for_each_word_and_what_is_asked_can_be_narrowed(
 ) -> None:
     page = visit(learnt).go("#/review")
     page.get_by_label("Words that are right at least").select_option("8 in 10")
-    for kind, badge in (("Words to add", "+ Word to add"), ("Words to take away", "− Word to take")):
+    for kind, badge in (
+        ("Words to add", "+ Word to add"),
+        ("Words to take away", "− Word to take"),
+    ):
         page.get_by_label("Ask about").select_option(kind)
         expect(page.locator(".card .badge")).to_contain_text(badge)
     page.get_by_label("Ask about").select_option("Words to add")
@@ -99,7 +102,9 @@ def test_a_picture_shows_why_it_was_found_and_where_the_word_lies(
     expect(button).to_have_attribute("aria-pressed", "true")
     canvas = page.get_by_role("dialog").locator("canvas")
     expect(canvas).to_be_visible()
-    painted = "(c) => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v > 0)"
+    painted = (
+        "(c) => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v > 0)"
+    )
     assert canvas.evaluate(painted)
     button.click()
     expect(canvas).to_be_hidden()

@@ -193,7 +193,9 @@ def test_a_picture_is_dropped_or_pasted(visitor: Visitor, red: Path, how: str) -
     assert {colour_of(n) for n in names(visitor, 5)} == {"red"}
 
 
-def test_a_file_that_is_no_picture_is_refused_with_a_reason(visitor: Visitor, tmp_path: Path) -> None:
+def test_a_file_that_is_no_picture_is_refused_with_a_reason(
+    visitor: Visitor, tmp_path: Path
+) -> None:
     visitor.watch.expect("status of 4")
     (tmp_path / "no.png").write_bytes(b"this is text")
     page = visitor.go()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Request, WebError
+from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Error, Request, WebError
 
 # A violation of the policy is told to the document; whatever is told as an error is noticed.
 _LISTEN = """
@@ -60,7 +61,9 @@ class Watch:
 
     def _dialog(self, dialog: Dialog) -> None:
         self.complaints.append(f"dialog: {dialog.message}")
-        dialog.dismiss()
+        # Several at once are closed together.
+        with contextlib.suppress(Error):
+            dialog.dismiss()
 
     def _request(self, request: Request) -> None:
         self.asked.append(request.url)
