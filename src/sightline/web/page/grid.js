@@ -20,6 +20,10 @@ import { el } from "./dom.js";
 const GAP = 10;
 const CAPTION = 26;
 const LINE = 44;
+// Tiles are at least so wide, and about so many are seen at once: the larger the window, the larger
+// they are, and the number of elements stays the same.
+const LEAST = 180;
+const SEEN = 40;
 
 let grids = 0;
 
@@ -36,7 +40,6 @@ export class Grid {
     /** @type {Set<number>} ids of pictures */
     this.selected = new Set();
     this.active = 0;
-    this.wanted = 180;
     this.line = el("div", { class: "cutoff", role: "presentation", hidden: true });
     this.box = el("div", {
       class: "grid", role: "listbox", tabIndex: 0, "aria-label": label, "aria-multiselectable": "true",
@@ -79,7 +82,8 @@ export class Grid {
 
   _measure() {
     const width = this.box.clientWidth || 1;
-    const columns = Math.max(2, Math.floor((width + GAP) / (this.wanted + GAP)));
+    const wanted = Math.max(LEAST, Math.sqrt((width * innerHeight) / SEEN));
+    const columns = Math.max(2, Math.floor((width + GAP) / (wanted + GAP)));
     const side = Math.floor((width - GAP * (columns - 1)) / columns);
     const size = this._source.size();
     const given = this._source.line();
@@ -120,7 +124,7 @@ export class Grid {
     this.box.style.height = `${rows * m.row + (m.line === null ? 0 : LINE)}px`;
     this._drawLine(m);
     const top = -this.box.getBoundingClientRect().top;
-    const firstRow = Math.max(0, Math.floor((top - LINE) / m.row) - 1);
+    const firstRow = Math.max(0, Math.floor((top - LINE) / m.row));
     const lastRow = Math.ceil((top + innerHeight) / m.row) + 1;
     const from = Math.min(this._first(firstRow, m), m.size);
     const to = Math.min(this._first(lastRow, m), m.size);
