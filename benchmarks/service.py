@@ -1,28 +1,25 @@
 """service: the collection over HTTP, alone, under load, and while it learns or grows.
 
-A server in a process of its own; clients are threads here, each with a connection that stays open:
-80 % searches, 15 % judgements, 5 % thumbnails. Clients and server share the machine, so times are
-compared with each other. With 256 clients every answer must be a success, 429 or 503.
+A server in a process of its own; clients are threads here (`askers`). Clients and server share the
+machine, so times are compared with each other. With 4 and 64 clients every answer must be a
+success, with 256 a success, 429 or 503.
 """
 
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import os
-import random
 import subprocess
 import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.askers import QUERIES, Load, ask, asked, refuse, slow_sockets
 from benchmarks.bench import FULL, Bench
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.stores import taught
@@ -31,53 +28,72 @@ from sightline.web.client import Client
 
 NAME = "service"
 ROWS = (
-    "service/search", "service/clients-64", "service/memory", "service/while-training",
-    "service/while-indexing",
+    "service/search", "service/clients-64", "service/throughput", "service/clients-256",
+    "service/slow-sockets", "service/memory", "service/while-training", "service/while-indexing",
 )  # fmt: skip
-_QUERIES = ("cluster3", "cluster7 ten0", "ten2", "cluster21 -cluster3")
-
-
-@dataclass
-class Load:
-    """What clients saw: how long each success took, in ms, and how often each status came."""
-
-    taken: list[float] = field(default_factory=list)
-    statuses: Counter[object] = field(default_factory=Counter)
-
-    def at(self, share: float) -> float:
-        """Return the time within which a share of the answers came."""
-        return float(np.percentile(self.taken, 100 * share))
+_SLOW = 200
 
 
 def measure(bench: Bench) -> list[Row]:
-    """Ask one by one, then by many, then while a job learns."""
+    """Ask one by one, then by many, then beside those who hold on, then while a job learns."""
     n, seconds = (2_000, 60.0) if bench.sizes == FULL else (600, 3.0)
     root, home = taught(bench, n)
     c = Collection.open(root, store=home.folder)
     with _server(root, home.folder) as (client, pid):
         pairs = [_one_by_one(client, c) for _ in range(bench.sizes.repetitions + 1)][1:]
-        _ask(client, 4, 1.0)
-        before = _memory(pid)
-        many = _ask(client, 64, seconds)
-        after = _memory(pid)
-        _refuse(many, {200, 201})
-        _refuse(_ask(client, 256, min(seconds, 10.0)), {200, 201, 429, 503})
-        idle = _ask(client, 1, min(seconds, 20.0), searches_only=True)
+        rows = _many(client, seconds, n)
+        idle = ask(client, 1, min(seconds, 20.0), searches_only=True)
+        rows.append(_slow(client, idle, seconds))
         busy = _while(client, client.start("train", rankers=["ridge"], dry_run=True).id)
+        before = _memory(pid)
+        refuse(ask(client, 16, 10 * seconds), {200, 201})
+        after = _memory(pid)
     still, growing = _while_indexing(bench, seconds)
-    said = f"{n:,} pictures, {len(many.taken):,} answers in {seconds:g} s"
     return [
         compared(ROWS[0], "wall ms, p50", [p[0] for p in pairs], "Collection.search in a process",
                  [p[1] for p in pairs]),
-        alone(ROWS[1], "p99 / p50", [many.at(0.99) / many.at(0.5)], Goal("value", 4.0),
-              f"{said}, p50 {many.at(0.5):.0f} ms, 0 errors"),
-        compared(ROWS[2], "MB after", [after], "MB before", [before], Goal("ratio", 1.1)),
-        compared(ROWS[3], "wall ms, p99", [busy.at(0.99)], "wall ms, p99, idle", [idle.at(0.99)],
+        *rows,
+        compared(ROWS[5], "MB after", [after], "MB before", [before], Goal("ratio", 1.1),
+                 f"16 clients for {10 * seconds:g} s"),
+        compared(ROWS[6], "wall ms, p99", [busy.at(0.99)], "wall ms, p99, idle", [idle.at(0.99)],
                  Goal("ratio", 3.0), f"{len(busy.taken):,} searches while a job trained"),
-        compared(ROWS[4], "wall ms, p99", [growing.at(0.99)], "wall ms, p99, idle",
+        compared(ROWS[7], "wall ms, p99", [growing.at(0.99)], "wall ms, p99, idle",
                  [still.at(0.99)], Goal("ratio", 3.0),
                  f"{len(growing.taken):,} searches while a job indexed"),
     ]  # fmt: skip
+
+
+def _many(client: Client, seconds: float, n: int) -> list[Row]:
+    """Ask by 4, 64 and 256 at once."""
+    ask(client, 4, 1.0)
+    few = ask(client, 4, seconds)
+    many = ask(client, 64, seconds)
+    for load in (few, many):
+        refuse(load, {200, 201})
+    most = ask(client, 256, min(seconds, 20.0))
+    refuse(most, {200, 201, 429, 503})
+    said = f"{n:,} pictures, {len(many.taken):,} answers in {seconds:g} s"
+    return [
+        alone(ROWS[1], "p99 / p50", [many.at(0.99) / many.at(0.5)], Goal("value", 4.0),
+              f"{said}, p50 {many.at(0.5):.0f} ms, 0 errors"),
+        compared(ROWS[2], "ms per answer, 64 clients", [many.each], "ms per answer, 4 clients",
+                 [few.each], Goal("ratio", 1.25)),
+        alone(ROWS[3], "share asked to come back", [most.refused / most.statuses.total()], None,
+              f"{len(most.taken):,} successes, {most.refused:,} times 429 or 503, nothing else, "
+              f"p50 {most.at(0.5):.0f} ms, p99 {most.at(0.99):.0f} ms"),
+    ]  # fmt: skip
+
+
+def _slow(client: Client, idle: Load, seconds: float) -> Row:
+    """Search while others hold connections and send a byte a second."""
+    with slow_sockets(client, _SLOW) as again:
+        beside = ask(client, 1, seconds, searches_only=True)
+    refuse(beside, {200})
+    said = f"{len(beside.taken):,} searches beside {_SLOW} sockets, closed {again[0]:,} times"
+    return compared(
+        ROWS[4], "wall ms, p99", [beside.at(0.99)], "wall ms, p99, idle", [idle.at(0.99)],
+        Goal("ratio", 2.0), said,
+    )  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -99,7 +115,7 @@ def _one_by_one(client: Client, c: Collection) -> tuple[float, float]:
     """Return the median time of a search over HTTP, and of the same in this process."""
     c.home.fast = True
     over, here = [], []
-    for query in _QUERIES * 10:
+    for query in QUERIES * 10:
         begun = time.perf_counter()
         found = client.search(query)
         over.append(1e3 * (time.perf_counter() - begun))
@@ -109,66 +125,6 @@ def _one_by_one(client: Client, c: Collection) -> tuple[float, float]:
         if [h.id for h in found.hits] != [h.picture for h in own]:
             raise BenchmarkError(f"The server and the collection differ on {query!r}.")
     return float(np.median(over)), float(np.median(here))
-
-
-def _ask(client: Client, clients: int, seconds: float, *, searches_only: bool = False) -> Load:
-    """Have clients ask for a while."""
-    end = time.monotonic() + seconds
-    return _asked(client, clients, lambda: time.monotonic() < end, searches_only)
-
-
-def _asked(client: Client, clients: int, go_on: Callable[[], bool], searches_only: bool) -> Load:
-    load, lock = Load(), threading.Lock()
-
-    def run(who: int) -> None:
-        mine = _Asker(client, random.Random(who), searches_only)
-        while go_on():
-            mine.ask()
-        with lock:
-            load.taken += mine.load.taken
-            load.statuses += mine.load.statuses
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(clients)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    return load
-
-
-class _Asker:
-    """A client whose connection stays open."""
-
-    def __init__(self, client: Client, chance: random.Random, searches_only: bool) -> None:
-        host, _, port = client.url.removeprefix("http://").rpartition(":")
-        self._connection = http.client.HTTPConnection(host, int(port), timeout=120)
-        self._headers = {**client._headers(), "Content-Type": "application/json"}
-        self._chance, self._searches_only, self._session = chance, searches_only, ""
-        self.load = Load()
-
-    def ask(self) -> None:
-        """Ask one thing."""
-        kind = 0.0 if self._searches_only else self._chance.random()
-        begun = time.perf_counter()
-        if kind < 0.8:
-            status, _ = self._sent("/v1/search", {"query": self._chance.choice(_QUERIES)})
-        elif kind >= 0.95:
-            status, _ = self._sent(f"/v1/pictures/{self._chance.randrange(1, 500)}/thumbnail", None)
-        elif self._session:
-            judged = {"relevant": [self._chance.randrange(1, 500)]}
-            status, _ = self._sent(f"/v1/sessions/{self._session}/judgements", judged)
-        else:
-            status, body = self._sent("/v1/sessions", {"query": "cluster1"})
-            self._session = json.loads(body)["session"] if status == 201 else ""
-        self.load.statuses[status] += 1
-        if status in (200, 201):
-            self.load.taken.append(1e3 * (time.perf_counter() - begun))
-
-    def _sent(self, path: str, body: object) -> tuple[object, bytes]:
-        data = None if body is None else json.dumps(body)
-        self._connection.request("GET" if body is None else "POST", path, data, self._headers)
-        reply = self._connection.getresponse()
-        return reply.status, reply.read()
 
 
 def _while_indexing(bench: Bench, seconds: float) -> tuple[Load, Load]:
@@ -182,8 +138,8 @@ def _while_indexing(bench: Bench, seconds: float) -> tuple[Load, Load]:
     c.index(features=["color", "edges"])
     c.train(rankers=["ridge"], force=True)
     with _server(root, store) as (client, _):
-        _ask(client, 1, 1.0, searches_only=True)
-        idle = _ask(client, 1, min(seconds, 20.0), searches_only=True)
+        ask(client, 1, 1.0, searches_only=True)
+        idle = ask(client, 1, min(seconds, 20.0), searches_only=True)
         _draw(root, n, n)
         busy = _while(client, client.start("index").id)
     if (there := c.state().pictures) != 2 * n:
@@ -214,18 +170,12 @@ def _while(client: Client, job: str) -> Load:
 
     thread = threading.Thread(target=wait)
     thread.start()
-    load = _asked(client, 1, lambda: not ended.is_set(), True)
+    load = asked(client, 1, lambda: not ended.is_set(), True)
     thread.join()
     if client.job(job).state != "done":
         raise BenchmarkError(f"The job ended otherwise: {client.job(job).detail}")
-    _refuse(load, {200})
+    refuse(load, {200})
     return load
-
-
-def _refuse(load: Load, allowed: set[object]) -> None:
-    wrong = {s: n for s, n in load.statuses.items() if s not in allowed}
-    if wrong or not load.taken:
-        raise BenchmarkError(f"Under load these answers came: {wrong}.")
 
 
 def _memory(pid: int) -> float:

@@ -1,18 +1,22 @@
 """Requests made from the description of the service: none breaks it, and answers are as described.
 
-SIGHTLINE_EXAMPLES=1000 asks so often for each operation; by default it is asked a few times.
+SIGHTLINE_EXAMPLES=1000 asks so often for each operation; by default it is asked a few times. Where
+an answer of one operation is what another one asks for, requests also follow each other.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.failures import FailureGroup
@@ -27,14 +31,21 @@ from sightline.collection import Collection
 from sightline.web.app import build
 from sightline.web.jobs import Job, Jobs
 from sightline.web.service import Service
+from sightline.web.talks import Talks
 from tests.served import Served, painted, running
 from tests.tagged_made import copied
 
 EXAMPLES = int(os.environ.get("SIGHTLINE_EXAMPLES", "12"))
+SEEDS = (1, 2, 3)
+# Of each operation as it may be asked, and as it may not, by each of the seeds.
+OF_EACH = max(1, EXAMPLES // (2 * len(SEEDS)))
+# Walks by each of the seeds, and requests that follow each other in one.
+WALKS, STEPS = max(10, EXAMPLES // len(SEEDS)), 8
 CHECKS = [
     not_a_server_error, status_code_conformance, content_type_conformance,
     response_headers_conformance, response_schema_conformance,
 ]  # fmt: skip
+MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 # Values at which programs break: borders of numbers, empty things, other types.
 EDGES = [
     "0", "-1", "1", "1000", "1001", "2147483647", "2147483648", "4294967296", "9007199254740993",
@@ -71,7 +82,11 @@ def operations(c: Collection) -> list[Any]:
 
 
 def ask_many(
-    s: Served, operation: Any, examples: int, mode: GenerationMode = GenerationMode.POSITIVE
+    s: Served,
+    operation: Any,
+    examples: int,
+    mode: GenerationMode = GenerationMode.POSITIVE,
+    number: int = 0,
 ) -> list[str]:
     """Ask for one operation as the description allows, or as it does not, and check answers.
 
@@ -85,6 +100,7 @@ def ask_many(
     headers = {"Authorization": f"Bearer {s.service.token}"}
     turn = iter(range(10**9))
 
+    @seed(number)
     @settings(
         max_examples=examples, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
@@ -108,8 +124,8 @@ def test_nothing_that_can_be_asked_breaks_the_service(asked: Served) -> None:
     assert len(found) >= 35
     problems: set[str] = set()
     for operation in found:
-        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-            problems.update(ask_many(asked, operation, EXAMPLES // 2, mode))
+        for mode, number in itertools.product(MODES, SEEDS):
+            problems.update(ask_many(asked, operation, OF_EACH, mode, number))
     assert len(problems) >= 25
     assert asked.client.search("red").hits and asked.service.collection.verify().sound
 
@@ -120,8 +136,52 @@ def test_nothing_asked_of_regions_breaks_the_service(tagged: Path, tmp_path: Pat
         found = [o for o in operations(c) if o.path in paths]
         assert len(found) == len(paths)
         for operation in found:
-            for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-                ask_many(s, operation, EXAMPLES // 2, mode)
+            for mode, number in itertools.product(MODES, SEEDS):
+                ask_many(s, operation, OF_EACH, mode, number)
+
+
+def walk(s: Served, number: int, walks: int) -> Counter[str]:
+    """Ask one thing after another, with what answers say; return how often each was asked."""
+    asked: Counter[str] = Counter()
+    schema = schemathesis.openapi.from_dict(build(Service(s.service.collection)).openapi())
+
+    class Walk(schema.as_state_machine()):  # type: ignore[misc]
+        def get_call_kwargs(self, case: Any) -> dict[str, Any]:
+            headers = {"Authorization": f"Bearer {s.service.token}"}
+            return {"base_url": s.address.url, "headers": headers}
+
+        def validate_response(self, response: Any, case: Any, *more: Any, **named: Any) -> None:
+            asked[case.operation.label] += 1
+            case.validate_response(response, checks=CHECKS)
+
+    how = settings(
+        max_examples=walks, stateful_step_count=STEPS, deadline=None, database=None,
+        phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    run_state_machine_as_test(seed(number)(Walk), settings=how)
+    return asked
+
+
+def test_requests_that_follow_each_other_break_nothing(asked: Served) -> None:
+    found: Counter[str] = Counter()
+    for number in SEEDS:
+        found += walk(asked, number, WALKS)
+    # What is asked for by an id, of one that an answer gave.
+    assert sum(n for label, n in found.items() if "{session}" in label) >= 2
+    assert sum(n for label, n in found.items() if "{job}" in label) >= 2
+    assert asked.service.collection.verify().sound
+
+
+def test_a_fault_behind_another_request_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(self: Talks, name: str) -> Any:
+        raise IndexError("planted")
+
+    with running(painted(tmp_path, n=30)) as s:
+        monkeypatch.setattr(Talks, "use", faulty)
+        with pytest.raises(FailureGroup, match="Server error"):
+            walk(s, 1, 60)
 
 
 def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

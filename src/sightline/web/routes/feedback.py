@@ -133,12 +133,11 @@ def feedback(
     ]
     report = service.collection.take_sent(rankings, clicks)
     if report.unknown:
-        named = ", ".join(f"{x!a:.60}" for x in report.unknown[:3])
+        n = len(report.unknown)
         raise Problem(
-            404,
-            "no-ranking",
-            f"No ranking {named} was sent here. Send it first, or with it.",
-        )
+            404, "no-ranking",
+            f"{n} of the rankings that are cited were never sent here. Send them first.",
+        )  # fmt: skip
     return Accepted(
         accepted=len(events), updated=report.added + report.grown, status="ok",
         tookMillis=_since(begun), version=service.collection.version(),
