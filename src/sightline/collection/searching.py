@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,12 +45,16 @@ class UnknownWord:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The answer to a search: hits, best first, and what there is to say about them."""
+    """The answer to a search: hits, best first, and what there is to say about them.
+
+    `served` says why another engine answered than was asked to; mostly it is empty.
+    """
 
     hits: tuple[Hit, ...]
     unknown: tuple[UnknownWord, ...]
     version: int
     missing: int = 0
+    served: str = field(default="", kw_only=True)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -174,7 +178,8 @@ class _Search:
             if len(hits) >= self.k or ranked < want:
                 break
             want *= 4  # Files of some hits are gone; look further down, in few steps.
-        return Results(tuple(hits[: self.k]), said, self.snapshot.version, missing)
+        served = self.reader.notice()
+        return Results(tuple(hits[: self.k]), said, self.snapshot.version, missing, served=served)
 
     def _allowed(self) -> Int | None:
         """Return the ids filters, required and unwanted words leave; None when there are none."""

@@ -113,7 +113,7 @@ def hits(results: Results, page: Page, said: Sequence[str] = ()) -> Hits:
         version=results.version, hits=[hit(h) for h in some],
         next=cursor(results.version, end) if more else None,
         unknown=tuple(Unknown(word=u.word, near=list(u.near)) for u in results.unknown),
-        missing=results.missing, said=tuple(said),
+        missing=results.missing, said=(*said, *[results.served] * bool(results.served)),
     )  # fmt: skip
 
 

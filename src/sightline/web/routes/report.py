@@ -47,10 +47,15 @@ class SkippedFiles(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether questions can be answered."""
+    """Whether questions can be answered.
+
+    `status` is ok, or degraded where another engine answers than was asked to; `said` says why.
+    """
 
     status: str
     version: int
+    engine: str = "flat"
+    said: str = ""
 
 
 @router.get("/report")
@@ -89,8 +94,13 @@ def skipped(
 
 @router.get("/health")
 def health(service: Served) -> Health:
-    """Say whether the collection can be read."""
-    return Health(status="ok", version=service.collection.version())
+    """Say whether the collection can be read, and by what."""
+    c = service.collection
+    version, state = service.of_one_version(c.engine_state)
+    if state is None:
+        return Health(status="ok", version=version)
+    status = "ok" if state.serves else "degraded"
+    return Health(status=status, version=version, engine=state.name, said=state.said)
 
 
 @router.get(
