@@ -43,14 +43,14 @@ def opened(place: Path, engine: str = "flat", **more: Any) -> Collection:
 
 def answers(c: Collection) -> list[Any]:
     """Return what every verb that searches finds, with and without filters."""
-    half = {"min_bytes": 1, "max_bytes": 10**9}
+    half: dict[str, Any] = {"min_bytes": 1, "max_bytes": 10**9}
     found: list[Any] = [
         [(h.picture, h.score, h.learnt) for h in c.search(q, 30, **f).hits]
         for q in ("red", "warm blue", "cold -green", "+yellow warm")
         for f in ({}, half, {"untagged": True})
     ]
-    for f in ({}, half):
-        found.append([(h.picture, h.score) for h in c.similar(3, k=15, **f).hits])
+    for more in ({}, half):
+        found.append([(h.picture, h.score) for h in c.similar(3, k=15, **more).hits])
     session = c.judge(like=[5])
     for _ in range(2):
         hits = session.next(12).hits

@@ -30,7 +30,7 @@ URI = re.compile(r"(?:milvus|http|https)://([\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})
 MOST_HITS = 16_384
 LONGEST = 32_768
 PATIENCE = 5.0
-_KNOCK = 1.0
+_KNOCK = 3.0
 _NO_COLLECTION, _NOT_LOADED, _NO_ALIAS = 100, 101, 1600
 _METRICS: dict[Measure, str] = {
     "product": "IP", "cosine": "IP", "words": "IP", "distance": "L2",
