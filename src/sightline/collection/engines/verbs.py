@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from sightline.errors import UsageError
+from sightline.errors import ParameterError, UsageError
 from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
+    from sightline.collection.engines.scaling import Scale
     from sightline.contracts import Progress
     from sightline.settings import Settings
     from sightline.store.engines.faiss_files import Built
@@ -109,6 +110,28 @@ class Serving:
 
                 return faiss_state(self.home.ivf, p, self.settings.ivf_rows)
             return milvus_state(engine, self.home.folder, p)
+
+    def scale(self, pictures: int | None = None) -> Scale:
+        """Return which engine so many pictures need, and how many machines like this one.
+
+        Parameters
+        ----------
+        pictures
+            By default those of the collection.
+        """
+        from sightline.collection.engines import scaling
+
+        tables, there = scaling.assumed(), 0
+        if self.home.exists():
+            with self.home.reader() as reader:
+                p = reader.snapshot.published
+                tables, there = scaling.tables_of(p) or tables, sum(s.live for s in p.listed)
+        n = there if pictures is None else pictures
+        if n < 1:
+            raise ParameterError.of("pictures", "scale", "at least 1", n)
+        return scaling.scale(
+            n, tables, scaling.machine_memory(), scaling.bandwidth(), self.settings.ivf_rows
+        )
 
     def engine_problems(self) -> list[str]:
         """Compare the engine with the store, row by row for some; return what differs."""
