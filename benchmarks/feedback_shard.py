@@ -74,7 +74,7 @@ def _learnt(rows: Matrix, number: int) -> NDArray[np.float64]:
 def _rows(bench: Bench) -> tuple[Matrix, str]:
     """Return rows of 32 numbers: the first principal ones of real rows, or Gaussian ones."""
     n = bench.sizes.vectors
-    real = None if bench.data is None else real_sessions(bench.data, 1)
+    real = None if bench.data is None else real_sessions(bench.data, 200)
     if real is None:
         random = np.random.default_rng(7)
         return random.standard_normal((n, _LENGTH), dtype=np.float32), "Gaussian rows of 32 numbers"

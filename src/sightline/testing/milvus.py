@@ -24,6 +24,7 @@ from typing import Any
 from sightline.errors import ComputeError, MissingExtra
 
 _PATIENCE = 120.0
+_TRIES = 3
 # One thread of the server's own for each library: it shares the machine with what it is tried by.
 _QUIET = {"DEPLOY_MODE": "STANDALONE", "OMP_NUM_THREADS": "2"}
 # A server that was killed is believed alive for `ttl` seconds, by itself too when it is started
@@ -66,8 +67,20 @@ class MilvusProcess:
         """What the setting `engine` takes."""
         return f"milvus://127.0.0.1:{self.ports['proxy_port']}"
 
-    def start(self, *, wait: bool = True) -> MilvusProcess:
-        """Start it, on the ports it had before if it had any."""
+    def start(self) -> MilvusProcess:
+        """Start it, on the ports it had before if it had any.
+
+        Started on what a killed one left, it now and then ends by a fault of its own; as whoever
+        looks after a server would, it is then started again.
+        """
+        for _ in range(_TRIES - 1):
+            try:
+                return self._start()
+            except ComputeError:
+                self.kill()
+        return self._start()
+
+    def _start(self) -> MilvusProcess:
         self.folder.mkdir(parents=True, exist_ok=True)
         _unpack(self.shared)
         if not self.ports:
@@ -83,8 +96,7 @@ class MilvusProcess:
                 cwd=self.folder, env={**os.environ, **_QUIET, **place}, stdout=out, stderr=out,
                 start_new_session=True,
             )  # fmt: skip
-        if wait:
-            self.wait()
+        self.wait()
         return self
 
     def wait(self) -> float:
