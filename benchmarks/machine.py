@@ -13,7 +13,7 @@ from sightline.store.locks import file_system
 
 _LIBRARIES = (
     "sightline", "numpy", "scipy", "numba", "pillow", "simplejpeg", "click", "faiss-cpu",
-    "scikit-image", "vowpalwabbit", "onnxruntime",
+    "pymilvus", "milvus", "scikit-image", "vowpalwabbit", "onnxruntime",
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Sessions over real pictures: Caltech-101 by CEDD, made as many rows as a benchmark wants.
 
-The rows of all pictures are laid out as 128 numbers and repeated, each number of a copy times
+The rows of all pictures are laid out as at most 128 numbers and repeated, each number of a copy times
 1 + N(0, .1^2). A session is a picture whose nearest 20 were judged by their class, so that weights
 are those of real queries.
 """
@@ -61,7 +61,7 @@ class RealSessions:
         return out
 
 
-def real_sessions(data: Path, n_sessions: int) -> RealSessions | None:
+def real_sessions(data: Path, n_sessions: int, feature: str = "cedd") -> RealSessions | None:
     """Return sessions over the pictures of a data folder; None if they are not there."""
     c = load_classed(data, CALTECH)
     if c is None:
@@ -69,5 +69,5 @@ def real_sessions(data: Path, n_sessions: int) -> RealSessions | None:
     cache = kept(f"{c.kind.name}-classes", c.checksum())
     with LocalCompute(1) as compute:
         describer = Describer(c, compute, cache, NoProgress())
-        rows = describer.describe([Fold(0, np.arange(len(c)), np.arange(0))], ["cedd"])[0]["cedd"]
+        rows = describer.describe([Fold(0, np.arange(len(c)), np.arange(0))], [feature])[0][feature]
     return RealSessions(Frame.of("reduced", rows)(rows), np.asarray(c.labels), n_sessions)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from sightline.testing.milvus import MilvusProcess
 
 # A shared machine can be slow for a moment; examples are the same in every run.
 settings.register_profile(
@@ -35,7 +40,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "SIGHTLINE_STORE",
-                 "SIGHTLINE_COLLECTION", "SIGHTLINE_DATA"):  # fmt: skip
+                 "SIGHTLINE_COLLECTION", "SIGHTLINE_DATA", "SIGHTLINE_ENGINE"):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
 
 
@@ -57,3 +62,14 @@ def tagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tagged")
     painted_collection(folder).train_regions(feature="regions", scenes=2)
     return folder
+
+
+@pytest.fixture(scope="session")
+def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusProcess]:
+    """Return a real Milvus server on loopback, one for all tests of this process."""
+    from sightline.testing.milvus import is_installed
+    from tests.engines_made import WITHOUT_MILVUS, a_server
+
+    if not is_installed():
+        pytest.skip(WITHOUT_MILVUS)
+    yield from a_server(tmp_path_factory.mktemp("milvus"))

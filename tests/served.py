@@ -180,14 +180,16 @@ class Process:
         self.process.stdout.close()
 
 
-def painted(folder: Path, *, train: bool = True, n: int = 90) -> Collection:
+def painted(
+    folder: Path, *, train: bool = True, n: int = 90, features: Sequence[str] = ("color", "edges")
+) -> Collection:
     """Return a collection of coloured pictures in two folders, most with words, and a model."""
     for name in ("photos", "photos/late"):
         (folder / name).mkdir(parents=True)
     paint(folder / "photos", n, True, 0)
     paint(folder / "photos" / "late", 12, False, 1, start=n)
     c = Collection.open(folder / "photos", store=folder / "store", workers=1)
-    c.index(features=["color", "edges"], compute=InlineCompute())
+    c.index(features=features, compute=InlineCompute())
     if train:
         c.train(rankers=["cca"])
     return c

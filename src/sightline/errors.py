@@ -15,6 +15,8 @@ SightlineError                exit 1
 ├── MissingExtra              exit 1   an optional dependency is not installed; also an ImportError
 ├── ComputeError              exit 1   workers cannot be started or kept alive
 ├── StoreError                exit 1
+│   ├── EngineError           exit 1   what a search engine holds is not what the store holds
+│   │   └── EngineAway        exit 1   it does not answer; the rows at home do
 │   ├── StoreDamaged          exit 1   a checksum or a file is wrong; names file and remedy
 │   ├── StoreTooNew           exit 1   written by a newer Sightline
 │   ├── StoreReadOnly         exit 1   the store cannot be written
@@ -107,6 +109,14 @@ class ComputeError(SightlineError):
 
 class StoreError(SightlineError):
     """The store cannot do what was asked."""
+
+
+class EngineError(StoreError):
+    """A search engine holds something else than the store, or not all of it."""
+
+
+class EngineAway(EngineError):
+    """A search engine does not answer."""
 
 
 class StoreDamaged(StoreError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -57,6 +58,10 @@ class Settings:
         error, warning, info or debug; only debug writes queries and captions.
     data
         The folder that holds data sets to measure on; they belong to no store.
+    engine
+        What searches vectors and scores: flat, faiss, or milvus://HOST:PORT.
+    ivf_rows
+        Tables of so many rows are put into lists by faiss and Milvus; smaller ones are scanned.
     """
 
     workers: int = 0
@@ -74,6 +79,8 @@ class Settings:
     session_cap: int = 200
     log_level: str = "info"
     data: str = ""
+    engine: str = "flat"
+    ivf_rows: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +101,12 @@ _RANGES: dict[str, tuple[float, float]] = {
     "seconds": (0.1, 3600),
     "wait": (0, 86_400),
     "session_cap": (0, 1_000_000),
+    "ivf_rows": (1, 10**12),
 }
 # What belongs to a collection: given once as a flag of `index`, these stay in the store's file.
 REMEMBERED = ("follow", "hidden", "folder_words", "exclude", "features")
 _LEVELS = ("error", "warning", "info", "debug")
+_ENGINE = re.compile(r"flat|faiss|milvus://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}")
 
 
 def load(
@@ -188,6 +197,8 @@ def _typed(name: str, value: object, default: Value, origin: str) -> Value:
         raise _wrong(name, f"between {low:g} and {high:g}", value, origin)
     if name == "log_level" and typed not in _LEVELS:
         raise _wrong(name, f"one of {', '.join(_LEVELS)}", value, origin)
+    if name == "engine" and not _ENGINE.fullmatch(str(typed)):
+        raise _wrong(name, "flat, faiss or milvus://HOST:PORT", value, origin)
     return typed
 
 

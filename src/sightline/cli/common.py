@@ -42,6 +42,14 @@ def output_options(command: F) -> F:
     return command
 
 
+def engine_option(command: F) -> F:
+    """Add the choice of what searches vectors and scores."""
+    names = "flat|faiss|milvus://HOST:PORT"
+    return click.option("--engine", metavar=names, help="What searches vectors and scores.")(
+        command
+    )
+
+
 def wait_option(command: F) -> F:
     """Add the option of verbs that need the store to themselves."""
     return click.option("--wait", type=float, help="Seconds to wait for another writer.")(command)

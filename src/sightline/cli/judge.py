@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from sightline.cli.common import common_options, open_collection
+from sightline.cli.common import common_options, engine_option, open_collection
 from sightline.cli.dialogue.talk import Dialogue, undo_last
 from sightline.cli.dialogue.terminal import Way, here
 from sightline.cli.filters import filter_options, filters_of
@@ -26,6 +26,7 @@ from sightline.errors import UsageError
 @click.option("--save-as", default="", metavar="WORD", help="At the end, make a word of it.")
 @click.option("--no-thumbnails", is_flag=True, help="Show paths alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON a round.")
+@engine_option
 @common_options
 def judge(
     query: str,
@@ -39,6 +40,7 @@ def judge(
     save_as: str,
     no_thumbnails: bool,
     as_json: bool,
+    engine: str | None,
     collection: str | None,
     store: str | None,
     debug: bool,
@@ -59,7 +61,7 @@ def judge(
     """
     if undo and not resume:
         raise UsageError("--undo takes back an answer of a session. Name it with --resume.")
-    c = open_collection(collection, store)
+    c = open_collection(collection, store, engine=engine)
     session = c.judge(query, like=like, resume=resume, feature=feature, **filters_of(**given))
     if undo:
         undo_last(c, session)

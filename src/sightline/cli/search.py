@@ -12,6 +12,7 @@ import click
 
 from sightline.cli.common import (
     common_options,
+    engine_option,
     open_collection,
     output_options,
     print_csv,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 @click.option("--where", is_flag=True, help="Draw the region that each word lies in, by hit.")
 @click.option("--where-to", type=click.Path(), help="The folder to draw to; implies --where.")
 @output_options
+@engine_option
 @common_options
 def search(
     query: tuple[str, ...],
@@ -78,6 +80,7 @@ def search(
     where_to: str | None,
     as_json: bool,
     as_csv: bool,
+    engine: str | None,
     collection: str | None,
     store: str | None,
     debug: bool,
@@ -96,7 +99,7 @@ def search(
     "golden gate bridge" one label of several words
     ./picture.jpg        alone: pictures like it, as sightline similar
     """
-    c = open_collection(collection, store, top=top)
+    c = open_collection(collection, store, top=top, engine=engine)
     filters = filters_of(**given, cut=not no_cutoff, learnt=not no_learnt)
     why, draws = why or why_png is not None, why_png is not None or not as_json
     if why and (as_csv or trec or filepath_only or null):
@@ -261,6 +264,7 @@ def _as_json(
             for h, own in zip(results.hits, said, strict=True)
         ],
         "unknown": [{"word": u.word, "near": list(u.near)} for u in results.unknown],
+        "served": results.served,
     }
 
 

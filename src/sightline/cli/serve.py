@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.common import common_options, open_collection
+from sightline.cli.common import common_options, engine_option, open_collection
 from sightline.errors import MissingExtra, UsageError
 from sightline.records import shown
 
@@ -41,6 +41,7 @@ _PORT = 8421
 )  # fmt: skip
 @click.option("--get", "target", metavar="PATH", help="Answer one request, and start no server.")
 @click.option("--json", "as_json", is_flag=True, help="Print where it listens as JSON.")
+@engine_option
 @common_options
 def serve(
     host: str,
@@ -51,6 +52,7 @@ def serve(
     allow_origin: tuple[str, ...],
     target: str | None,
     as_json: bool,
+    engine: str | None,
     collection: str | None,
     store: str | None,
     debug: bool,
@@ -66,7 +68,7 @@ def serve(
     from sightline.web.hosts import Origin, is_name
     from sightline.web.service import Service
 
-    c = open_collection(collection, store)
+    c = open_collection(collection, store, engine=engine)
     if target is not None:
         return _once(c, target)
     named = bool(allow_host or allow_origin)

@@ -10,6 +10,7 @@ import click
 
 from sightline.cli.common import (
     common_options,
+    engine_option,
     open_collection,
     output_options,
     print_csv,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 @click.option("--sheet", type=click.Path(), help="Also draw the hits as a contact sheet (PNG).")
 @filter_options
 @output_options
+@engine_option
 @common_options
 def similar(
     pictures: tuple[str, ...],
@@ -56,6 +58,7 @@ def similar(
     sheet: str | None,
     as_json: bool,
     as_csv: bool,
+    engine: str | None,
     collection: str | None,
     store: str | None,
     debug: bool,
@@ -68,7 +71,7 @@ def similar(
     """
     if why and (as_csv or filepath_only or null):
         raise UsageError("--why explains hits in plain form or as --json; leave the other out.")
-    c = open_collection(collection, store, top=top)
+    c = open_collection(collection, store, top=top, engine=engine)
     if sheet:
         check_png(c, Path(sheet), "A contact sheet")
     results = c.similar(*pictures, unwanted=unwanted, exact=exact, **filters_of(**given))
@@ -116,6 +119,7 @@ def _as_json(
         "learnt": results.learnt,
         "compared": results.compared,
         "left_out": [name for name, _ in results.lacking],
+        "served": results.served,
         "hits": [
             {
                 "picture": h.picture,

@@ -6,7 +6,13 @@ import time
 
 import click
 
-from sightline.cli.common import common_options, open_collection, print_json, wait_option
+from sightline.cli.common import (
+    common_options,
+    engine_option,
+    open_collection,
+    print_json,
+    wait_option,
+)
 
 
 @click.group()
@@ -17,35 +23,51 @@ def store() -> None:
 @store.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @wait_option
+@engine_option
 @common_options
 def verify(
-    wait: float | None, as_json: bool, collection: str | None, store: str | None, debug: bool
+    wait: float | None,
+    as_json: bool,
+    engine: str | None,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
 ) -> int:
-    """Check every byte that was written; exits with 1 if anything is wrong."""
+    """Check every byte that was written; exits with 1 if anything is wrong.
+
+    With an engine that holds rows of its own, these are counted and some are compared.
+    """
     from sightline.progress import ProgressBar
 
-    c = open_collection(collection, store, wait=wait)
+    c = open_collection(collection, store, wait=wait, engine=engine)
     v = c.verify(ProgressBar())
+    beside = c.engine_problems()
+    sound = v.sound and not beside
     if as_json:
         print_json(
             {
-                "sound": v.sound, "sealed": v.sealed, "files": v.files, "bytes": v.n_bytes,
+                "sound": sound, "sealed": v.sealed, "files": v.files, "bytes": v.n_bytes,
                 "problems": [
                     {"file": p.file, "what": p.what, "derived": p.derived} for p in v.problems
                 ],
                 "leftovers": list(v.strays),
+                "engine": {"name": c.settings.engine, "problems": beside},
             }
         )  # fmt: skip
-        return 0 if v.sound else 1
+        return 0 if sound else 1
     for p in v.problems:
         click.echo(f"{p.file}: {p.what}")
+    for text in beside:
+        click.echo(f"engine: {text}")
     for stray in v.strays:
         click.echo(f"{stray}: not part of the store", err=True)
     if not v.sealed:
         click.echo("The last writer was killed; the databases were checked row by row.", err=True)
     if v.sound:
         click.echo(f"Sound: {v.files} files, {v.n_bytes / 1e6:.1f} MB checked.")
-        return 0
+        if sound and "://" in c.settings.engine:
+            click.echo(f"{c.settings.engine} holds the same rows.")
+        return 0 if sound else 1
     click.echo("Run: sightline store repair", err=True)
     return 1
 
@@ -147,6 +169,7 @@ def purge(
 ) -> int:
     """Remove all that is known of PICTURES (paths), for good; older versions go as well."""
     from sightline.errors import UsageError
+    from sightline.store.identity import identity
 
     if not pictures and not sessions:
         raise UsageError("Name a picture or a session to purge.")
@@ -163,5 +186,7 @@ def purge(
     click.echo(f"Removed {c.purge(pictures, sessions)} facts about {what}.")
     if taught:
         click.echo("The model that learnt from them went too. To learn anew: sightline train")
+    if identity(c.home.folder):
+        click.echo("Milvus still has them until the next: sightline export milvus", err=True)
     click.echo("Files still in the folder will be added again by the next index.", err=True)
     return 0

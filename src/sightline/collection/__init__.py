@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
+from sightline.collection.engines.verbs import Serving
 from sightline.collection.exporting.verbs import Exporting
 from sightline.collection.finding import inside, root_of_store
 from sightline.collection.likeness.verbs import Comparing
@@ -64,7 +65,7 @@ class State:
 
 
 class Collection(
-    Answering, Upkeep, Teaching, Comparing, Sessions, Showing, Telling, Exporting, Tagging
+    Answering, Upkeep, Teaching, Comparing, Sessions, Showing, Telling, Exporting, Tagging, Serving
 ):
     """A folder of pictures with its store; every verb of the command line is a method here."""
 
@@ -73,6 +74,7 @@ class Collection(
 
         self.root = root
         self.home: Home = Home(store)
+        self.home.engine = settings.engine
         self.settings = settings
         self.origins = origins
 

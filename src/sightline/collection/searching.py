@@ -68,13 +68,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The answer to a search: hits, best first, and what there is to say about them."""
+    """The answer to a search: hits, best first, and what there is to say about them.
+
+    `served` says why another engine answered than was asked to; mostly it is empty.
+    """
 
     hits: tuple[Hit, ...]
     unknown: tuple[UnknownWord, ...]
     version: int
     missing: int = 0
     part: Part | None = field(default=None, kw_only=True)
+    served: str = field(default="", kw_only=True)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -214,7 +218,8 @@ class _Search:
             if len(hits) >= self.k or ranked < want:
                 break
             want *= 4  # Files of some hits are gone; look further down, in few steps.
-        return Results(tuple(hits[: self.k]), said, self.snapshot.version, missing)
+        served = self.reader.notice()
+        return Results(tuple(hits[: self.k]), said, self.snapshot.version, missing, served=served)
 
     def _part(self, said: tuple[UnknownWord, ...], allowed: Int | None) -> Results:
         """Answer with one part of the list; only its own pictures are looked up.
@@ -231,7 +236,8 @@ class _Search:
         if count and self.learnt is not None:
             within = self.above + (len(tops[0][0].ids) if tops else 0)
         part = Part(min(ranked, end), ranked > end, ranked if count else None, within)
-        return Results(tuple(hits), said, self.snapshot.version, missing, part=part)
+        served = self.reader.notice()
+        return Results(tuple(hits), said, self.snapshot.version, missing, part=part, served=served)
 
     def _allowed(self) -> Int | None:
         """Return the ids filters, required and unwanted words leave; None when there are none."""

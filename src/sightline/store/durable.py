@@ -106,6 +106,20 @@ def write_file(
     return Written(final, digest.hexdigest(), size)
 
 
+def adopt_file(folder: Path, aside: Path, name: Callable[[str], str]) -> Written:
+    """Give a file that somebody else wrote aside its name, once it is durable."""
+    with disk_errors(aside):
+        fd = os.open(aside, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        sha256, size = file_sha256(aside), aside.stat().st_size
+        os.replace(aside, folder / name(sha256))
+    sync_folder(folder)
+    return Written(name(sha256), sha256, size)
+
+
 def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file's bytes."""
     with open(path, "rb") as f:

@@ -5,6 +5,8 @@ catalogue.sqlite3   tables derived from it, the pointer (catalogue)
 versions/           what each published version lists (versions)
 shards/             immutable array files             (segments, shards)
 models/             learnt models                     (models)
+ivf/                lists of large tables, for faiss  (engines/faiss_files)
+identity            its name in engines that hold several stores, if any (identity)
 seal.json           checksums of the databases        (seal)
 config.toml         the owner's settings, if any
 tag-words.toml      the owner's list of synonyms and invisible words, if any
@@ -18,6 +20,7 @@ from pathlib import Path
 
 from sightline.errors import NoCollection, StoreDamaged
 from sightline.store.catalogue import Catalogue
+from sightline.store.engines.candidates import Engine
 from sightline.store.snapshot import Snapshot
 from sightline.store.versions import Version, Versions
 
@@ -26,10 +29,11 @@ class Home:
     """The folder of one collection's store.
 
     `fast` has readers answer word queries by compiled code, and share the version they opened
-    last; a server sets it.
+    last; a server sets it. `engine` is what answers: flat, faiss or milvus://host:port.
     """
 
     fast = False
+    engine = "flat"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,8 +41,18 @@ class Home:
         self.catalogue = folder / "catalogue.sqlite3"
         self.shards = folder / "shards"
         self.models = folder / "models"
+        self.ivf = folder / "ivf"
         self.versions = Versions(folder / "versions", self.shards)
         self._opened: Snapshot | None = None
+        self._searcher: tuple[str, Engine | None] = "flat", None
+
+    def searcher(self) -> Engine | None:
+        """Return what answers in place of a scan; None if nothing does."""
+        if self._searcher[0] != self.engine:
+            from sightline.store.engines.choosing import engine_of
+
+            self._searcher = self.engine, engine_of(self.engine, self.folder)
+        return self._searcher[1]
 
     def opened(self, number: int) -> Snapshot | None:
         """Return the version of a number, if it is the one that was opened last."""
@@ -63,7 +77,7 @@ class Home:
             return False
         ours = ("events.sqlite3", "catalogue.sqlite3", "seal.json", "config.toml", "log", "lock")
         names = (p.name for p in self.folder.iterdir())
-        more = ("writers", "shards", "versions", "models", "tag-words.toml")
+        more = ("writers", "shards", "versions", "models", "ivf", "identity", "tag-words.toml")
         return all(n in (*ours, *more) or n.startswith(ours[:2]) for n in names)
 
     def reader(self) -> Reader:
@@ -94,7 +108,14 @@ class Reader:
         except BaseException:
             self.catalogue.close()
             raise
+        self.snapshot.engine = home.searcher()
+        if self.snapshot.engine is not None:
+            self.snapshot.engine.begin()
         home.remember(self.snapshot)
+
+    def notice(self) -> str:
+        """Return what there is to say of where answers came from; nothing if from where asked."""
+        return "" if self.snapshot.engine is None else self.snapshot.engine.notice()
 
     def _snapshot(self) -> Snapshot:
         # A publish between reading the pointer and opening the files can remove an old version;

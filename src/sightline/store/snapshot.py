@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from sightline.errors import CollectionError
 from sightline.records import DenseQuery, FeatureRows, SparseQuery, SparseRows, Top, WordQuery
 from sightline.store.engines import flat, word_rows
+from sightline.store.engines.candidates import Engine
+from sightline.store.engines.views import Published
 from sightline.store.matrices import taken
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Version
@@ -28,16 +30,24 @@ class Snapshot:
     """One version, open for reading. It keeps the `Store` contract.
 
     `fast` has word queries answered by compiled code; a server sets it, a short command does not.
+    With an `engine`, queries are answered by it as far as it can; all else is scanned.
     """
 
     fast = False
+    engine: Engine | None = None
 
     def __init__(self, shards: Path, version: Version) -> None:
         self.version = version.number
+        self._listed = version.segments
         self.model = version.model
         self.similar = version.similar
         self.regions = version.regions
         self.segments = [OpenSegment.open(shards, s) for s in version.segments]
+
+    @cached_property
+    def published(self) -> Published:
+        """The version as engines see it."""
+        return Published(self.version, self.model, self.segments, self._listed)
 
     def ids(self) -> Int:
         """Return the ids of all pictures, ascending."""
@@ -62,6 +72,10 @@ class Snapshot:
         ids that may not appear.
         """
         where, without = _ascending(where), _ascending(without)
+        if self.engine is not None:
+            found = self.engine.top(self.published, query, k, where, more, without)
+            if found is not None:
+                return found
         if isinstance(query, DenseQuery):
             return flat.dense_top(self.segments, query, k, where)
         if isinstance(query, WordQuery):

@@ -139,7 +139,7 @@ def hits(results: Results, page: Page, said: Sequence[str] = ()) -> Hits:
         next=cursor(results.version, end) if more else None,
         total=part.total if part else None, within=part.within if part else None,
         unknown=tuple(Unknown(word=u.word, near=list(u.near)) for u in results.unknown),
-        missing=results.missing, said=tuple(said),
+        missing=results.missing, said=(*said, *[results.served] * bool(results.served)),
     )  # fmt: skip
 
 

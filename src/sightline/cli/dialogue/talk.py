@@ -267,6 +267,7 @@ def _as_json(
         "other": len(judged) - fit,
         "blend": {"share": ranking.share, "before": ranking.before, "after": ranking.after},
         "said": list(ranking.said),
+        "served": ranking.served,
         "hits": [
             {
                 "hit": i,

@@ -108,7 +108,7 @@ def similar(
     return SimilarResults(
         tuple(hits), (), reader.snapshot.version, missing, said,
         tuple(asked.lacking.items()), partly(reader.snapshot, alike.descriptors),
-        bool(alike.name), len(ids), shares,
+        bool(alike.name), len(ids), shares, served=reader.notice(),
     )  # fmt: skip
 
 

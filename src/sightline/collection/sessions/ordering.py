@@ -8,6 +8,8 @@ that carry the words and were not judged otherwise. They stay below every pictur
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sightline.collection.searching import Ranked
@@ -17,11 +19,21 @@ from sightline.feedback.blend import placed
 
 # So many carriers say well enough what the words look like.
 _CARRIERS = 200
+# So many more than are shown, for files that are gone.
+_SPARE = 100
 
 
-def scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
-    """Return every picture that may appear, ids ascending, with its score."""
-    ids, found = _all_scores(ground, learnt)
+def scores(
+    ground: Ground, learnt: Learnt, n: int | None = None, judged: Sequence[int] = ()
+) -> tuple[Int, Doubles]:
+    """Return every picture that may appear, ids ascending, with its score.
+
+    Of a session that began with pictures alone an engine, if there is one, is asked for the `n`
+    best; those that were judged are there as well. Words rank every picture, and so do sessions
+    that began with them.
+    """
+    few = None if n is None else _few_scores(ground, learnt, n, judged)
+    ids, found = few or _all_scores(ground, learnt)
     keep = ~np.isin(ids, np.array(ground.ids, np.int64))
     if ground.allowed is not None:
         keep &= np.isin(ids, ground.allowed)
@@ -54,13 +66,35 @@ def untouched(ground: Ground, learnt: Learnt, picture: int) -> float:
     return float(query @ space.rows([picture])[0]) if space.has(one).all() else 0.0
 
 
+def _direction(query: Doubles, learnt: Learnt) -> Doubles:
+    plain = learnt.factor * query
+    return plain if learnt.weights is None else plain + learnt.weights
+
+
+def _few_scores(
+    ground: Ground, learnt: Learnt, n: int, judged: Sequence[int]
+) -> tuple[Int, Doubles] | None:
+    """Return the best pictures and the judged ones; None where all have to be looked at."""
+    space, query = ground.space, ground.query
+    if query is None or space is None:
+        return None
+    direction = _direction(query, learnt)
+    wanted = 4 * n + len(judged) + len(ground.ids) + _SPARE
+    found = space.best(direction, wanted, ground.allowed)
+    if found is None:
+        return None
+    more = np.setdiff1d(np.array(judged, np.int64), found[0])
+    more = more[space.has(more)]
+    own = space.rows(more.tolist()).astype(np.float64) @ direction
+    ids = np.concatenate([found[0], more])
+    order = np.argsort(ids)
+    return ids[order], np.concatenate([found[1], own])[order]
+
+
 def _all_scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
     space, words, query = ground.space, ground.words, ground.query
     if query is not None and space is not None:
-        direction = learnt.factor * query
-        if learnt.weights is not None:
-            direction = direction + learnt.weights
-        return space.ids, space.scores(direction)
+        return space.ids, space.scores(_direction(query, learnt))
     if words is None:
         return np.zeros(0, np.int64), np.zeros(0)
     if learnt.weights is None or space is None:

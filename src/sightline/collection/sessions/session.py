@@ -11,7 +11,7 @@ import os
 import secrets
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -221,13 +221,16 @@ class Session:
     def _best(self, record: Record, n: int, hide_judged: bool) -> Ranking:
         with self._home.reader() as reader:
             ground, learnt, said = self._learnt(reader, record)
-            every = Scored(reader, self._root, ground, learnt, *scores(ground, learnt))
+            found = scores(ground, learnt, n, list(record.judged))
+            every = Scored(reader, self._root, ground, learnt, *found)
             doubted = every.doubted(record.judged)
             if hide_judged:
                 every = every.without(np.array(list(record.judged), np.int64))
             order = standing(every.ids, every.found, record.judged, learnt)
             hits, missing = every.best(order, n)
-        return self._ranking(ground, learnt, record, hits, missing, said, doubted)
+            served = reader.notice()
+        ranking = self._ranking(ground, learnt, record, hits, missing, said, doubted)
+        return replace(ranking, served=served)
 
     def propose(self, n: int = 20) -> Ranking:
         """Return pictures to judge next: those the session is least sure of, no two alike."""
@@ -239,9 +242,11 @@ class Session:
             chosen = proposing.propose(ground, every.ids, every.found, record.judged, n)
             # In their own order, so that the first ones are the most telling.
             hits = every.there(chosen)
+            served = reader.notice()
         self._open = record.round + 1
         missing = len(chosen) - len(hits)
-        return self._ranking(ground, learnt, record, hits, missing, said, doubted)
+        found = self._ranking(ground, learnt, record, hits, missing, said, doubted)
+        return replace(found, served=served)
 
     def why(self, picture: Named) -> SessionWhy:
         """Say what the query and each judgement add to a picture's score."""

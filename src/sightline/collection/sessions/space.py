@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,15 +75,27 @@ class Space:
         ids = snapshot.having(feature)
         self._order = np.argsort(ids)
         self.ids = ids[self._order]
-        lengths = snapshot.lengths(feature)[self._order]
+
+    @cached_property
+    def _scale(self) -> Floats:
+        lengths = self.snapshot.lengths(self.feature)[self._order]
         # A row of zeros is like nothing: its score stays 0.
-        self._scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
 
     def scores(self, weights: Doubles) -> Doubles:
         """Return the product of weights with each row made one long."""
         query = DenseQuery(self.feature, weights.astype(np.float32))
         _, found = self.snapshot.scores(query)
         return np.asarray(found[self._order] * self._scale, np.float64)
+
+    def best(self, weights: Doubles, n: int, allowed: Int | None) -> tuple[Int, Doubles] | None:
+        """Return the n best pictures, ids ascending, by the engine; None where there is none."""
+        if self.snapshot.engine is None:
+            return None
+        query = DenseQuery(self.feature, weights.astype(np.float32), "cosine")
+        top = self.snapshot.top(query, n, allowed)
+        order = np.argsort(top.ids)
+        return top.ids[order], np.asarray(top.scores[order], np.float64)
 
     def has(self, pictures: Int) -> NDArray[np.bool_]:
         """Say of each picture whether it has the descriptor."""

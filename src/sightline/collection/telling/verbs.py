@@ -109,7 +109,8 @@ class Telling:
                 if i in facts and os.path.lexists(os.path.join(self.root, facts[i].path))
             ]
             hits = tuple(Hit(i, facts[i].path, round(s, 6), False, True) for i, s in there)
-            return Results(hits, (), reader.snapshot.version, len(pairs) - len(hits))
+            version, missing = reader.snapshot.version, len(pairs) - len(hits)
+            return Results(hits, (), version, missing, served=reader.notice())
 
     def near_words(self, word: str, n: int = 8) -> list[tuple[str, float]]:
         """Return the words nearest to one in the shared space, with their cosines."""

@@ -29,6 +29,8 @@ More = Callable[[OpenSegment, Int], "Float | None"]
 _FIRST = 1024
 # The compiled loop has a bit of one byte for each word.
 _MOST_COMPILED = 8
+# Below this share of a segment's rows each row is looked up by itself.
+_FEW = 0.1
 # Arrays that may be written to are of another type to the compiler, and mapped ones may not be.
 _NO_ROWS: Int = np.zeros(0, np.int64)
 _NONE_OUT: Int = np.zeros(0, np.int64)
@@ -102,6 +104,9 @@ class _Plain:
         rows = _rows(s, scores, self.query.terms, more)
         if rows is None:
             return
+        if only is not None and len(only) < _FEW * len(rows[0]):
+            self._offer(s.ids[only], self._picked(s, rows, only))
+            return
         sums = self._summed(s, rows)
         if only is not None:
             self._offer(s.ids[only], sums[only])
@@ -132,6 +137,18 @@ class _Plain:
             out[carriers] = known
             if i:
                 np.add(total, part, total)
+        return total
+
+    def _picked(self, s: OpenSegment, rows: Sequence[Float], only: Int) -> Float:
+        """Return the weighted sums of some rows, by the same steps as those of all."""
+        total = np.zeros(0, np.float32)
+        for i, at in enumerate(_places(s.base["terms"], self.query.terms)):
+            part = rows[i][only] * self.weights[i]
+            if at >= 0:
+                start = s.base["term_start"]
+                carriers = s.base["term_row"][start[at] : start[at + 1]]
+                part[np.isin(only, carriers)] = self.known[i]
+            total = total + part if i else part
         return total
 
     def _offer(self, ids: Int, sums: Float) -> None:

@@ -13,6 +13,7 @@ from sightline.errors import StoreDamaged, StoreError
 from sightline.store import seal
 from sightline.store.database import connect, transaction
 from sightline.store.durable import make_folder, sync_folder
+from sightline.store.engines import faiss_files
 from sightline.store.home import Home
 from sightline.store.locks import Lock
 from sightline.store.snapshot import Snapshot
@@ -52,7 +53,7 @@ def backup(home: Home, target: Path, wait: float = 0.0) -> Verified:
     copy = Home(target)
     writable = os.access(home.folder, os.W_OK)
     with Lock(home.folder, "store backup", wait) if writable else contextlib.nullcontext():
-        for folder in (home.shards, home.versions.folder, home.models):
+        for folder in (home.shards, home.versions.folder, home.models, home.ivf):
             if folder.is_dir():
                 _copy_tree(folder, target / folder.name)
         for name in (*seal.DATABASES, *_COPIED):
@@ -109,6 +110,7 @@ def purge(home: Home, pictures: Iterable[int], sessions: Iterable[str], wait: fl
         writer.drop_models()  # They were taught by what is to be forgotten.
         writer.compact(everything=True)
         writer.forget_older()
+        faiss_files.forget_unlisted(home.ivf, {f.name for f in writer.version.files()})
         count = writer.log.purge(doomed, named)
         carried = Snapshot(home.shards, writer.version).vocabulary()[0].tolist()
         with transaction(writer.catalogue.db, writer.catalogue.path):

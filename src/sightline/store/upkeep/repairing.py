@@ -22,6 +22,7 @@ from sightline.store import seal
 from sightline.store.catalogue import Catalogue
 from sightline.store.database import connect_sealed, transaction
 from sightline.store.durable import make_folder, sync_folder
+from sightline.store.engines import faiss_files
 from sightline.store.events import COLUMNS, Event, EventLog, checked
 from sightline.store.home import Home
 from sightline.store.locks import Lock, Presence
@@ -47,6 +48,8 @@ def repair(home: Home, say: Callable[[str], None], wait: float = 0.0) -> Verifie
         if "catalogue.sqlite3" in damaged or "events.sqlite3" in damaged:
             _put_aside(home.catalogue, say)
         _mend_versions(home, say)
+        for name in faiss_files.remove_damaged(home.ivf):
+            say(f"removed the damaged ivf/{name}; to build it again: sightline export faiss")
         for stray in before.strays if before else ():
             # Only what a killed writer leaves behind is ours to remove.
             if OURS.fullmatch(os.path.basename(stray)):

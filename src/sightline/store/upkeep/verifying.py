@@ -18,13 +18,17 @@ from sightline.progress import NoProgress
 from sightline.store import seal
 from sightline.store.catalogue import Catalogue
 from sightline.store.durable import file_sha256
+from sightline.store.engines import faiss_files
 from sightline.store.events import EventLog
 from sightline.store.home import Home
 from sightline.store.models import model_problems
 from sightline.store.versions import FileEntry
 
-# The owner's settings and list of words, the log for people and the locks are not data.
-_NOT_DATA = frozenset(["config.toml", "tag-words.toml", "log", "lock", "writers", "seal.json"])
+# The owner's settings and list of words, the store's name, the log for people and the locks are
+# not data.
+_NOT_DATA = frozenset(
+    ["config.toml", "tag-words.toml", "identity", "log", "lock", "writers", "seal.json"]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ def verify(home: Home, progress: Progress | None = None) -> Verified:
         if problem is not None:
             problems.append(problem)
     progress.finish()
+    problems += [Problem(f"ivf/{name}", what) for name, what in faiss_files.problems(home.ivf)]
     strays = tuple(_strays(home, set(entries), models))
     return Verified(tuple(problems), state.sealed, len(entries), n_bytes, strays)
 
@@ -175,7 +180,8 @@ def _strays(home: Home, listed: set[str], models: set[str]) -> Iterator[str]:
     for name in sorted(os.listdir(home.models)) if home.models.is_dir() else []:
         if name not in models:
             yield f"models/{name}"
-    known = {*seal.DATABASES, *_NOT_DATA, "shards", "models", "versions"}
+    yield from (f"ivf/{name}" for name in faiss_files.strays(home.ivf))
+    known = {*seal.DATABASES, *_NOT_DATA, "shards", "models", "versions", "ivf"}
     for name in sorted(os.listdir(home.folder)):
         base = name.removesuffix("-wal").removesuffix("-shm")
         if base not in known and ".schema-" not in name and ".damaged-" not in name:

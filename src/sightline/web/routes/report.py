@@ -48,11 +48,16 @@ class SkippedFiles(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether questions can be answered."""
+    """Whether questions can be answered.
+
+    `status` is ok, or degraded where another engine answers than was asked to; `said` says why.
+    """
 
     status: str
     version: int
     pictures: int
+    engine: str = "flat"
+    said: str = ""
 
 
 @router.get("/report")
@@ -91,12 +96,18 @@ def skipped(
 
 @router.get("/health")
 def health(service: Served) -> Health:
-    """Say whether the collection can be read, and holds pictures."""
-    version, pictures = service.of_one_version(service.collection.size)
+    """Say whether the collection can be read and holds pictures, and by what it is searched."""
+    c = service.collection
+    version, (pictures, state) = service.of_one_version(lambda: (c.size(), c.engine_state()))
     if not pictures:
         detail = "The collection holds no picture. Put some there, then run: sightline index"
         raise Problem(409, "no-pictures", f"{detail}{job_for('no-pictures')}")
-    return Health(status="ok", version=version, pictures=pictures)
+    if state is None:
+        return Health(status="ok", version=version, pictures=pictures)
+    return Health(
+        status="ok" if state.serves else "degraded", version=version, pictures=pictures,
+        engine=state.name, said=state.said,
+    )  # fmt: skip
 
 
 @router.get(

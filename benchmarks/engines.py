@@ -1,0 +1,199 @@
+"""engines: the 50 best of a million rows by cosine, by the flat scan, faiss and Milvus in turn.
+
+Rows are those of Caltech-101 by `deep` on 128 axes, repeated with noise to a million (tiled and
+perturbed, as there are no million pictures here); without data, Gaussian rows around 2,000 centres.
+Queries are rows perturbed anew and the weights that judging sessions come to. Filters leave every
+second and every hundredth picture, drawn at random. Wall time on one thread, Milvus' own aside.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.bench import Bench
+from benchmarks.real_sessions import real_sessions
+from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
+from sightline.errors import SightlineError
+from sightline.progress import NoProgress
+from sightline.records import Batch, DenseQuery, FeatureRows
+from sightline.store.engines import faiss_files
+from sightline.store.engines.candidates import Engine
+from sightline.store.engines.faiss_ivf import FaissEngine
+from sightline.store.engines.milvus_loading import load
+from sightline.store.engines.milvus_server import MilvusEngine
+from sightline.store.engines.milvus_tables import Tables
+from sightline.store.engines.views import Measure
+from sightline.store.home import Home
+from sightline.store.identity import made_identity
+from sightline.store.segments import MERGED_ROWS
+from sightline.store.snapshot import Snapshot
+from sightline.store.writer import Change, Writer
+from sightline.testing.milvus import MilvusProcess
+
+NAME = "engines"
+_ENGINES = ("faiss", "milvus")
+ROWS = (
+    "engines/flat",
+    *(f"engines/{e}{what}" for e in _ENGINES for what in ("", "-missed", "-half", "-hundredth")),
+)
+FEATURE = "bench-128"
+_K = 50
+_QUERIES = 200
+_BY: tuple[Measure, ...] = ("cosine",)
+_TIME, _MISSED, _FILTERED = Goal("ratio", 0.1), Goal("value", 0.05), Goal("value", 0.01)
+
+Matrix = NDArray[np.float32]
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What one engine answered: seconds and ids, by filter and query."""
+
+    seconds: list[list[float]]
+    ids: list[list[Int]]
+
+
+def measure(bench: Bench) -> list[Row]:
+    """Build all engines over one store, then ask them in turn."""
+    rows, queries, what = _workload(bench)
+    (n, length), home = rows.shape, _store(bench.fresh("engines"), rows)
+    what = f"{what}, {length} numbers each"
+    del rows
+    random = np.random.default_rng(3)
+    wheres = [None, *(np.sort(random.choice(n, n // s, replace=False)) + 1 for s in (2, 100))]
+    with home.reader() as reader, _server(bench) as server:
+        flat = reader.snapshot
+        built, faiss = _faiss(home, flat)
+        loaded, milvus = _milvus(home, flat, server)
+        sides = [_ask([flat, faiss, milvus], queries, w) for w in wheres]
+        memory = server.memory()
+    asked = [Asked([s[e].seconds[0] for s in sides], [s[e].ids[0] for s in sides])
+             for e in range(3)]  # fmt: skip
+    base, held = asked[0], f"{n} {what}; {len(queries)} queries"
+    out = [
+        alone(ROWS[0], "ms", _ms(base.seconds[0]), note=f"{held}; {_told(base, 4 * n * length)}")
+    ]
+    costs = [(built, _size(home.ivf)), (loaded, memory)]
+    for i, (seconds, size) in enumerate(costs, 1):
+        names = ROWS[4 * i - 3 : 4 * i + 1]
+        note = f"built in {seconds:.0f} s; {_told(asked[i], size)}"
+        out += _rows(names, asked[i], base, note)
+    return out
+
+
+def _rows(names: Sequence[str], ours: Asked, flat: Asked, note: str) -> list[Row]:
+    missed = [1 - np.mean([len(np.intersect1d(a, b)) / max(1, len(b))
+                           for a, b in zip(mine, theirs, strict=True)])
+              for mine, theirs in zip(ours.ids, flat.ids, strict=True)]  # fmt: skip
+    said = [
+        f"p50 {_p(t, 50):.1f}, p99 {_p(t, 99):.1f} ms; the scan {_p(f, 50):.1f} and {_p(f, 99):.1f}"
+        for t, f in zip(ours.seconds, flat.seconds, strict=True)
+    ]
+    return [
+        compared(names[0], "ms", _ms(ours.seconds[0]), "ms flat scan", _ms(flat.seconds[0]), _TIME,
+                 note),
+        alone(names[1], "share", [float(missed[0])], _MISSED, "of the exact 50 best"),
+        alone(names[2], "share", [float(missed[1])], _FILTERED, f"half the rows; {said[1]}"),
+        alone(names[3], "share", [float(missed[2])], _FILTERED, f"a hundredth; {said[2]}"),
+    ]  # fmt: skip
+
+
+def _told(asked: Asked, size: int) -> str:
+    t = asked.seconds[0]
+    speed = f"{len(t) / sum(t):.0f} queries/s"
+    return f"p50 {_p(t, 50):.1f}, p99 {_p(t, 99):.1f} ms, {speed}, {size / 1e6:.0f} MB"
+
+
+def _p(seconds: Sequence[float], share: float) -> float:
+    return 1e3 * float(np.percentile(seconds, share))
+
+
+def _ms(seconds: Sequence[float]) -> list[float]:
+    return [1e3 * s for s in seconds]
+
+
+def _size(folder: Path) -> int:
+    return sum(p.stat().st_size for p in folder.iterdir())
+
+
+def _ask(sides: Sequence[Snapshot], queries: Matrix, where: Int | None) -> list[Asked]:
+    """Ask every side the same query, one after the other; the first one is thrown away."""
+    seconds: list[list[float]] = [[] for _ in sides]
+    found: list[list[Int]] = [[] for _ in sides]
+    for i, weights in enumerate([queries[0], *queries]):
+        for side, snapshot in enumerate(sides):
+            begun = time.perf_counter()
+            top = snapshot.top(DenseQuery(FEATURE, weights, "cosine"), _K, where)
+            if i:
+                seconds[side].append(time.perf_counter() - begun)
+                found[side].append(top.ids)
+    for snapshot in sides:
+        if snapshot.engine is not None and snapshot.engine.notice():
+            raise BenchmarkError(f"{snapshot.engine.name}: {snapshot.engine.notice()}")
+    return [Asked([s], [f]) for s, f in zip(seconds, found, strict=True)]
+
+
+def _served(snapshot: Snapshot, home: Home, engine: Engine) -> Snapshot:
+    other = Snapshot(home.shards, home.versions.read(snapshot.version))
+    other.engine = engine
+    engine.begin()
+    return other
+
+
+def _faiss(home: Home, snapshot: Snapshot) -> tuple[float, Snapshot]:
+    begun = time.perf_counter()
+    faiss_files.build(home.ivf, snapshot.published, 1, NoProgress(), _BY)
+    return time.perf_counter() - begun, _served(snapshot, home, FaissEngine(home.ivf))
+
+
+def _server(bench: Bench) -> MilvusProcess:
+    try:
+        return MilvusProcess(bench.folder / "milvus", bench.folder / "milvus-program")
+    except SightlineError as e:
+        raise BenchmarkError(str(e)) from e
+
+
+def _milvus(home: Home, snapshot: Snapshot, server: MilvusProcess) -> tuple[float, Snapshot]:
+    store, tables = made_identity(home.folder), Tables(server.uri)
+    begun = time.perf_counter()
+    load(tables, store, snapshot.published, set(), NoProgress(), measures=_BY, listed_rows=1)
+    tables.close()
+    seconds = time.perf_counter() - begun
+    return seconds, _served(snapshot, home, MilvusEngine(server.uri, lambda: store, _BY))
+
+
+def _workload(bench: Bench) -> tuple[Matrix, Matrix, str]:
+    """Return rows, queries of both kinds, and what they are."""
+    n, random = bench.sizes.vectors, np.random.default_rng(17)
+    real = None if bench.data is None else real_sessions(bench.data, _QUERIES, "deep")
+    if real is not None:
+        half = min(_QUERIES // 2, len(real))
+        chosen = real.rows[random.choice(len(real.rows), half, replace=False)]
+        noise = random.standard_normal(chosen.shape, dtype=np.float32)
+        learnt = np.stack([real.weights(i) for i in range(half)]).astype(np.float32)
+        queries = np.concatenate([chosen * (1 + np.float32(0.1) * noise), learnt])
+        return real.repeated(n), queries, "rows of Caltech-101 (deep, reduced), tiled and perturbed"
+    centres = random.standard_normal((2_000, 128), dtype=np.float32)
+    rows = centres[random.integers(2_000, size=n)]
+    rows += np.float32(0.7) * random.standard_normal(rows.shape, dtype=np.float32)
+    drawn = rows[random.choice(n, _QUERIES, replace=False)]
+    return rows, drawn, "Gaussian rows around 2,000 centres"
+
+
+def _store(folder: Path, rows: Matrix) -> Home:
+    home = Home(folder)
+    with Writer(home, "bench") as writer:
+        for first in range(0, len(rows), MERGED_ROWS):
+            part = rows[first : first + MERGED_ROWS]
+            ids = np.arange(first + 1, first + 1 + len(part), dtype=np.int64)
+            batch = Batch(ids, ((),) * len(ids), (b"",) * len(ids), (FeatureRows(FEATURE, part),))
+            writer.publish(Change(batches=[batch]), finished=False)
+        writer.publish(Change(), finished=True)
+    return home

@@ -1,0 +1,174 @@
+"""Which engine a collection needs, and how many machines: arithmetic that can be checked by hand.
+
+Bytes follow from the number of pictures and the length of their rows; the time of a scan from these
+bytes and how fast this machine reads memory, which is measured. What an engine looks into, and what
+a call to Milvus costs, are figures of `python -m benchmarks --only engines` (docs/scale.md).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightline.store.engines.views import MEASURES, Published
+from sightline.store.matrices import SparseMatrix
+
+# What a search may take of a person's patience, and of the memory of a machine.
+PATIENCE_MS = 100.0
+SHARE_OF_MEMORY = 0.6
+# What lists have a query look into, of all rows, and the least a call to Milvus takes.
+LOOKED_INTO = 0.02
+CALL_MS = 2.0
+# What an engine holds beside the rows: ids, centres, its own tables.
+_BESIDE = 1.2
+_READ = 1 << 26
+_WORDS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table of a collection: its name, the bytes of a picture, and whether engines hold it.
+
+    `copies` is in how many tables an engine has it, one for each way of ranking; `listed` says
+    whether faiss has it too, which leaves word scores where a query reads only its own words' rows.
+    """
+
+    name: str
+    bytes_each: float
+    dense: bool = True
+    copies: int = 1
+    listed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What a number of pictures needs: the engine, how many machines, and why, line by line."""
+
+    pictures: int
+    engine: str
+    machines: int
+    lines: tuple[str, ...]
+
+
+def tables_of(p: Published) -> list[Rows]:
+    """Return the tables of a version; rows that are mostly zero count as long as they are here."""
+    found = []
+    for feature in sorted({f for s in p.segments for f in s.features}):
+        parts = [m for s in p.segments if (m := s.matrix(feature)) is not None]
+        rows = max(1, sum(len(m) for m in parts))
+        if any(isinstance(m, SparseMatrix) for m in parts):
+            size = sum(
+                m.entries()[0].nbytes + m.entries()[1].nbytes + 8 * len(m)
+                for m in parts
+                if isinstance(m, SparseMatrix)
+            )
+            found.append(Rows(feature, size / rows, dense=False))
+        else:
+            found.append(Rows(feature, 4.0 * parts[0].shape[1], copies=len(MEASURES)))
+    scored = [s.scores for s in p.segments if s.scores is not None and s.scores.model == p.model]
+    if scored:
+        found.append(Rows("word scores", 4.0 * len(scored[0].terms), listed=False))
+        found += [Rows(f"points {n}", 4.0 * a.shape[1]) for n, a in scored[0].points.items()]
+    return found
+
+
+def assumed() -> list[Rows]:
+    """Return the tables of a collection that does not exist: `deep`, and a thousand words."""
+    words = Rows("word scores", 4.0 * _WORDS, listed=False)
+    return [Rows("deep", 4.0 * 1280, copies=len(MEASURES)), words]
+
+
+def bandwidth() -> float:
+    """Return how many bytes a second one core reads from memory, the median of five readings."""
+    data = np.zeros(_READ // 4, np.float32)
+    taken = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        np.add.reduce(data)
+        taken.append(time.perf_counter() - begun)
+    return _READ / sorted(taken)[2]
+
+
+def machine_memory() -> int:
+    """Return the bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def scale(
+    pictures: int, tables: list[Rows], memory: int, bytes_a_second: float, listed_rows: int
+) -> Scale:
+    """Say which engine serves so many pictures, on how many machines like this one.
+
+    >>> found = scale(10_000, [Rows("deep", 5120.0)], 16 << 30, 8e9, 1_000_000)
+    >>> found.engine, found.machines
+    ('flat', 1)
+    >>> found = scale(10**8, [Rows("deep", 5120.0, copies=2)], 16 << 30, 8e9, 1_000_000)
+    >>> found.engine, found.machines
+    ('milvus', 120)
+    """
+    usable = SHARE_OF_MEMORY * memory
+    scanned = max((t.bytes_each for t in tables if t.dense and t.listed), default=0.0) * pictures
+    at_home = sum(t.bytes_each for t in tables) * pictures
+    dense = [(t.bytes_each * t.copies * pictures * _BESIDE, t.listed) for t in tables if t.dense]
+    held, listed = sum(b for b, _ in dense), sum(b for b, is_listed in dense if is_listed)
+    scan_ms = 1e3 * scanned / bytes_a_second
+    lists = LOOKED_INTO * scan_ms
+    fits, spread = scanned <= usable, max(1, math.ceil(held / usable))
+    engine = "milvus"
+    if fits and (scan_ms <= PATIENCE_MS or pictures < listed_rows):
+        engine = "flat"
+    elif listed <= usable:
+        engine = "faiss"
+    lines = [
+        *(_line(t, pictures) for t in tables),
+        f"on disk at home: {sized(at_home)}, beside thumbnails and the log",
+        f"memory: {sized(memory)} on this machine, {SHARE_OF_MEMORY:.0%} of it for rows: "
+        f"{sized(usable)}",
+        f"flat: a query reads the {sized(scanned)} of the longest table; at "
+        f"{bytes_a_second / 1e9:.1f} GB/s on one core, measured now: {_time(scan_ms)}",
+        f"faiss: all lists take {sized(listed)}; a query looks into about {LOOKED_INTO:.0%} of the "
+        f"longest: {_time(lists)} once they are in memory",
+        f"milvus: {sized(held)} in memory over {spread:,} of such machines; {CALL_MS:.0f} ms a "
+        f"call and the same share of a machine's part: {_time(CALL_MS + lists / spread)}",
+        _because(engine, scan_ms, pictures, listed_rows, fits),
+    ]
+    return Scale(pictures, engine, spread if engine == "milvus" else 1, tuple(lines))
+
+
+def sized(n: float) -> str:
+    """Return a number of bytes as people say it.
+
+    >>> sized(5_120_000), sized(2.5e9), sized(5.12e13)
+    ('5 MB', '2.5 GB', '51.2 TB')
+    """
+    for unit, size in (("TB", 1e12), ("GB", 1e9)):
+        if n >= size:
+            return f"{n / size:,.1f} {unit}"
+    return f"{n / 1e6:,.0f} MB"
+
+
+def _time(ms: float) -> str:
+    return f"{ms:.1f} ms" if ms < 1e3 else f"{ms / 1e3:,.1f} s"
+
+
+def _line(t: Rows, pictures: int) -> str:
+    size = f"{t.bytes_each:,.0f} bytes a picture, {sized(t.bytes_each * pictures)}"
+    if not t.dense:
+        return f"{t.name}: {size}; mostly zero, searched at home alone"
+    times = f", {t.copies} tables in an engine" if t.copies > 1 else ""
+    return f"{t.name}: {size}{times}"
+
+
+def _because(engine: str, scan_ms: float, pictures: int, listed_rows: int, fits: bool) -> str:
+    if engine == "flat" and scan_ms > PATIENCE_MS:
+        return f"flat, since lists pay from {listed_rows:,} rows on (the setting ivf_rows)"
+    if engine == "flat":
+        return f"flat, since a scan stays below {PATIENCE_MS:.0f} ms"
+    why = f"a scan takes {scan_ms:.0f} ms" if fits else "the rows do not fit into memory"
+    if engine == "faiss":
+        return f"faiss, since {why} and its lists fit on this machine"
+    return f"milvus, since {why} and the lists need more than this machine has"

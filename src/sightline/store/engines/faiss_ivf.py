@@ -1,0 +1,163 @@
+"""Search by faiss's inverted lists, for tables of about a million rows and more.
+
+Rows near each other share a list, and a query looks into the few lists that lie nearest to it; how
+many is chosen by what they find of the 50 best (see probing). Segments that came after the lists
+were built are scanned beside them. A selective filter has the rows it leaves scanned, exactly.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import StoreDamaged
+from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
+from sightline.store.engines import candidates, faiss_files, flat, word_rows
+from sightline.store.engines.candidates import Named, Notices
+from sightline.store.engines.faiss_files import Lists
+from sightline.store.engines.views import Published, View
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float32]
+
+# More is asked for than a person looks at only where hardly anything is filtered out.
+_MOST_HITS = 100_000
+
+
+class FaissEngine(Notices):
+    """The lists that lie in a store's folder."""
+
+    name = "faiss"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._open: dict[str, tuple[Lists, Any]] = {}
+        self.asked = 0
+
+    def top(
+        self,
+        p: Published,
+        query: DenseQuery | SparseQuery | WordQuery,
+        k: int,
+        where: Int | None,
+        more: word_rows.More | None = None,
+        without: Int | None = None,
+    ) -> Top | None:
+        """Return the k best pictures, or None where the rows are to be scanned."""
+        found = candidates.asked_of(p, query) if isinstance(query, DenseQuery) else None
+        if found is None or k < 1 or not isinstance(query, DenseQuery):
+            return None
+        view, weights = found
+        if candidates.selective(view, where):
+            return None
+        try:
+            opened = self._lists(view)
+        except StoreDamaged as e:
+            self.note(f"{e} All rows were scanned.")
+            return None
+        if opened is None:
+            return None
+        lists, index = opened
+        held, rest = _parted(p, view, lists)
+        if sum(s.live for s in rest.listed) > faiss_files.OUTDATED * view.rows:
+            self.note(
+                f"The lists of {view.feature} are of an older version, so all rows were scanned. "
+                "Run: sightline export faiss"
+            )
+            return None
+        ask = self._asking(index, lists, view, weights, where)
+        top = candidates.dense_top(held, query, k, where, ask, _MOST_HITS)
+        return top if top is None else _with_scanned(rest, query, k, where, top)
+
+    def _asking(
+        self, index: Any, lists: Lists, view: View, weights: Float, where: Int | None
+    ) -> candidates.Ask:
+        faiss = faiss_files.client()
+        share = 1.0 if where is None else len(where) / view.rows
+        probes = min(lists.lists, int(np.ceil(lists.probes / share)))
+
+        def search(n: int, probes: int) -> tuple[Int, Float]:
+            self.asked += 1
+            how = faiss.SearchParametersIVF(nprobe=probes)
+            scores, ids = index.search(weights[None], n, params=how)
+            there = ids[0] >= 0
+            return ids[0][there], scores[0][there]
+
+        def ask(n: int) -> Named:
+            n = min(n, index.ntotal)
+            ids, scores = search(n, probes)
+            if len(ids) < n:
+                # The lists looked into were too short; all of them together have all rows.
+                ids, scores = search(n, lists.lists)
+            if view.by == "distance":
+                scores = np.float32(weights @ weights) - scores
+            return Named(ids, -np.inf if n == index.ntotal else float(scores[-1]))
+
+        return ask
+
+    def _lists(self, view: View) -> tuple[Lists, Any] | None:
+        """Return the lists of a table, opened; None if there are none."""
+        found = faiss_files.read_lists(self._folder, view.name)
+        if found is None:
+            return None
+        with self._lock:
+            opened = self._open.get(view.name)
+            if opened is not None and opened[0] == found:
+                return opened
+            wrong = faiss_files.problem(self._folder, found)
+            if wrong is None:
+                wrong = _refused(found, view)
+            if wrong is not None:
+                raise StoreDamaged(
+                    f"The file {found.file.name} {wrong}. Run: sightline export faiss"
+                )
+            self._open[view.name] = found, _read(self._folder / found.file.name)
+            return self._open[view.name]
+
+
+def _refused(lists: Lists, view: View) -> str | None:
+    if lists.length == view.length:
+        return None
+    return f"holds rows of {lists.length} numbers, not of {view.length}"
+
+
+def _read(path: Path) -> Any:
+    """Open lists without reading them; the parts a query looks into are read when it does."""
+    faiss = faiss_files.client()
+    try:
+        return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    except RuntimeError as e:
+        raise StoreDamaged(
+            f"The file {path.name} cannot be read by faiss. Run: sightline export faiss"
+        ) from e
+
+
+def _parted(p: Published, view: View, lists: Lists) -> tuple[Published, Published]:
+    """Return the segments that lists hold, and the others that have a part in the table."""
+    held = set(lists.files)
+    return _only(p, view, held.__contains__), _only(p, view, lambda f: f not in held)
+
+
+def _only(p: Published, view: View, wanted: Callable[[str], bool]) -> Published:
+    pairs = list(zip(p.segments, p.listed, strict=True))
+    one = [(s, x, faiss_files.files_of(Published(0, p.model, [s], [x]), view)) for s, x in pairs]
+    kept = [(s, x) for s, x, files in one if files and wanted(files[0])]
+    return Published(p.version, p.model, [s for s, _ in kept], [x for _, x in kept])
+
+
+def _with_scanned(rest: Published, query: DenseQuery, k: int, where: Int | None, top: Top) -> Top:
+    """Return the best of both: what lists hold, and what has to be scanned."""
+    if not rest.segments:
+        return top
+    best = flat.Best(k)
+    best.offer(top.ids, top.scores)
+    others = flat.dense_top(rest.segments, query, k, where)
+    best.offer(others.ids, others.scores)
+    return best.top()

@@ -1,0 +1,261 @@
+"""Loading a version into Milvus: new tables beside the old ones, then the aliases are moved.
+
+A load that broke off is gone on with: the table is there without an alias, and blocks of it that
+are whole are not sent again. An alias moves only when all rows of its table are counted there, so
+readers have either the old table or the new one, whole. Tables are kept as long as the version they
+are of can be gone back to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Progress
+from sightline.errors import EngineError
+from sightline.store.engines import probing
+from sightline.store.engines.milvus_tables import (
+    LONGEST,
+    Label,
+    Tables,
+    alias_of,
+    metric_of,
+    refuse_other,
+    table_name,
+)
+from sightline.store.engines.views import MEASURES, Measure, Published, View, blocks, views_of
+
+_BLOCK_BYTES = 4 << 20
+_SLOW = 3_600.0
+_AT_ONCE = 8
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """One table of a load. `state` is kept (it was there), new, or resumed; `sent` are its rows
+    that had to be sent, `lists` and `probes` how it is searched (0: all rows), `recall` how much of
+    the 50 best that finds."""
+
+    view: View
+    table: str
+    state: str
+    sent: int = 0
+    lists: int = 0
+    probes: int = 0
+    recall: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a load did, or would do: its tables, those that were removed, what stays at home."""
+
+    uri: str
+    version: int
+    tables: tuple[Loaded, ...]
+    dropped: tuple[str, ...] = ()
+    at_home: tuple[str, ...] = ()
+
+
+def plan(
+    tables: Tables, store: str, p: Published, measures: Sequence[Measure] = MEASURES
+) -> list[Loaded]:
+    """Return which tables a load would make, go on with, or find there; nothing is changed."""
+    mine = {label.digest: name for name, label in _own(tables, store)}
+    out = []
+    for view in views_of(p, measures):
+        if view.length > LONGEST or not view.rows:
+            continue
+        name = mine.get(view.digest) or table_name(store, p.version, view)
+        there = tables.label(name)
+        if there is None:
+            out.append(Loaded(view, name, "new"))
+            continue
+        refuse_other(tables.uri, name, *there[:2], Label.of(store, p.version, view))
+        serves = tables.aliased(alias_of(store, view)) == name
+        whole = serves and tables.count(name) == view.rows
+        out.append(Loaded(view, name, "kept" if whole else "resumed"))
+    return out
+
+
+def _own(tables: Tables, store: str) -> list[tuple[str, Label]]:
+    """Return the tables of a store, with what they say of themselves."""
+    names = [n for n in tables.names() if n.startswith(f"sightline_{store}_v")]
+    found = [(n, tables.label(n)) for n in names]
+    labels = [(n, f[0]) for n, f in found if f is not None]
+    return [(n, label) for n, label in labels if label is not None and label.store == store]
+
+
+def load(
+    tables: Tables,
+    store: str,
+    p: Published,
+    kept: Collection[str],
+    progress: Progress,
+    *,
+    measures: Sequence[Measure] = MEASURES,
+    listed_rows: int = probing.LISTED_ROWS,
+) -> Load:
+    """Load what is missing, move the aliases, and remove tables nobody can come back to.
+
+    Parameters
+    ----------
+    store : the name of the store in Milvus.
+    kept : digests of the tables of versions that can be gone back to.
+    measures : what features are ranked by.
+    listed_rows : tables of so many rows are put into lists.
+    """
+    planned = plan(tables, store, p, measures)
+    missing = [t for t in planned if t.state != "kept"]
+    progress.start("load", sum(t.view.rows for t in missing))
+    done = []
+    for t in missing:
+        done.append((t, _send(tables, store, p, t, progress)))
+    progress.finish()
+    # Milvus mostly waits for itself here, so that this goes on side by side. Loading does not: of
+    # six tables loaded at once one took half a minute, where they take three seconds in turn.
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(lambda t: _settle(tables, t, listed_rows), missing))
+    for t in missing:
+        with tables.failures():
+            tables.client.load_collection(t.table, timeout=_SLOW)
+    made = [_finished(tables, p, t, sent) for t, sent in done]
+    # Every table is whole before the first alias moves.
+    for t in made:
+        _move(tables, alias_of(store, t.view), t.table)
+    whole = (*(t for t in planned if t.state == "kept"), *made)
+    dropped = _drop_old(tables, store, {t.table for t in whole}, kept)
+    return Load(tables.uri, p.version, whole, tuple(dropped), left_at_home(p, measures))
+
+
+def left_at_home(p: Published, measures: Sequence[Measure] = MEASURES) -> tuple[str, ...]:
+    """Return the features that Milvus cannot hold: rows mostly zero, or too long."""
+    held = {v.feature for v in views_of(p, measures) if v.length <= LONGEST}
+    return tuple(sorted({f for s in p.segments for f in s.features} - held))
+
+
+def _send(tables: Tables, store: str, p: Published, t: Loaded, progress: Progress) -> int:
+    """Send the rows that a table lacks; return how many."""
+    resumed = t.state == "resumed"
+    if resumed:
+        _index(tables, t, 0)
+        tables.client.load_collection(t.table, timeout=_SLOW)
+        if tables.count(t.table) == t.view.rows:
+            progress.advance(t.view.rows)
+            return 0
+    else:
+        _create(tables, t, Label.of(store, p.version, t.view))
+    sent = 0
+    step = max(1, min(10_000, _BLOCK_BYTES // (4 * t.view.length)))
+    for ids, rows in blocks(p, t.view, step):
+        if not resumed or not _has(tables, t.table, ids):
+            with tables.failures():
+                said = zip(ids.tolist(), rows, strict=True)
+                data = [{"id": i, "row": row} for i, row in said]
+                tables.client.insert(t.table, data, timeout=_SLOW)
+            sent += len(ids)
+        progress.advance(len(ids))
+    return sent
+
+
+def _settle(tables: Tables, t: Loaded, listed_rows: int) -> None:
+    """Have the rows of a table on the disk, and put into lists if they are many."""
+    with tables.failures():
+        tables.client.flush(t.table, timeout=_SLOW)
+    _index(tables, t, listed_rows)
+
+
+def _has(tables: Tables, table: str, ids: Int) -> bool:
+    """Say whether a block of ascending ids is there; one that is there in part is removed."""
+    between = f"id >= {ids[0]} and id <= {ids[-1]}"
+    there = tables.count(table, between)
+    if there and there != len(ids):
+        with tables.failures():
+            tables.client.delete(table, filter=between, timeout=_SLOW)
+    return there == len(ids)
+
+
+def _create(tables: Tables, t: Loaded, label: Label) -> None:
+    from pymilvus import DataType
+
+    client = tables.client
+    with tables.failures():
+        schema = client.create_schema(auto_id=False, description=label.text())
+        schema.add_field("id", DataType.INT64, is_primary=True)
+        schema.add_field("row", DataType.FLOAT_VECTOR, dim=t.view.length)
+        client.create_collection(t.table, schema=schema, num_shards=1)
+
+
+def _index(tables: Tables, t: Loaded, listed_rows: int) -> None:
+    """Have a table searched by lists if it is large, else by a scan."""
+    large = 0 < listed_rows <= t.view.rows
+    lists = probing.lists_for(t.view.rows) if large else 0
+    with tables.failures():
+        if tables.client.list_indexes(t.table):
+            if not large or _lists_of(tables, t.table) == lists:
+                return
+            tables.client.release_collection(t.table, timeout=_SLOW)
+            tables.client.drop_index(t.table, "row")
+        how = tables.client.prepare_index_params()
+        kind: dict[str, Any] = {"index_type": "FLAT", "params": {}}
+        if lists:
+            kind = {"index_type": "IVF_FLAT", "params": {"nlist": lists}}
+        how.add_index("row", metric_type=metric_of(t.view), **kind)
+        tables.client.create_index(t.table, how, timeout=_SLOW)
+
+
+def _lists_of(tables: Tables, table: str) -> int:
+    return int(tables.client.describe_index(table, "row").get("nlist", 0))
+
+
+def _finished(tables: Tables, p: Published, t: Loaded, sent: int) -> Loaded:
+    """Count the rows of a table, and choose how it is searched."""
+    there = tables.count(t.table)
+    if there != t.view.rows:
+        raise EngineError(
+            f"The table {t.table} at {tables.uri} has {there} rows after a load of "
+            f"{t.view.rows}; no alias was moved. Run the export again."
+        )
+    lists, probes, found = _lists_of(tables, t.table), 0, 1.0
+    if lists:
+        queries = probing.sample(p, t.view)
+
+        def probe(w: Any, n: int) -> Int:
+            return tables.search(t.table, t.view.by, w, probing.K, n)[0]
+
+        probes, found = probing.choose_probes(queries, lists, probe)
+    said = {"sightline.lists": str(lists), "sightline.probes": str(probes)}
+    with tables.failures():
+        tables.client.alter_collection_properties(t.table, said)
+    return Loaded(t.view, t.table, t.state, sent, lists, probes, found)
+
+
+def _move(tables: Tables, alias: str, table: str) -> None:
+    with tables.failures():
+        if tables.aliased(alias) is not None:
+            tables.client.alter_alias(table, alias)
+            return
+        # An alias whose table was dropped is not told of, and still in the way.
+        tables.client.drop_alias(alias)
+        tables.client.create_alias(table, alias)
+
+
+def _drop_old(tables: Tables, store: str, in_use: set[str], kept: Collection[str]) -> list[str]:
+    """Remove tables of versions that are not kept; those of kept ones only leave the memory."""
+    dropped = []
+    for name, label in _own(tables, store):
+        if name in in_use:
+            continue
+        with tables.failures():
+            if label.digest in kept:
+                tables.client.release_collection(name, timeout=_SLOW)
+            else:
+                tables.client.drop_collection(name, timeout=_SLOW)
+                dropped.append(name)
+    return dropped

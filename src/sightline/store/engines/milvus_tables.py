@@ -1,0 +1,234 @@
+"""The tables of a store in Milvus: their names, what they say of themselves, and how to ask.
+
+A table is a collection of Milvus, named after the store, the version and the view it was loaded
+from; what it holds stands in its description. A reader finds it by an alias, which is moved only
+when all rows are there. Nothing else knows Milvus's client.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import EngineAway, EngineError, MissingExtra, UsageError
+from sightline.store.engines.views import Measure, View
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float32]
+
+URI = re.compile(r"(?:milvus|http|https)://([\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})/?")
+# Milvus returns no more hits than this, and takes no longer rows.
+MOST_HITS = 16_384
+LONGEST = 32_768
+PATIENCE = 5.0
+_KNOCK = 3.0
+_NO_COLLECTION, _NOT_LOADED, _NO_ALIAS = 100, 101, 1600
+_METRICS: dict[Measure, str] = {
+    "product": "IP", "cosine": "IP", "words": "IP", "distance": "L2",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a table says of itself; it is written when the table is made, and never changes."""
+
+    store: str
+    version: int
+    feature: str
+    by: str
+    length: int
+    rows: int
+    digest: str
+
+    @classmethod
+    def of(cls, store: str, version: int, view: View) -> Label:
+        return cls(
+            store, version, view.feature, view.by, view.length, view.rows, view.digest
+        )  # fmt: skip
+
+    def text(self) -> str:
+        return json.dumps({"sightline": 1, **asdict(self)}, sort_keys=True)
+
+    @classmethod
+    def read(cls, text: str) -> Label | None:
+        """Return what a description says; None if it is none of ours."""
+        try:
+            found = json.loads(text)
+            if found.pop("sightline") != 1:
+                return None
+            return cls(**found)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+
+def address_of(uri: str) -> tuple[str, str, int]:
+    """Return how the client names a server, its host and its port.
+
+    >>> address_of("milvus://127.0.0.1:19530")
+    ('http://127.0.0.1:19530', '127.0.0.1', 19530)
+    """
+    found = URI.fullmatch(uri)
+    if found is None or not 0 < int(found[2]) < 65_536:
+        raise UsageError(f"Milvus is named as milvus://HOST:PORT. Got {uri!r}.")
+    scheme = "https" if uri.startswith("https") else "http"
+    return f"{scheme}://{found[1]}:{found[2]}", found[1].strip("[]"), int(found[2])
+
+
+def alias_of(store: str, view: View) -> str:
+    """Return the alias by which readers find a table."""
+    return f"sightline_{store}_{view.name}"
+
+
+def table_name(store: str, version: int, view: View) -> str:
+    """Return the name of the table of one version."""
+    return f"sightline_{store}_v{version}_{view.name}"
+
+
+class Tables:
+    """A connection to one Milvus; every failure of it is an `EngineError`."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        address, host, port = address_of(uri)
+        try:
+            from pymilvus import MilvusClient
+        except ImportError as e:
+            raise MissingExtra.of(f"The engine {uri}", "milvus") from e
+        # What goes wrong is said by us; the client would print a traceback of its own beside it.
+        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+        try:
+            # A port that nobody listens on is told at once, where the client would wait.
+            socket.create_connection((host, port), timeout=_KNOCK).close()
+        except OSError as e:
+            raise EngineAway(f"Milvus at {uri} does not answer ({e.strerror or e}).") from e
+        with self.failures():
+            self.client: Any = MilvusClient(uri=address, timeout=PATIENCE)
+            self.client.get_server_version(timeout=_KNOCK)
+
+    def close(self) -> None:
+        """Let go of the connection; one that is broken is let go of as well."""
+        try:
+            self.client.close()
+        except Exception:
+            logging.getLogger(__name__).debug("closing a connection to Milvus failed")
+
+    @contextmanager
+    def failures(self) -> Iterator[None]:
+        """Turn whatever the client raises into an `EngineAway` that says it in a sentence."""
+        from grpc import RpcError
+        from pymilvus.exceptions import MilvusException
+
+        try:
+            yield
+        except (MilvusException, RpcError, OSError) as e:
+            if getattr(e, "code", None) in (_NO_COLLECTION, _NOT_LOADED):
+                raise EngineError(f"Milvus at {self.uri} says: {_reason(e)}.") from e
+            raise EngineAway(f"Milvus at {self.uri} does not answer ({_reason(e)}).") from e
+
+    def aliased(self, alias: str) -> str | None:
+        """Return the table an alias points at; None if there is no such alias."""
+        with self.failures():
+            found = self._or_none(lambda: self.client.describe_alias(alias))
+        return None if found is None else str(found["collection_name"])
+
+    def label(self, table: str) -> tuple[Label | None, int, dict[str, str]] | None:
+        """Return what a table says of itself, the length of its rows, and its properties."""
+        with self.failures():
+            found = self._or_none(lambda: self.client.describe_collection(table, timeout=PATIENCE))
+        if found is None:
+            return None
+        lengths = [int(f["params"]["dim"]) for f in found["fields"] if "dim" in f["params"]]
+        return Label.read(found["description"]), sum(lengths), dict(found["properties"])
+
+    def _or_none(self, ask: Any) -> Any:
+        """Return an answer, or None where Milvus says that it knows no such name."""
+        from pymilvus.exceptions import MilvusException
+
+        try:
+            return ask()
+        except MilvusException as e:
+            if e.code in (_NO_COLLECTION, _NO_ALIAS):
+                return None
+            raise
+
+    def names(self) -> list[str]:
+        """Return the names of all tables there."""
+        with self.failures():
+            return sorted(self.client.list_collections(timeout=PATIENCE))
+
+    def count(self, table: str, where: str = "") -> int:
+        """Return how many rows a loaded table has, deleted ones left out, as of now."""
+        with self.failures():
+            found = self.client.query(
+                table, filter=where, output_fields=["count(*)"], consistency_level="Strong",
+                timeout=PATIENCE,
+            )  # fmt: skip
+        return int(found[0]["count(*)"])
+
+    def rows(self, table: str, ids: Sequence[int]) -> tuple[Int, Float]:
+        """Return rows of a loaded table, those that are there, ids ascending."""
+        with self.failures():
+            found = self.client.query(
+                table, filter=f"id in {list(ids)}", output_fields=["id", "row"],
+                consistency_level="Strong", timeout=PATIENCE,
+            )  # fmt: skip
+        found = sorted(found, key=lambda r: int(r["id"]))
+        rows = np.array([r["row"] for r in found], np.float32)
+        return np.array([r["id"] for r in found], np.int64), rows
+
+    def search(
+        self, table: str, by: Measure, weights: Float, n: int, probes: int
+    ) -> tuple[Int, Float]:
+        """Return the n best rows of a table and their scores, as the flat scan counts them."""
+        how = {"metric_type": _METRICS[by], "params": {"nprobe": probes} if probes else {}}
+        with self.failures():
+            # What is searched never changes once an alias points at it: nothing to wait for.
+            (found,) = self.client.search(
+                table, weights[None], limit=n, search_params=how, timeout=PATIENCE,
+                consistency_level="Eventually",
+            )  # fmt: skip
+        ids = np.array([h["id"] for h in found], np.int64)
+        scores = np.array([h["distance"] for h in found], np.float32)
+        return ids, np.float32(weights @ weights) - scores if by == "distance" else scores
+
+
+def metric_of(view: View) -> str:
+    """Return Milvus's name for what a table is ranked by."""
+    return _METRICS[view.by]
+
+
+def _reason(e: Exception) -> str:
+    """Return the first sentence of what a client says."""
+    text = getattr(e, "message", "") or getattr(e, "details", lambda: "")() or str(e)
+    return " ".join(str(text).split())[:160]
+
+
+def refuse_other(uri: str, table: str, label: Label | None, length: int, wanted: Label) -> None:
+    """Refuse a table that is not what the store has, in words that say which of all it is."""
+    again = f"Run: sightline export milvus --uri {uri}"
+    if label is None:
+        raise EngineError(f"The table {table} at {uri} is none of Sightline's. {again}")
+    if label.store != wanted.store:
+        raise EngineError(
+            f"The table {table} at {uri} belongs to another store ({label.store}, not "
+            f"{wanted.store}). {again}"
+        )
+    if length != wanted.length or label.length != wanted.length:
+        raise EngineError(
+            f"The table {table} at {uri} has rows of {length} numbers, those of {wanted.feature} "
+            f"have {wanted.length}. {again}"
+        )
+    if label.digest != wanted.digest:
+        raise EngineError(
+            f"The table {table} at {uri} holds version {label.version}, the store is at version "
+            f"{wanted.version}. {again}"
+        )

@@ -1,0 +1,89 @@
+"""How many lists of an inverted file to look into: as few as find what is asked of them.
+
+Rows of the table itself, drawn at random, serve as queries; what a full scan finds for them is the
+measure. The number is chosen once, when the table is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.records import DenseQuery
+from sightline.store.engines import flat
+from sightline.store.engines.views import Published, View, ids_of, rows_at
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float32]
+
+K = 50
+ENOUGH = 0.97  # of the 50 best; .95 is promised, and queries to come are others than these
+QUERIES = 64
+# Above so many rows a table gets lists; below, a scan of all rows takes a few milliseconds.
+LISTED_ROWS = 1_000_000
+
+Probe = Callable[[Float, int], Int]
+
+
+def lists_for(rows: int, factor: float = 1.0) -> int:
+    """Return into how many lists rows are put: about the root of their number, times a factor.
+
+    >>> lists_for(1_000_000), lists_for(1_000_000, 4), lists_for(500)
+    (1024, 4096, 16)
+    """
+    return int(2 ** np.clip(np.round(np.log2(factor * np.sqrt(max(rows, 1)))), 4, 16))
+
+
+def sample(p: Published, view: View, n: int = QUERIES) -> list[tuple[Float, Int]]:
+    """Return queries, each with the best pictures that a full scan finds for it.
+
+    Half of them are rows of pictures drawn at random, half are sums of some less others, as
+    learnt weights are. Of word scores they are single words and pairs.
+    """
+    rng = np.random.default_rng(5)
+    if view.by == "words":
+        weights = np.zeros((n, view.length), np.float32)
+        for i, w in enumerate(weights):
+            w[rng.choice(view.length, min(1 + i % 2, view.length), replace=False)] = 1.0
+    else:
+        ids = ids_of(p, view)
+        drawn = np.unique(rng.choice(ids, min(3 * n, len(ids)), replace=False))
+        rows = rng.permutation(rows_at(p, view, drawn))
+        n = len(rows) // 3
+        weights = rows[:n].copy()
+        weights[1::2] += rows[n : 2 * n][1::2] - rows[2 * n : 3 * n][1::2]
+    return [(w, _exact(p, view, w)) for w in weights]
+
+
+def _exact(p: Published, view: View, weights: Float) -> Int:
+    if view.by != "words":
+        return flat.dense_top(p.segments, DenseQuery(view.feature, weights, view.by), K, None).ids
+    best = flat.Best(K)
+    at = np.flatnonzero(weights)
+    for s in p.segments:
+        if s.scores is not None:
+            alive = np.flatnonzero(s.alive())
+            best.offer(s.ids[alive], s.scores.rows[at].sum(axis=0)[alive])
+    return best.top().ids
+
+
+def choose_probes(queries: list[tuple[Float, Int]], lists: int, probe: Probe) -> tuple[int, float]:
+    """Return the least number of lists that finds enough, and the share it finds.
+
+    Numbers are tried in steps of about a half more.
+    """
+    probes = 1
+    while True:
+        found = recall(queries, lambda w, n=probes: probe(w, n))  # type: ignore[misc]
+        if found >= ENOUGH or probes >= lists:
+            return probes, found
+        probes = min(lists, max(probes + 1, probes * 3 // 2))
+
+
+def recall(queries: list[tuple[Float, Int]], ask: Callable[[Float], Int]) -> float:
+    """Return the share of the best pictures that an engine finds, by the kind it finds less of."""
+    shares = [len(np.intersect1d(ask(w), best)) / max(1, len(best)) for w, best in queries]
+    kinds = [float(np.mean(part)) for part in (shares[::2], shares[1::2]) if part]
+    return min(kinds, default=1.0)

@@ -1,0 +1,189 @@
+"""What an engine is given of a version: tables of rows, one for each way of ranking by them.
+
+An engine ranks by one measure a table, so a feature that is asked for by cosine and by distance is
+two tables. The digest of a table follows from the names of the files it is made of, which are named
+after their content: equal digests are equal rows, whatever the number of the version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import StoreError
+from sightline.records import DenseQuery, WordQuery
+from sightline.store.matrices import SparseMatrix
+from sightline.store.scores import points_feature
+from sightline.store.segments import OpenSegment
+from sightline.store.versions import Segment
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float32]
+Measure = Literal["product", "cosine", "distance", "words"]
+# What verbs rank features by; the points of a model and its word scores are ranked by product.
+MEASURES: tuple[Measure, ...] = ("cosine", "distance")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Published:
+    """One version as engines see it: its segments, opened, and the files they were opened from."""
+
+    version: int
+    model: str
+    segments: Sequence[OpenSegment]
+    listed: Sequence[Segment]
+    _views: dict[tuple[str, Measure], View] = field(default_factory=dict)
+
+    def view(self, feature: str, by: Measure) -> View:
+        """Return one table of it, which is looked up once."""
+        if (feature, by) not in self._views:
+            self._views[feature, by] = view_of(self, feature, by)
+        return self._views[feature, by]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A table an engine may hold: whose rows, ranked by what, how long, how many, and of what."""
+
+    feature: str
+    by: Measure
+    length: int
+    rows: int
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """A name of letters, digits and underscores that no other table of a store has.
+
+        >>> View("deep-1a2b", "cosine", 4, 2, "").name
+        'deep_1a2b_cosine_ba446c0c'
+        """
+        plain = re.sub(r"\W", "_", self.feature, flags=re.ASCII)[:40]
+        mark = hashlib.sha256(f"{self.feature} {self.by}".encode()).hexdigest()[:8]
+        return f"{plain}_{self.by}_{mark}"
+
+
+def views_of(p: Published, measures: Sequence[Measure] = MEASURES) -> list[View]:
+    """Return every table that can be made of a version, by name.
+
+    Rows that are mostly zero, such as counts of visual words, are left out.
+    """
+    features = sorted({f for s in p.segments for f in s.features})
+    wanted: list[tuple[str, Measure]] = [
+        (f, by) for f in features if _length(p, f) for by in measures
+    ]
+    points = sorted({n for s in p.segments if s.scores for n in s.scores.points})
+    wanted += [(points_feature(p.model, n), "product") for n in points if p.model]
+    if _common_terms(p) is not None:
+        wanted.append((p.model, "words"))
+    return [view_of(p, f, by) for f, by in wanted]
+
+
+def view_of(p: Published, feature: str, by: Measure) -> View:
+    """Return one table of a version."""
+    digest, rows = hashlib.sha256(f"{feature} {by}".encode()), 0
+    for s, listed in zip(p.segments, p.listed, strict=True):
+        names = _files(s, listed, feature, by)
+        if names:
+            rows += listed.live
+            digest.update(" ".join(names).encode() + b"\n")
+    terms = _common_terms(p) if by == "words" else None
+    length = len(terms) if terms is not None else _length(p, feature)
+    return View(feature, by, length, rows, digest.hexdigest()[:20])
+
+
+def _files(s: OpenSegment, listed: Segment, feature: str, by: Measure) -> list[str]:
+    """Return the files a segment's part of a table is made of; none if it has no part in it."""
+    dead = [listed.dead.name] if listed.dead else []
+    own = [f.file.name for f in listed.features if f.feature == feature]
+    if by == "words":
+        has = s.scores is not None and s.scores.model == feature
+        own = [listed.scores.name] if has and listed.scores else []
+    elif not own and s.matrix(feature) is not None and listed.scores:
+        own = [listed.scores.name]
+    return [listed.base.name, *own, *dead] if own else []
+
+
+def _length(p: Published, feature: str) -> int:
+    """Return how long the rows of a feature are; 0 where they are not dense."""
+    found = [m for s in p.segments if (m := s.matrix(feature)) is not None]
+    if not found or any(isinstance(m, SparseMatrix) for m in found):
+        return 0
+    return int(found[0].shape[1])
+
+
+def _common_terms(p: Published) -> Int | None:
+    """Return the words that every segment has scores of; None where they are not the same."""
+    found = [s.scores for s in p.segments if s.scores is not None and s.scores.model == p.model]
+    if not p.model or not found or len(found) < len(p.segments):
+        return None
+    same = all(np.array_equal(s.terms, found[0].terms) for s in found)
+    return found[0].terms if same and len(found[0].terms) else None
+
+
+def ids_of(p: Published, view: View) -> Int:
+    """Return the pictures of a table, ascending."""
+    parts = [s.ids[s.alive()] for s in _having(p, view)]
+    return np.sort(np.concatenate([*parts, np.zeros(0, np.int64)]))
+
+
+def _having(p: Published, view: View) -> list[OpenSegment]:
+    if view.by == "words":
+        return [s for s in p.segments if s.scores is not None and s.scores.model == view.feature]
+    return [s for s in p.segments if s.matrix(view.feature) is not None]
+
+
+def rows_at(p: Published, view: View, ids: Int) -> Float:
+    """Return the rows of some pictures as an engine ranks by them, ids ascending."""
+    out = np.zeros((len(ids), view.length), np.float32)
+    seen = 0
+    for s in _having(p, view):
+        at = s.rows_of(ids)
+        if len(at):
+            out[np.searchsorted(ids, s.ids[at])] = _rows(s, view, at)
+            seen += len(at)
+    if seen != len(ids):
+        raise StoreError(f"{len(ids) - seen} of {len(ids)} pictures have no row of {view.name}.")
+    return out
+
+
+def _rows(s: OpenSegment, view: View, at: Int) -> Float:
+    if view.by == "words" and s.scores is not None:
+        return np.ascontiguousarray(s.scores.rows[:, at].T)
+    matrix = s.matrix(view.feature)
+    if matrix is None or isinstance(matrix, SparseMatrix):
+        raise StoreError(f"The rows of {view.feature} are not dense.")
+    rows = np.asarray(matrix[at], np.float32)
+    if view.by != "cosine":
+        return rows
+    lengths = np.sqrt(np.vecdot(rows, rows))
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1)[:, None], np.float32)
+
+
+def blocks(p: Published, view: View, step: int) -> Iterator[tuple[Int, Float]]:
+    """Yield the whole table by ascending id, so many rows at a time."""
+    ids = ids_of(p, view)
+    for start in range(0, len(ids), step):
+        part = ids[start : start + step]
+        yield part, rows_at(p, view, part)
+
+
+def weights_of(p: Published, view: View, query: DenseQuery | WordQuery) -> Float | None:
+    """Return a query as weights over the rows of a table; None where it names other words."""
+    if isinstance(query, DenseQuery):
+        return np.ascontiguousarray(query.weights, np.float32)
+    terms = _common_terms(p)
+    if terms is None or not len(query.terms):
+        return None
+    at = np.searchsorted(terms, query.terms)
+    if (at >= len(terms)).any() or (terms[at] != query.terms).any():
+        return None
+    weights = np.zeros(view.length, np.float32)
+    np.add.at(weights, at, np.asarray(query.weights, np.float32))
+    return weights

@@ -1,0 +1,137 @@
+"""A collection served by Milvus and by faiss: the same answers as by the flat scan, and what is
+said when Milvus is away."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sightline.collection import Collection
+from sightline.collection.likeness import ranking
+from sightline.errors import EngineAway, UsageError
+from sightline.testing.milvus import MilvusProcess
+from tests.cli.test_commands import Shell
+from tests.served import painted, running
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a collection that was trained, and its store."""
+    folder = tmp_path_factory.mktemp("painted")
+    c = painted(folder, train=False, features=["color"])
+    c.train(rankers=["cca"])
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _shortlists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have `similar` ask for candidates, as it does in large collections."""
+    monkeypatch.setattr(ranking, "ALL", 10)
+
+
+@pytest.fixture
+def shell(capfd: pytest.CaptureFixture[str], place: Path) -> Shell:
+    return Shell(capfd, place / "photos", place / "store")
+
+
+def opened(place: Path, engine: str = "flat", **more: Any) -> Collection:
+    return Collection.open(place / "photos", store=place / "store", engine=engine, **more)
+
+
+def answers(c: Collection) -> list[Any]:
+    """Return what every verb that searches finds, with and without filters."""
+    half: dict[str, Any] = {"min_bytes": 1, "max_bytes": 10**9}
+    found: list[Any] = [
+        [(h.picture, h.score, h.learnt) for h in c.search(q, 30, **f).hits]
+        for q in ("red", "warm blue", "cold -green", "+yellow warm")
+        for f in ({}, half, {"untagged": True})
+    ]
+    for more in ({}, half):
+        found.append([(h.picture, h.score) for h in c.similar(3, k=15, **more).hits])
+    session = c.judge(like=[5])
+    for _ in range(2):
+        hits = session.next(12).hits
+        found.append([(h.picture, round(h.score, 5)) for h in hits])
+        session.mark([h.picture for h in hits[:3]], [h.picture for h in hits[9:11]])
+    session.close()
+    return found
+
+
+def test_milvus_answers_as_the_flat_scan_does(
+    place: Path, shell: Shell, milvus: MilvusProcess
+) -> None:
+    dry = shell("export", "milvus", "--uri", milvus.uri, "--dry-run", "--json")
+    planned = json.loads(dry.out)["tables"]
+    assert {t["state"] for t in planned} == {"new"}
+    assert {t["by"] for t in planned} == {"cosine", "distance", "product", "words"}
+    assert not (place / "store" / "identity").exists()
+    ran = shell("export", "milvus", "--uri", milvus.uri)
+    assert ran.code == 0 and f"{milvus.uri} serves version" in ran.out
+    flat, served = opened(place), opened(place, milvus.uri)
+    assert answers(served) == answers(flat)
+    engine: Any = served.home.searcher()
+    assert engine.asked >= 8 and served.search("red").served == ""
+    state = served.engine_state()
+    assert state is not None and state.serves and "tables" in state.said
+    ran = shell("store", "verify", "--engine", milvus.uri)
+    assert ran.code == 0 and "holds the same rows" in ran.out
+    ran = shell("export", "milvus", "--uri", milvus.uri, "--json")
+    assert {t["state"] for t in json.loads(ran.out)["tables"]} == {"kept"}
+    ran = shell("search", "red", "--json", "--engine", milvus.uri)
+    assert ran.code == 0 and json.loads(ran.out)["served"] == ""
+
+
+def test_a_milvus_that_is_away_is_said_in_every_answer(place: Path, shell: Shell) -> None:
+    away = "milvus://127.0.0.1:1"
+    flat, c = opened(place), opened(place, away)
+    said = "Milvus at milvus://127.0.0.1:1 does not answer"
+    assert c.search("red", 30).hits == flat.search("red", 30).hits
+    assert said in c.search("red", 30).served and said in c.similar(3).served
+    session = c.judge(like=[5])
+    first = session.next(5)
+    assert said in first.served and session.mark([h.picture for h in first.hits[:2]]) == 2
+    session.close()
+    assert len(flat.judge(resume=session.id).judged) == 2
+    state = c.engine_state()
+    assert state is not None and not state.serves and said in state.said
+    ran = shell("search", "red", "-t", "30", "--engine", away)
+    assert ran.code == 0 and said in ran.err and "Answered from the rows at home" in ran.err
+    ran = shell("store", "verify", "--engine", away)
+    assert ran.code == 1 and said in ran.out
+    assert said in shell("doctor", "--engine", away).out
+    with pytest.raises(EngineAway, match="does not answer"):
+        c.export_milvus()
+    ran = shell("export", "milvus")
+    assert ran.code == 2 and "--uri milvus://HOST:PORT" in ran.err
+    assert shell("export", "milvus", "target", "--uri", away).code == 2
+    with pytest.raises(UsageError, match="flat, faiss or milvus"):
+        opened(place, "lucene")
+    with running(c) as web:
+        health = web.client.get("/v1/health")
+        assert health["status"] == "degraded" and said in health["said"]
+        assert said in web.client.post("/v1/search", {"query": "red", "limit": 30})["said"][0]
+
+
+def test_faiss_answers_as_the_flat_scan_does(place: Path, shell: Shell) -> None:
+    pytest.importorskip("faiss", reason="needs pip install 'sightline[faiss]', then make test")
+    ran = shell("export", "faiss")
+    assert ran.code == 0 and "No table is large enough" in ran.out
+    c = opened(place, "faiss", ivf_rows=50)
+    degraded = c.engine_state()
+    assert degraded is not None and not degraded.serves and "export faiss" in degraded.said
+    assert {b.state for b in c.export_faiss(dry_run=True)} == {"new"}
+    assert all(b.recall >= 0.95 for b in c.export_faiss())
+    assert {b.state for b in c.export_faiss()} == {"kept"}
+    flat = opened(place)
+    for q in ("red", "warm blue"):
+        assert c.search(q, 30).hits == flat.search(q, 30).hits
+    near, exact = c.similar(3, k=10), flat.similar(3, k=10)
+    assert len({h.picture for h in near.hits} & {h.picture for h in exact.hits}) >= 9
+    engine: Any = c.home.searcher()
+    assert engine.asked > 0 and near.served == ""
+    state = c.engine_state()
+    assert state is not None and state.serves
+    assert c.verify().sound and not c.verify().strays

@@ -1,0 +1,155 @@
+"""faiss: the contract of stores, recall, filters, later segments, damage and forgetting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sightline.errors import StoreDamaged
+from sightline.progress import NoProgress
+from sightline.records import Batch, DenseQuery, FeatureRows
+from sightline.store.engines import faiss_files
+from sightline.store.engines.faiss_ivf import FaissEngine
+from sightline.store.engines.views import Measure
+from sightline.store.home import Home
+from sightline.store.snapshot import Snapshot
+from sightline.store.upkeep.keeping import backup, purge
+from sightline.store.upkeep.repairing import repair
+from sightline.store.upkeep.verifying import verify
+from sightline.store.writer import Change, Writer
+from sightline.testing import check_store
+from tests.engines_made import opened, random_batch, store_of
+
+faiss = pytest.importorskip("faiss", reason="needs pip install 'sightline[faiss]', then make test")
+Int = NDArray[np.int64]
+ALL: tuple[Measure, ...] = ("product", "cosine", "distance")
+
+
+def built(home: Home, least: int = 1) -> list[faiss_files.Built]:
+    return faiss_files.build(home.folder / "ivf", opened(home).published, least, NoProgress(), ALL)
+
+
+def served(home: Home) -> tuple[Snapshot, FaissEngine]:
+    snapshot, engine = opened(home), FaissEngine(home.folder / "ivf")
+    snapshot.engine = engine
+    return snapshot, engine
+
+
+def near(snapshot: Snapshot, k: int = 10, where: Int | None = None) -> list[int]:
+    query = DenseQuery("made-1", np.ones(8, np.float32), "cosine")
+    return [int(i) for i in snapshot.top(query, k, where).ids]
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_faiss_keeps_the_contract_of_stores(tmp_path: Path, merged: bool) -> None:
+    engines = []
+
+    def fill(batches: Sequence[Batch], deleted: Sequence[int]) -> Snapshot:
+        home = store_of(tmp_path / "store", batches, deleted, merged=merged)
+        built(home)
+        snapshot, engine = served(home)
+        engines.append(engine)
+        return snapshot
+
+    check_store(fill, recall=0.95)
+    assert engines[0].asked > 10, "the lists were hardly looked into"
+
+
+def test_lists_are_chosen_by_what_they_find(tmp_path: Path) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 4_000, 8)])
+    assert built(home, least=5_000) == []
+    found = built(home)
+    assert {b.view.by for b in found} == set(ALL) and all(b.state == "new" for b in found)
+    assert all(b.recall >= 0.95 and b.probes < b.lists for b in found)
+    assert all(b.state == "kept" for b in built(home))
+    flat, (snapshot, engine) = opened(home), served(home)
+    rng = np.random.default_rng(1)
+    shares = []
+    for _ in range(20):
+        query = DenseQuery("made-1", rng.standard_normal(8).astype(np.float32), "product")
+        exact = flat.top(query, 50).ids
+        shares.append(len(np.intersect1d(exact, snapshot.top(query, 50).ids)) / 50)
+    assert np.mean(shares) >= 0.9 and engine.asked >= 20
+
+
+def test_a_selective_filter_is_answered_exactly_without_lists(tmp_path: Path) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 2_000)])
+    built(home)
+    snapshot, engine = served(home)
+    few = np.arange(1, 2_000, 50)
+    assert near(snapshot, 10, few) == near(opened(home), 10, few)
+    assert engine.asked == 0
+    half = np.arange(1, 2_001, 2)
+    assert set(near(snapshot, 10, half)) <= set(half.tolist()) and engine.asked > 0
+
+
+def test_pictures_that_came_later_are_found_and_many_of_them_are_said(tmp_path: Path) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 1_000)])
+    built(home)
+    rows = FeatureRows("made-1", np.full((1, 8), 9.0, np.float32))
+    one = replace(random_batch(2_001, 1), features=(rows,))
+    with Writer(home, "test") as w:
+        w.publish(Change(batches=[one], dead=[near(opened(home))[0]]), finished=True)
+    snapshot, engine = served(home)
+    assert near(snapshot)[0] == 2_001 and engine.asked > 0 and engine.notice() == ""
+    assert set(near(snapshot)) <= set(snapshot.ids().tolist())
+    with Writer(home, "test") as w:
+        w.publish(Change(batches=[random_batch(3_001, 800)]), finished=True)
+    snapshot, engine = served(home)
+    assert near(snapshot) == near(opened(home)) and "older version" in engine.notice()
+    engine.begin()
+    assert engine.notice() == ""
+
+
+def test_damaged_lists_are_found_and_never_served(tmp_path: Path) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 1_000)])
+    built(home)
+    assert verify(home).sound and not verify(home).strays
+    (path,) = [p for p in (home.folder / "ivf").glob("lists-*") if _of(home, p, "cosine")]
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+    (problem,) = verify(home).problems
+    assert problem.file == f"ivf/{path.name}" and problem.derived
+    path.write_bytes(whole[:-9])
+    snapshot, engine = served(home)
+    assert near(snapshot) == near(opened(home))
+    assert "bytes" in engine.notice() and "export faiss" in engine.notice()
+    assert repair(home, lambda _: None).sound
+    assert not path.exists()
+    assert [b.state for b in built(home)].count("new") == 1
+
+
+def _of(home: Home, path: Path, by: str) -> bool:
+    found = [faiss_files.read_lists(home.folder / "ivf", p.stem)
+             for p in (home.folder / "ivf").glob("*.json")]  # fmt: skip
+    return any(x is not None and x.by == by and x.file.name == path.name for x in found)
+
+
+def test_a_damaged_description_is_named(tmp_path: Path) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 1_000)])
+    built(home)
+    name = opened(home).published.view("made-1", "cosine").name
+    (home.folder / "ivf" / f"{name}.json").write_text("{}")
+    with pytest.raises(StoreDamaged, match="export faiss"):
+        faiss_files.read_lists(home.folder / "ivf", name)
+    snapshot, engine = served(home)
+    assert near(snapshot) == near(opened(home)) and "damaged" in engine.notice()
+    assert any(p.file == f"ivf/{name}.json" for p in verify(home).problems)
+
+
+def test_copies_have_the_lists_and_purging_forgets_them(tmp_path: Path) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 1_000)])
+    built(home)
+    assert backup(home, tmp_path / "copy").sound
+    copy = Home(tmp_path / "copy")
+    snapshot, engine = served(copy)
+    assert near(snapshot) == near(opened(home)) and engine.asked > 0
+    (stray := home.folder / "ivf" / "notes.txt").write_text("mine")
+    assert "ivf/notes.txt" in verify(home).strays
+    purge(home, [5], [])
+    assert [p.name for p in (home.folder / "ivf").iterdir()] == [stray.name]

@@ -1,0 +1,291 @@
+"""Milvus, the real server: the contract of stores, loads that break, and tables that are wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sightline.errors import EngineAway, EngineError, UsageError
+from sightline.progress import NoProgress
+from sightline.records import Batch, DenseQuery
+from sightline.store.engines import milvus_loading
+from sightline.store.engines.milvus_comparing import compare, milvus_state
+from sightline.store.engines.milvus_loading import Load, load, plan
+from sightline.store.engines.milvus_server import RETRY, MilvusEngine
+from sightline.store.engines.milvus_tables import Label, Tables, alias_of
+from sightline.store.engines.views import Measure, View
+from sightline.store.home import Home
+from sightline.store.identity import identity, made_identity
+from sightline.store.snapshot import Snapshot
+from sightline.store.writer import Change, Writer
+from sightline.testing import check_store
+from sightline.testing.milvus import MilvusProcess
+from tests.engines_made import opened, random_batch, store_of
+
+ALL: tuple[Measure, ...] = ("product", "cosine", "distance")
+ONE: tuple[Measure, ...] = ("cosine",)
+
+
+def loaded(
+    home: Home, uri: str, measures: tuple[Measure, ...] = ONE, listed_rows: int = 1 << 40
+) -> Load:
+    tables = Tables(uri)
+    try:
+        return load(
+            tables, made_identity(home.folder), opened(home).published, set(), NoProgress(),
+            measures=measures, listed_rows=listed_rows,
+        )  # fmt: skip
+    finally:
+        tables.close()
+
+
+def served(
+    home: Home, uri: str, measures: tuple[Measure, ...] = ONE
+) -> tuple[Snapshot, MilvusEngine]:
+    snapshot = opened(home)
+    engine = MilvusEngine(uri, lambda: identity(home.folder), measures)
+    snapshot.engine = engine
+    return snapshot, engine
+
+
+def near(snapshot: Snapshot, k: int = 10) -> list[int]:
+    query = DenseQuery("made-1", np.ones(8, np.float32), "cosine")
+    return [int(i) for i in snapshot.top(query, k).ids]
+
+
+def table_of(home: Home, uri: str) -> tuple[Tables, str, str, View]:
+    tables, view = Tables(uri), opened(home).published.view("made-1", "cosine")
+    alias = alias_of(identity(home.folder), view)
+    table = tables.aliased(alias)
+    assert table is not None
+    return tables, alias, table, view
+
+
+def test_milvus_keeps_the_contract_of_stores(tmp_path: Path, milvus: MilvusProcess) -> None:
+    engines = []
+
+    def fill(batches: Sequence[Batch], deleted: Sequence[int]) -> Snapshot:
+        home = store_of(tmp_path / "store", batches, deleted)
+        assert {t.view.by for t in loaded(home, milvus.uri, ALL).tables} == set(ALL)
+        snapshot, engine = served(home, milvus.uri, ALL)
+        engines.append(engine)
+        return snapshot
+
+    check_store(fill)
+    assert engines[0].asked > 10 and engines[0].notice() == ""
+
+
+def test_lists_find_enough_and_filters_are_kept(tmp_path: Path, milvus: MilvusProcess) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 3_000)], [7, 8, 9])
+    (t,) = loaded(home, milvus.uri, listed_rows=1_000).tables
+    assert t.lists and 0 < t.probes < t.lists and t.recall >= 0.95 and t.sent == 2_997
+    flat, (snapshot, engine) = opened(home), served(home, milvus.uri)
+    rng = np.random.default_rng(1)
+    half = np.arange(1, 3_001, 2)
+    for where, least in ((None, 0.95), (half, 0.99), (half[::20], 1.0)):
+        shares = []
+        for _ in range(10):
+            query = DenseQuery("made-1", rng.standard_normal(8).astype(np.float32), "cosine")
+            exact, top = flat.top(query, 50, where), snapshot.top(query, 50, where)
+            assert where is None or set(top.ids.tolist()) <= set(where.tolist())
+            shares.append(len(np.intersect1d(exact.ids, top.ids)) / 50)
+        assert np.mean(shares) >= least
+    assert engine.asked >= 20 and engine.notice() == ""
+
+
+def test_a_new_version_is_a_new_table_and_old_ones_go(
+    tmp_path: Path, milvus: MilvusProcess
+) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 300)])
+    first = loaded(home, milvus.uri).tables[0]
+    (again,) = loaded(home, milvus.uri).tables
+    assert (again.state, again.table, again.sent) == ("kept", first.table, 0)
+    with Writer(home, "test") as w:
+        w.publish(Change(batches=[random_batch(301, 50)], dead=[3]), finished=True)
+    snapshot, engine = served(home, milvus.uri)
+    assert near(snapshot) == near(opened(home))
+    assert "holds version 2, the store is at version 3" in engine.notice()
+    done = loaded(home, milvus.uri)
+    assert done.tables[0].table != first.table and done.dropped == (first.table,)
+    snapshot, engine = served(home, milvus.uri)
+    assert near(snapshot) == near(opened(home)) and engine.asked and engine.notice() == ""
+    assert compare(milvus.uri, home.folder, snapshot.published, ONE) == []
+
+
+class Broken(Exception):
+    pass
+
+
+def test_a_load_that_broke_off_is_gone_on_with(
+    tmp_path: Path, milvus: MilvusProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 500)])
+    monkeypatch.setattr(milvus_loading, "_BLOCK_BYTES", 100 * 4 * 8)
+    tables = Tables(milvus.uri)
+    insert = tables.client.insert
+    sent: list[int] = []
+
+    def breaking(table: str, data: list[Any], **more: Any) -> object:
+        if len(sent) == 2:
+            insert(table, data[:40], **more)  # Part of a block arrives, and nobody hears of it.
+            raise Broken
+        sent.append(len(data))
+        return insert(table, data, **more)
+
+    tables.client.insert = breaking
+    name, p = made_identity(home.folder), opened(home).published
+    with pytest.raises(Broken):
+        load(tables, name, p, set(), NoProgress(), measures=ONE)
+    tables.close()
+    snapshot, engine = served(home, milvus.uri)
+    assert near(snapshot) == near(opened(home)) and "has no table" in engine.notice()
+    tables = Tables(milvus.uri)
+    assert [t.state for t in plan(tables, name, p, ONE)] == ["resumed"]
+    (t,) = loaded(home, milvus.uri).tables
+    assert (t.state, t.sent) == ("resumed", 300)
+    assert tables.count(t.table) == 500 and compare(milvus.uri, home.folder, p, ONE) == []
+    tables.close()
+
+
+def _other_store(tables: Tables, alias: str, view: View) -> str:
+    _point_at(tables, alias, Label.of("0" * 12, 2, view), view.length)
+    return "belongs to another store"
+
+
+def _other_length(tables: Tables, alias: str, view: View) -> str:
+    label = Label.of(alias.split("_")[1], 2, view)
+    _point_at(tables, alias, replace(label, length=5), 5)
+    return "rows of 5 numbers, those of made-1 have 8"
+
+
+def _other_version(tables: Tables, alias: str, view: View) -> str:
+    label = Label.of(alias.split("_")[1], 1, view)
+    _point_at(tables, alias, replace(label, digest="f" * 20), view.length)
+    return "holds version 1, the store is at version 2"
+
+
+def _foreign(tables: Tables, alias: str, view: View) -> str:
+    _point_at(tables, alias, None, view.length)
+    return "none of Sightline's"
+
+
+def _not_loaded(tables: Tables, alias: str, view: View) -> str:
+    _point_at(tables, alias, Label.of(alias.split("_")[1], 2, view), view.length)
+    return "not loaded"
+
+
+def _gone(tables: Tables, alias: str, view: View) -> str:
+    _point_at(tables, alias, None, view.length)
+    tables.client.drop_collection(tables.aliased(alias))
+    return "has no table|points at .* which is gone"
+
+
+def _no_alias(tables: Tables, alias: str, view: View) -> str:
+    tables.client.drop_alias(alias)
+    return "has no table"
+
+
+def _point_at(tables: Tables, alias: str, label: Label | None, length: int) -> None:
+    from pymilvus import DataType
+
+    name = f"made_{secrets.token_hex(4)}"
+    text = "somebody else's" if label is None else label.text()
+    schema = tables.client.create_schema(auto_id=False, description=text)
+    schema.add_field("id", DataType.INT64, is_primary=True)
+    schema.add_field("row", DataType.FLOAT_VECTOR, dim=length)
+    tables.client.create_collection(name, schema=schema)
+    milvus_loading._move(tables, alias, name)
+
+
+def test_a_table_that_is_wrong_is_named_and_never_served(
+    tmp_path: Path, milvus: MilvusProcess
+) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 300)])
+    loaded(home, milvus.uri)
+    before = sorted((p, p.stat().st_mtime_ns) for p in home.folder.rglob("*") if p.is_file())
+    tables, alias, table, view = table_of(home, milvus.uri)
+    wrong = _other_store, _other_length, _other_version, _foreign, _not_loaded, _gone, _no_alias
+    for spoil in wrong:
+        _is_said(home, milvus.uri, spoil(tables, alias, view))
+        milvus_loading._move(tables, alias, table)
+    snapshot, engine = served(home, milvus.uri)
+    assert near(snapshot) == near(opened(home)) and engine.asked and not engine.notice()
+    tables.client.delete(table, filter="id <= 20")
+    _is_said(home, milvus.uri, "has 280 of 300 rows")
+    after = sorted((p, p.stat().st_mtime_ns) for p in home.folder.rglob("*") if p.is_file())
+    assert before == after
+    tables.close()
+
+
+def _is_said(home: Home, uri: str, said: str) -> None:
+    snapshot, engine = served(home, uri)
+    assert near(snapshot) == near(opened(home)) and engine.asked == 0
+    assert re.search(said, engine.notice()), engine.notice()
+    assert "Answered from the rows at home" in engine.notice()
+    state = milvus_state(uri, home.folder, snapshot.published)
+    assert not state.serves and state.said.startswith("degraded")
+    assert any(re.search(said, p) for p in compare(uri, home.folder, snapshot.published, ONE))
+
+
+def test_rows_that_differ_are_found(tmp_path: Path, milvus: MilvusProcess) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 150)])
+    loaded(home, milvus.uri)
+    tables, _, table, _ = table_of(home, milvus.uri)
+    best = near(opened(home))[0]
+    tables.client.upsert(table, [{"id": best, "row": [1.0] * 8}])
+    snapshot, engine = served(home, milvus.uri)
+    (said,) = compare(milvus.uri, home.folder, snapshot.published, ONE)
+    assert "other rows than the store for 1 of" in said and f"such as {best}." in said
+    assert near(snapshot) == near(opened(home))
+    assert "otherwise than the rows at home" in engine.notice()
+    tables.close()
+
+
+def test_a_milvus_that_is_not_there_is_said_and_asked_again(tmp_path: Path) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 100)])
+    made_identity(home.folder)
+    now = [0.0]
+    engine = MilvusEngine("milvus://127.0.0.1:1", lambda: "x", ONE, lambda: now[0])
+    snapshot = opened(home)
+    snapshot.engine = engine
+    engine.begin()
+    assert near(snapshot) == near(opened(home))
+    assert "Milvus at milvus://127.0.0.1:1 does not answer" in engine.notice()
+    assert engine._refused[""][0] == RETRY
+    now[0] = RETRY + 0.1
+    assert near(snapshot) == near(opened(home)) and engine._refused[""][0] > RETRY
+    with pytest.raises(EngineAway, match="does not answer"):
+        Tables("milvus://127.0.0.1:1")
+    with pytest.raises(UsageError, match="milvus://HOST:PORT"):
+        Tables("milvus:/nowhere")
+
+
+def test_an_old_table_of_our_name_that_is_another_is_refused(
+    tmp_path: Path, milvus: MilvusProcess
+) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 60)])
+    tables, name = Tables(milvus.uri), made_identity(home.folder)
+    p = opened(home).published
+    (t,) = plan(tables, name, p, ONE)
+    label = replace(Label.of(name, p.version, t.view), digest="f" * 20)
+    milvus_loading._create(tables, t, label)
+    with pytest.raises(EngineError, match="holds version"):
+        load(tables, name, p, set(), NoProgress(), measures=ONE)
+    assert tables.aliased(alias_of(name, t.view)) is None
+    tables.close()
+
+
+def test_what_a_table_says_of_itself_is_read_with_care() -> None:
+    view = View("f-1", "cosine", 4, 2, "abc")
+    label = Label.of("s", 3, view)
+    assert Label.read(label.text()) == label
+    for text in ("", "{}", "[1]", json.dumps({"sightline": 2}), '{"sightline": 1, "x": 2}'):
+        assert Label.read(text) is None

@@ -1,0 +1,161 @@
+"""Milvus killed and restarted under load: nothing wrong is answered, and no judgement is lost.
+
+SIGHTLINE_MILVUS_KILLS says how often it is killed; a nightly run takes 30.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from sightline.collection import Collection
+from sightline.collection.likeness import ranking
+from sightline.testing.milvus import MilvusProcess, is_installed
+from tests.engines_made import WITHOUT_MILVUS, a_server
+from tests.served import painted
+
+KILLS = int(os.environ.get("SIGHTLINE_MILVUS_KILLS", "1"))
+_RECOVERED = 10.0
+_PATIENT = 120.0
+
+
+@dataclass
+class Load:
+    """What several threads asked and were told while Milvus came and went."""
+
+    expected: dict[str, Any]
+    answers: int = 0
+    degraded: int = 0
+    wrong: list[str] = field(default_factory=list)
+    marked: list[tuple[str, int]] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def told(self, what: str, got: Any, served: str) -> None:
+        with self.lock:
+            self.answers += 1
+            self.degraded += bool(served)
+            if served and "Answered from the rows at home" not in served:
+                self.wrong.append(f"{what}: {served}")
+            if got != self.expected[what]:
+                self.wrong.append(f"{what}: {got}")
+
+
+def asked(c: Collection, what: str) -> tuple[Any, str]:
+    """Return one answer, as far as it must always be the same, and what was said of it."""
+    found = c.similar(3, k=12) if what == "similar" else c.search(what, 60)
+    return [(h.picture, h.score) for h in found.hits], found.served
+
+
+def searching(c: Collection, load: Load) -> None:
+    while not load.stop.is_set():
+        for what in load.expected:
+            try:
+                load.told(what, *asked(c, what))
+            except Exception as e:
+                load.wrong.append(f"{what}: {e!r}")
+
+
+def judging(c: Collection, load: Load) -> None:
+    number = 0
+    while not load.stop.is_set():
+        session = c.judge(like=[1 + number % 60])
+        hits = session.next(4).hits
+        session.mark([h.picture for h in hits[:2]])
+        load.marked += [(session.id, h.picture) for h in hits[:2]]
+        session.close()
+        number += 1
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusProcess]:
+    if not is_installed():
+        pytest.skip(WITHOUT_MILVUS)
+    yield from a_server(tmp_path_factory.mktemp("killed"))
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory, server: MilvusProcess) -> Collection:
+    made = painted(tmp_path_factory.mktemp("painted"), train=False, features=["color"])
+    made.train(rankers=["cca"])
+    made.export_milvus(server.uri)
+    return made
+
+
+@pytest.fixture
+def c(loaded: Collection, server: MilvusProcess, monkeypatch: pytest.MonkeyPatch) -> Collection:
+    """Return the collection as Milvus serves it."""
+    monkeypatch.setattr(ranking, "ALL", 10)
+    return Collection.open(loaded.root, store=loaded.home.folder, engine=server.uri)
+
+
+def until(condition: Any, what: str) -> float:
+    begun = time.monotonic()
+    while not condition():
+        assert time.monotonic() - begun < _PATIENT, f"{what} took more than {_PATIENT} s"
+    return time.monotonic() - begun
+
+
+def test_milvus_is_killed_and_comes_back_under_load(c: Collection, server: MilvusProcess) -> None:
+    flat = Collection.open(c.root, store=c.home.folder)
+    load = Load({what: asked(flat, what)[0] for what in ("red", "cold blue", "similar")})
+    c.home.fast = True
+    threads = [threading.Thread(target=searching, args=(c, load)) for _ in range(2)]
+    threads.append(threading.Thread(target=judging, args=(c, load)))
+    for t in threads:
+        t.start()
+    recovered = []
+    try:
+        for _ in range(KILLS):
+            until(lambda: not asked(c, "red")[1], "serving")
+            before = load.degraded
+            server.kill()
+            assert "does not answer" in asked(c, "red")[1] or load.degraded > before
+            state = c.engine_state()
+            assert state is not None and not state.serves and "degraded" in state.said
+            server.start()
+            recovered.append(until(lambda: not asked(c, "red")[1], "recovery"))
+            sys.stderr.write(f"\nkill {len(recovered)}: back after {recovered[-1]:.1f} s")
+    finally:
+        load.stop.set()
+        for t in threads:
+            t.join(_PATIENT)
+    assert load.wrong == [] and load.answers > 10 * KILLS and load.degraded >= KILLS
+    assert max(recovered) <= _RECOVERED, recovered
+    kept = {s: set(flat.judge(resume=s).judged) for s in {s for s, _ in load.marked}}
+    assert load.marked and all(p in kept[s] for s, p in load.marked)
+    state = c.engine_state()
+    assert state is not None and state.serves and flat.verify().sound
+    sys.stderr.write(
+        f"\n{KILLS} kills, {load.answers} answers, {load.degraded} of them from home, "
+        f"{len(load.wrong)} wrong, {len(load.marked)} judgements, all kept; "
+        f"back after {max(recovered):.1f} s at most\n"
+    )
+
+
+def test_a_milvus_that_hangs_is_given_up_on(
+    c: Collection, server: MilvusProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.store.engines.milvus_tables.PATIENCE", 1.0)
+    monkeypatch.setattr("sightline.store.engines.milvus_tables._KNOCK", 1.0)
+    flat = Collection.open(c.root, store=c.home.folder)
+    expected = asked(flat, "red")[0]
+    until(lambda: not asked(c, "red")[1], "serving")
+    server.pause()
+    try:
+        got, said = asked(c, "red")
+        assert got == expected and "does not answer" in said
+        begun = time.monotonic()
+        assert asked(c, "red")[0] == expected
+        # Known to hang, it is not waited for again at once.
+        assert time.monotonic() - begun < 0.9
+    finally:
+        server.resume()
+    until(lambda: asked(c, "red") == (expected, ""), "recovery")
