@@ -74,6 +74,7 @@ _HINTS = {
     "code": "Type the token that `sightline serve` printed for programs.",
     "host": "Ask by the address that `sightline serve` printed, or name this one: --allow-host",
     "no-route": "Go to the beginning: /",
+    "origin": "A page of another site led here. Type the address yourself.",
 }
 
 

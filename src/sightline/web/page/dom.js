@@ -1,5 +1,7 @@
 // Elements. Every text goes in as text: nothing here, or anywhere on the page, reads markup.
 
+import { wordsOf } from "./wording.js";
+
 /**
  * Make an element.
  *
@@ -79,6 +81,27 @@ export function say(text) {
 const SHOWN = 8000;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let silence;
+
+/**
+ * Tell a problem; it stays until something else is said, or it is clicked away.
+ *
+ * @param {unknown} e
+ * @param {string} [before]
+ */
+export function complain(e, before = "") {
+  say(before + wordsOf(e));
+  clearTimeout(silence);
+}
+
+/**
+ * Whether a key that was pressed alone is a command: nobody types, and keys were not switched off.
+ *
+ * @param {KeyboardEvent} e
+ */
+export function isCommand(e) {
+  if (isTyping(e.target) || e.ctrlKey || e.metaKey || e.altKey) return false;
+  return localStorage.getItem("keys") !== "off";
+}
 
 /**
  * Whether a key belongs to a field that somebody types in.

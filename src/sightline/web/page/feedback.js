@@ -1,10 +1,15 @@
 // One judging session: what fits and what does not, and the ranking learnt from it.
+//
+// Answers count on the page at once and are sent one after another; one that could not be written
+// is taken off again, and whoever gave it is told.
 
-import { get, newKey, post } from "./api.js";
+import { get, newKey, post, Problem } from "./api.js";
 
 /** @typedef {import("./types").Round} Round */
 
 const SHOWN = 500;
+// Pictures that one request may name.
+const NAMED = 1000;
 
 export class Feedback {
   /**
@@ -16,9 +21,11 @@ export class Feedback {
     this.session = session;
     /** @type {Map<number, boolean>} */
     this.marks = new Map();
+    /** @type {Map<number, boolean>} as they were when the last round was ranked */
+    this._ranked = new Map();
     this.round = 0;
-    // Said since the last round.
-    this.fresh = 0;
+    /** @type {Promise<unknown>} */
+    this._line = Promise.resolve();
   }
 
   get judged() {
@@ -27,6 +34,27 @@ export class Feedback {
 
   get fits() {
     return [...this.marks.values()].filter(Boolean).length;
+  }
+
+  /** How many answers differ from those of the last round. */
+  get fresh() {
+    let n = 0;
+    for (const id of new Set([...this.marks.keys(), ...this._ranked.keys()]))
+      if (this.marks.get(id) !== this._ranked.get(id)) n++;
+    return n;
+  }
+
+  /**
+   * Do something once all before it is done.
+   *
+   * @template T
+   * @param {() => Promise<T>} deed
+   * @returns {Promise<T>}
+   */
+  _next(deed) {
+    const mine = this._line.then(deed);
+    this._line = mine.catch(() => undefined);
+    return mine;
   }
 
   /** Have the session begun, if it was not. */
@@ -52,55 +80,61 @@ export class Feedback {
    * @param {boolean} fits
    */
   async mark(pictures, fits) {
-    await this._open();
-    const body = fits ? { relevant: pictures } : { other: pictures };
-    await this._sure(`/v1/sessions/${this.session}/judgements`, body);
+    const before = pictures.map((id) => /** @type {const} */ ([id, this.marks.get(id)]));
     for (const id of pictures) this.marks.set(id, fits);
-    this.fresh += pictures.length;
-  }
-
-  /** Take back what was said last. */
-  async undo() {
-    const told = await this._sure(`/v1/sessions/${this.session}/undo`, {});
-    // What was said of a picture before that stands again, so all is read anew.
-    await this.resume();
-    this.fresh += 1;
-    return told.relevant.length + told.other.length;
-  }
-
-  /**
-   * Send under one key until it is answered, so that it counts once.
-   *
-   * @param {string} path
-   * @param {object} body
-   */
-  async _sure(path, body) {
-    const key = newKey();
     try {
-      return await post(path, body, { key });
+      await this._next(() => this._send(pictures, fits));
     } catch (e) {
-      if (e instanceof Error && Reflect.get(e, "code") === "gone") return post(path, body, { key });
+      for (const [id, mark] of before)
+        if (mark === undefined) this.marks.delete(id);
+        else this.marks.set(id, mark);
       throw e;
     }
   }
 
   /**
+   * @param {number[]} pictures
+   * @param {boolean} fits
+   */
+  async _send(pictures, fits) {
+    await this._open();
+    for (let i = 0; i < pictures.length; i += NAMED) {
+      const some = pictures.slice(i, i + NAMED);
+      await sure(`/v1/sessions/${this.session}/judgements`, fits ? { relevant: some } : { other: some });
+    }
+  }
+
+  /** Take back what was said last; returns of how many pictures. */
+  undo() {
+    return this._next(async () => {
+      const told = await sure(`/v1/sessions/${this.session}/undo`, {});
+      // What was said of a picture before that stands again, so all is read anew.
+      await this.resume();
+      return told.relevant.length + told.other.length;
+    });
+  }
+
+  /**
    * Rank by all that was said.
    *
-   * @param {"best" | "telling"} how
    * @returns {Promise<Round>}
    */
-  async rank(how = "best") {
-    await this._open();
-    const told = await get(`/v1/sessions/${this.session}/hits`, { limit: SHOWN, how });
-    this.round = told.round;
-    this.fresh = 0;
-    return told;
+  rank() {
+    return this._next(async () => {
+      await this._open();
+      const marks = new Map(this.marks);
+      const told = await get(`/v1/sessions/${this.session}/hits`, { limit: SHOWN });
+      this.round = told.round;
+      this._ranked = marks;
+      return told;
+    });
   }
 
   /** Take back all of it. */
-  async revert() {
-    if (this.session && this.judged) await post(`/v1/sessions/${this.session}/revert`);
+  revert() {
+    return this._next(async () => {
+      if (this.session) await post(`/v1/sessions/${this.session}/revert`);
+    });
   }
 
   /**
@@ -109,8 +143,23 @@ export class Feedback {
    * @param {string} word
    * @returns {Promise<number>} how many pictures carry it now
    */
-  async save(word) {
-    const told = await post(`/v1/sessions/${this.session}/word`, { word });
-    return told.pictures;
+  save(word) {
+    return this._next(async () => (await post(`/v1/sessions/${this.session}/word`, { word })).pictures);
+  }
+}
+
+/**
+ * Send again once, under the same key, if there was no answer: it counts once.
+ *
+ * @param {string} path
+ * @param {object} body
+ */
+async function sure(path, body) {
+  const key = newKey();
+  try {
+    return await post(path, body, { key });
+  } catch (e) {
+    if (e instanceof Problem && e.code === "gone") return post(path, body, { key });
+    throw e;
   }
 }

@@ -2,7 +2,7 @@
 // hundred thousand hits cost no more than fifty. It is a listbox: one stop of the Tab key, arrows
 // inside it, and the tile they are at is its active descendant.
 
-import { el } from "./dom.js";
+import { el, say, some } from "./dom.js";
 
 /** @typedef {import("./types").Hit} Hit */
 /**
@@ -11,6 +11,7 @@ import { el } from "./dom.js";
  * @typedef {object} Source
  * @property {() => number} size
  * @property {(i: number) => Hit | undefined} at
+ * @property {(i: number) => boolean} gone
  * @property {(from: number, to: number) => void} need
  * @property {() => number | null} line after how many pictures the cut-off is drawn; null for none
  * @property {(hit: Hit, i: number) => { text: string, marks: string, title: string }} told
@@ -45,7 +46,6 @@ export class Grid {
       class: "grid", role: "listbox", tabIndex: 0, "aria-label": label, "aria-multiselectable": "true",
       onkeydown: (/** @type {KeyboardEvent} */ e) => this._key(e),
       onclick: (/** @type {MouseEvent} */ e) => this._clicked(e),
-      ondblclick: () => source.open(this.active),
     });
     this.box.append(this.line);
     this._redraw = () => this.draw();
@@ -167,7 +167,8 @@ export class Grid {
     tile.setAttribute("aria-posinset", String(i + 1));
     tile.setAttribute("aria-selected", String(hit !== undefined && this.selected.has(hit.id)));
     tile.classList.toggle("active", i === this.active);
-    if (!hit) tile.setAttribute("aria-label", "Not loaded yet");
+    if (!hit) tile.setAttribute("aria-label", this._source.gone(i) ? "The file is gone" : "Not loaded yet");
+    tile.classList.toggle("gone", !hit && this._source.gone(i));
     if (hit && !tile.childElementCount) this._drawHit(tile, hit, i, m.side);
     const picture = tile.firstElementChild;
     if (picture instanceof HTMLElement) picture.style.height = `${m.side}px`;
@@ -223,7 +224,7 @@ export class Grid {
     if (!keep) this.selected.clear();
     const m = this._measure();
     const top = this.box.getBoundingClientRect().top + this._place(this.active, m).top;
-    const header = document.querySelector("header")?.getBoundingClientRect().bottom ?? 0;
+    const header = covered();
     if (top < header) scrollBy(0, top - header - GAP);
     else if (top + m.row > innerHeight) scrollBy(0, top + m.row - innerHeight);
     this.draw();
@@ -234,6 +235,7 @@ export class Grid {
     const hit = this._source.at(i);
     if (!hit) return;
     if (!this.selected.delete(hit.id)) this.selected.add(hit.id);
+    this._sayCount();
     this.draw();
   }
 
@@ -242,6 +244,9 @@ export class Grid {
     const tile = e.target instanceof Element ? e.target.closest(".tile") : null;
     if (!(tile instanceof HTMLElement)) return;
     const i = Number(tile.dataset.at);
+    const plain = !e.shiftKey && !e.ctrlKey && !e.metaKey;
+    // A second click on the same picture opens it.
+    if (plain && i === this.active && document.activeElement === this.box && !this.selected.size) return this._source.open(i);
     if (e.shiftKey) this._extend(i);
     else if (e.ctrlKey || e.metaKey) this._toggle(i);
     this.goTo(i, e.shiftKey || e.ctrlKey || e.metaKey);
@@ -259,6 +264,11 @@ export class Grid {
       const hit = this._source.at(i);
       if (hit) this.selected.add(hit.id);
     }
+    this._sayCount();
+  }
+
+  _sayCount() {
+    say(this.selected.size ? `${some(this.selected.size, "picture")} selected` : "Nothing is selected");
   }
 
   /** @param {KeyboardEvent} e */
@@ -277,6 +287,11 @@ export class Grid {
       if (e.shiftKey) this._extend(to);
       this.goTo(to, e.shiftKey);
     } else if (e.key === " ") this._toggle(this.active);
+    else if (e.key === "Escape" && this.selected.size) {
+      this.selected.clear();
+      this._sayCount();
+      this.draw();
+    }
     else if (e.key === "Enter") this._source.open(this.active);
     else return;
     e.preventDefault();
@@ -297,4 +312,12 @@ export class Grid {
     const first = this._first(row + 1, m);
     return first >= m.size ? this.active : Math.min(first + column, m.size - 1);
   }
+}
+
+/** How much of the window's top is covered by what stays there. */
+function covered() {
+  const header = document.querySelector("header")?.getBoundingClientRect().bottom ?? 0;
+  const bar = document.querySelector(".judgebar:not([hidden])");
+  const sticks = bar && getComputedStyle(bar).position === "sticky";
+  return sticks ? Math.max(header, bar.getBoundingClientRect().bottom) : header;
 }

@@ -20,12 +20,15 @@ export class HitList {
     this._at = new Map();
     /** @type {Set<number>} */
     this._asked = new Set();
+    /** @type {Set<number>} */
+    this._loaded = new Set();
     this.size = 0;
     /** @type {number | null} how many lie above the cut-off */
     this.within = null;
     this.version = 0;
     /** @type {Hits | null} */
     this.first = null;
+    this._stale = false;
   }
 
   /** Fetch the beginning; throws if that fails. */
@@ -48,12 +51,22 @@ export class HitList {
   }
 
   /**
+   * Whether the file of a place is gone, so that nothing will ever be shown there.
+   *
+   * @param {number} i
+   */
+  isGone(i) {
+    return this._loaded.has(Math.floor(i / PAGE)) && !this._at.has(i);
+  }
+
+  /**
    * Have hits from one place to another fetched.
    *
    * @param {number} from
    * @param {number} to
    */
   need(from, to) {
+    if (this._stale) return;
     for (let page = Math.floor(from / PAGE); page * PAGE < Math.min(to, this.size); page++)
       if (!this._asked.has(page)) {
         this._asked.add(page);
@@ -66,9 +79,13 @@ export class HitList {
     try {
       const told = await this._fetch(page * PAGE, PAGE, false);
       if (told.version !== this.version) throw new ListChanged(told.version);
+      if (this._stale) return;
       this._keep(page * PAGE, told.hits);
     } catch (e) {
       this._asked.delete(page);
+      if (this._stale) return;
+      // Nothing more of it can come, however often it is asked for.
+      if (e instanceof ListChanged) this._stale = true;
       this._failed(e);
       return;
     }
@@ -80,6 +97,7 @@ export class HitList {
    * @param {Hit[]} hits
    */
   _keep(from, hits) {
+    this._loaded.add(Math.floor(from / PAGE));
     hits.forEach((h, i) => this._at.set(from + i, h));
   }
 }

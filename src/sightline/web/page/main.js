@@ -1,6 +1,6 @@
 // The page: one view at a time, by what stands behind # in the address.
 
-import { byId, el, fill, isTyping, say } from "./dom.js";
+import { byId, el, fill, isCommand, say } from "./dom.js";
 import { showHelp } from "./views/help.js";
 import { failed } from "./views/problem.js";
 
@@ -32,11 +32,18 @@ async function show() {
     if (mine !== shown) return;
     end?.();
     end = undefined;
+    for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+    const lost = main.contains(document.activeElement) || document.activeElement === document.body;
     say("");
     document.title = `${title} · Sightline`;
     const host = el("div", { class: `view ${name}` });
     fill(main, host);
     end = view(host, new URLSearchParams(query));
+    const head = host.querySelector("h1");
+    if (lost && mine > 1 && head && !host.contains(document.activeElement)) {
+      head.tabIndex = -1;
+      head.focus({ preventScroll: true });
+    }
   } catch (e) {
     failed(main, e);
   }
@@ -61,8 +68,14 @@ function theme() {
 theme();
 byId("help").addEventListener("click", showHelp);
 addEventListener("hashchange", () => void show());
+addEventListener("click", (e) => {
+  const link = e.target instanceof Element ? e.target.closest("a[href^='#/']") : null;
+  // The address is the same, so nothing else would tell that it was asked for again.
+  if (link?.getAttribute("href") === location.hash) void show();
+});
+byId("said").addEventListener("click", () => say(""));
 addEventListener("keydown", (e) => {
-  if (isTyping(e.target) || e.ctrlKey || e.metaKey || e.altKey) return;
+  if (!isCommand(e)) return;
   if (document.querySelector("dialog[open]")) return;
   const places = { 1: "search", 2: "review", 3: "sessions", 4: "scenes", 5: "topics", 6: "learn" };
   if (e.key === "?") showHelp();

@@ -37,6 +37,7 @@ export class Reviewing {
     this.waiting = 0;
     this._line = Promise.resolve();
     this._broken = 0;
+    this._loads = 0;
     // Whether pictures are still to carry, or to lose, what was said.
     this.uncarried = false;
   }
@@ -60,10 +61,13 @@ export class Reviewing {
    * @param {boolean} [again]
    */
   async load(precision, kind, again = false) {
+    const mine = ++this._loads;
     await this._line;
     if (again) this.turns = this.turns.filter((t) => t.yes !== null);
     const limit = kind === "doubt" ? MOST : SHOWN;
     const told = /** @type {Suggestions} */ (await post("/v1/tags", { precision, limit, removals: kind !== "add" }));
+    // Something else was asked for meanwhile, and may be shown already.
+    if (mine !== this._loads) return;
     const skipped = new Set(this.turns.map((t) => keyOf(t.suggestion)));
     this.found = told;
     this.precision = precision;
@@ -128,7 +132,8 @@ export class Reviewing {
     this._line = this._line.then(async () => {
       try {
         // What was said after something that could not be written is asked again.
-        if (broken === this._broken) await deed();
+        // Taking back is of what was written, whatever came after.
+        if (turn === null || broken === this._broken) await deed();
       } catch (e) {
         this._broken++;
         if (turn) this._backTo(turn);

@@ -21,7 +21,7 @@ _MEDIA = {
     ".svg": "image/svg+xml",
 }
 _FOLDERS = ("", "views/")
-Known = Annotated[str, Header(alias="If-None-Match", max_length=100)]
+Known = Annotated[str, Header(alias="If-None-Match")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,6 @@ def _sent(name: str, known: str) -> Response:
     if found is None:
         raise Problem(404, "no-route", "There is no such file of the page.")
     headers = {"etag": found.tag, "cache-control": "private, no-cache"}
-    if known == found.tag:
+    if found.tag in (tag.strip().removeprefix("W/") for tag in known.split(",")):
         return Response(status_code=304, headers=headers)
     return Response(found.body, media_type=found.media, headers=headers)

@@ -9,8 +9,11 @@ import { count, el } from "../dom.js";
 const MEGABYTE = 1_000_000;
 
 export class FilterForm {
-  /** @param {() => void} changed */
-  constructor(changed) {
+  /**
+   * @param {() => void} changed
+   * @param {URLSearchParams} at what the address says of them
+   */
+  constructor(changed, at) {
     this._folder = el("select", { id: "f-folder" }, el("option", { value: "" }, "All folders"));
     this._words = el(
       "select", { id: "f-words" },
@@ -22,11 +25,23 @@ export class FilterForm {
     this._before = el("input", { id: "f-before", type: "date" });
     this._side = el("input", { id: "f-side", type: "number", min: "0", step: "1", inputMode: "numeric" });
     this._bytes = el("input", { id: "f-bytes", type: "number", min: "0", step: "0.1", inputMode: "decimal" });
+    this._wanted = at.get("folder") ?? "";
+    /** @type {[string, HTMLInputElement | HTMLSelectElement][]} */
+    this._fields = [["words", this._words], ["after", this._after], ["before", this._before], ["side", this._side], ["mb", this._bytes]];
+    for (const [name, input] of this._fields) input.value = at.get(name) ?? "";
+    const given = this._wanted || this._fields.some(([, input]) => input.value);
     this.box = el(
-      "details", { class: "filters" },
+      "details", { class: "filters", open: Boolean(given) },
       el("summary", {}, "Filters"),
       el(
-        "div", { class: "fields", onchange: changed },
+        "div",
+        {
+          class: "fields",
+          onchange: () => {
+            this._wanted = this._folder.value;
+            changed();
+          },
+        },
         field("Folder", this._folder), field("Words", this._words),
         field("Taken from", this._after), field("Taken before", this._before),
         field("Longer side at least (pixels)", this._side), field("File at least (MB)", this._bytes),
@@ -44,13 +59,24 @@ export class FilterForm {
         this._folder.append(el("option", { value: f.id }, `${f.name} (${count(f.pictures)})`));
       cursor = told.next ?? undefined;
     } while (cursor && this._folder.length < 2000);
+    this._folder.value = this._wanted;
+  }
+
+  /**
+   * Put them into an address.
+   *
+   * @param {URLSearchParams} at
+   */
+  tell(at) {
+    if (this._wanted) at.set("folder", this._wanted);
+    for (const [name, input] of this._fields) if (input.value) at.set(name, input.value);
   }
 
   /** What is filtered by, as a part of the body of a search. */
   get given() {
     /** @type {Filters} */
     const filters = {};
-    if (this._folder.value) filters.folder = this._folder.value;
+    if (this._wanted) filters.folder = this._wanted;
     if (this._after.value) filters.after = this._after.value;
     if (this._before.value) filters.before = this._before.value;
     if (Number(this._side.value) > 0) filters.min_side = Math.floor(Number(this._side.value));

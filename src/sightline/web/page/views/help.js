@@ -6,8 +6,9 @@ const KEYS = [
   ["/", "Go to the words"],
   ["1 … 6", "Search, review, sessions, scenes, topics, learn"],
   ["← → ↑ ↓, Home, End", "Go from picture to picture"],
-  ["Space, Shift + arrows", "Select"],
-  ["Enter", "Open the picture: why it is here, its words, pictures like it"],
+  ["Page Up, Page Down", "A window up or down"],
+  ["Space, Shift + arrows, Ctrl or Shift + click", "Select; Esc selects nothing"],
+  ["Enter", "Open the picture, as a second click does: why it is here, its words, pictures like it; ← → go on from there"],
   ["y, n", "It fits; it does not fit (the selected pictures, or the one you are at)"],
   ["r", "Next round: rank again by what you said"],
   ["b", "The round before, and back"],
@@ -28,12 +29,17 @@ const GRAMMAR = [
 
 /** Show what the keys do, and how words are written. */
 export function showHelp() {
+  const keys = el("input", {
+    id: "keys", type: "checkbox", checked: localStorage.getItem("keys") !== "off",
+    onchange: () => localStorage.setItem("keys", keys.checked ? "on" : "off"),
+  });
   const dialog = el(
     "dialog", { class: "help", "aria-labelledby": "help-title" },
     el("h2", { id: "help-title" }, "Keys"),
     table(KEYS, "kbd"),
     el("h2", {}, "Words"),
     table(GRAMMAR, "code"),
+    el("p", {}, keys, el("label", { for: "keys" }, " Keys without Ctrl or Alt do these things")),
     el("form", { method: "dialog" }, el("button", { autofocus: true }, "Close")),
   );
   dialog.addEventListener("close", () => dialog.remove());

@@ -1,7 +1,7 @@
 // Jobs of this server, the newest first: how far each is, stopping it, and its report.
 
 import { get, post } from "../api.js";
-import { el, fill, say, when } from "../dom.js";
+import { complain, el, fill, say, when } from "../dom.js";
 import { lasted } from "../figures.js";
 import { reported } from "./jobreports.js";
 import { notice } from "./problem.js";
@@ -12,6 +12,7 @@ import { notice } from "./problem.js";
 const ENDED = ["done", "failed", "cancelled"];
 const NOTES = 6;
 const AGAIN_MS = 3000;
+const SOON_MS = 400;
 
 /** @type {Record<string, string>} */
 const STATES = { queued: "Waiting", running: "Running", done: "Done", failed: "Failed", cancelled: "Cancelled" };
@@ -42,6 +43,7 @@ class JobLine {
     /** @type {EventSource | null} */
     this._events = null;
     this._later = 0;
+    this._closed = false;
     this._spoken = "";
     this.show(job);
   }
@@ -57,7 +59,8 @@ class JobLine {
     this.box.dataset.state = job.state;
     if (!over) {
       if (job.progress) this._progress(job.progress);
-      return this._listen();
+      // A browser has few lines to a server: only the job that runs takes one.
+      return job.state === "running" ? this._listen() : undefined;
     }
     this.end();
     fill(this.notes);
@@ -113,12 +116,17 @@ class JobLine {
     this.end();
     try {
       const job = /** @type {Job} */ (await get(`/v1/jobs/${this.id}`));
+      if (this._closed) return;
       this.show(job);
       this.more.open = true;
       if (ENDED.includes(job.state)) this._ended(job);
     } catch (e) {
+      if (this._closed) return;
+      this.state.textContent = "Not known";
+      this.stop.hidden = this.bar.hidden = true;
       this.more.hidden = false;
       fill(this.report, notice(e));
+      this._later = window.setTimeout(() => void this._look(), AGAIN_MS);
     }
   }
 
@@ -129,7 +137,7 @@ class JobLine {
       say("Asked to stop.");
     } catch (e) {
       this.stop.disabled = false;
-      say(e instanceof Error ? e.message : String(e));
+      complain(e);
     }
   }
 
@@ -137,6 +145,12 @@ class JobLine {
     this._events?.close();
     this._events = null;
     clearTimeout(this._later);
+  }
+
+  /** Listen no more: the view ends. */
+  close() {
+    this._closed = true;
+    this.end();
   }
 }
 
@@ -149,6 +163,7 @@ export class JobList {
     this._list = el("ol", { id: "jobs", class: "jobs", "aria-labelledby": "jobs-title" });
     this._empty = el("div");
     this._gone = false;
+    this._later = 0;
     this.box = el("section", { "aria-labelledby": "jobs-title" }, el("h2", { id: "jobs-title" }, "Jobs"), this._empty, this._list);
   }
 
@@ -164,6 +179,10 @@ export class JobList {
       for (const job of /** @type {Job[]} */ (jobs).reverse()) this._show(job);
       const newest = jobs.length ? this._lines.get(jobs[jobs.length - 1].id) : null;
       if (newest) newest.more.open = true;
+      // One that waits is looked after until it runs.
+      const states = new Set(jobs.map((/** @type {Job} */ job) => job.state));
+      clearTimeout(this._later);
+      if (states.has("queued") && !states.has("running")) this._later = window.setTimeout(() => void this.load(), SOON_MS);
       fill(this._empty, jobs.length ? null : el("p", { class: "faint" }, "None since the server started."));
     } catch (e) {
       return fill(this._empty, notice(e));
@@ -178,13 +197,17 @@ export class JobList {
   _show(job) {
     const known = this._lines.get(job.id);
     if (known) return known.show(job);
-    const line = new JobLine(job, this._ended);
+    const line = new JobLine(job, (ended) => {
+      this._ended(ended);
+      void this.load();
+    });
     this._lines.set(job.id, line);
     this._list.prepend(line.box);
   }
 
   end() {
     this._gone = true;
-    for (const line of this._lines.values()) line.end();
+    clearTimeout(this._later);
+    for (const line of this._lines.values()) line.close();
   }
 }

@@ -44,7 +44,10 @@ export class JudgeBar {
    * @param {{ moved: string, hasBefore: boolean, showsBefore: boolean }} at
    */
   show(feedback, at) {
-    this.box.hidden = feedback === null || !(feedback.judged || feedback.round);
+    const had = this.box.contains(document.activeElement);
+    this.box.hidden = feedback === null || !(feedback.judged || feedback.round || feedback.fresh);
+    const grid = document.querySelector(".grid");
+    if (had && this.box.hidden && grid instanceof HTMLElement) grid.focus({ preventScroll: true });
     if (!feedback) return;
     const n = feedback.fits;
     this._told.textContent =
@@ -52,10 +55,11 @@ export class JudgeBar {
       `${some(n, "picture fits", "pictures fit")}, ${feedback.judged - n} ${feedback.judged - n === 1 ? "does" : "do"} not.` +
       (feedback.fresh ? ` ${some(feedback.fresh, "answer is", "answers are")} new.` : "");
     this._moved.textContent = at.moved;
-    this._next.disabled = feedback.fresh === 0;
-    this._before.disabled = !at.hasBefore;
+    // Not disabled, which would lose the focus; without anything new they do nothing.
+    this._next.setAttribute("aria-disabled", String(feedback.fresh === 0));
+    this._before.setAttribute("aria-disabled", String(!at.hasBefore));
     this._before.setAttribute("aria-pressed", String(at.showsBefore));
-    this._undo.disabled = feedback.judged === 0;
+    this._undo.setAttribute("aria-disabled", String(feedback.judged === 0));
   }
 }
 

@@ -1,6 +1,7 @@
 // Judging in place: what is said of pictures in a list, rounds, and the list before the last round.
 
-import { say, some } from "../dom.js";
+import { confirmed } from "../confirm.js";
+import { complain, say, some } from "../dom.js";
 import { Feedback } from "../feedback.js";
 import { HitList } from "../hitlist.js";
 import { JudgeBar } from "./judgebar.js";
@@ -11,12 +12,12 @@ import { JudgeBar } from "./judgebar.js";
  *
  * @typedef {object} Judged
  * @property {() => number[]} meant pictures that an answer is about
- * @property {(said: number) => void} answered
+ * @property {() => void} answered goes on to what comes next
  * @property {() => object | string} begin how a session begins, or why none can
  * @property {() => HitList | null} list
  * @property {(list: HitList, took: number) => void} show another list, from its beginning
  * @property {() => void} refresh what is told of pictures
- * @property {() => Promise<void>} run the search again
+ * @property {() => Promise<void>} again the same search, without what was said
  */
 
 // So many are compared before and after a round.
@@ -31,11 +32,7 @@ export class Judging {
       next: () => void this.next(), before: () => this.flip(), undo: () => void this.undo(),
       reset: () => void this.reset(), save: (word) => void this.save(word),
     });
-    // What is done is done one after the other, so that keys pressed fast are all heard.
-    /** @type {Promise<void>} */
-    this._last = Promise.resolve();
-    // While another list is on its way, nobody knows which picture a key is about.
-    this._replacing = false;
+    this._busy = false;
     /** @type {Feedback | null} */
     this.feedback = null;
     /** @type {HitList | null} */
@@ -62,53 +59,62 @@ export class Judging {
   }
 
   /**
-   * Say of the pictures that are meant that they fit, or not.
+   * Say of pictures that they fit, or not: of those that are meant at this moment, if none are given.
    *
    * @param {boolean} fits
+   * @param {number[]} [pictures]
    */
-  async judge(fits) {
-    if (this._replacing) return;
-    await this._do(async () => {
-      const meant = this._judged.meant();
-      if (!meant.length) return;
-      const begin = this._judged.begin();
-      if (typeof begin === "string") return say(begin);
-      const feedback = (this.feedback ??= new Feedback(begin));
-      await feedback.mark(meant, fits);
+  async judge(fits, pictures) {
+    const meant = pictures ?? this._judged.meant();
+    if (!meant.length) return;
+    const begin = this._judged.begin();
+    if (typeof begin === "string") return complain(begin);
+    const feedback = (this.feedback ??= new Feedback(begin));
+    const sent = feedback.mark(meant, fits);
+    if (!pictures) this._judged.answered();
+    this._judged.refresh();
+    this._showBar();
+    try {
+      await sent;
       const one = meant.length === 1;
       say(`${some(meant.length, "picture")} ${fits ? (one ? "fits" : "fit") : one ? "does not fit" : "do not fit"}. Written.`);
-      this._judged.answered(meant.length);
-    });
+    } catch (e) {
+      complain(e, "That could not be written. ");
+      if (this.feedback === feedback) this._judged.refresh();
+    }
+    this._showBar();
   }
 
   /** Rank again by what was said. */
   async next() {
-    if (this._replacing) return;
-    this._replacing = true;
-    await this._do(async () => {
-      const feedback = this.feedback;
-      if (!feedback?.fresh) return;
+    await this._do(async (feedback) => {
+      if (!feedback.fresh) return;
       const begun = performance.now();
       const list = await listOf(await feedback.rank());
+      // Something else may have been searched for meanwhile.
+      if (this.feedback !== feedback) return;
       this._keepBefore();
       this._judged.show(list, performance.now() - begun);
       this._moved = this._summary(list);
       say(this._moved);
     });
-    this._replacing = false;
   }
 
   /**
    * Go on with a session of before.
    *
    * @param {string} session
-   * @returns {Promise<import("../types").Session>}
+   * @param {() => boolean} wanted whether it still is, once it is there
+   * @returns {Promise<import("../types").Session | null>}
    */
-  async resume(session) {
-    const feedback = (this.feedback = new Feedback({}, session));
+  async resume(session, wanted) {
+    const feedback = new Feedback({}, session);
     const told = await feedback.resume();
     const begun = performance.now();
-    this._judged.show(await listOf(await feedback.rank()), performance.now() - begun);
+    const list = await listOf(await feedback.rank());
+    if (!wanted()) return null;
+    this.feedback = feedback;
+    this._judged.show(list, performance.now() - begun);
     this._showBar();
     return told;
   }
@@ -132,7 +138,8 @@ export class Judging {
   movement(id, i) {
     if (!this.before || this.showsBefore) return "";
     const was = this._places.get(id);
-    if (was === undefined) return " new";
+    // Of a long list only what was looked at is known.
+    if (was === undefined) return this._places.size < this.before.size ? ` ▲ from below ${this._places.size}` : " new";
     return was === i ? "" : was > i ? ` ▲${was - i}` : ` ▼${i - was}`;
   }
 
@@ -148,7 +155,7 @@ export class Judging {
       if (hit && this.markOf(hit.id)) now++;
       if (old && this.markOf(old.id)) was++;
     }
-    return `New among the first ${FIRST}: ${fresh}. You said fit, among them: ${now} (before: ${was}).`;
+    return `New among the first ${FIRST}: ${fresh}. You said fit, among them: ${now} (before: ${was}). The best ${list.size} are shown.`;
   }
 
   /** Show the round before, or the last one again. */
@@ -161,9 +168,8 @@ export class Judging {
   }
 
   async undo() {
-    await this._do(async () => {
-      const feedback = this.feedback;
-      if (!feedback?.judged) return;
+    await this._do(async (feedback) => {
+      if (!feedback.judged) return;
       const n = await feedback.undo();
       say(`${some(n, "answer")} taken back.`);
       this._judged.refresh();
@@ -171,34 +177,38 @@ export class Judging {
   }
 
   async reset() {
-    await this._do(async () => {
-      const feedback = this.feedback;
-      if (!feedback) return;
+    await this._do(async (feedback) => {
+      const more = `${some(feedback.judged, "answer is", "answers are")} taken back, and words made of them. It cannot be put back.`;
+      if (feedback.judged && !(await confirmed("Take back all of this session?", more, "Take back"))) return;
       await feedback.revert();
-      this.forget();
-      await this._judged.run();
+      if (this.feedback === feedback) await this._judged.again();
       say("All that was said in this session is taken back.");
     });
   }
 
   /** @param {string} word */
   async save(word) {
-    await this._do(async () => {
-      const feedback = this.feedback;
-      if (!feedback?.fits) return say("Say of some picture that it fits first.");
+    await this._do(async (feedback) => {
+      if (!feedback.fits) return complain("Say of some picture that it fits first.");
       const n = await feedback.save(word);
       this.bar.word.value = "";
       say(`${some(n, "picture carries", "pictures carry")} “${word}” now. Learn again to have it found elsewhere.`);
     });
   }
 
-  /** @param {() => Promise<void>} deed */
-  _do(deed) {
-    this._last = this._last
-      .then(deed)
-      .catch((e) => say(e instanceof Error ? e.message : String(e)))
-      .then(() => this._showBar());
-    return this._last;
+  /** @param {(feedback: Feedback) => Promise<void>} deed */
+  async _do(deed) {
+    const feedback = this.feedback;
+    if (!feedback || this._busy) return;
+    this._busy = true;
+    try {
+      await deed(feedback);
+    } catch (e) {
+      complain(e);
+    } finally {
+      this._busy = false;
+      this._showBar();
+    }
   }
 
   _showBar() {

@@ -1,7 +1,8 @@
 // One picture: what it is, why it is here, its words, and pictures like it.
 
 import { get, post } from "../api.js";
-import { count, el, fill, isTyping, when } from "../dom.js";
+import { count, el, fill, isCommand, when } from "../dom.js";
+import { wordsOf } from "../wording.js";
 import { shares } from "./shares.js";
 import { whySection } from "./why.js";
 
@@ -10,7 +11,8 @@ import { whySection } from "./why.js";
 /**
  * @typedef {object} About
  * @property {string} query the words it was found by; empty if by none
- * @property {((fits: boolean) => void) | null} judge
+ * @property {((fits: boolean) => Promise<void>) | null} judge
+ * @property {(() => boolean | undefined) | null} mark what was said of it
  * @property {((by: number) => void) | null} step to a neighbour in the list
  */
 
@@ -28,6 +30,8 @@ let open = null;
  * @param {About} about
  */
 export function openPicture(hit, about) {
+  // The button that led here keeps the focus.
+  const pressed = open?.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : null;
   open?.close();
   const image = el("img", { alt: hit.name, src: hit.thumbnail });
   const canvas = el("canvas", { "aria-hidden": "true", hidden: true });
@@ -35,16 +39,17 @@ export function openPicture(hit, about) {
   const words = part("Words that were learnt");
   const alike = part("Pictures like it");
   const why = about.query ? whySection(hit, about.query, canvas, image) : null;
+  const marks = bar(hit, about);
   const dialog = el(
     "dialog", { class: "picture", "aria-labelledby": "picture-name" },
-    bar(hit, about),
+    marks.bar,
     el(
       "div", { class: "both" },
       el("figure", {}, el("div", { class: "stage" }, image, canvas), hit.shares ? el("figcaption", {}, shares(hit.shares)) : null),
       el("div", { class: "parts" }, why, facts.section, words.section, alike.section),
     ),
   );
-  dialog.addEventListener("keydown", (e) => keyed(e, about));
+  dialog.addEventListener("keydown", (e) => keyed(e, about, marks.judge));
   dialog.addEventListener("close", () => {
     dialog.remove();
     if (open === dialog) open = null;
@@ -56,6 +61,8 @@ export function openPicture(hit, about) {
   document.body.append(dialog);
   open = dialog;
   dialog.showModal();
+  for (const button of dialog.querySelectorAll("button"))
+    if (pressed && button.getAttribute("aria-label") === pressed) button.focus();
   void facts.load(() => showFacts(hit, image));
   void words.load(() => showWords(hit.id));
   void alike.load(() => showAlike(hit.id));
@@ -66,29 +73,49 @@ export function openPicture(hit, about) {
  * @param {About} about
  */
 function bar(hit, about) {
-  const { judge, step } = about;
-  return el(
+  const { judge, step, mark } = about;
+  const yes = el("button", { type: "button", onclick: () => void say(true) }, "Fits", el("kbd", { "aria-hidden": "true" }, "y"));
+  const no = el("button", { type: "button", onclick: () => void say(false) }, "Does not fit", el("kbd", { "aria-hidden": "true" }, "n"));
+  const told = el("span", { role: "status", class: "faint" });
+  const show = () => {
+    yes.setAttribute("aria-pressed", String(mark?.() === true));
+    no.setAttribute("aria-pressed", String(mark?.() === false));
+  };
+  /** @param {boolean} fits */
+  const say = async (fits) => {
+    if (!judge) return;
+    const sent = judge(fits);
+    show();
+    await sent;
+    show();
+    // What could not be written is told behind the picture; here it is enough that it does not stand.
+    told.textContent = mark?.() === fits ? "Written." : "That could not be written.";
+  };
+  show();
+  const box = el(
     "div", { class: "bar" },
     el("h2", { id: "picture-name" }, hit.name),
     step ? el("button", { type: "button", onclick: () => step(-1), "aria-label": "Previous picture" }, "←") : null,
     step ? el("button", { type: "button", onclick: () => step(1), "aria-label": "Next picture" }, "→") : null,
-    judge ? el("button", { type: "button", onclick: () => judge(true) }, "Fits", el("kbd", { "aria-hidden": "true" }, "y")) : null,
-    judge ? el("button", { type: "button", onclick: () => judge(false) }, "Does not fit", el("kbd", { "aria-hidden": "true" }, "n")) : null,
+    judge ? yes : null,
+    judge ? no : null,
+    told,
     el("a", { class: "button", href: `#/search?like=${hit.id}` }, "Like this"),
     el("a", { class: "button", href: hit.original, target: "_blank", rel: "noreferrer" }, "File"),
     el("form", { method: "dialog" }, el("button", { autofocus: true, "aria-label": "Close" }, "×")),
   );
+  return { bar: box, judge: judge ? say : null };
 }
 
 /**
  * @param {KeyboardEvent} e
  * @param {About} about
+ * @param {((fits: boolean) => Promise<void>) | null} judge
  */
-function keyed(e, about) {
-  if (isTyping(e.target) || e.ctrlKey || e.metaKey || e.altKey) return;
-  const { judge, step } = about;
-  if (e.key === "y" && judge) judge(true);
-  else if (e.key === "n" && judge) judge(false);
+function keyed(e, about, judge) {
+  if (!isCommand(e)) return;
+  const { step } = about;
+  if ((e.key === "y" || e.key === "n") && judge) e.repeat || void judge(e.key === "y");
   else if (e.key === "ArrowLeft" && step) step(-1);
   else if (e.key === "ArrowRight" && step) step(1);
   else return;
@@ -110,7 +137,7 @@ export function part(title) {
       body.className = "";
       fill(body, found);
     } catch (e) {
-      fill(body, e instanceof Error ? e.message : String(e));
+      fill(body, wordsOf(e));
     }
   };
   return { section, load };
@@ -153,7 +180,7 @@ async function showAlike(id) {
   const told = await post("/v1/similar", { like: [id], limit: ALIKE });
   const tiles = told.hits.map((/** @type {Hit} */ h) =>
     el(
-      "button", { type: "button", class: "small", title: h.name, onclick: () => openPicture(h, { query: "", judge: null, step: null }) },
+      "button", { type: "button", class: "small", title: h.name, onclick: () => openPicture(h, { query: "", judge: null, mark: null, step: null }) },
       el("img", { alt: h.name, src: h.thumbnail }),
     ),
   );

@@ -2,6 +2,7 @@
 
 import { Problem } from "../api.js";
 import { el, fill } from "../dom.js";
+import { wordsOf } from "../wording.js";
 
 /** @type {Record<string, string>} */
 const HINTS = {
@@ -26,7 +27,7 @@ export function failed(host, e, more) {
  */
 export function notice(e, more) {
   const problem = e instanceof Problem ? e : null;
-  const text = e instanceof Error ? e.message : String(e);
+  const text = wordsOf(e);
   const hint = problem ? HINTS[problem.code] : "";
   return el(
     "div", { class: "notice", role: "alert" },

@@ -2,7 +2,7 @@
 
 import { withQuery } from "../api.js";
 import { field, keyed } from "../controls.js";
-import { el, fill, isTyping, say, some } from "../dom.js";
+import { complain, el, fill, isCommand, say, some } from "../dom.js";
 import { Reviewing } from "../reviewing.js";
 import { ReviewCard } from "./reviewcard.js";
 import { abstained, unready } from "./reviewempty.js";
@@ -18,7 +18,7 @@ const EXPORTED = { accepted: ["accepted"], all: ["accepted", "carried"], propose
 class Review {
   /** @param {HTMLElement} host */
   constructor(host) {
-    this.queue = new Reviewing(() => this._show(), (e) => say(e instanceof Error ? e.message : String(e)));
+    this.queue = new Reviewing(() => this._show(), (e) => complain(e));
     this.card = new ReviewCard();
     this._turn = 0;
     this.precision = el(
@@ -154,7 +154,7 @@ class Review {
 
   /** @param {KeyboardEvent} e */
   key(e) {
-    if (isTyping(e.target) || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
+    if (!isCommand(e) || e.repeat || document.querySelector("dialog[open]")) return;
     if (e.key === "u") this.undo();
     else if (!this.queue.current) return;
     else if (e.key === "y") this.answer(true);

@@ -12,7 +12,7 @@ export const title = "Scenes";
 
 /** @type {import("../types").View} */
 export function view(host, at) {
-  const body = el("div", { role: "status" }, "…");
+  const body = el("div", {}, el("p", { role: "status" }, "Looking…"));
   fill(host, el("h1", {}, "Scenes"), body);
   const asked = at.get("scene");
   void show(body, asked === null ? null : Number(asked));
@@ -33,7 +33,7 @@ async function show(body, only) {
       ...scenes.map(shown),
     );
   } catch (e) {
-    const more = e instanceof Problem && e.status === 409 ? el("p", {}, "Scenes come with regions. ", el("a", { href: "#/learn" }, "Learn regions"), ".") : undefined;
+    const more = e instanceof Problem && e.code === "no-regions" ? el("p", {}, "Scenes come with regions. ", el("a", { href: "#/learn" }, "Learn regions"), ".") : undefined;
     fill(body, notice(e, more));
   }
 }

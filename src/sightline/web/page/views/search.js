@@ -1,7 +1,7 @@
 // Search and feedback: the daily screen.
 
 import { isAbort, post, Problem, send } from "../api.js";
-import { count, el, fill, isTyping, say, some } from "../dom.js";
+import { complain, count, el, fill, isCommand, some } from "../dom.js";
 import { Grid } from "../grid.js";
 import { HitList, ListChanged } from "../hitlist.js";
 import { FilterForm } from "./filters.js";
@@ -14,6 +14,12 @@ import { welcome } from "./welcome.js";
 /** @typedef {import("../types").Hit} Hit */
 /** @typedef {import("../types").Hits} Hits */
 
+/**
+ * What a list was asked for, whatever stands in the fields meanwhile.
+ *
+ * @typedef {{ query: string, picture: Blob | null, like: number[] } & FilterForm["given"]} Asked
+ */
+
 export const title = "Search";
 
 class Search {
@@ -23,11 +29,11 @@ class Search {
    */
   constructor(host, at) {
     this.box = new SearchBox(() => void this.run());
-    this.filters = new FilterForm(() => void this.run());
+    this.filters = new FilterForm(() => void this.run(), at);
     this.judging = new Judging({
       meant: () => (this._looking ? [] : this.grid.meant()), answered: () => this._answered(), begin: () => this._beginning(),
       list: () => this.list, show: (list, took) => this._show(list, took), refresh: () => this.grid.refresh(),
-      run: () => this.run(),
+      again: () => this.again(),
     });
     this.told = el("div", { class: "told", role: "status" });
     this.empty = el("div", { class: "empty" });
@@ -41,12 +47,13 @@ class Search {
     this._turn = 0;
     // Whether another list than the one that is shown was asked for.
     this._looking = false;
-    // What the list that is shown was asked for, whatever stands in the fields meanwhile.
-    this.asked = { query: "", ...this.filters.given };
+    /** @type {Asked} */
+    this.asked = { query: "", picture: null, like: [], ...this.filters.given };
     this.grid = new Grid("Pictures found", {
       size: () => this._shown?.size ?? 0,
       at: (i) => this._shown?.at(i),
       need: (from, to) => this._shown?.need(from, to),
+      gone: (i) => this._shown?.isGone(i) ?? false,
       line: () => this._shown?.within ?? null,
       told: (hit, i) => this._told(hit, i),
       open: (i) => this.open(i),
@@ -65,58 +72,77 @@ class Search {
     return this.judging.showsBefore ? this.judging.before : this.list;
   }
 
-  /** Search for what is in the box. */
+  /** Search for what is in the fields. */
   async run() {
-    this.judging.forget();
-    const words = this.box.input.value.trim();
-    if (!words && !this.box.picture && !this.like.length) return;
-    this._remember(words);
-    this.asked = { query: words, ...this.filters.given };
-    await this._list((offset, limit, first) => this._ask(words, offset, limit, first));
-  }
-
-  /** @param {string} words */
-  _remember(words) {
-    const at = new URLSearchParams();
-    if (words) at.set("q", words);
-    for (const id of this.like) at.append("like", String(id));
-    history.replaceState(null, "", `#/search?${at}`);
-  }
-
-  /**
-   * @param {string} query
-   * @param {number} offset
-   * @param {number} limit
-   * @param {boolean} first
-   * @returns {Promise<Hits>}
-   */
-  _ask(query, offset, limit, first) {
-    const { filters, untagged, tagged } = this.asked;
-    const signal = this._asking?.signal;
-    const wide = { limit: 200, untagged, tagged, ...filters };
-    if (this.box.picture && (query || this.like.length)) {
-      const asked = { ...wide, query: query || undefined, like: this.like };
-      return send("/v1/search/words-and-picture", this.box.picture, asked, signal);
+    const query = this.box.input.value.trim();
+    const picture = this.box.picture;
+    // A picture that is sent is looked for together with words, or by itself.
+    if (picture && !query && this.like.length) {
+      this.like = [];
+      this._showLike();
     }
-    if (this.box.picture) return send("/v1/search/picture", this.box.picture, wide, signal);
-    const body = { limit: 200, untagged, tagged, filters };
-    if (!query) return post("/v1/similar", { ...body, like: this.like }, { signal });
-    if (this.like.length) return post("/v1/search", { ...body, query, like: this.like }, { signal });
-    const page = { ...body, query, limit, offset, count: first, cut: false };
-    return post("/v1/search", page, { signal });
+    this.asked = { query, picture, like: this.like, ...this.filters.given };
+    this._remember();
+    await this.again();
   }
 
-  /**
-   * Show a list from its beginning.
-   *
-   * @param {(offset: number, limit: number, first: boolean) => Promise<Hits>} fetch
-   */
-  async _list(fetch) {
+  /** Search for the same once more, without what was said of it. */
+  async again() {
+    this.judging.forget();
+    const { query, picture, like } = this.asked;
+    if (query || picture || like.length) return this._list();
     const turn = ++this._turn;
     this._asking?.abort();
-    this._asking = new AbortController();
+    this._looking = false;
+    this.list = null;
+    fill(this.told);
+    this.grid.restart();
+    await welcome(this.empty, this.box.input, () => turn === this._turn);
+  }
+
+  /** Put into the address what was asked for, so that Back and a reload come here again. */
+  _remember() {
+    const at = new URLSearchParams();
+    if (this.asked.query) at.set("q", this.asked.query);
+    for (const id of this.like) at.append("like", String(id));
+    this.filters.tell(at);
+    const hash = String(at) ? `#/search?${at}` : "#/search";
+    if (hash !== location.hash) history.pushState(null, "", hash);
+  }
+
+  /**
+   * @param {Asked} asked
+   * @param {AbortSignal} signal
+   * @param {{ offset: number, limit: number, first: boolean }} part
+   * @returns {Promise<Hits>}
+   */
+  _ask(asked, signal, part) {
+    const { query, picture, like, filters, untagged, tagged } = asked;
+    const wide = { limit: 200, untagged, tagged, ...filters };
+    if (picture && query) return send("/v1/search/words-and-picture", picture, { ...wide, query, like }, signal);
+    if (picture) return send("/v1/search/picture", picture, wide, signal);
+    const body = { limit: 200, untagged, tagged, filters };
+    if (!query) return post("/v1/similar", { ...body, like }, { signal });
+    if (like.length) return post("/v1/search", { ...body, query, like }, { signal });
+    const { limit, offset, first } = part;
+    return post("/v1/search", { ...body, query, limit, offset, count: first, cut: false }, { signal });
+  }
+
+  /**
+   * Show the list that is asked for.
+   *
+   * @param {boolean} [stay] where the list before was looked at
+   */
+  async _list(stay = false) {
+    const turn = ++this._turn;
+    this._asking?.abort();
+    const { signal } = (this._asking = new AbortController());
     const begun = performance.now();
-    const list = new HitList(fetch, () => this.grid.draw(), (e) => this._broke(e));
+    const asked = this.asked;
+    const list = new HitList(
+      (offset, limit, first) => this._ask(asked, signal, { offset, limit, first }),
+      () => this.grid.draw(), (e) => this._broke(e, list),
+    );
     this.told.textContent = "Looking…";
     this._looking = true;
     try {
@@ -130,20 +156,22 @@ class Search {
       else fill(this.empty, notice(e));
       return this.grid.restart();
     }
-    if (turn === this._turn) this._show(list, performance.now() - begun);
+    if (turn === this._turn) this._show(list, performance.now() - begun, stay);
   }
 
   /**
    * @param {HitList} list
    * @param {number} took
+   * @param {boolean} [stay]
    */
-  _show(list, took) {
+  _show(list, took, stay = false) {
     this._looking = false;
     this.list = list;
     fill(this.empty, list.size ? null : el("p", { class: "notice" }, "No picture was found. Try fewer words, or other filters."));
+    this._sayList(list, took);
+    if (stay) return this.grid.refresh();
     scrollTo(0, 0);
     this.grid.restart();
-    this._sayList(list, took);
   }
 
   /**
@@ -170,16 +198,19 @@ class Search {
    * @param {string} other
    */
   _instead(word, other) {
-    const quoted = /\s/.test(other) ? `"${other}"` : other;
-    this.box.input.value = this.box.input.value.replace(word, quoted);
+    this.box.replace(word, other);
     void this.run();
   }
 
-  /** @param {unknown} e */
-  _broke(e) {
+  /**
+   * @param {unknown} e
+   * @param {HitList} list
+   */
+  _broke(e, list) {
     if (isAbort(e)) return;
-    if (e instanceof ListChanged && !this.judging.feedback) void this.run();
-    else say(e instanceof Error ? e.message : String(e));
+    // What was said stands: it is of pictures, not of the list.
+    if (e instanceof ListChanged) this.list === list && !this._looking && void this._list(true);
+    else complain(e);
   }
 
   /**
@@ -210,20 +241,22 @@ class Search {
 
   /** How a judging session begins, or why none can. */
   _beginning() {
-    const { query, filters, untagged, tagged } = this.asked;
-    if (this.box.picture || (this.like.length && query))
-      return "Judging begins with words, or with pictures of the collection, not with both.";
+    const { query, picture, like, filters, untagged, tagged } = this.asked;
+    if (picture || (like.length && query))
+      return "Judging begins with words alone, or with pictures of the collection alone. Search by one of them first.";
     const rest = { untagged, tagged, filters };
-    return query ? { query, ...rest } : { like: this.like, ...rest };
+    return query ? { query, ...rest } : { like, ...rest };
   }
 
   /** @param {string} session */
   async resume(session) {
+    const turn = ++this._turn;
     try {
-      const told = await this.judging.resume(session);
+      const told = await this.judging.resume(session, () => turn === this._turn);
+      if (!told) return;
       this.box.input.value = told.query;
-      this.asked = { ...this.asked, query: told.query };
       this.like = told.like;
+      this.asked = { ...this.asked, query: told.query, like: told.like };
       this._showLike();
     } catch (e) {
       fill(this.empty, notice(e));
@@ -250,7 +283,11 @@ class Search {
   /** @param {number} i */
   open(i) {
     const hit = this._shown?.at(i);
-    if (hit) openPicture(hit, { query: this.asked.query, judge: (fits) => void this.judging.judge(fits), step: (by) => this._step(by) });
+    if (!hit) return;
+    openPicture(hit, {
+      query: this.asked.query, judge: (fits) => this.judging.judge(fits, [hit.id]),
+      mark: () => this.judging.markOf(hit.id), step: (by) => this._step(by),
+    });
   }
 
   /**
@@ -265,7 +302,7 @@ class Search {
 
   /** @param {KeyboardEvent} e */
   key(e) {
-    if (isTyping(e.target) || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
+    if (!isCommand(e) || document.querySelector("dialog[open]")) return;
     const judging = this.judging;
     /** @type {Record<string, () => void>} */
     const deeds = {
@@ -275,7 +312,8 @@ class Search {
     };
     if (!Object.hasOwn(deeds, e.key)) return;
     e.preventDefault();
-    deeds[e.key]();
+    // A key that is held down says nothing twice.
+    if (!e.repeat) deeds[e.key]();
   }
 }
 

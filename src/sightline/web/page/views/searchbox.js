@@ -80,7 +80,7 @@ export class SearchBox {
         el("button", { type: "button", "aria-label": `Without ${name}`, onclick: () => this.take(null) }, "×"),
       );
     }
-    if (picture || this.input.value) this._changed();
+    this._changed();
   }
 
   /** @param {Event} e */
@@ -105,7 +105,7 @@ export class SearchBox {
     this._asking = new AbortController();
     try {
       const told = await get("/v1/words", { prefix: typed.word, limit: SHOWN }, this._asking.signal);
-      this._show(told.words);
+      if (document.activeElement === this.input) this._show(told.words);
     } catch (e) {
       // Words can be typed without suggestions; a search will tell what is wrong.
       if (!isAbort(e)) this._hide();
@@ -134,11 +134,25 @@ export class SearchBox {
   }
 
   _hide() {
+    this._asking?.abort();
     this.list.hidden = true;
     fill(this.list);
     this._at = -1;
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
+  }
+
+  /**
+   * Put another word into the place of one.
+   *
+   * @param {string} word
+   * @param {string} other
+   */
+  replace(word, other) {
+    const written = /\s/.test(other) ? `"${other}"` : other;
+    const plain = word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const token = new RegExp(`(^|\\s)([-+]?(?:\\d+(?:\\.\\d+)?:)?)"?${plain}"?(?=\\s|$)`, "iu");
+    this.input.value = this.input.value.replace(token, (_, space, mark) => space + mark + written);
   }
 
   /** @param {string} word */

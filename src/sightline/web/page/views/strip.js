@@ -15,7 +15,7 @@ function small(id) {
     thumbnail: `/v1/pictures/${id}/thumbnail`, original: `/v1/pictures/${id}/original`,
   };
   return el(
-    "button", { type: "button", class: "small", onclick: () => openPicture(hit, { query: "", judge: null, step: null }) },
+    "button", { type: "button", class: "small", onclick: () => openPicture(hit, { query: "", judge: null, mark: null, step: null }) },
     el("img", { alt: hit.name, src: hit.thumbnail, loading: "lazy" }),
   );
 }

@@ -3,6 +3,7 @@
 import { get, Problem } from "../api.js";
 import { el, fill } from "../dom.js";
 import { searchFor } from "./picture.js";
+import { wordsOf } from "../wording.js";
 import { notice } from "./problem.js";
 import { strip } from "./strip.js";
 
@@ -12,7 +13,7 @@ export const title = "Topics";
 
 /** @type {import("../types").View} */
 export function view(host) {
-  const body = el("div", { role: "status" }, "…");
+  const body = el("div", {}, el("p", { role: "status" }, "Looking…"));
   const near = el("p", { class: "picks", role: "status" });
   const input = el("input", { id: "near", type: "text", maxLength: 100, autocomplete: "off" });
   const form = el(
@@ -43,7 +44,7 @@ async function showNear(at, word) {
     );
     fill(at, ...(found.length ? found : ["No word lies near it."]));
   } catch (e) {
-    fill(at, e instanceof Error ? e.message : String(e));
+    fill(at, wordsOf(e));
   }
 }
 
@@ -57,7 +58,7 @@ async function show(body, form) {
     fill(body, ...told.topics.map(shown));
   } catch (e) {
     form.hidden = true;
-    const more = e instanceof Problem && e.status === 409
+    const more = e instanceof Problem && ["no-space", "no-model"].includes(e.code)
       ? el("p", {}, "Topics come from a model with a shared space: ", el("a", { href: "#/learn" }, "learn"), " with the ranker lscmr, ssi or cca.")
       : undefined;
     fill(body, notice(e, more));

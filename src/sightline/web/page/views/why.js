@@ -5,6 +5,7 @@ import { post } from "../api.js";
 import { el, fill } from "../dom.js";
 import { drawHeat } from "../heatmap.js";
 import { drawBox, drawMask } from "../overlay.js";
+import { wordsOf } from "../wording.js";
 import { shares } from "./shares.js";
 
 /** @typedef {import("../types").Hit} Hit */
@@ -41,7 +42,7 @@ async function fillIn(at, ask) {
     at.className = "";
   } catch (e) {
     at.className = "faint";
-    fill(at, e instanceof Error ? e.message : String(e));
+    fill(at, wordsOf(e));
   }
 }
 
