@@ -7,7 +7,7 @@ BIN := .venv/bin
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,demo,deep,plots,parquet]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,demo,deep,plots,parquet,ray]'
 	touch $@
 
 demo: .venv/ready
@@ -25,7 +25,7 @@ lint: .venv/ready
 check: lint test
 
 bench: .venv/ready
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,demo,deep,plots,parquet,bench]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,demo,deep,plots,parquet,ray,bench]'
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA)) --json bench.json
 
 clean:

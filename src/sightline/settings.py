@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -53,6 +54,11 @@ class Settings:
         Seconds to wait for another process that is changing the store.
     session_cap
         Pictures that one judging session can speak of in a training; its last ones count.
+    compute
+        Where index, train and evaluate compute: local, ray (the cluster that RAY_ADDRESS names, or
+        one of our own on this machine), HOST:PORT or ray://HOST:PORT of a Ray cluster.
+    shards
+        Parts in which PAMIR and likeness are learnt side by side and mixed; 1 learns as ever.
     log_level
         error, warning, info or debug; only debug writes queries and captions.
     data
@@ -72,6 +78,8 @@ class Settings:
     features: str = ""
     wait: float = 0.0
     session_cap: int = 200
+    compute: str = "local"
+    shards: int = 1
     log_level: str = "info"
     data: str = ""
 
@@ -94,10 +102,12 @@ _RANGES: dict[str, tuple[float, float]] = {
     "seconds": (0.1, 3600),
     "wait": (0, 86_400),
     "session_cap": (0, 1_000_000),
+    "shards": (1, 1024),
 }
 # What belongs to a collection: given once as a flag of `index`, these stay in the store's file.
 REMEMBERED = ("follow", "hidden", "folder_words", "exclude", "features")
 _LEVELS = ("error", "warning", "info", "debug")
+_COMPUTE = re.compile(r"local|ray|(ray://)?[^\s/:@]+:\d{1,5}")
 
 
 def load(
@@ -188,6 +198,8 @@ def _typed(name: str, value: object, default: Value, origin: str) -> Value:
         raise _wrong(name, f"between {low:g} and {high:g}", value, origin)
     if name == "log_level" and typed not in _LEVELS:
         raise _wrong(name, f"one of {', '.join(_LEVELS)}", value, origin)
+    if name == "compute" and not _COMPUTE.fullmatch(str(typed)):
+        raise _wrong(name, "local, ray, HOST:PORT or ray://HOST:PORT", value, origin)
     return typed
 
 

