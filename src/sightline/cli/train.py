@@ -19,7 +19,7 @@ from sightline.errors import UsageError
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.clicks.learning import FromClicks
-    from sightline.collection.learning.choosing import Tried
+    from sightline.collection.learning.trying import Tried
     from sightline.collection.likeness.training import SimilarReport
     from sightline.collection.training import TrainReport
 

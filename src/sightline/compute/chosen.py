@@ -25,6 +25,18 @@ def computing(s: Settings, progress: Progress, given: Compute | None = None) -> 
         made.close()
 
 
+@contextlib.contextmanager
+def learning_on(
+    s: Settings, progress: Progress, given: Compute | None = None
+) -> Iterator[Compute | None]:
+    """Give the cluster to learn on; None where this process learns by itself, as it does here."""
+    if given is None and not elsewhere(s):
+        yield None
+        return
+    with computing(s, progress, given) as compute:
+        yield compute
+
+
 def elsewhere(s: Settings) -> bool:
     """Say whether the settings name a cluster.
 

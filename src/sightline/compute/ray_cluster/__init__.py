@@ -96,7 +96,8 @@ class RayCompute:
     def hold(self, arrays: Mapping[str, NDArray[Any]]) -> Held:
         """Put arrays into the cluster's object store, once."""
         with clear(self._ray):
-            return Held(self._ray.put({n: np.asarray(a) for n, a in arrays.items()}))
+            ref = self._ray.put({n: np.asarray(a) for n, a in arrays.items()})
+        return Held((ref.hex(), ref))
 
     def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:
         """Yield what became of each part, in order."""
@@ -154,12 +155,11 @@ class RayCompute:
         return self._files[path]
 
     def _part_sent(self, name: str, part: Part) -> tuple[Any, Any]:
-        held = [h.value for h in part.held]
+        held: list[tuple[str, Any]] = [h.value for h in part.held]  # type: ignore[misc]
         own = {n: np.asarray(a) for n, a in part.arrays.items()}
+        keys, refs = [key for key, _ in held], [ref for _, ref in held]
         with clear(self._ray):
-            value, arrays = self._run_part.remote(
-                identity(), name, part.args, len(held), *held, own
-            )
+            value, arrays = self._run_part.remote(identity(), name, part.args, keys, *refs, own)
         return value, arrays
 
     def _part_done(self, value: Any, arrays: Any) -> PartDone:

@@ -14,6 +14,7 @@ import importlib
 import os
 import resource
 import tempfile
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -34,6 +35,8 @@ Identity = tuple[tuple[str, str], ...]
 Bytes = NDArray[np.uint8]
 # Of a machine's memory, the most that one part may take.
 _SHARE = 0.8
+# Bytes of held arrays that a Ray worker keeps ready for the next part.
+_KEPT = 2 << 30
 
 
 def who() -> tuple[Identity, str]:
@@ -70,15 +73,14 @@ def run_part(
     expected: Identity,
     task: str,
     args: dict[str, Json],
-    n_held: int,
+    keys: Sequence[str],
     *given: dict[str, NDArray[Any]],
 ) -> tuple[dict[str, Json], dict[str, NDArray[Any]]]:
-    """Compute a part, under a limit of memory; the held arrays come first, its own last."""
+    """Compute a part, under a limit of memory; held arrays come first, by key, its own last."""
     _refuse_other(expected)
     arrays: dict[str, NDArray[Any]] = {}
-    for some in given:
-        # What comes from the object store can only be read, and compiled loops write too.
-        arrays.update({name: np.array(a) for name, a in some.items()})
+    for key, some in zip((*keys, ""), given, strict=True):
+        arrays.update(_writable(key, some))
     try:
         with _memory(_SHARE):
             value, made = _function(task)(args, arrays)
@@ -99,6 +101,30 @@ def _refuse_other(expected: Identity) -> None:
 def _limited(seconds: float) -> LocalCompute:
     """Return the limited workers of this Ray worker, one of each kind."""
     return LocalCompute(1, seconds=seconds)
+
+
+_held: OrderedDict[str, dict[str, NDArray[Any]]] = OrderedDict()
+
+
+def _writable(key: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return arrays as a task may have them, copied once for all parts that name the same key.
+
+    What comes from the object store can only be read, and compiled loops are made for arrays that
+    can be written too.
+    """
+    if key in _held:
+        _held.move_to_end(key)
+        return _held[key]
+    made = {name: np.array(a) for name, a in arrays.items()}
+    if key:
+        _held[key] = made
+        while len(_held) > 1 and sum(map(_bytes, _held.values())) > _KEPT:
+            _held.popitem(last=False)
+    return made
+
+
+def _bytes(arrays: dict[str, NDArray[Any]]) -> int:
+    return sum(a.nbytes for a in arrays.values())
 
 
 @cache
