@@ -25,7 +25,7 @@ _ENVIRONMENT = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
 }
 # Find a dead node in a second instead of twenty.
-_QUICK = {
+QUICK = {
     "health_check_initial_delay_ms": 0,
     "health_check_period_ms": 300,
     "health_check_timeout_ms": 2_000,
@@ -44,7 +44,7 @@ class TwoNodes:
         logging.getLogger("ray").setLevel(logging.CRITICAL)
         from ray.cluster_utils import Cluster
 
-        given = {"_system_config": _QUICK, **_node(), **head}
+        given = {"_system_config": QUICK, **_node(), **head}
         self.cluster: Any = Cluster(initialize_head=True, connect=False, head_node_args=given)
         self.second: Any = None
 

@@ -16,6 +16,7 @@ import secrets
 import socket
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,9 @@ from sightline.errors import ComputeError, MissingExtra, UsageError
 
 _REACH_SECONDS = 5.0
 _PROBE_SECONDS = 60.0
+# All of Ray speaks HTTP/2: how a client begins, and the kind of frame with which a server answers.
+_SETTINGS = 4
+_KNOCK = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0))
 _SAME = "Install the same versions on every machine of the cluster, and start it again."
 
 
@@ -41,13 +45,13 @@ class Joined:
 
 def load_ray() -> Any:
     """Return the library, silent and without statistics."""
-    if importlib.util.find_spec("ray") is None:
-        raise MissingExtra.of("Computing on a cluster", "ray")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
     # A worker that wants no graphics card must not be told of that at every start.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     logging.getLogger("ray").setLevel(logging.CRITICAL)
+    # Advice for whoever calls the library; batches are as large as they are on purpose.
+    warnings.filterwarnings("ignore", "More than 10MB of messages", UserWarning)
     ray = importlib.import_module("ray")
     # It prints pages to stdout about machines that died, among what other programs are to read.
     ray._private.worker.print_to_stdstream = _unheard
@@ -60,6 +64,8 @@ def _unheard(*said: object, **more: object) -> None:
 
 def join(address: str, workers: int = 0) -> Joined:
     """Join the cluster at an address; without one, that of RAY_ADDRESS, or one of our own."""
+    if importlib.util.find_spec("ray") is None:
+        raise MissingExtra.of("Computing on a cluster", "ray")
     address = address or os.environ.get("RAY_ADDRESS", "")
     if "ray" in sys.modules and load_ray().is_initialized():
         found = Joined("the Ray cluster this program is in", _cpus(), ours=False)
@@ -102,15 +108,23 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def _reach(host: str, port: int, address: str) -> None:
-    """Knock first: the library itself waits for minutes."""
+    """Knock first: the library itself waits for minutes, also where something else listens."""
     try:
-        with socket.create_connection((host, port), timeout=_REACH_SECONDS):
-            pass
+        there = socket.create_connection((host, port), timeout=_REACH_SECONDS)
     except OSError as e:
         raise ComputeError(
             f"The Ray cluster at {address} cannot be reached ({e.strerror or e}). Is it started "
             "(ray start --head), and is this its address? Without it: --compute local"
         ) from e
+    said = b""
+    with there, contextlib.suppress(OSError):
+        there.sendall(_KNOCK)
+        said = there.recv(9)
+    if len(said) < 9 or said[3] != _SETTINGS:
+        raise ComputeError(
+            f"What listens at {address} is no Ray cluster. Name the address that `ray start "
+            "--head` printed; with ray:// the port of its client server."
+        )
 
 
 def _connected(address: str) -> Joined:

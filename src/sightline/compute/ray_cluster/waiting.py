@@ -84,4 +84,6 @@ def _failed_there(error: Any) -> str:
 
 def _first(error: object) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # Where a task failed stands before what failed.
+    lines = [line for line in lines if "ray::" not in line] or lines
     return (lines[0] if lines else "no reason given")[:200].rstrip(".")
