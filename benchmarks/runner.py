@@ -38,6 +38,8 @@ SUBJECTS = (
     "start-up",
     "restart-after-kill",
     "second-index",
+    "cluster",
+    "mixing",
     "growth",
 )
 

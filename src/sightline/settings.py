@@ -58,7 +58,7 @@ class Settings:
         Where index, train and evaluate compute: local, ray (the cluster that RAY_ADDRESS names, or
         one of our own on this machine), HOST:PORT or ray://HOST:PORT of a Ray cluster.
     shards
-        Parts in which PAMIR and likeness are learnt side by side and mixed; 1 learns as ever.
+        Parts in which PAMIR and codebooks are learnt side by side and mixed; 1 learns as ever.
     log_level
         error, warning, info or debug; only debug writes queries and captions.
     data

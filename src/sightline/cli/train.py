@@ -56,7 +56,7 @@ _SOURCES = (
 @click.option("--dry-run", is_flag=True, help="Measure, and publish nothing.")
 @click.option("--workers", type=int, help="Worker processes; 0 is one for each core.")
 @compute_option
-@click.option("--shards", type=int, help="Parts in which PAMIR and likeness learn, then mixed.")
+@click.option("--shards", type=int, help="Parts in which PAMIR learns side by side; mixed after.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @wait_option
 @common_options

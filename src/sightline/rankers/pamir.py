@@ -55,6 +55,7 @@ from sightline.solvers.triplets import Sampling, TripletSampler
 
 # The paper's 2.53 million steps are 66 for each of its queries' relevant pictures.
 _STEPS_PER_RELEVANT, _LEAST_STEPS = 64, 20_000
+_LEAST_ROUND = 1_000
 _SILENT = NoProgress()
 
 
@@ -82,8 +83,8 @@ class PAMIR(WordWeights):
         of some ten thousand triplets.
     max_bytes : the most memory that weights may take while they are learnt.
     shards, mix, mix_every : parts of the pictures that learn side by side, 1 for none; "add" what
-        they change or take the "mean" (`solvers.mixing`); triplets of a round. Judgements with a
-        qid are learnt in one part.
+        they change or take the "mean" (`solvers.mixing`); triplets of a round, by default five for
+        every two pictures. Judgements with a qid are learnt in one part.
 
     Attributes
     ----------
@@ -128,7 +129,7 @@ class PAMIR(WordWeights):
         max_bytes: int = MOST_BYTES,
         shards: int = 1,
         mix: Mix = "add",
-        mix_every: int = 10_000,
+        mix_every: int | None = None,
     ) -> None:
         self.C = C
         self.variant = variant
@@ -332,9 +333,10 @@ class PAMIR(WordWeights):
             "C": float(self.C), "variant": variant_number(self.variant, self._name),
             "sampling": self.sampling, "pairs_per_query": int(self.pairs_per_query),
         }  # fmt: skip
+        every = self.mix_every or max(_LEAST_ROUND, 5 * rows.shape[0] // 2)
         return ShardedLoop(
-            rows, targets, weights, settings, self.random_state, self.shards, self.mix,
-            self.mix_every, compute,
+            rows, targets, weights, settings, self.random_state, self.shards, self.mix, every,
+            compute,
         )  # fmt: skip
 
     def _n_steps(self, targets: Targets, sampler: TripletSampler, held: HeldOut | None) -> int:
@@ -351,7 +353,8 @@ class PAMIR(WordWeights):
         if self.sampling not in ("query", "triplet"):
             raise ParameterError.of("sampling", self._name, "'query' or 'triplet'", self.sampling)
         check_grading(self.grades, self._name)
-        check_mixing(self.shards, self.mix, self.mix_every, self._name)
+        every = 1 if self.mix_every is None else self.mix_every
+        check_mixing(self.shards, self.mix, every, self._name)
         if self.weight not in (None, "ndcg") or (self.weight and self.grades == "binary"):
             must_be = "None, or 'ndcg' where grades are not 'binary'"
             raise ParameterError.of("weight", self._name, must_be, self.weight)

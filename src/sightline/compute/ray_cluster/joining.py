@@ -141,6 +141,8 @@ def _started(workers: int) -> Joined:
     own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     if "RAY_AUTH_TOKEN" not in os.environ:
         os.environ.update(own)
+    # Its workers would give way to everything else on the machine, and ours do not.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     # The library takes this machine's address in the network unless it is told, by the name of
     # two other systems, that no other machine is to join.
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
