@@ -40,8 +40,9 @@ class FirstOrder(OnlineCombiner):
     shuffle : take them in a random order, another one each time, instead of as they come.
     n_pairs : how many pairs to draw where lists are given.
     random_state : seed of these draws; the same number gives the same weights, byte for byte.
-    shards, mix, mix_every : parts of the differences that learn side by side, 1 for none; "add"
-        what they change or take the "mean" (`solvers.mixing`); differences of a round.
+    shards, mix, mix_every : parts of the differences that learn side by side, 1 for none; take the
+        "mean" or "add" what they change (`solvers.mixing`); differences of a round. Every one of
+        them moves all weights, so that shards mend the same mistake, and adding overshoots.
     """
 
     _rule: ClassVar[int]
@@ -54,7 +55,7 @@ class FirstOrder(OnlineCombiner):
         n_pairs: int = 200_000,
         random_state: int = 0,
         shards: int = 1,
-        mix: Mix = "add",
+        mix: Mix = "mean",
         mix_every: int = 10_000,
     ) -> None:
         self.averaged = averaged
@@ -134,7 +135,7 @@ class OPARI(FirstOrder):
         n_pairs: int = 200_000,
         random_state: int = 0,
         shards: int = 1,
-        mix: Mix = "add",
+        mix: Mix = "mean",
         mix_every: int = 10_000,
     ) -> None:
         super().__init__(averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every)
@@ -196,7 +197,7 @@ class OGDR(FirstOrder):
         n_pairs: int = 200_000,
         random_state: int = 0,
         shards: int = 1,
-        mix: Mix = "add",
+        mix: Mix = "mean",
         mix_every: int = 10_000,
     ) -> None:
         super().__init__(averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every)

@@ -9,7 +9,11 @@ from some of its examples and ends with w_s; the next round starts from
 
 The mean converges wherever one learner does, in at most as many rounds as there are shards times
 more: where shards agree, it goes only as far as one of them went. Adding goes as far as one learner
-over all examples, as long as rounds are so short that shards do not all mend the same mistake.
+over all examples, as long as rounds are so short that shards do not all mend the same mistake. That
+suits PAMIR, where an example moves the few rows of its words: eight shards of Corel5K reach the
+AvgP of one learner in as many triplets, and by the mean stay .015 below it on a network's features.
+It does not suit combiners, whose examples move all of a few weights: adding four shards' changes of
+2,500 differences each gave weights that rank worse than none, and the mean those of one learner.
 
 The numbers depend on the examples, the seed, the number of shards and the length of rounds, never
 on where shards are computed: sums are taken in the order of the shards, in double precision.
