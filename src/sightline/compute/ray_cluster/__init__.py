@@ -45,8 +45,6 @@ from sightline.pictures.reading import READ_TASK, WORDS_TASK
 _JOBS, _BYTES = 16, 8 << 20
 # How often what runs on a machine that dies is run again elsewhere.
 _TRIES = 5
-# A part is given this many times the bytes of its arrays when machines are chosen.
-_ROOM = 3
 
 
 class RayCompute:

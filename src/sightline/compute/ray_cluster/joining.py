@@ -35,11 +35,14 @@ _SAME = "Install the same versions on every machine of the cluster, and start it
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A cluster: how it was come by, its processors, and the folder to remove if it is ours."""
+    """A cluster: which it is, its processors, whether to leave it after, and the folder to remove.
+
+    One that this program was in before is not left, and only one of our own has a folder.
+    """
 
     said: str
     cpus: int
-    ours: bool
+    to_leave: bool = True
     folder: tempfile.TemporaryDirectory[str] | None = None
 
 
@@ -68,7 +71,7 @@ def join(address: str, workers: int = 0) -> Joined:
         raise MissingExtra.of("Computing on a cluster", "ray")
     address = address or os.environ.get("RAY_ADDRESS", "")
     if "ray" in sys.modules and load_ray().is_initialized():
-        found = Joined("the Ray cluster this program is in", _cpus(), ours=False)
+        found = Joined("the Ray cluster this program is in", _cpus(), to_leave=False)
     elif address:
         host, port = host_and_port(address)
         _reach(host, port, address)
@@ -85,7 +88,7 @@ def join(address: str, workers: int = 0) -> Joined:
 
 def leave(joined: Joined) -> None:
     """Leave a cluster; one of our own ends with it."""
-    if joined.said.startswith("the Ray cluster this program"):
+    if not joined.to_leave:
         return
     load_ray().shutdown()
     if joined.folder is not None:
@@ -134,7 +137,7 @@ def _connected(address: str) -> Joined:
             ray.init(address=address, namespace="sightline", **_quiet())
     except _refusals(ray) as e:
         raise ComputeError(_refused(address, str(e))) from e
-    return Joined(f"the Ray cluster at {address}", _cpus(), ours=False)
+    return Joined(f"the Ray cluster at {address}", _cpus())
 
 
 def _started(workers: int) -> Joined:
@@ -158,7 +161,7 @@ def _started(workers: int) -> Joined:
     except _refusals(ray) as e:
         folder.cleanup()
         raise ComputeError(f"No Ray cluster can be started on this machine: {_line(e)}") from e
-    return Joined(f"a Ray cluster of {cpus} workers on this machine", cpus, True, folder)
+    return Joined(f"a Ray cluster of {cpus} workers on this machine", cpus, folder=folder)
 
 
 def check_nodes() -> None:
