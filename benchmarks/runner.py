@@ -40,6 +40,8 @@ SUBJECTS = (
     "start-up",
     "restart-after-kill",
     "second-index",
+    "cluster",
+    "mixing",
     "growth",
 )
 

@@ -7,8 +7,8 @@ these contracts; `sightline.testing` checks them, for built-in parts and for plu
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 from sightline.errors import ParameterError
@@ -218,11 +218,84 @@ class RunAlone(Exception):
     """Raised by a task that needs much memory: run me again while no other such job runs."""
 
 
-class Compute(Protocol):
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """Arrays that were handed over once, to be used by many parts; `value` is the keeper's own."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A part of a computation over numbers: plain values, arrays of its own, and arrays held."""
+
+    args: dict[str, Json]
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    held: tuple[Held, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartDone:
+    """What became of a part: plain values, and arrays that are fetched when they are asked for."""
+
+    value: dict[str, Json]
+    fetch: Callable[[], Mapping[str, NDArray[Any]]]
+
+    @property
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """The arrays."""
+        return self.fetch()
+
+
+PartResult = tuple[dict[str, "Json"], Mapping[str, "NDArray[Any]"]]
+PartTask = Callable[[dict[str, "Json"], Mapping[str, "NDArray[Any]"]], PartResult]
+
+
+class Mapper(Protocol):
+    """Computes parts, wherever; answers come in the order of the parts.
+
+    A task is a pure module-level function of plain values and of arrays, those held and those of
+    the part in one mapping. It may be run again after a fault, and on another machine. What it
+    raises on purpose (`SightlineError`) is raised where the answer is asked for.
+    """
+
+    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> Held:
+        """Hand arrays over once, for parts to come; they must not be changed after."""
+        ...
+
+    def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:
+        """Yield what became of each part."""
+        ...
+
+
+class InTurn:
+    """The plainest `Mapper`: one part after the other, in this process.
+
+    >>> parts = [Part({"n": n}) for n in (1, 2)]
+    >>> [done.value for done in InTurn().map(lambda args, arrays: (args, arrays), parts)]
+    [{'n': 1}, {'n': 2}]
+    """
+
+    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> Held:
+        """Return the arrays as they are."""
+        return Held(arrays)
+
+    def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:
+        """Yield what became of each part."""
+        for part in parts:
+            together: dict[str, NDArray[Any]] = {}
+            for held in part.held:
+                together.update(held.value)  # type: ignore[call-overload]
+            value, arrays = task(part.args, {**together, **part.arrays})
+            yield PartDone(value, lambda arrays=arrays: arrays)  # type: ignore[misc]
+
+
+class Compute(Mapper, Protocol):
     """Runs tasks, named by their dotted path, over many jobs; answers come in the jobs' order.
 
     A task is a module-level function `task(args, blob, alone) -> Done`. It is named
-    `package.module:function`, so that a worker process finds it by importing it.
+    `package.module:function`, so that a worker process finds it by importing it. Jobs meet files
+    nobody vouches for, and run under limits; parts (`Mapper`) see numbers alone.
     """
 
     def run(self, task: str, jobs: Iterable[Job], kind: WorkerKind) -> Iterator[Done | Failed]: ...

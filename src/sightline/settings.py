@@ -54,6 +54,11 @@ class Settings:
         Seconds to wait for another process that is changing the store.
     session_cap
         Pictures that one judging session can speak of in a training; its last ones count.
+    compute
+        Where index, train and evaluate compute: local, ray (the cluster that RAY_ADDRESS names, or
+        one of our own on this machine), HOST:PORT or ray://HOST:PORT of a Ray cluster.
+    shards
+        Parts in which PAMIR and codebooks are learnt side by side and mixed; 1 learns as ever.
     log_level
         error, warning, info or debug; only debug writes queries and captions.
     data
@@ -77,6 +82,8 @@ class Settings:
     features: str = ""
     wait: float = 0.0
     session_cap: int = 200
+    compute: str = "local"
+    shards: int = 1
     log_level: str = "info"
     data: str = ""
     engine: str = "flat"
@@ -102,11 +109,13 @@ _RANGES: dict[str, tuple[float, float]] = {
     "wait": (0, 86_400),
     "session_cap": (0, 1_000_000),
     "ivf_rows": (1, 10**12),
+    "shards": (1, 1024),
 }
 # What belongs to a collection: given once as a flag of `index`, these stay in the store's file.
 REMEMBERED = ("follow", "hidden", "folder_words", "exclude", "features")
 _LEVELS = ("error", "warning", "info", "debug")
 _ENGINE = re.compile(r"flat|faiss|milvus://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}")
+_COMPUTE = re.compile(r"local|ray|(ray://)?[^\s/:@]+:\d{1,5}")
 
 
 def load(
@@ -199,6 +208,8 @@ def _typed(name: str, value: object, default: Value, origin: str) -> Value:
         raise _wrong(name, f"one of {', '.join(_LEVELS)}", value, origin)
     if name == "engine" and not _ENGINE.fullmatch(str(typed)):
         raise _wrong(name, "flat, faiss or milvus://HOST:PORT", value, origin)
+    if name == "compute" and not _COMPUTE.fullmatch(str(typed)):
+        raise _wrong(name, "local, ray, HOST:PORT or ray://HOST:PORT", value, origin)
     return typed
 
 

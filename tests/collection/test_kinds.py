@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from sightline import plugins
-from sightline.collection.learning import choosing, kinds, memory
+from sightline.collection.learning import choosing, kinds, memory, trying
 from sightline.collection.learning.kinds import KINDS, Kind
 from sightline.collection.learning.learners import Fitted, Recipe, builds_on, fit, kind_of
 from sightline.collection.learning.questions import idf_in, questions
@@ -184,7 +184,7 @@ def test_what_was_seen_on_all_pictures_is_not_fitted_again(monkeypatch: Patch) -
         fits.append(recipe)
         return true_fit(recipe, *rest)
 
-    monkeypatch.setattr(choosing, "fit", counted)
+    monkeypatch.setattr(trying, "fit", counted)
     rankers, look = choosing.screened(["pamir", "ridge", "neighbours"], None, *given)
     recipes = choosing.candidates(given[0], rankers)
     choice = choosing.choose(recipes, *given, look)
@@ -229,7 +229,7 @@ def test_a_ranker_without_its_feature_is_refused(tmp_path: Path) -> None:
 def test_a_model_is_held_against_the_one_in_use_by_the_same_weights(
     how: How, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr(choosing, "WAYS", (how,))
+    monkeypatch.setattr(trying, "WAYS", (how,))
     words, rows = clusters(200, 6, noise=1.5)
     # Rare words, whose idf held-out pictures change most.
     words = [[*ws, f"rare{i // 3}"] if i < 60 else ws for i, ws in enumerate(words)]
@@ -265,7 +265,7 @@ def test_one_that_cannot_learn_does_not_stop_the_others(monkeypatch: Patch) -> N
             raise DataError("Not from these.")
         return true_fit(recipe, *rest)
 
-    monkeypatch.setattr(choosing, "fit", failing)
+    monkeypatch.setattr(trying, "fit", failing)
     rankers, look = choosing.screened(["pamir", "ridge", "neighbours"], None, *given)
     assert rankers == ["ridge", "neighbours"]
     choice = choosing.choose(choosing.candidates(given[0], rankers), *given, look)

@@ -32,6 +32,12 @@ def common_options(command: F) -> F:
     return command
 
 
+def compute_option(command: F) -> F:
+    """Add the choice of where to compute."""
+    said = "local, ray, or HOST:PORT or ray://HOST:PORT of a Ray cluster."
+    return click.option("--compute", help=f"Where to compute: {said}")(command)
+
+
 def output_options(command: F) -> F:
     """Add the choice of output for programs."""
     for option in (

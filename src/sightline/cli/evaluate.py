@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.common import common_options, open_collection, print_json
+from sightline.cli.common import common_options, compute_option, open_collection, print_json
 from sightline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--run", "run_file", type=click.Path(), help="Write the answers as a TREC run.")
 @click.option("--qrels", type=click.Path(), help="Write what is relevant as TREC qrels.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@compute_option
 @common_options
 def evaluate(
     plot: str | None,
@@ -28,6 +29,7 @@ def evaluate(
     run_file: str | None,
     qrels: str | None,
     as_json: bool,
+    compute: str | None,
     collection: str | None,
     store: str | None,
     debug: bool,
@@ -39,7 +41,7 @@ def evaluate(
     from sightline.measures.plots import check_plot_file
     from sightline.progress import ProgressBar
 
-    c = open_collection(collection, store)
+    c = open_collection(collection, store, compute=compute)
     for file in (plot, run_file, qrels):
         if file is not None and c.contains(file):
             raise UsageError(f"{file} lies inside the collection, where nothing is ever written.")

@@ -8,6 +8,7 @@ import click
 
 from sightline.cli.common import (
     common_options,
+    compute_option,
     open_collection,
     print_json,
     print_skipped,
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 )
 @click.option("--refit", is_flag=True, help="Make the codebooks of features anew.")
 @click.option("--workers", type=int, help="Worker processes; 0 is one for each core.")
+@compute_option
+@click.option("--shards", type=int, help="Parts in which codebooks are fitted.")
 @click.option("--max-megapixels", type=float, help="Skip larger pictures.")
 @click.option("--max-file-mb", type=float, help="Skip larger files.")
 @click.option("--seconds", type=float, help="Time limit for one file.")

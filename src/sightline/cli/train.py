@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sightline.cli.common import common_options, open_collection, print_json, wait_option
+from sightline.cli.common import (
+    common_options,
+    compute_option,
+    open_collection,
+    print_json,
+    wait_option,
+)
 from sightline.errors import UsageError
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.clicks.learning import FromClicks
-    from sightline.collection.learning.choosing import Tried
+    from sightline.collection.learning.trying import Tried
     from sightline.collection.likeness.training import SimilarReport
     from sightline.collection.training import TrainReport
 
@@ -49,6 +55,8 @@ _SOURCES = (
 @click.option("--force", is_flag=True, help="Publish even a model that is worse.")
 @click.option("--dry-run", is_flag=True, help="Measure, and publish nothing.")
 @click.option("--workers", type=int, help="Worker processes; 0 is one for each core.")
+@compute_option
+@click.option("--shards", type=int, help="Parts in which PAMIR learns side by side; mixed after.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @wait_option
 @common_options

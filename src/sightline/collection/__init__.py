@@ -151,7 +151,7 @@ class Collection(
         from sightline.collection.indexing import IndexRun
         from sightline.collection.learning.serving import scorer_of
         from sightline.collection.options import flags_to_remember, index_options, remember_tables
-        from sightline.compute.local import LocalCompute
+        from sightline.compute.chosen import computing
         from sightline.store.writer import Writer
 
         self.refuse_wrong_places()
@@ -161,20 +161,15 @@ class Collection(
         given, bar = [importing.open_vectors(v) for v in vectors], progress or NoProgress()
         s = self.settings
         options = index_options(s, features, retry=retry, refit=refit, allow_empty=allow_empty)
-        own = compute or LocalCompute(s.workers, seconds=s.seconds)
-        try:
-            with Writer(self.home, "index", s.wait) as writer:
-                remember_tables(writer, self.root, tables, forgotten)
-                self._keep(flags_to_remember(self.origins, features))
-                writer.scorer = scorer_of(self.home, writer.version)
-                for forgotten_file in forget_vectors:
-                    importing.forget_vectors(writer, forgotten_file, bar)
-                for v in given:
-                    importing.remember_vectors(writer, v, bar)
-                return IndexRun(self.root, writer, own, options, bar, given).run()
-        finally:
-            if compute is None:
-                own.close()
+        with computing(s, bar, compute) as own, Writer(self.home, "index", s.wait) as writer:
+            remember_tables(writer, self.root, tables, forgotten)
+            self._keep(flags_to_remember(self.origins, features))
+            writer.scorer = scorer_of(self.home, writer.version)
+            for forgotten_file in forget_vectors:
+                importing.forget_vectors(writer, forgotten_file, bar)
+            for v in given:
+                importing.remember_vectors(writer, v, bar)
+            return IndexRun(self.root, writer, own, options, bar, given).run()
 
     def _keep(self, kept: dict[str, settings_of.Value]) -> None:
         if kept:

@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 
 from sightline.collection.clicks.learning import known_judgements
 from sightline.collection.learning.choosing import measure
-from sightline.collection.learning.learners import fit
+from sightline.collection.learning.learners import Fitted, fit
+from sightline.collection.learning.parts import fit_elsewhere, is_sharded
 from sightline.collection.learning.proving import FEWEST_QUERIES, HeldOut, split
 from sightline.collection.learning.questions import combined, one_word
 from sightline.collection.learning.samples import MOST_WORDS, Sample, aligned, load_sample
 from sightline.collection.learning.serving import Learnt, load_learnt
-from sightline.contracts import Json, Progress
+from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import CollectionError
 from sightline.measures.judged import Judged, RankedList
-from sightline.measures.many import ManyMeasured, measure_queries, query_scores
+from sightline.measures.many import ManyMeasured, query_scores
 from sightline.measures.precision_recall import (
     PrecisionRecall,
     eleven_points,
@@ -152,8 +153,10 @@ def _words_json(words: Words) -> list[Json]:
     return [{"word": w, "AvgP": a, "n": n} for w, a, n in words]
 
 
-def evaluate(home: Home, progress: Progress, *, curve: bool = True) -> Evaluation:
-    """Measure the model in use on held-out pictures."""
+def evaluate(
+    home: Home, progress: Progress, *, curve: bool = True, compute: Mapper | None = None
+) -> Evaluation:
+    """Measure the model in use on held-out pictures; `compute` is where, if not here."""
     begun = time.monotonic()
     learnt, sample, spelled = _loaded(home)
     held = HeldOut.of(sample)
@@ -162,13 +165,14 @@ def evaluate(home: Home, progress: Progress, *, curve: bool = True) -> Evaluatio
             f"None of the {len(sample)} pictures with words is both held out and asked about by "
             "words others carry, so nothing can be measured. Give words to more pictures."
         )
+    given = (held.sample, held.queries, held.idf)
+    found = measure(learnt.proof, learnt.combination, *given, compute)
     rows = learnt.combination.rows(learnt.proof.scores(held.sample.views))
     queries = combined(held.queries, learnt.combination, held.idf)
-    found = measure_queries(rows, queries)
     groups = tuple(_groups(held, found))
     best, worst = _examples(held, found, spelled)
     training = sample.only(~split(sample)[0])
-    points = _curve(learnt, training, held, progress) if curve else ()
+    points = _curve(learnt, training, held, progress, compute) if curve else ()
     return Evaluation(
         str(learnt.served.recipe), learnt.combination.how, len(sample), len(held.sample),
         len(sample.terms), groups, points, best, worst, len(held.queries) >= FEWEST_QUERIES,
@@ -272,16 +276,25 @@ def _mean_curve(rows: NDArray[np.float32], queries: QuerySet) -> MeanCurve:
 
 
 def _curve(
-    learnt: Learnt, training: Sample, held: HeldOut, progress: Progress
+    learnt: Learnt,
+    training: Sample,
+    held: HeldOut,
+    progress: Progress,
+    compute: Mapper | None,
 ) -> tuple[tuple[int, float], ...]:
     shares = [s for s in SHARES if len(training) * s >= _ENOUGH]
     progress.start("learning curve", len(shares))
     order = np.random.default_rng(0).permutation(len(training))
     points = []
-    for share in shares:
-        part = training.only(np.sort(order[: round(share * len(training))]))
-        fitted = fit(learnt.served.recipe, part)
-        found = measure(fitted, learnt.combination, held.sample, held.queries, held.idf)
+    parts = [training.only(np.sort(order[: round(s * len(training))])) for s in shares]
+    recipe = learnt.served.recipe
+    if compute is None or is_sharded(recipe):
+        fits: Iterator[Fitted] = (fit(recipe, part, compute=compute) for part in parts)
+    else:
+        fits = fit_elsewhere(recipe, parts, compute)
+    for part, fitted in zip(parts, fits, strict=True):
+        given = (held.sample, held.queries, held.idf)
+        found = measure(fitted, learnt.combination, *given, compute)
         points.append((len(part), found.mean_avgp))
         progress.advance()
     progress.finish()

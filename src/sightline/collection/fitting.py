@@ -7,8 +7,10 @@ worker describe by the same codebook. `index --refit` makes a new one, under a n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from sightline.collection.planning import ToRead
 from sightline.collection.reading import IndexOptions, Wanted
 from sightline.compute.describing import feature_class, fingerprint, is_fitted, load_feature
-from sightline.contracts import Compute, Done, Progress
+from sightline.contracts import Compute, Done, InTurn, Json, Part, PartDone, Progress
 from sightline.errors import CollectionError
 from sightline.pictures.reading import READ_TASK, answer, request
 from sightline.store.models import arrays_file, save_model
@@ -27,6 +29,7 @@ SAMPLE_BYTES = 400 << 20
 SEED = 0
 
 RGB = NDArray[np.uint8]
+Arrays = dict[str, NDArray[Any]]
 
 
 def resolved(writer: Writer, wanted: Sequence[Wanted], size: int) -> tuple[Wanted, ...]:
@@ -60,18 +63,56 @@ def fit_missing(
     if not todo or not pictures:
         return tuple(w for w in options.features if w.fingerprint)
     sample = _sample(root, compute, options, pictures, progress)
-    fitted = []
+    fitted, arrays_of = [], _fitted(sample, todo, options.shards, compute)
     for w in options.features:
         if w.fingerprint:
             fitted.append(w)
             continue
         progress.start(f"fit {w.name}", None)
-        arrays = feature_class(w.place).fit(sample, SEED)
+        arrays = next(arrays_of)
         progress.finish()
         name = save_model(writer.home.models, w.name, {"pictures": len(sample)}, arrays)
         writer.publish_codebook(name)
         fitted.append(_with_codebook(writer, w, name, options.limits.side))
     return tuple(fitted)
+
+
+def _fitted(
+    sample: Sequence[RGB], todo: Sequence[Wanted], shards: int, compute: Compute
+) -> Iterator[Arrays]:
+    """Yield the arrays of each feature: of those that can, in shards; elsewhere, side by side."""
+    kinds = [feature_class(w.place) for w in todo]
+    alone = [shards == 1 or "shards" not in inspect.signature(k.fit).parameters for k in kinds]
+    away: Iterator[PartDone] = iter(())
+    if any(alone) and not isinstance(compute, InTurn):
+        held = compute.hold(_packed(sample))
+        places = [w.place for w, a in zip(todo, alone, strict=True) if a]
+        away = compute.map(fit_feature, [Part({"place": p}, held=(held,)) for p in places])
+    for kind, by_itself in zip(kinds, alone, strict=True):
+        if not by_itself:
+            yield kind.fit(sample, SEED, shards=shards, compute=compute)
+        elif isinstance(compute, InTurn):
+            yield kind.fit(sample, SEED)
+        else:
+            yield {n: np.asarray(a) for n, a in next(away).arrays.items()}
+
+
+def fit_feature(
+    args: dict[str, Json], arrays: Mapping[str, NDArray[Any]]
+) -> tuple[dict[str, Json], Arrays]:
+    """Fit one feature to pictures that were sent."""
+    start, shapes = 0, arrays["shapes"]
+    pictures: list[RGB] = []
+    for shape in shapes.tolist():
+        end = start + int(np.prod(shape))
+        pictures.append(arrays["pixels"][start:end].reshape(shape))
+        start = end
+    return {}, feature_class(str(args["place"])).fit(pictures, SEED)
+
+
+def _packed(pictures: Sequence[RGB]) -> dict[str, NDArray[Any]]:
+    shapes = np.array([p.shape for p in pictures], np.int64)
+    return {"shapes": shapes, "pixels": np.concatenate([p.ravel() for p in pictures])}
 
 
 def _sample(

@@ -51,6 +51,7 @@ def index_options(
         refit=refit,
         allow_empty=allow_empty,
         seconds=s.seconds,
+        shards=s.shards,
         features=tuple(
             wanted_feature(n, plugins.place("features", n), s.working_size) for n in names
         ),

@@ -52,6 +52,7 @@ class IndexOptions:
     allow_empty: bool = False
     seconds: float = 10.0
     features: tuple[Wanted, ...] = ()
+    shards: int = 1
 
 
 @dataclass(slots=True)

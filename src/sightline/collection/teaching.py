@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sightline.collection.clicks.taking import ClicksReport
     from sightline.collection.evaluating import Evaluation
     from sightline.collection.training import TrainReport
-    from sightline.contracts import Progress
+    from sightline.contracts import Compute, Progress
     from sightline.settings import Settings
     from sightline.store.home import Home
 
@@ -35,6 +35,7 @@ class Teaching:
         force: bool = False,
         dry_run: bool = False,
         progress: Progress | None = None,
+        compute: Compute | None = None,
     ) -> TrainReport:
         """Learn from the words pictures carry, so that pictures without them are found too.
 
@@ -52,20 +53,25 @@ class Teaching:
             Publish even a model that is worse than what is there.
         dry_run
             Measure, and publish nothing.
+        compute
+            A cluster to learn on, in place of what the settings name.
         """
         from sightline.collection.learning.learners import kind_of
         from sightline.collection.training import TrainOptions, train
+        from sightline.compute.chosen import learning_on
 
         bar = progress or NoProgress()
         for name in rankers:
             kind_of(name)
-        self._describe_first(features, bar, dry_run)
-        cap = self.settings.session_cap
-        options = TrainOptions(tuple(rankers), tuple(features), force, dry_run, cap)
-        try:
-            return train(self.home, options, self.settings.wait, bar)
-        except KeyboardInterrupt:
-            raise Interrupted("Stopped. Nothing was published; what was there serves on.") from None
+        s = self.settings
+        given = (tuple(rankers), tuple(features), force, dry_run, s.session_cap, s.shards)
+        with learning_on(s, bar, compute) as there:
+            self._describe_first(features, bar, dry_run, there)
+            try:
+                return train(self.home, TrainOptions(*given), s.wait, bar, there)
+            except KeyboardInterrupt:
+                said = "Stopped. Nothing was published; what was there serves on."
+                raise Interrupted(said) from None
 
     def import_clicks(
         self,
@@ -118,19 +124,36 @@ class Teaching:
 
         return is_trained(self.home, self.settings.session_cap)
 
-    def evaluate(self, *, curve: bool = True, progress: Progress | None = None) -> Evaluation:
+    def evaluate(
+        self,
+        *,
+        curve: bool = True,
+        progress: Progress | None = None,
+        compute: Compute | None = None,
+    ) -> Evaluation:
         """Measure what was learnt on held-out pictures: gain, p-value, harmed queries.
 
         Parameters
         ----------
         curve
             Also fit the recipe to growing shares of the pictures, for a learning curve.
+        compute
+            A cluster to measure on, in place of what the settings name.
         """
         from sightline.collection.evaluating import evaluate
+        from sightline.compute.chosen import learning_on
 
-        return evaluate(self.home, progress or NoProgress(), curve=curve)
+        bar = progress or NoProgress()
+        with learning_on(self.settings, bar, compute) as there:
+            return evaluate(self.home, bar, curve=curve, compute=there)
 
-    def _describe_first(self, features: Sequence[str], progress: Progress, dry_run: bool) -> None:
+    def _describe_first(
+        self,
+        features: Sequence[str],
+        progress: Progress,
+        dry_run: bool,
+        compute: Compute | None = None,
+    ) -> None:
         """Index again if the features to learn from are missing."""
         from sightline.collection.importing import remembered_vectors
         from sightline.collection.learning.samples import common_features
@@ -151,4 +174,5 @@ class Teaching:
                 f"sightline index --features {','.join(features or default_features())}"
             )
         wanted = [*split_names(self.settings.features), *(features or default_features())]
-        self.index(features=[w for w in wanted if w not in imported], progress=progress)
+        todo = [w for w in wanted if w not in imported]
+        self.index(features=todo, progress=progress, compute=compute)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from sightline import plugins
 from sightline.collection.clicks.learning import FromClicks, known_judgements
 from sightline.collection.learning import choosing
-from sightline.collection.learning.choosing import Choice, Tried
+from sightline.collection.learning.choosing import Choice
 from sightline.collection.learning.kinds import KINDS
 from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
+from sightline.collection.learning.parts import fit_elsewhere, is_sharded
 from sightline.collection.learning.proving import (
     HeldOut,
     Proof,
@@ -41,6 +42,7 @@ from sightline.collection.learning.samples import (
 from sightline.collection.learning.serving import (
     KIND,
     Learnt,
+    ScorerElsewhere,
     SegmentScorer,
     bytes_per_row,
     from_saved,
@@ -49,7 +51,8 @@ from sightline.collection.learning.serving import (
     within_budget,
 )
 from sightline.collection.learning.texts import text_curve
-from sightline.contracts import Json, Progress
+from sightline.collection.learning.trying import Tried, noted
+from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import DataError, StoreBusy, UsageError
 from sightline.progress import NoProgress
 from sightline.rankers.cutoff import CutOff
@@ -71,7 +74,8 @@ RANKERS = tuple(name for name, kind in KINDS.items() if not kind.asked)
 class TrainOptions:
     """What to choose from: names of rankers and features, all there are by default.
 
-    `session_cap` is how many pictures one session can speak of, None for all.
+    `session_cap` is how many pictures one session can speak of, None for all; `shards` in how many
+    parts rankers learn that can do so.
     """
 
     rankers: tuple[str, ...] = ()
@@ -79,6 +83,7 @@ class TrainOptions:
     force: bool = False
     dry_run: bool = False
     session_cap: int | None = None
+    shards: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,36 +107,44 @@ class TrainReport:
     course: str = ""
 
 
-def train(home: Home, options: TrainOptions, wait: float, progress: Progress) -> TrainReport:
+def train(
+    home: Home,
+    options: TrainOptions,
+    wait: float,
+    progress: Progress,
+    compute: Mapper | None = None,
+) -> TrainReport:
     """Train on all that is known now, and publish if the gate opens.
 
     The store is locked only while the model is published: pictures may be indexed and judged
-    meanwhile, and an interrupted training leaves everything as it was.
+    meanwhile, and an interrupted training leaves everything as it was. `compute` is where to learn
+    and score, if not here.
     """
     begun = time.monotonic()
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before = reader.snapshot.model
         current = load_learnt(home, before)
         judgements, clicks = known_judgements(log, reader.snapshot, options.session_cap)
-        rankers = options.rankers or RANKERS
+        rankers = _in_shards(options.rankers or RANKERS, options.shards)
         needed, most = _needed(options, current), _most_words(rankers)
         sample = load_sample(reader.snapshot, judgements, needed, most)
-    choice = prepare(sample, rankers, _prints(sample, options.features), progress)
+    choice = prepare(sample, rankers, _prints(sample, options.features), progress, compute)
     held = HeldOut.of(sample)
-    candidate, proof, seen = _proven(sample, choice, held, current, progress)
+    fits = _fits(sample, choice.recipe, progress, compute, twice=not options.dry_run)
+    candidate, proof, seen = _proven(sample, choice, held, current, next(fits), compute)
     if not options.force and not options.dry_run:
         refuse_harm(proof)
     forced = options.force and proof.proven and not proof.passes
     name, version = before, 0
     if not options.dry_run:
-        about, arrays = make_model(sample, choice, candidate, progress)
+        about, arrays = make_model(sample, choice, candidate, next(fits))
         about["basis"], about["most_words"] = sample.basis(), most
         about["proof_seen"] = seen
         about["figures"] = proof_json(proof, choice.table, not proof.proven, forced)
         with Writer(home, "train", wait) as writer:
             note = f"train: {choice.recipe}"
             refuse_removed(writer, sample)
-            name, version = publish(writer, about, arrays, before, note, progress)
+            name, version = publish(writer, about, arrays, before, note, progress, compute)
     return TrainReport(
         str(choice.recipe), choice.combination.how, proof, choice.table, len(sample.terms),
         len(sample), sample.left_out, name, version, not proof.proven, forced,
@@ -151,21 +164,53 @@ def is_trained(home: Home, session_cap: int | None = None) -> bool:
         return sample.basis() == learnt.about["basis"]
 
 
+def _in_shards(rankers: Sequence[str], shards: int) -> tuple[str, ...]:
+    """Return rankers, those that can learn in shards with how many."""
+    if shards == 1:
+        return tuple(rankers)
+    return tuple(f"{r}:{shards}" if kind_of(r).option == "shards" else r for r in rankers)
+
+
+def _fits(
+    sample: Sample, recipe: Recipe, progress: Progress, compute: Mapper | None, twice: bool
+) -> Iterator[Fitted]:
+    """Yield the recipe fitted to what may prove it, and then to everything.
+
+    Elsewhere both are learnt side by side.
+    """
+    samples = [_provable(sample)[0], *([sample] if twice else [])]
+    if compute is not None and not is_sharded(recipe):
+        yield from fit_elsewhere(recipe, samples, compute)
+        return
+    # What has no rounds to tell of is proven in silence.
+    silent = not kind_of(recipe.ranker).shared_space
+    yield _fitted(recipe, samples[0], "prove", NoProgress() if silent else progress, compute)
+    for rest in samples[1:]:
+        yield _fitted(recipe, rest, "fit", progress, compute)
+
+
+def _provable(sample: Sample) -> tuple[Sample, bool]:
+    """Return the pictures that are not held out, if anything can be learnt from them."""
+    rest = sample.only(~split(sample)[0])
+    learnable = bool(carriers(rest.labels).any())
+    return rest if learnable else sample, learnable
+
+
 def _proven(
-    sample: Sample, choice: Choice, held: HeldOut, current: Learnt | None, progress: Progress
+    sample: Sample,
+    choice: Choice,
+    held: HeldOut,
+    current: Learnt | None,
+    candidate: Fitted,
+    compute: Mapper | None,
 ) -> tuple[Fitted, Proof, bool]:
-    """Fit the choice without the held-out pictures, and measure it on them.
+    """Measure the choice, fitted without the held-out pictures, on them.
 
     Also say whether it had to see them, for want of others: then it proves nothing, now or later.
     """
-    rest = sample.only(~split(sample)[0])
-    learnable = bool(carriers(rest.labels).any())
-    # What has no rounds to tell of is proven in silence.
-    bar = progress if kind_of(choice.recipe.ranker).shared_space else NoProgress()
-    candidate = _fitted(choice.recipe, rest if learnable else sample, "prove", bar)
-    if not learnable:
+    if not _provable(sample)[1]:
         return candidate, Proof(0, float("nan"), float("nan"), 1.0, 0, 0), True
-    return candidate, prove(held, candidate, choice.combination, current), False
+    return candidate, prove(held, candidate, choice.combination, current, compute), False
 
 
 def _most_words(rankers: Sequence[str]) -> int:
@@ -197,7 +242,11 @@ def _prints(sample: Sample, names: Sequence[str]) -> list[str] | None:
 
 
 def prepare(
-    sample: Sample, rankers: Sequence[str], features: Sequence[str] | None, progress: Progress
+    sample: Sample,
+    rankers: Sequence[str],
+    features: Sequence[str] | None,
+    progress: Progress,
+    compute: Mapper | None = None,
 ) -> Choice:
     """Choose recipe, combination and cut-off without looking at held-out pictures."""
     held, validating = split(sample)
@@ -206,7 +255,7 @@ def prepare(
     rankers, not_tried = choosing.able(sample, rankers, features)
     if not rankers:
         raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
-    choice = choosing.choose_on(training, validation, rankers, features, progress)
+    choice = choosing.choose_on(training, validation, rankers, features, progress, compute)
     if choice is None:
         rest = sample.only(~held)
         recipe = choosing.candidates(sample, [_safest(rankers)], features)[-1]
@@ -254,10 +303,9 @@ def refuse_removed(writer: Writer, sample: Sample) -> None:
 
 
 def make_model(
-    sample: Sample, choice: Choice, proof_fit: Fitted, progress: Progress
+    sample: Sample, choice: Choice, proof_fit: Fitted, served: Fitted
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
-    """Fit the chosen recipe to everything and return what is to be kept."""
-    served = _fitted(choice.recipe, sample, "fit", progress)
+    """Return what is to be kept of a recipe that was fitted to everything."""
     counts = carriers(sample.labels)
     idf = idf_in(sample.labels)
     room = bytes_per_row([sample.views[f] for f in choice.recipe.features])
@@ -271,24 +319,26 @@ def make_model(
     )  # fmt: skip
 
 
-def _fitted(recipe: Recipe, sample: Sample, what: str, progress: Progress) -> Fitted:
+def _fitted(
+    recipe: Recipe, sample: Sample, what: str, progress: Progress, compute: Mapper | None
+) -> Fitted:
     """Fit a recipe, and show how it goes."""
-    noted = choosing.noted(recipe, progress)
+    note = noted(recipe, progress)
 
     def told(round_: object) -> None:
-        noted(round_)
+        note(round_)
         progress.advance()
 
     progress.start(what, None)
     try:
-        return fit(recipe, sample, told=told)
+        return fit(recipe, sample, told=told, compute=compute)
     finally:
         progress.finish()
 
 
 def publish(
     writer: Writer, about: dict[str, Json], arrays: dict[str, NDArray[np.float32]],
-    started_from: str, note: str, progress: Progress,
+    started_from: str, note: str, progress: Progress, compute: Mapper | None = None,
 ) -> tuple[str, int]:  # fmt: skip
     """Write the model, score every picture by it, and move the pointer."""
     if writer.version.model != started_from:
@@ -296,6 +346,9 @@ def publish(
             "Another training was published while this one ran. Run it again to build on that."
         )
     name = save_model(writer.home.models, KIND, about, arrays)
-    learnt = from_saved(load_model(writer.home.models, name))
-    version = writer.publish_model(SegmentScorer(learnt), note, progress)
+    saved = load_model(writer.home.models, name)
+    scorer = SegmentScorer(from_saved(saved))
+    if compute is not None:
+        scorer = ScorerElsewhere(saved, compute)
+    version = writer.publish_model(scorer, note, progress)
     return name, version.number

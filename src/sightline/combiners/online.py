@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sightline.combiners.examples import Differences, Doubles, Floats, Source, differences
 from sightline.combiners.linear import LinearCombiner, whole_number
+from sightline.contracts import Mapper
 from sightline.errors import DataError, UsageError
 from sightline.solvers.pa_step import N_OUTCOMES
 
@@ -37,14 +38,28 @@ class OnlineCombiner(LinearCombiner):
     random_state: int
     # Arrays that a learner keeps besides, by attribute.
     _more: ClassVar[tuple[str, ...]] = ()
+    _where: Mapper | None = None
 
-    def fit(self, X: Any, y: Any = None, qid: Any = None, *, source: Source | None = None) -> Self:
-        """Learn anew, from differences, triplets or lists (see `sightline.combiners`)."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: Any = None,
+        *,
+        source: Source | None = None,
+        compute: Mapper | None = None,
+    ) -> Self:
+        """Learn anew, from differences, triplets or lists (see `sightline.combiners`).
+
+        `compute` is where shards learn, of learners that have any.
+        """
         self._check()
+        self._where = compute
         examples = self._examples(X, y, qid, source)
         self._start(examples.n_components)
         for rows in self._passes(examples):
             self._take(rows)
+        self._where = None
         return self._served()
 
     def partial_fit(

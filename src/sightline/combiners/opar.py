@@ -25,6 +25,8 @@ from sightline.combiners import _opar_fast
 from sightline.combiners.examples import Floats
 from sightline.combiners.linear import positive
 from sightline.combiners.online import OnlineCombiner
+from sightline.combiners.sharded import Rounds
+from sightline.solvers.mixing import Mix, check_mixing
 from sightline.solvers.pa_step import check_aggressiveness
 
 
@@ -38,6 +40,9 @@ class FirstOrder(OnlineCombiner):
     shuffle : take them in a random order, another one each time, instead of as they come.
     n_pairs : how many pairs to draw where lists are given.
     random_state : seed of these draws; the same number gives the same weights, byte for byte.
+    shards, mix, mix_every : parts of the differences that learn side by side, 1 for none; take the
+        "mean" or "add" what they change (`solvers.mixing`); differences of a round. Every one of
+        them moves all weights, so that shards mend the same mistake, and adding overshoots.
     """
 
     _rule: ClassVar[int]
@@ -49,19 +54,35 @@ class FirstOrder(OnlineCombiner):
         shuffle: bool = False,
         n_pairs: int = 200_000,
         random_state: int = 0,
+        shards: int = 1,
+        mix: Mix = "mean",
+        mix_every: int = 10_000,
     ) -> None:
         self.averaged = averaged
         self.n_epochs = n_epochs
         self.shuffle = shuffle
         self.n_pairs = n_pairs
         self.random_state = random_state
+        self.shards = shards
+        self.mix = mix
+        self.mix_every = mix_every
 
     @property
     def _length(self) -> float:
         """What the kernel takes for C."""
         return 1.0
 
+    def _check(self) -> None:
+        check_mixing(self.shards, self.mix, self.mix_every, type(self).__name__)
+        super()._check()
+
     def _learn(self, rows: Floats) -> None:
+        if self.shards > 1:
+            how = (self._rule, self._length, self.shards, self.mix, self.mix_every, self._where)
+            Rounds(*how).learn(
+                self._now, self._late, int(self._seen[0]), rows, self._counts, self._totals
+            )
+            return
         w = self._now.astype(np.float32)
         _opar_fast.learn(
             w, self._late, int(self._seen[0]), rows, self._rule, self._length,
@@ -75,7 +96,7 @@ class OPR(FirstOrder):
 
     Parameters
     ----------
-    averaged, n_epochs, shuffle, n_pairs, random_state : see `FirstOrder`.
+    averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every : see `FirstOrder`.
 
     Examples
     --------
@@ -95,7 +116,7 @@ class OPARI(FirstOrder):
     Parameters
     ----------
     C : aggressiveness, greater than 0: no step is longer than this.
-    averaged, n_epochs, shuffle, n_pairs, random_state : see `FirstOrder`.
+    averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every : see `FirstOrder`.
 
     Examples
     --------
@@ -113,8 +134,11 @@ class OPARI(FirstOrder):
         shuffle: bool = False,
         n_pairs: int = 200_000,
         random_state: int = 0,
+        shards: int = 1,
+        mix: Mix = "mean",
+        mix_every: int = 10_000,
     ) -> None:
-        super().__init__(averaged, n_epochs, shuffle, n_pairs, random_state)
+        super().__init__(averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every)
         self.C = C
 
     @property
@@ -132,7 +156,7 @@ class OPARII(OPARI):
     Parameters
     ----------
     C : aggressiveness, greater than 0.
-    averaged, n_epochs, shuffle, n_pairs, random_state : see `FirstOrder`.
+    averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every : see `FirstOrder`.
 
     Examples
     --------
@@ -153,7 +177,7 @@ class OGDR(FirstOrder):
     Parameters
     ----------
     eta : the learning rate, greater than 0.
-    averaged, n_epochs, shuffle, n_pairs, random_state : see `FirstOrder`.
+    averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every : see `FirstOrder`.
 
     Examples
     --------
@@ -172,8 +196,11 @@ class OGDR(FirstOrder):
         shuffle: bool = False,
         n_pairs: int = 200_000,
         random_state: int = 0,
+        shards: int = 1,
+        mix: Mix = "mean",
+        mix_every: int = 10_000,
     ) -> None:
-        super().__init__(averaged, n_epochs, shuffle, n_pairs, random_state)
+        super().__init__(averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every)
         self.eta = eta
 
     @property

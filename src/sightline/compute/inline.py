@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sightline.compute.tasks import attempt, find_task
-from sightline.contracts import Done, Failed, Job, WorkerKind
+from sightline.contracts import Done, Failed, InTurn, Job, WorkerKind
 
 
-class InlineCompute:
+class InlineCompute(InTurn):
     """Runs each job where it is; a crash of a decoder is a crash of the program."""
 
     def run(self, task: str, jobs: Iterable[Job], kind: WorkerKind) -> Iterator[Done | Failed]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from sightline.compute.channel import Closed
 from sightline.compute.process import Ticket, WorkerProcess
-from sightline.contracts import Done, Failed, Job, Json, WorkerKind
+from sightline.contracts import Done, Failed, InTurn, Job, Json, WorkerKind
 from sightline.errors import ComputeError, ParameterError
 
 MEMORY = {"decode": 1 << 30, "describe": 2 << 30}
@@ -28,7 +28,7 @@ _HANDFUL_SECONDS = 0.002
 _OVERSLEPT_SECONDS = 1.0
 
 
-class LocalCompute:
+class LocalCompute(InTurn):
     """A pool of limited worker processes, started when first needed.
 
     Parameters

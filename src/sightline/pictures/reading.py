@@ -123,7 +123,7 @@ def read_picture(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
     """Read one picture file (runs in a worker)."""
     limit = _int(args["max_file_bytes"])
     follow = bool(args["follow"])
-    data, status = _contents(_bytes(args["root"]), _bytes(args["path"]), limit, follow)
+    data, status = contents(_bytes(args["root"]), _bytes(args["path"]), limit, follow)
     side, megapixels = _int(args["side"]), args["max_megapixels"]
     if not isinstance(megapixels, int | float):
         raise DataError(f"max_megapixels must be a number. Got {megapixels!r}.")
@@ -190,9 +190,10 @@ def _resolved(root: bytes, path: bytes) -> tuple[bytes, bytes]:
     return inside, os.path.relpath(real, inside)
 
 
-def _contents(
+def contents(
     root: bytes, path: bytes, limit: int, follow: bool, remedy: str = "raise it with --max-file-mb"
 ) -> tuple[bytes, os.stat_result]:
+    """Return a file's bytes and what the system says of it; `Unfit` if it is none to be read."""
     with open_regular(root, path, follow) as f:
         status = os.fstat(f.fileno())
         if status.st_size > limit:
@@ -213,7 +214,7 @@ def _sidecar_words(args: dict[str, Json]) -> tuple[list[Tags], list[str]]:
         path = _bytes(name)
         try:
             remedy, follow = "leave only the words in it", bool(args["follow"])
-            data, _ = _contents(_bytes(args["root"]), path, MAX_SIDECAR, follow, remedy)
+            data, _ = contents(_bytes(args["root"]), path, MAX_SIDECAR, follow, remedy)
             words.append(read_sidecar(path, data))
         except DataError as e:
             problems.append(f"{shown(path)}: {e}")

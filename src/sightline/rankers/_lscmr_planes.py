@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.contracts import Mapper
 from sightline.rankers import _lscmr_fast
-from sightline.solvers.oracles import Criterion, Lists, Separated, separate
+from sightline.solvers.oracle_shards import OracleShards
+from sightline.solvers.oracles import Criterion, Lists, Separated
 
 Doubles = NDArray[np.float64]
 
@@ -37,8 +39,16 @@ class Plane:
 class Planes(ABC):
     """Makes batches of one set of lists."""
 
-    def __init__(self, Q: Any, D: Any, lists: Lists, criterion: Criterion) -> None:
-        self.Q, self.D, self.lists, self.criterion = Q, D, lists, criterion
+    def __init__(
+        self,
+        Q: Any,
+        D: Any,
+        lists: Lists,
+        criterion: Criterion,
+        oracles: OracleShards | None = None,
+    ) -> None:
+        self.Q, self.D, self.lists = Q, D, lists
+        self.oracles = oracles or OracleShards(lists, criterion)
         self.scale = 2.0 / (lists.pairs() * len(lists))
         everyone = np.array_equal(lists.query, np.arange(Q.shape[0]))
         self.asked = Q if everyone else Q[lists.query]
@@ -47,7 +57,7 @@ class Planes(ABC):
 
     def separate(self, U: Doubles, V: Doubles) -> Plane:
         """Return the batch that these factors violate most."""
-        found = separate(self.scores(U, V), self.lists, self.criterion)
+        found = self.oracles.separate(self.scores(U, V))
         return Plane(float(found.losses.mean()), self._row(found))
 
     def scores(self, U: Doubles, V: Doubles) -> Doubles:
@@ -154,11 +164,19 @@ class _Formed(Together):
         return np.asarray(self.rows[i]).reshape(self.planes.Q.shape[1], -1)
 
 
-def planes_of(Q: Any, D: Any, lists: Lists, criterion: Criterion) -> Planes:
-    """Return batches in the form that costs less."""
+def planes_of(
+    Q: Any,
+    D: Any,
+    lists: Lists,
+    criterion: Criterion,
+    shards: int = 1,
+    compute: Mapper | None = None,
+) -> Planes:
+    """Return batches in the form that costs less; oracles work in shards, and where is said."""
+    oracles = OracleShards(lists, criterion, shards, compute)
     dense = not (hasattr(Q, "tocsr") or hasattr(D, "tocsr"))
     small = Q.shape[1] * D.shape[1] <= len(lists.candidate)
-    return (Formed if dense and small else Counted)(Q, D, lists, criterion)
+    return (Formed if dense and small else Counted)(Q, D, lists, criterion, oracles)
 
 
 def _stacked(planes: Sequence[Plane]) -> tuple[Doubles, NDArray[Any]]:

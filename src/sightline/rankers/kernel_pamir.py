@@ -49,8 +49,9 @@ from sightline.rankers._kernel_space import (
     check_memory,
     kernel_of,
 )
-from sightline.rankers.pamir import PAMIR, Terms
+from sightline.rankers.pamir import PAMIR
 from sightline.rankers.training import Weights
+from sightline.rankers.word_weights import Terms
 from sightline.records import QuerySet
 from sightline.similarity.formulas import Rows
 from sightline.similarity.grams import (

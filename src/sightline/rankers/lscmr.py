@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sightline.contracts import Progress
+from sightline.contracts import Mapper, Progress
 from sightline.errors import DataError, ParameterError
 from sightline.progress import NoProgress
 from sightline.rankers._lscmr_planes import Plane, Planes, planes_of
@@ -67,6 +67,7 @@ class LSCMR(LowRank):
         learnt from, how many rounds may pass without a better objective, and sub-gradient steps in
         a round.
     random_state : makes the start; the same number gives the same factors, byte for byte.
+    shards : parts of the lists whose oracles work side by side; it changes no number.
 
     Attributes
     ----------
@@ -100,6 +101,7 @@ class LSCMR(LowRank):
         patience: int = 50,
         n_steps: int = 500,
         random_state: int = 0,
+        shards: int = 1,
     ) -> None:
         self.n_components = n_components
         self.lam = lam
@@ -110,6 +112,7 @@ class LSCMR(LowRank):
         self.patience = patience
         self.n_steps = n_steps
         self.random_state = random_state
+        self.shards = shards
 
     def fit(
         self,
@@ -122,6 +125,7 @@ class LSCMR(LowRank):
         start: tuple[ArrayLike, ArrayLike] | None = None,
         progress: Progress = _SILENT,
         told: Callable[[Round], None] | None = None,
+        compute: Mapper | None = None,
     ) -> Self:
         """Learn from lists.
 
@@ -133,14 +137,16 @@ class LSCMR(LowRank):
         query : the position in Q of each list's query; list i belongs to row i by default.
         start : U and V to begin with, such as those of another ranker; random ones by default.
         progress, told : told of each round, which `rounds_` keeps.
+        compute : where shards of lists are looked at; in this process by default.
         """
         criterion = self._check()
         queries, documents = as_side(Q, "queries", "LSCMR"), as_side(D, "documents", "LSCMR")
         k = check_components(self.n_components, queries, documents, "LSCMR")
         asked = np.arange(len(candidates)) if query is None else np.asarray(query, dtype=np.int64)
         lists, n_empty_queries = usable_lists(queries, documents, candidates, relevance, asked)
+        planes = planes_of(queries, documents, lists, criterion, self.shards, compute)
         factors = Factors(
-            planes_of(queries, documents, lists, criterion), k, self.lam, self.n_steps,
+            planes, k, self.lam, self.n_steps,
             np.random.default_rng(self.random_state), start,
         )  # fmt: skip
         if self.solver == "descent":

@@ -17,22 +17,24 @@ It starts from W = 0 and stops where the mean AvgP of validation queries is best
 Departures: triplets are learnt from in the order of their queries within a block
 (`pairs_per_query`, 1 is the paper; `solvers.triplets` says why); without validation the number of
 steps follows the number of relevant pictures. Judgements may have grades, whose difference is then
-the margin in place of 1 (`solvers.graded`), and NDCG says when to stop.
+the margin in place of 1 (`solvers.graded`), and NDCG says when to stop. Pictures may be dealt out
+to shards that learn side by side (`rankers.sharded`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from sightline.contracts import Estimator, Progress
+from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.progress import NoProgress
 from sightline.rankers.ndcg import Swaps
+from sightline.rankers.sharded import ShardedLoop
 from sightline.rankers.training import (
     MOST_BYTES,
     HeldOut,
@@ -41,24 +43,23 @@ from sightline.rankers.training import (
     Weights,
     check_bytes,
     train_until_best,
-    word_scores,
 )
+from sightline.rankers.word_weights import WordWeights
 from sightline.records import QuerySet
 from sightline.solvers.graded import Grading, check_grading
+from sightline.solvers.mixing import Mix, check_mixing
 from sightline.solvers.pa_step import Variant, check_aggressiveness, variant_number
 from sightline.solvers.rows import as_rows
 from sightline.solvers.targets import Known, Targets, from_indicator, from_judgements, from_queries
 from sightline.solvers.triplets import Sampling, TripletSampler
-from sightline.words.tfidf import query_vector
 
-Floats = NDArray[np.float32]
-Terms = Sequence[int] | Sequence[str] | NDArray[np.int64]
 # The paper's 2.53 million steps are 66 for each of its queries' relevant pictures.
 _STEPS_PER_RELEVANT, _LEAST_STEPS = 64, 20_000
+_LEAST_ROUND = 1_000
 _SILENT = NoProgress()
 
 
-class PAMIR(Estimator):
+class PAMIR(WordWeights):
     """A linear ranker of pictures for queries of words.
 
     Parameters
@@ -81,6 +82,9 @@ class PAMIR(Estimator):
         the largest change in a query being 1. It needs grades; ranks are looked at once a portion
         of some ten thousand triplets.
     max_bytes : the most memory that weights may take while they are learnt.
+    shards, mix, mix_every : parts of the pictures that learn side by side, 1 for none; "add" what
+        they change or take the "mean" (`solvers.mixing`); triplets of a round, by default five for
+        every two pictures. Judgements with a qid are learnt in one part.
 
     Attributes
     ----------
@@ -123,6 +127,9 @@ class PAMIR(Estimator):
         grades: Grading = "binary",
         weight: Literal["ndcg"] | None = None,
         max_bytes: int = MOST_BYTES,
+        shards: int = 1,
+        mix: Mix = "add",
+        mix_every: int | None = None,
     ) -> None:
         self.C = C
         self.variant = variant
@@ -137,6 +144,9 @@ class PAMIR(Estimator):
         self.grades = grades
         self.weight = weight
         self.max_bytes = max_bytes
+        self.shards = shards
+        self.mix = mix
+        self.mix_every = mix_every
 
     def fit(
         self,
@@ -149,6 +159,7 @@ class PAMIR(Estimator):
         n_words: int | None = None,
         n_iter: int | None = None,
         progress: Progress = _SILENT,
+        compute: Mapper | None = None,
     ) -> Self:
         """Learn from pictures and what fits them.
 
@@ -166,13 +177,14 @@ class PAMIR(Estimator):
             their vocabulary.
         n_iter : exactly so many triplets, such as were best before; at most, with validation.
         progress : told how many triplets are done.
+        compute : where shards learn; in this process by default.
         """
         self._check()
         rows = as_rows(X, self._name)
         targets = self._targets(rows, y, qid, queries, n_words)
         held = self._held_out(validation, rows, targets.known)
         weights = self._no_weights(rows, targets, held)
-        self._train(rows, targets, weights, held, n_iter, progress=progress)
+        self._train(rows, targets, weights, held, n_iter, progress=progress, compute=compute)
         self._remember(targets)
         return self
 
@@ -202,28 +214,6 @@ class PAMIR(Estimator):
             self._remember(targets)
         return self
 
-    def decision_function(self, X: Any, words: NDArray[np.int64] | None = None) -> Floats:
-        """Return the score of each picture for each word, or for the words at some positions."""
-        self._check_fitted()
-        W = self.W_ if words is None else self.W_[words]
-        return word_scores(as_rows(X, self._name, self.W_.shape[1]), W)
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that scoring needs; `from_arrays` makes a ranker of it that scores the same.
-
-        Names of words are not kept.
-        """
-        self._check_fitted()
-        return {"W": self.W_, "idf": self.idf_}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return a fitted ranker as far as scoring goes."""
-        made = cls()
-        made.W_, made.words_ = arrays["W"], None
-        made.idf_ = arrays.get("idf", np.ones(len(made.W_)))
-        return made
-
     def score(self, X: Any, y: Any, qid: Sequence[Any] | NDArray[Any] | None = None) -> float:
         """Return the mean AvgP of the queries that y, or y with qid, makes of these pictures.
 
@@ -236,39 +226,6 @@ class PAMIR(Estimator):
         if not len(targets.queries.term):
             raise DataError(f"{self._name} knows none of the words that are asked for here.")
         return HeldOut(rows, targets).quality(self.W_)
-
-    def query(self, terms: Terms, weights: ArrayLike | None = None) -> Floats:
-        """Return a query as weights over features: pictures rank by their product with them.
-
-        Parameters
-        ----------
-        terms : positions of words, or words where the ranker knows them by name.
-        weights : the query vector's values; by default a unit vector of the words' idf.
-        """
-        ids, q = self._vector(terms, weights)
-        found: Floats = q @ self.W_[ids]
-        return found
-
-    def _vector(self, terms: Terms, weights: ArrayLike | None) -> tuple[NDArray[np.int64], Floats]:
-        """Return a query vector: positions of words, and their values."""
-        self._check_fitted()
-        places = self._places(terms)
-        if weights is None:
-            return query_vector(places, self.idf_)
-        q = np.asarray(weights, dtype=np.float32).reshape(-1)
-        if len(places) != len(q):
-            raise DataError(f"{len(places)} terms need as many weights. Got {len(q)}.")
-        return places, q
-
-    def _places(self, terms: Terms) -> NDArray[np.int64]:
-        asked = np.asarray(terms).reshape(-1)
-        if asked.dtype.kind == "U":
-            known = {w: i for i, w in enumerate(self.words_ or ())}
-            asked = np.array([known.get(str(w), -1) for w in asked], dtype=np.int64)
-        if asked.size and not (asked.min() >= 0 and asked.max() < len(self.W_)):
-            known_ones = f"{self._name} knows {len(self.W_)} words"
-            raise DataError(f"{known_ones}, not all of those in {terms!r}.")
-        return asked.astype(np.int64)
 
     def _known(self) -> Known:
         return Known(self.idf_, self.words_)
@@ -337,9 +294,12 @@ class PAMIR(Estimator):
         n: int | None = None,
         drawn: NDArray[np.uint64] | None = None,
         progress: Progress = _SILENT,
+        compute: Mapper | None = None,
     ) -> None:
         sampler = TripletSampler(targets, self.sampling, self.pairs_per_query, self.random_state)
-        loop = self._loop(rows, sampler, weights)
+        loop: Loop | ShardedLoop = self._loop(rows, sampler, weights)
+        if self.shards > 1:
+            loop = self._sharded(rows, targets, weights, compute)
         if drawn is not None:
             loop.state = drawn
         steps = self._n_steps(targets, sampler, held) if n is None else self._whole("n_iter", n)
@@ -366,6 +326,19 @@ class PAMIR(Estimator):
         variant = variant_number(self.variant, self._name)
         return Loop(rows, sampler, weights, float(self.C), variant, shares)
 
+    def _sharded(
+        self, rows: Rows, targets: Targets, weights: Weights, compute: Mapper | None
+    ) -> ShardedLoop:
+        settings: dict[str, Json] = {
+            "C": float(self.C), "variant": variant_number(self.variant, self._name),
+            "sampling": self.sampling, "pairs_per_query": int(self.pairs_per_query),
+        }  # fmt: skip
+        every = self.mix_every or max(_LEAST_ROUND, 5 * rows.shape[0] // 2)
+        return ShardedLoop(
+            rows, targets, weights, settings, self.random_state, self.shards, self.mix, every,
+            compute,
+        )  # fmt: skip
+
     def _n_steps(self, targets: Targets, sampler: TripletSampler, held: HeldOut | None) -> int:
         if held is not None:
             return self.n_iter
@@ -380,16 +353,14 @@ class PAMIR(Estimator):
         if self.sampling not in ("query", "triplet"):
             raise ParameterError.of("sampling", self._name, "'query' or 'triplet'", self.sampling)
         check_grading(self.grades, self._name)
+        every = 1 if self.mix_every is None else self.mix_every
+        check_mixing(self.shards, self.mix, every, self._name)
         if self.weight not in (None, "ndcg") or (self.weight and self.grades == "binary"):
             must_be = "None, or 'ndcg' where grades are not 'binary'"
             raise ParameterError.of("weight", self._name, must_be, self.weight)
 
     def _whole(self, name: str, value: Any) -> int:
         return _whole(name, value, self._name)
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "W_"):
-            raise UsageError(f"This {self._name} has learnt nothing yet. Call fit first.")
 
 
 def _whole(name: str, value: Any, owner: str = "PAMIR") -> int:

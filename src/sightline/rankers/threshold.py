@@ -24,12 +24,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sightline.contracts import Progress
+from sightline.contracts import Mapper, Progress
 from sightline.errors import ParameterError
 from sightline.progress import NoProgress
 from sightline.rankers import _pamir_fast
-from sightline.rankers.pamir import PAMIR, Terms
+from sightline.rankers.pamir import PAMIR
 from sightline.rankers.training import HeldOut, Loop, Rows, Weights
+from sightline.rankers.word_weights import Terms
 from sightline.solvers.pa_step import variant_number
 from sightline.solvers.rows import SparseMatrix
 from sightline.solvers.targets import Targets
@@ -98,6 +99,7 @@ class ThresholdPAMIR(PAMIR):
         n: int | None = None,
         drawn: NDArray[np.uint64] | None = None,
         progress: Progress = _SILENT,
+        compute: Mapper | None = None,
     ) -> None:
         length = self._length if drawn is not None else _usual_length(rows)
         wider = None if held is None else HeldOut(_with_column(held.rows), held.targets)
@@ -115,6 +117,8 @@ class ThresholdPAMIR(PAMIR):
         super()._check()
         if self.grades != "binary":
             raise ParameterError.of("grades", self._name, "'binary'", self.grades)
+        if self.shards != 1:
+            raise ParameterError.of("shards", self._name, "1", self.shards)
 
 
 class VirtualLoop(Loop):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,8 +198,16 @@ class HeldOut:
         return float(known.mean()) if known.size else math.nan
 
 
+class Learning(Protocol):
+    """What learns from triplets: a `Loop`, or shards of one."""
+
+    weights: Weights
+
+    def run(self, n: int, progress: Progress) -> None: ...
+
+
 def train_until_best(
-    loop: Loop, n: int, every: int, patience: int, held: HeldOut, progress: Progress
+    loop: Learning, n: int, every: int, patience: int, held: HeldOut, progress: Progress
 ) -> tuple[Weights, list[tuple[int, float]]]:
     """Train until `patience` looks in a row find nothing better; return the best, and all looks."""
     best, best_score, worse = loop.weights.copy(), -math.inf, 0

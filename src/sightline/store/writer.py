@@ -8,10 +8,10 @@ by the next writer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,15 @@ class Scorer(Protocol):
 
     def scores(self, segment: OpenSegment) -> Scores | None:
         """Return scores of words, ascending, and points; None if it cannot say."""
+        ...
+
+
+@runtime_checkable
+class ManyScorer(Scorer, Protocol):
+    """Says it of several segments at once, so that they can be looked at side by side."""
+
+    def many(self, segments: Sequence[OpenSegment]) -> Iterator[Scores | None]:
+        """Yield what `scores` would return for each."""
         ...
 
 
@@ -162,8 +171,9 @@ class Writer:
         """Serve another model from now on: score every picture by it, then move the pointer."""
         progress.start("score", self.version.live)
         segments = []
-        for s in self.version.segments:
-            segments.append(self._scored(_unscored(s), scorer))
+        unscored = [_unscored(s) for s in self.version.segments]
+        for s, found in zip(unscored, self._scores(unscored, scorer), strict=True):
+            segments.append(s if found is None else with_scores(self.home.shards, s, found))
             progress.advance(s.live)
         progress.finish()
         self.scorer = scorer
@@ -212,6 +222,12 @@ class Writer:
         number = self.version.number + 1
         self._swap(replace(self.version, number=number, segments=new, finished=False), Change())
         return True
+
+    def _scores(self, segments: Sequence[Segment], scorer: Scorer) -> Iterator[Scores | None]:
+        opened = (OpenSegment.open(self.home.shards, s) for s in segments)
+        if isinstance(scorer, ManyScorer):
+            return scorer.many(list(opened))
+        return map(scorer.scores, opened)
 
     def _scored(self, s: Segment, scorer: Scorer) -> Segment:
         found = scorer.scores(OpenSegment.open(self.home.shards, s))

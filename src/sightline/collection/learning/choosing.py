@@ -12,7 +12,6 @@ and settings.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,17 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
-from sightline.collection.learning.kinds import Told
-from sightline.collection.learning.learners import Fitted, Recipe, builds_on, fit, kind_of
+from sightline.collection.learning.learners import Fitted, Recipe, kind_of
 from sightline.collection.learning.memory import bytes_free, bytes_needed, gigabytes
+from sightline.collection.learning.parts import measure_elsewhere, outcomes_of
 from sightline.collection.learning.questions import carriers, combined, idf_in, questions
 from sightline.collection.learning.samples import Sample
-from sightline.contracts import Progress
-from sightline.errors import DataError, UsageError
+from sightline.collection.learning.trying import Tried, outcomes
+from sightline.contracts import Mapper, Progress
+from sightline.errors import UsageError
 from sightline.measures.many import ManyMeasured, measure_queries, query_scores
 from sightline.rankers.cutoff import CutOff
 from sightline.records import QuerySet
-from sightline.words.combining import WAYS, Combination, How
+from sightline.words.combining import Combination, How
 
 Float = NDArray[np.float32]
 
@@ -38,21 +38,6 @@ Float = NDArray[np.float32]
 SCREENED_ON, PASSING = 1_500, 2
 # Memory that is left to everything else on the machine.
 _SPARE = 0.8
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """A candidate, fitted to some pictures, and what became of it on the validation pictures."""
-
-    recipe: Recipe
-    how: str
-    avgp: float
-    p10: float
-    bep: float
-    train_seconds: float
-    query_ms: float
-    memory: int
-    pictures: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,6 +140,7 @@ def screened(
     queries: QuerySet,
     idf: NDArray[np.float64],
     progress: Progress,
+    compute: Mapper | None = None,
 ) -> tuple[list[str], Look]:
     """Return the rankers that are worth a longer look, in their order, and what was seen of all."""
     if len(rankers) <= PASSING:
@@ -168,7 +154,7 @@ def screened(
         Recipe(r, kind_of(r).usable(views), tuple(sorted(kind_of(r).grid[0].items())))
         for r in rankers
     ]
-    look = _tried(recipes, Look(some, {}), validation, queries, idf, progress, "screen")
+    look = _tried(recipes, Look(some, {}), validation, queries, idf, progress, compute, "screen")
     best = {r.ranker: max(t.avgp for t in found) for r, found in look.tried.items()}
     passing = sorted(best, key=lambda r: -best[r])[:PASSING]
     return [r for r in rankers if r in passing], look
@@ -191,14 +177,16 @@ def choose(
     idf: NDArray[np.float64],
     progress: Progress,
     first: Look | None = None,
+    compute: Mapper | None = None,
 ) -> Choice:
     """Fit every recipe, measure it, and return the best.
 
-    `first` is what was seen before; where that was on the same pictures, nothing is done twice.
+    `compute` is where recipes are tried, if not here. `first` is what was seen before; where that
+    was on the same pictures, nothing is done twice.
     """
     again = first is not None and first.training is training
     begun = first if first is not None and again else Look(training, {})
-    look = _tried(recipes, begun, validation, queries, idf, progress, "choose")
+    look = _tried(recipes, begun, validation, queries, idf, progress, compute, "choose")
     failed = dict.fromkeys((*(first.not_tried if first is not None else ()), *look.not_tried))
     if look.best is None:
         why = "; ".join(failed) or "there is nothing to choose from"
@@ -215,6 +203,7 @@ def choose_on(
     rankers: Sequence[str],
     features: Sequence[str] | None,
     progress: Progress,
+    compute: Mapper | None = None,
 ) -> Choice | None:
     """Choose among rankers that can learn; None where validation pictures ask for nothing known."""
     known = carriers(training.labels) > 0
@@ -225,9 +214,9 @@ def choose_on(
     if not len(asked):
         return None
     given = (training, validation, asked, idf, progress)
-    rankers, first = screened(rankers, features, *given)
+    rankers, first = screened(rankers, features, *given, compute)
     recipes = candidates(training, rankers, features)
-    return choose(recipes, *given, first)
+    return choose(recipes, *given, first, compute)
 
 
 def in_order(table: Iterable[Tried]) -> tuple[Tried, ...]:
@@ -242,6 +231,7 @@ def _tried(
     queries: QuerySet,
     idf: NDArray[np.float64],
     progress: Progress,
+    compute: Mapper | None,
     what: str,
 ) -> Look:
     """Fit and measure the recipes that were not tried before."""
@@ -250,37 +240,19 @@ def _tried(
     highest = max((t.avgp for t in before.table), default=-1.0)
     todo = [r for r in recipes if r not in tried and r not in failed]
     progress.start(what, len(todo))
-    last, seconds = None, 0.0
-    for recipe in todo:
-        # What a recipe builds on is part of its cost.
-        seconds = seconds if builds_on(recipe, last) else 0.0
-        begun = time.perf_counter()
-        try:
-            last = fitted = fit(
-                recipe, training, (validation, queries), last, noted(recipe, progress)
-            )
-        except (DataError, UsageError) as e:
-            # What one ranker cannot learn from, another may.
-            last, failed[recipe] = None, str(e)
-            progress.advance()
-            continue
-        seconds += time.perf_counter() - begun
-        found = _by_combination(fitted, training, validation, queries, idf)
-        cost = _cost(fitted, validation)
-        rows = tried[recipe] = []
-        for how, m in found.items():
-            figures = (m.mean_avgp, float(np.nanmean(m.p10)), float(np.nanmean(m.bep)))
-            rows.append(Tried(fitted.recipe, how, *figures, seconds, *cost, len(training)))
-            if m.mean_avgp > highest:
-                highest, best = m.mean_avgp, (fitted, how)
+    given = (todo, training, validation, queries, idf, progress)
+    for outcome in outcomes(*given) if compute is None else outcomes_of(*given, compute):
         progress.advance()
+        if outcome.failed:
+            # What one ranker cannot learn from, another may.
+            failed[outcome.recipe] = outcome.failed
+            continue
+        tried[outcome.recipe] = outcome.found
+        for t, how in zip(outcome.found, outcome.ways, strict=True):
+            if t.avgp > highest:
+                highest, best = t.avgp, (outcome.fitted(), how)
     progress.finish()
     return Look(training, tried, best, failed)
-
-
-def noted(recipe: Recipe, progress: Progress) -> Told:
-    """Return what tells of the rounds in which a recipe is learnt."""
-    return lambda said: progress.note(f"{recipe.ranker}, {said}")
 
 
 def settle(
@@ -315,55 +287,17 @@ def _cutoff(
     return CutOff().fit(rows, asked)
 
 
-def _by_combination(
-    fitted: Fitted,
-    training: Sample,
-    validation: Sample,
-    queries: QuerySet,
-    idf: NDArray[np.float64],
-) -> dict[How, ManyMeasured]:
-    scores = fitted.scores(validation.views)
-    if kind_of(fitted.recipe.ranker).top:
-        product = Combination.of_logits(scores.shape[1])
-        asked = combined(queries, product, idf)
-        return {"product": measure_queries(product.rows(scores), asked)}
-    out: dict[How, ManyMeasured] = {}
-    for how in WAYS:
-        if fitted.unseen is not None:
-            combination = Combination(how).fit(fitted.unseen, training.labels)
-            rows = combination.rows(scores)
-        else:
-            combination, rows = _crossed(how, scores, validation)
-        out[how] = measure_queries(rows, combined(queries, combination, idf))
-    return out
-
-
-def _crossed(how: How, scores: Float, validation: Sample) -> tuple[Combination, Float]:
-    """Combine the scores of each half of the pictures by what the other half teaches."""
-    rows = np.empty_like(scores)
-    half = np.arange(len(scores)) % 2 == 0
-    for mine in (half, ~half):
-        combination = Combination(how).fit(scores[~mine], validation.labels[~mine])
-        rows[mine] = combination.rows(scores[mine])
-    return combination, rows
-
-
-def _cost(fitted: Fitted, validation: Sample) -> tuple[float, int]:
-    """Return milliseconds to score 1,000 pictures for one word, and bytes the model takes."""
-    word = np.zeros(1, np.int64)
-    begun = time.perf_counter()
-    fitted.scores(validation.views, word)
-    per_thousand = (time.perf_counter() - begun) * 1e6 / max(len(validation), 1)
-    return per_thousand, sum(a.nbytes for a in fitted.arrays.values())
-
-
 def measure(
     fitted: Fitted,
     combination: Combination,
     sample: Sample,
     queries: QuerySet,
     idf: NDArray[np.float64],
+    compute: Mapper | None = None,
 ) -> ManyMeasured:
-    """Measure a fitted model on queries over pictures."""
+    """Measure a fitted model on queries over pictures; `compute` is where, if not here."""
     rows = combination.rows(fitted.scores(sample.views))
-    return measure_queries(rows, combined(queries, combination, idf))
+    asked = combined(queries, combination, idf)
+    if compute is None:
+        return measure_queries(rows, asked)
+    return measure_elsewhere(rows, asked, compute)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sightline.collection.learning.frames import frame_of, in_frame, side_by_side
 from sightline.collection.learning.memory import bytes_free
 from sightline.collection.learning.views import View
-from sightline.contracts import Json
+from sightline.contracts import Json, Mapper
 from sightline.records import QuerySet
 from sightline.similarity import grams
 
@@ -72,7 +72,8 @@ class Kind:
 
     def with_option(self, value: str) -> Kind:
         """Return the kind with its option set in all that is worth trying."""
-        return replace(self, grid=tuple({**s, self.option: value} for s in self.grid))
+        plain: Json = int(value) if value.isdigit() else value
+        return replace(self, grid=tuple({**s, self.option: plain} for s in self.grid))
 
     @property
     def counts(self) -> bool:
@@ -101,6 +102,7 @@ class Kind:
         settings: Settings,
         validation: Judged,
         told: Told | None = None,
+        compute: Mapper | None = None,
     ) -> tuple[Arrays, Settings, LeftOut]:
         """Fit it; return arrays to keep, settings found, and a way to scores as if unseen."""
         if self.landmarks and views[0].shape[0] > grams.MOST_PICTURES:
@@ -109,7 +111,7 @@ class Kind:
         frame = frame_of(side_by_side(views)) if self.sees == "joined" else {}
         X = self._seen(views, frame)
         if self.steps:
-            estimator = self._in_steps(X, labels, settings, frame, validation)
+            estimator = self._in_steps(X, labels, settings, frame, validation, compute)
         else:
             watched = {"told": told} if self.shared_space else {}
             estimator = _class(self.place)(**settings).fit(X, labels, **watched)
@@ -162,7 +164,13 @@ class Kind:
         return points
 
     def _in_steps(
-        self, X: Any, labels: Any, settings: Settings, frame: Arrays, validation: Judged
+        self,
+        X: Any,
+        labels: Any,
+        settings: Settings,
+        frame: Arrays,
+        validation: Judged,
+        compute: Mapper | None,
     ) -> Any:
         steps = settings.pop("n_iter", None)
         given: dict[str, Any] = {"n_iter": _MOST_STEPS, **settings}
@@ -171,7 +179,10 @@ class Kind:
             judged, steps = (self._seen(validation[0], frame), validation[1]), None
         # Without validation, as many steps as were best when there was some.
         exactly = None if steps is None else int(str(steps))
-        return _class(self.place)(**given).fit(X, labels, validation=judged, n_iter=exactly)
+        where = {"compute": compute} if "shards" in settings else {}
+        return _class(self.place)(**given).fit(
+            X, labels, validation=judged, n_iter=exactly, **where
+        )
 
     def _seen(self, views: Sequence[View], frame: Mapping[str, NDArray[Any]]) -> Any:
         if self.sees == "views":
@@ -200,6 +211,7 @@ KINDS: dict[str, Kind] = {
         grid=({"C": 0.1}, {"C": 0.4}),
         steps=True,
         found=_STEPS,
+        option="shards",
     ),
     "kernel-pamir": Kind(
         "sightline.rankers.kernel_pamir:KernelPAMIR",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sightline.collection.learning.kinds import KINDS, Kind, LeftOut, Told
 from sightline.collection.learning.samples import Sample
 from sightline.collection.learning.views import View, Weighting
-from sightline.contracts import Json
+from sightline.contracts import Json, Mapper
 from sightline.errors import UsageError
 from sightline.records import QuerySet
 
@@ -124,6 +124,7 @@ def fit(
     validation: tuple[Sample, QuerySet] | None = None,
     last: Fitted | None = None,
     told: Told | None = None,
+    compute: Mapper | None = None,
 ) -> Fitted:
     """Fit a recipe to pictures.
 
@@ -134,6 +135,7 @@ def fit(
     validation : says when to stop, where that is a question.
     last : what was fitted to the same pictures before; used where the recipe builds on it.
     told : called with how it stands, by rankers that learn in rounds.
+    compute : where rankers that have shards learn; in this process by default.
     """
     kind = kind_of(recipe.ranker)
     if kind.base:
@@ -153,7 +155,8 @@ def fit(
         other, queries = validation
         pairs = zip(recipe.features, weightings, strict=True)
         judged = [w(other.views[f]) for f, w in pairs], queries
-    arrays, settings, left_out = kind.fit(views, sample.labels, dict(recipe.settings), judged, told)
+    given = (views, sample.labels, dict(recipe.settings), judged, told, compute)
+    arrays, settings, left_out = kind.fit(*given)
     return Fitted(recipe.with_settings(**settings), weightings, arrays, left_out)
 
 

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.learning import choosing
-from sightline.collection.learning.choosing import Tried
 from sightline.collection.learning.learners import Fitted
 from sightline.collection.learning.questions import carriers, combined, idf_in, questions
 from sightline.collection.learning.samples import Sample
 from sightline.collection.learning.serving import Learnt
-from sightline.contracts import Json
+from sightline.collection.learning.trying import Tried
+from sightline.contracts import Json, Mapper
 from sightline.errors import NotBetter
 from sightline.measures.many import measure_queries, untrained_average_precision
 from sightline.measures.significance import wilcoxon
@@ -102,11 +102,18 @@ class HeldOut:
         return untrained_average_precision(np.diff(self.queries.fit_start), n)
 
 
-def prove(held: HeldOut, fitted: Fitted, combination: Combination, current: Learnt | None) -> Proof:
+def prove(
+    held: HeldOut,
+    fitted: Fitted,
+    combination: Combination,
+    current: Learnt | None,
+    compute: Mapper | None = None,
+) -> Proof:
     """Measure a candidate, and the model now served, on the held-out pictures."""
     if not len(held.queries):
         return Proof(0, float("nan"), float("nan"), 1.0, 0, 0)
-    found = choosing.measure(fitted, combination, held.sample, held.queries, held.idf)
+    given = (held.sample, held.queries, held.idf)
+    found = choosing.measure(fitted, combination, *given, compute)
     before = held.untrained()
     test = wilcoxon(found.avgp, before)
     figures = (len(before), found.mean_avgp, float(before.mean()), test.p, test.helped, test.harmed)

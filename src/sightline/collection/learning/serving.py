@@ -9,7 +9,7 @@ Rankers across kinds publish where each picture and its text lie in their space 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.learning.learners import Arrays, Fitted, Recipe
-from sightline.collection.learning.views import View, as_view
-from sightline.contracts import Json
+from sightline.collection.learning.views import View, as_view, table_arrays, table_of
+from sightline.contracts import Json, Mapper, Part, PartDone
 from sightline.errors import DataError, StoreDamaged
 from sightline.rankers.cutoff import CutOff
 from sightline.records import WordQuery
@@ -40,6 +40,8 @@ LEAST_PUBLISHED = 1_000
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float32]
+# What of a segment tells which words its pictures carry.
+_BASE = ("word_start", "terms", "word")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,28 +117,30 @@ class Learnt:
         rows = self.combination.some(words).rows(scores)
         return np.ascontiguousarray(rows.T, np.float32)
 
-    def texts(self, segment: OpenSegment) -> Float:
-        """Return the texts of pictures, all words that each carries, as points."""
+    def texts(self, base: Mapping[str, NDArray[Any]]) -> Float:
+        """Return the texts of a segment's pictures, all words that each carries, as points."""
         from scipy.sparse import csr_matrix
 
-        start, terms = segment.base["word_start"], segment.base["terms"]
+        start, terms = base["word_start"], base["terms"]
         at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
-        known = (self.terms[at] == terms)[segment.base["word"]]
+        known = (self.terms[at] == terms)[base["word"]]
         row = np.repeat(np.arange(len(start) - 1), np.diff(start))[known]
-        cells = (np.ones(len(row)), (row, at[segment.base["word"][known]]))
+        cells = (np.ones(len(row)), (row, at[base["word"][known]]))
         labels = csr_matrix(cells, shape=(len(start) - 1, len(self.terms)))
         return self.served.text_points(labels)
 
     def scores(self, segment: OpenSegment) -> Scores | None:
         """Return all that is published of a segment; None if it lacks a feature."""
         views = segment_views(segment, self.features)
-        if views is None:
-            return None
+        return None if views is None else self.scored(views, segment.base)
+
+    def scored(self, views: Mapping[str, View], base: Mapping[str, NDArray[Any]]) -> Scores:
+        """Return all that is published of pictures with these rows and words."""
         at = self.published
         if not self.served.shared_space:
             scores, points = self.served.scores(views, at), {}
         else:
-            points = {PICTURES: self.served.points(views), TEXTS: self.texts(segment)}
+            points = {PICTURES: self.served.points(views), TEXTS: self.texts(base)}
             scores = points[PICTURES] @ self.served.word_points(at).T
         return Scores(self.name, self.terms[at], self._rows(scores, at), points)
 
@@ -232,6 +236,50 @@ class SegmentScorer:
     def scores(self, segment: OpenSegment) -> Scores | None:
         """Return scores of the words that are published, and points."""
         return self.learnt.scores(segment)
+
+
+class ScorerElsewhere(SegmentScorer):
+    """Scores segments on other machines, several at a time."""
+
+    def __init__(self, saved: SavedModel, compute: Mapper) -> None:
+        super().__init__(from_saved(saved))
+        self._compute = compute
+        self._about: dict[str, Json] = {"name": saved.name, "about": saved.about}
+        self._held = compute.hold({f"model.{n}": np.asarray(a) for n, a in saved.arrays.items()})
+
+    def many(self, segments: Sequence[OpenSegment]) -> Iterator[Scores | None]:
+        """Yield what `scores` gives for each segment."""
+        features = self.learnt.features
+        able = [s for s in segments if set(features) <= set(s.features)]
+        done = self._compute.map(score_segment, (self._part(s) for s in able))
+        for s in segments:
+            yield _scores_of(next(done)) if s in able else None
+
+    def _part(self, segment: OpenSegment) -> Part:
+        views = segment_views(segment, self.learnt.features) or {}
+        arrays: Arrays = {f"base.{n}": np.asarray(segment.base[n]) for n in _BASE}
+        for i, view in enumerate(views.values()):
+            arrays |= table_arrays(view, f"view{i}.")
+        return Part({**self._about, "features": list(views)}, arrays, (self._held,))
+
+
+def score_segment(
+    args: dict[str, Json], arrays: Mapping[str, NDArray[Any]]
+) -> tuple[dict[str, Json], Arrays]:
+    """Score pictures by a model, both as they were sent."""
+    about, features = args["about"], args["features"]
+    assert isinstance(about, dict) and isinstance(features, list)
+    learnt = from_saved(SavedModel(str(args["name"]), about, _under("model.", arrays)))
+    views = {str(name): table_of(arrays, f"view{i}.") for i, name in enumerate(features)}
+    found = learnt.scored(views, _under("base.", arrays))
+    points = {f"points.{name}": p for name, p in found.points.items()}
+    return {"model": found.model}, {"terms": found.terms, "rows": found.rows, **points}
+
+
+def _scores_of(done: PartDone) -> Scores:
+    arrays = done.arrays
+    model, points = str(done.value["model"]), _under("points.", arrays)
+    return Scores(model, np.asarray(arrays["terms"]), np.asarray(arrays["rows"]), points)
 
 
 def within_budget(counts: Int, bytes_per_row: float) -> Int:

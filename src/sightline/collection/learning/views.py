@@ -7,6 +7,7 @@ was trained on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,30 @@ def _csr(value: Any, index: Any, start: NDArray[np.int64], length: int) -> View:
 
     parts = (np.asarray(value, np.float32), np.asarray(index, np.int32), start)
     return csr_matrix(parts, shape=(len(start) - 1, length))
+
+
+def table_arrays(table: View, prefix: str) -> dict[str, NDArray[Any]]:
+    """Return a table, dense or sparse, as arrays that can travel."""
+    if not hasattr(table, "tocsr"):
+        return {f"{prefix}dense": np.asarray(table)}
+    return {
+        f"{prefix}data": table.data, f"{prefix}indices": table.indices,
+        f"{prefix}indptr": table.indptr, f"{prefix}shape": np.array(table.shape),
+    }  # fmt: skip
+
+
+def table_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> View:
+    """Return the table again.
+
+    >>> table_of(table_arrays(np.eye(2), "a."), "a.").tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if f"{prefix}dense" in arrays:
+        return arrays[f"{prefix}dense"]
+    from scipy.sparse import csr_matrix
+
+    parts = tuple(arrays[f"{prefix}{n}"] for n in ("data", "indices", "indptr"))
+    return csr_matrix(parts, shape=tuple(arrays[f"{prefix}shape"].tolist()), copy=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

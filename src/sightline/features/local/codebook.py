@@ -20,14 +20,17 @@ taken again in one fixed order.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.contracts import Mapper
 from sightline.errors import DataError, ParameterError
 
 Floats = NDArray[np.float32]
 Labels = NDArray[np.int32]
+Int = NDArray[np.int64]
 
 _BLOCK = 1 << 20  # scores at a time: 4 MB
 _FLAT = 256  # so few centres are found in one level
@@ -41,7 +44,13 @@ class ReducedCodebook(UserWarning):
 
 
 def codebook(
-    points: Floats, n_centers: int, seed: int = 0, passes: int | None = None, probes: int = 2
+    points: Floats,
+    n_centers: int,
+    seed: int = 0,
+    passes: int | None = None,
+    probes: int = 2,
+    shards: int = 1,
+    compute: Mapper | None = None,
 ) -> Floats:
     """Return centres of some points.
 
@@ -55,6 +64,8 @@ def codebook(
         four points that a centre has, but at most five times, since with few points each a centre
         is soon where it belongs.
     probes : in how many coarse cells a point looks for its centre.
+    shards, compute : in how many parts points are assigned, and where (`codebook_shards`); sums of
+        parts round otherwise than one sum.
 
     Examples
     --------
@@ -65,6 +76,8 @@ def codebook(
     points = _checked(points)
     if n_centers < 1:
         raise ParameterError.of("n_centers", "codebook", "at least 1", n_centers)
+    if shards < 1:
+        raise ParameterError.of("shards", "codebook", "at least 1", shards)
     different = distinct(points)
     if n_centers >= len(different):
         if n_centers > len(different):
@@ -77,6 +90,11 @@ def codebook(
     coarse = _coarse(points, n_centers, rng)
     cells = assign(points, coarse)
     start = _start(points, coarse, cells, different, n_centers, rng)
+    if shards > 1:
+        from sightline.features.local.codebook_shards import Shards
+
+        dealt = Shards(points, cells, len(coarse), shards, compute)
+        return _passed(start, coarse, passes, probes, dealt.moved)
     if len(coarse) == 1:
         return _flat(points, start, passes)
     return _two_level(points, start, coarse, cells, passes, probes)
@@ -127,7 +145,7 @@ def quantization_error(points: Floats, centers: Floats) -> float:
     >>> quantization_error(np.array([[1, 0], [3, 0]], np.float32), np.zeros((1, 2), np.float32))
     5.0
     """
-    return float(_residuals(points, centers, assign(points, centers)).mean())
+    return float(residuals_of(points, centers, assign(points, centers)).mean())
 
 
 def _checked(points: Floats) -> Floats:
@@ -171,7 +189,7 @@ def _start(
 ) -> Floats:
     """Draw different points, evenly over the coarse cells, by their distance to its centre."""
     order = different[np.argsort(cells[different], kind="stable")]
-    distances = np.sqrt(_residuals(points, coarse, cells)[order])
+    distances = np.sqrt(residuals_of(points, coarse, cells)[order])
     # Half the mean for being there: the middle of a cell has many points, which need centres too.
     ends = np.cumsum(distances + distances.mean() / 2 + np.finfo(np.float32).tiny)
     steps = (np.arange(n_centers) + rng.random(n_centers)) / n_centers
@@ -188,18 +206,40 @@ def _two_level(
     order = np.argsort(cells, kind="stable")
     points = points[order]
     ends = np.searchsorted(cells[order], np.arange(len(coarse) + 1))
+
+    def moved(centers: Floats, doors: Int, near: Int) -> Floats:
+        return _moved(points, labels_by_cell(points, ends, centers, doors, near), centers)
+
+    return _passed(centers, coarse, passes, probes, moved)
+
+
+def _passed(
+    centers: Floats,
+    coarse: Floats,
+    passes: int,
+    probes: int,
+    moved: Callable[[Floats, Int, Int], Floats],
+) -> Floats:
+    """Move centres so many times; they are handed on in the order of their coarse cells."""
     for _ in range(passes):
         rooms = assign(centers, coarse)
         centers = centers[np.argsort(rooms, kind="stable")]
         doors = np.searchsorted(np.sort(rooms), np.arange(len(coarse) + 1))
-        near = _nearest_cells(coarse, np.diff(doors) > 0, probes)
-        labels = np.empty(len(points), np.int32)
-        for cell in np.flatnonzero(np.diff(ends)):
-            part = slice(ends[cell], ends[cell + 1])
-            there = np.concatenate([np.arange(doors[c], doors[c + 1]) for c in near[cell]])
-            labels[part] = there[assign(points[part], centers[there])]
-        centers = _moved(points, labels, centers)
+        centers = moved(centers, doors, _nearest_cells(coarse, np.diff(doors) > 0, probes))
     return centers
+
+
+def labels_by_cell(points: Floats, ends: Int, centers: Floats, doors: Int, near: Int) -> Labels:
+    """Return the centre of each point, of those in the cells near its own.
+
+    Points from ends[i] to ends[i + 1] lie in coarse cell i, centres from doors[i] to doors[i + 1].
+    """
+    labels = np.empty(len(points), np.int32)
+    for cell in np.flatnonzero(np.diff(ends)):
+        part = slice(ends[cell], ends[cell + 1])
+        there = np.concatenate([np.arange(doors[c], doors[c + 1]) for c in near[cell]])
+        labels[part] = there[assign(points[part], centers[there])]
+    return labels
 
 
 def _nearest_cells(coarse: Floats, inhabited: NDArray[np.bool_], probes: int) -> NDArray[np.int64]:
@@ -221,12 +261,13 @@ def _moved(points: Floats, labels: Labels, centers: Floats) -> Floats:
     means = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
     empty = np.flatnonzero(counts == 0)
     if len(empty):
-        worst = np.argsort(-_residuals(points, centers, labels), kind="stable")
+        worst = np.argsort(-residuals_of(points, centers, labels), kind="stable")
         means[empty] = points[worst[: len(empty)]]
     return means
 
 
-def _residuals(points: Floats, centers: Floats, labels: Labels) -> NDArray[np.float64]:
+def residuals_of(points: Floats, centers: Floats, labels: Labels) -> NDArray[np.float64]:
+    """Return each point's squared distance to the centre of its group."""
     from sightline.features.local._codebook_fast import residuals
 
     found = np.empty(len(points))

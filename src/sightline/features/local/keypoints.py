@@ -24,7 +24,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.contracts import Json
+from sightline.contracts import Json, Mapper
 from sightline.errors import DataError
 from sightline.features.local.codebook import assign, codebook, distinct
 from sightline.features.local.fitted import checksum, needed
@@ -76,7 +76,13 @@ class Sift200:
         return {"contrast": CONTRAST, "most": MOST}
 
     @classmethod
-    def fit(cls, pictures: Sequence[RGB], seed: int = 0) -> dict[str, Floats]:
+    def fit(
+        cls,
+        pictures: Sequence[RGB],
+        seed: int = 0,
+        shards: int = 1,
+        compute: Mapper | None = None,
+    ) -> dict[str, Floats]:
         """Return the words that suit some pictures, and what each counts."""
         if not len(pictures):
             raise DataError("There is no picture to make words from. Give at least one.")
@@ -92,7 +98,8 @@ class Sift200:
         if len(points) > _SAMPLE:
             points = points[np.sort(rng.choice(len(points), _SAMPLE, replace=False))]
         n = max(2, min(cls.n_words, len(points) // _LEAST_POINTS))
-        centers = codebook(points, min(n, len(distinct(points))), seed)
+        n = min(n, len(distinct(points)))
+        centers = codebook(points, n, seed, None, 2, shards, compute)
         held = sum((_counted(f, centers) > 0 for f in found), np.zeros(len(centers), np.int64))
         idf = 1 + np.log((1 + len(found)) / (1 + held))
         return {"centers": centers, "idf": idf.astype(np.float32)}

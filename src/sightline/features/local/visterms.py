@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.contracts import Json
+from sightline.contracts import Json, Mapper
 from sightline.features.local.blocks import Grid, block_descriptors
 from sightline.features.local.codebook import assign, codebook, distinct
 from sightline.features.local.color import choose_colors, color_table, sample_pixels
@@ -67,14 +67,21 @@ class Visterms:
     every: ClassVar[int] = 2
 
     @classmethod
-    def fit(cls, pictures: Sequence[RGB], seed: int = 0) -> dict[str, Floats]:
+    def fit(
+        cls,
+        pictures: Sequence[RGB],
+        seed: int = 0,
+        shards: int = 1,
+        compute: Mapper | None = None,
+    ) -> dict[str, Floats]:
         """Return the colours, and for each block size the centres, that suit some pictures."""
         colors = choose_colors(sample_pixels(pictures, seed=seed), cls.n_colors, seed)
         arrays = {"colors": colors}
         for block in cls.blocks:
             points = cls._sample(pictures, block, color_table(colors), len(colors), seed)
             n = max(2, min(cls.n_centers, len(points) // _LEAST_BLOCKS))
-            arrays[f"centers{block}"] = codebook(points, min(n, len(distinct(points))), seed)
+            n = min(n, len(distinct(points)))
+            arrays[f"centers{block}"] = codebook(points, n, seed, None, 2, shards, compute)
         return arrays
 
     @classmethod

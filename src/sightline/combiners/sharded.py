@@ -1,0 +1,88 @@
+"""Online combiners in shards: each round's differences are dealt out, and weights mixed after it.
+
+`solvers.mixing` says how. A learner's state is its weights now, what averaging needs, how many
+differences were seen and what became of them; a round takes it from one mixed state to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.combiners import _opar_fast
+from sightline.combiners.examples import Doubles, Floats
+from sightline.contracts import InTurn, Json, Mapper, Part
+from sightline.solvers.mixing import Mix, mixed, shard
+from sightline.solvers.pa_step import N_OUTCOMES
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Rounds:
+    """Moves weights by differences, so many at a time, in shards.
+
+    Parameters
+    ----------
+    rule, length : which learner, and its C or eta.
+    shards, mix, mix_every : how many shards, how they are mixed, and differences of a round.
+    compute : where shards learn; in this process by default.
+    """
+
+    def __init__(
+        self,
+        rule: int,
+        length: float,
+        shards: int,
+        mix: Mix,
+        mix_every: int,
+        compute: Mapper | None = None,
+    ) -> None:
+        self._settings: dict[str, Json] = {"rule": rule, "length": length}
+        self._shards, self._mix, self._every = shards, mix, mix_every
+        self._compute: Mapper = InTurn() if compute is None else compute
+
+    def learn(
+        self, now: Doubles, late: Doubles, seen: int, rows: Floats, counts: Any, totals: Doubles
+    ) -> None:
+        """Learn from differences in turn, as the kernel does with one shard."""
+        for begin in range(0, len(rows), self._every):
+            part = rows[begin : begin + self._every]
+            self._round(now, late, seen + begin, part, counts, totals)
+
+    def _round(
+        self, now: Doubles, late: Doubles, seen: int, rows: Floats, counts: Any, totals: Doubles
+    ) -> None:
+        mine = [shard(len(rows), self._shards, s) for s in range(self._shards)]
+        dealt = [rows[m] for m in mine if len(m)]
+        parts = (
+            Part({**self._settings, "averaged": bool(len(late))}, {"rows": d, "w": now})
+            for d in dealt
+        )
+        found = [done.arrays for done in self._compute.map(learn_shard, parts)]
+        sizes = [len(d) for d in dealt]
+        if len(late):
+            # `late` is such that the mean of all weights so far is now - late / seen.
+            means = [a["w"] - a["late"] / n for a, n in zip(found, sizes, strict=True)]
+            total = seen * now - late + len(rows) * mixed(now, means, sizes, self._mix)
+        now[:] = mixed(now, [a["w"] for a in found], sizes, self._mix)
+        if len(late):
+            late[:] = (seen + len(rows)) * now - total
+        for a in found:
+            counts += a["counts"]
+            totals += a["totals"]
+
+
+def learn_shard(
+    args: dict[str, Json], arrays: Mapping[str, NDArray[Any]]
+) -> tuple[dict[str, Json], Arrays]:
+    """Learn from the differences of one shard, from weights that all shards start from."""
+    w = arrays["w"].astype(np.float32)
+    late = np.zeros(len(w) if args["averaged"] else 0)
+    counts, totals = np.zeros(N_OUTCOMES, dtype=np.int64), np.zeros(2)
+    rule, length = int(str(args["rule"])), float(str(args["length"]))
+    rows = np.ascontiguousarray(arrays["rows"])
+    _opar_fast.learn(w, late, 0, rows, rule, length, counts, totals)
+    return {}, {"w": w.astype(np.float64), "late": late, "counts": counts, "totals": totals}

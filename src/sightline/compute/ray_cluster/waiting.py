@@ -1,0 +1,89 @@
+"""Waiting for what a cluster computes, and saying in one line what went wrong with it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from sightline.errors import ComputeError
+
+_LOOK_SECONDS = 5.0
+# A cluster may be without machines for a moment, when one is being replaced.
+_ALONE_SECONDS = 30.0
+
+
+class Waiting:
+    """Fetches results, as long as there is a machine that could still compute them."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+
+    def one(self, ref: Any) -> Any:
+        """Return one result."""
+        since = time.monotonic()
+        with clear(self._ray):
+            while not self._ray.wait([ref], timeout=_LOOK_SECONDS)[0]:
+                if self._machines():
+                    since = time.monotonic()
+                elif time.monotonic() - since > _ALONE_SECONDS:
+                    raise ComputeError(
+                        "No machine of the Ray cluster is left to compute. Start one and run the "
+                        "same command again, or use --compute local."
+                    )
+            return self._ray.get(ref)
+
+    def both(self, text: Any, blob: Any) -> tuple[Any, Any]:
+        """Return two results of one task."""
+        return self.one(text), self.one(blob)
+
+    def _machines(self) -> bool:
+        return any(n["Alive"] and n["Resources"].get("CPU") for n in self._ray.nodes())
+
+
+@contextlib.contextmanager
+def clear(ray: Any) -> Iterator[None]:
+    """Turn what the library raises into an error of ours that says what to do."""
+    known = ray.exceptions
+    try:
+        yield
+    except (known.ObjectStoreFullError, known.OutOfDiskError) as e:
+        raise ComputeError(_no_space(str(e))) from e
+    except known.OutOfMemoryError as e:
+        raise ComputeError(
+            "A machine of the Ray cluster ran out of memory and ended the work. Use fewer workers "
+            "(--workers), more machines or, for PAMIR, more shards."
+        ) from e
+    except (known.NodeDiedError, known.WorkerCrashedError, known.ObjectLostError) as e:
+        raise ComputeError(
+            f"Machines of the Ray cluster died again and again ({type(e).__name__}). What was "
+            "acknowledged is kept; run the same command again when the cluster is well."
+        ) from e
+    except known.RayTaskError as e:
+        raise ComputeError(_failed_there(e)) from e
+    except (known.RayError, ConnectionError) as e:
+        raise ComputeError(f"The Ray cluster failed: {type(e).__name__}: {_first(e)}") from e
+
+
+def _no_space(said: str) -> str:
+    return (
+        "The Ray cluster has no space left for what travels between its machines "
+        f"({_first(said)}). Give its nodes more (ray start --object-store-memory), or free their "
+        "disks; then run the same command again."
+    )
+
+
+def _failed_there(error: Any) -> str:
+    cause = str(getattr(error, "cause", error)).strip()
+    last = cause.splitlines()[-1].removeprefix("RuntimeError: ") if cause else "no reason given"
+    if "no space left" in last or "No space left" in last:
+        return _no_space(last)
+    return f"A machine of the Ray cluster could not do its part: {last[:300]}"
+
+
+def _first(error: object) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # Where a task failed stands before what failed.
+    lines = [line for line in lines if "ray::" not in line] or lines
+    return (lines[0] if lines else "no reason given")[:200].rstrip(".")

@@ -1,0 +1,92 @@
+"""Weights of words over features, once they are learnt: scores of pictures, and queries as weights.
+
+W has a row w_t for each word, and a query q scores a picture p by q . W p (`rankers.pamir`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sightline.contracts import Estimator
+from sightline.errors import DataError, UsageError
+from sightline.rankers.training import word_scores
+from sightline.solvers.rows import as_rows
+from sightline.words.tfidf import query_vector
+
+Floats = NDArray[np.float32]
+Terms = Sequence[int] | Sequence[str] | NDArray[np.int64]
+
+
+class WordWeights(Estimator):
+    """What scores pictures by W_, with idf_ for how much each word counts in a query.
+
+    `words_` are the words by position, where they are known by name; else None.
+    """
+
+    _name: ClassVar[str]
+    W_: Floats
+    idf_: NDArray[np.float64]
+    words_: tuple[str, ...] | None
+
+    def decision_function(self, X: Any, words: NDArray[np.int64] | None = None) -> Floats:
+        """Return the score of each picture for each word, or for the words at some positions."""
+        self._check_fitted()
+        W = self.W_ if words is None else self.W_[words]
+        return word_scores(as_rows(X, self._name, self.W_.shape[1]), W)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that scoring needs; `from_arrays` makes a ranker of it that scores the same.
+
+        Names of words are not kept.
+        """
+        self._check_fitted()
+        return {"W": self.W_, "idf": self.idf_}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted ranker as far as scoring goes."""
+        made = cls()
+        made.W_, made.words_ = arrays["W"], None
+        made.idf_ = arrays.get("idf", np.ones(len(made.W_)))
+        return made
+
+    def query(self, terms: Terms, weights: ArrayLike | None = None) -> Floats:
+        """Return a query as weights over features: pictures rank by their product with them.
+
+        Parameters
+        ----------
+        terms : positions of words, or words where the ranker knows them by name.
+        weights : the query vector's values; by default a unit vector of the words' idf.
+        """
+        ids, q = self._vector(terms, weights)
+        found: Floats = q @ self.W_[ids]
+        return found
+
+    def _vector(self, terms: Terms, weights: ArrayLike | None) -> tuple[NDArray[np.int64], Floats]:
+        """Return a query vector: positions of words, and their values."""
+        self._check_fitted()
+        places = self._places(terms)
+        if weights is None:
+            return query_vector(places, self.idf_)
+        q = np.asarray(weights, dtype=np.float32).reshape(-1)
+        if len(places) != len(q):
+            raise DataError(f"{len(places)} terms need as many weights. Got {len(q)}.")
+        return places, q
+
+    def _places(self, terms: Terms) -> NDArray[np.int64]:
+        asked = np.asarray(terms).reshape(-1)
+        if asked.dtype.kind == "U":
+            known = {w: i for i, w in enumerate(self.words_ or ())}
+            asked = np.array([known.get(str(w), -1) for w in asked], dtype=np.int64)
+        if asked.size and not (asked.min() >= 0 and asked.max() < len(self.W_)):
+            known_ones = f"{self._name} knows {len(self.W_)} words"
+            raise DataError(f"{known_ones}, not all of those in {terms!r}.")
+        return asked.astype(np.int64)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "W_"):
+            raise UsageError(f"This {self._name} has learnt nothing yet. Call fit first.")

@@ -1,0 +1,75 @@
+"""`--compute`: the same command and the same outcome on a cluster, and Ctrl-C on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.photos import paint
+from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster
+
+__all__ = ["cluster", "one_cluster"]
+
+
+def command(*args: str) -> list[str]:
+    return [sys.executable, "-m", "sightline", *args]
+
+
+def test_what_computes_is_a_setting_with_an_origin(tmp_path: Path) -> None:
+    env = {**os.environ, "SIGHTLINE_COMPUTE": "10.0.0.1:6379"}
+    done = subprocess.run(command("doctor"), capture_output=True, text=True, env=env, check=True)
+    (line,) = [row for row in done.stdout.splitlines() if row.startswith("  compute")]
+    assert line.split() == ["compute", "10.0.0.1:6379", "SIGHTLINE_COMPUTE"]
+    env["SIGHTLINE_COMPUTE"] = "elsewhere"
+    done = subprocess.run(command("doctor"), capture_output=True, text=True, env=env)
+    assert (
+        done.returncode == 2 and "must be local, ray, HOST:PORT or ray://HOST:PORT" in done.stderr
+    )
+
+
+@needs_ray
+def test_a_command_on_a_cluster_prints_what_it_prints_here(
+    tmp_path: Path, cluster: TwoNodes
+) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    paint(photos, 60, True, 0)
+    said = {}
+    for where in ("local", cluster.address):
+        store = str(tmp_path / where.replace(":", "-"))
+        env = {**os.environ, "SIGHTLINE_COMPUTE": where, "OPENBLAS_NUM_THREADS": "1"}
+        for verb in (["index", str(photos), "--features", "color"], ["train", "--ranker", "ridge"]):
+            done = subprocess.run(
+                command(*verb, "--store", store, "--json"),
+                capture_output=True, text=True, env=env, check=True,
+            )  # fmt: skip
+            told = json.loads(done.stdout)
+            for changing in ("seconds", "tried", "model"):
+                told.pop(changing, None)
+            said[where, verb[0]] = told
+            assert (f"computing on the Ray cluster at {where}" in done.stderr) == (where != "local")
+    assert said["local", "index"] == said[cluster.address, "index"]
+    assert said["local", "train"] == said[cluster.address, "train"]
+
+
+@needs_ray
+def test_an_interrupt_ends_the_command_and_a_second_run_goes_on(
+    tmp_path: Path, cluster: TwoNodes
+) -> None:
+    photos, store = tmp_path / "photos", str(tmp_path / "store")
+    photos.mkdir()
+    paint(photos, 400, True, 0)
+    verb = command("index", str(photos), "--store", store, "--compute", cluster.address)
+    running = subprocess.Popen(verb, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    assert running.stderr is not None
+    assert "computing on" in running.stderr.readline()
+    running.send_signal(signal.SIGINT)
+    told = running.stderr.read()
+    running.stderr.close()
+    assert running.wait(60) == 130 and "run the same command again" in told
+    done = subprocess.run(verb, capture_output=True, text=True, check=True)
+    assert "400 seen = 400 indexed + 0 skipped" in done.stdout

@@ -1,0 +1,265 @@
+"""A Ray cluster as a place to compute: limits kept on every node, and faults that are named."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import socket
+import sys
+from pathlib import Path
+from subprocess import run
+from typing import Any
+
+import pytest
+
+from sightline.contracts import Done, Failed, Job
+from sightline.errors import ComputeError, MissingExtra, ParameterError, UsageError
+from sightline.pictures.folder import Found
+from sightline.pictures.reading import READ_TASK, ReadLimits, request
+from sightline.testing.compute import ECHO_TASK
+from sightline.testing.faults import ESCAPE_TASK, FAULTY_READ_TASK
+from tests.photos import make_photo
+from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster
+
+__all__ = ["cluster", "one_cluster"]
+
+pytestmark = needs_ray
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+def compute(address: str, **more: Any) -> Any:
+    from sightline.compute.ray_cluster import RayCompute
+
+    return RayCompute(address, **more)
+
+
+def reading(root: Path, name: str, follow: bool = False) -> Job:
+    found = Found(os.fsencode(name), 0, 0)
+    return request(os.fsencode(root), found, ReadLimits(follow=follow), pixels=True)
+
+
+def test_decoders_are_limited_on_every_node(tmp_path: Path, cluster: TwoNodes) -> None:
+    for i, name in enumerate(["good", "crash", "exit", "hog", "hang", "fine"]):
+        make_photo(tmp_path / f"{name}.jpg", i)
+    names = ["good.jpg", "crash.jpg", "exit.jpg", "hog.jpg", "hang.jpg", "fine.jpg"]
+    target = tmp_path / "target"
+    target.write_text("untouched")
+    with compute(cluster.address, seconds=1.0) as ray:
+        jobs = [reading(tmp_path, n) for n in names]
+        answers = list(ray.run(FAULTY_READ_TASK, jobs, "decode"))
+        escapes = [Job(b"", {"target": str(target)}) for _ in range(40)]
+        tried = list(ray.run(ESCAPE_TASK, escapes, "decode"))
+    kinds = [a.kind if isinstance(a, Failed) else "done" for a in answers]
+    assert kinds == ["done", "crash", "crash", "memory", "timeout", "done"]
+    assert all(isinstance(t, Done) and t.value["done"] == [] for t in tried)
+    assert target.read_text() == "untouched"
+
+
+def test_files_travel_with_their_jobs(tmp_path: Path, cluster: TwoNodes) -> None:
+    make_photo(tmp_path / "deep" / "a.jpg", 1)
+    make_photo(tmp_path / "large.jpg", 2, (3000, 2000))
+    (tmp_path / "outside").symlink_to("/etc/hostname")
+    names = ["deep/a.jpg", "large.jpg", "missing.jpg", "outside"]
+    with compute(cluster.address) as ray:
+        jobs = [reading(tmp_path, n) for n in names]
+        first, large, missing, outside = ray.run(READ_TASK, jobs, "decode")
+    assert isinstance(first, Done) and isinstance(large, Done)
+    assert (tmp_path / "large.jpg").stat().st_size > 2 << 20
+    assert large.value["mtime"] == (tmp_path / "large.jpg").stat().st_mtime_ns
+    assert large.value["size"] == (tmp_path / "large.jpg").stat().st_size
+    assert isinstance(missing, Failed) and missing.kind == "unreadable"
+    assert isinstance(outside, Failed) and outside.kind == "special"
+
+
+def test_without_retries_a_dead_node_is_noticed(
+    cluster: TwoNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What other tests rely on: work is under way on the node that they kill."""
+    monkeypatch.setattr("sightline.compute.ray_cluster._TRIES", 0)
+    jobs = (Job(b"", {"i": i}, bytes(500_000)) for i in range(400))
+    with compute(cluster.address) as ray:
+        answers = ray.run(ECHO_TASK, jobs, "describe")
+        next(answers)
+        cluster.kill_second()
+        with pytest.raises(ComputeError, match="died again and again"):
+            list(answers)
+
+
+def test_another_version_on_a_node_is_refused(tmp_path: Path, cluster: TwoNodes) -> None:
+    shutil.copytree(SOURCE / "sightline", tmp_path / "sightline")
+    changed = tmp_path / "sightline" / "records.py"
+    changed.write_text(changed.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    cluster.kill_second()
+    cluster.start_second(env_vars={"PYTHONPATH": str(tmp_path)})
+    try:
+        with pytest.raises(
+            ComputeError, match=r"is another: sightline .* there, .* here\. Install"
+        ):
+            compute(cluster.address)
+    finally:
+        cluster.kill_second()
+
+
+def test_versions_of_the_library_and_of_python_are_compared() -> None:
+    from sightline.compute.ray_cluster.identity import difference, identity
+    from sightline.compute.ray_cluster.joining import _refused
+
+    here = identity()
+    there = tuple((n, "3.99.1" if n == "python" else v) for n, v in here)
+    assert "python 3.99.1 there" in difference(here, there) and not difference(here, here)
+    assert "ray unknown there" in difference(here, tuple(p for p in here if p[0] != "ray"))
+    said = "Version mismatch: The cluster was started with:\n    Ray: 2.9\n    Python: 3.9.1\n"
+    assert "another version: Version mismatch" in _refused("h:1", said)
+    assert "RAY_AUTH_TOKEN" in _refused("h:1", "InvalidAuthToken: Token authentication …")
+
+
+def test_what_is_no_cluster_is_said_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sightline.compute.ray_cluster.joining._REACH_SECONDS", 0.3)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ComputeError, match=f"listens at {address} is no Ray cluster"):
+            compute(address)
+    with pytest.raises(ComputeError, match=r"at 127\.0\.0\.1:1 cannot be reached"):
+        compute("127.0.0.1:1")
+    with pytest.raises(ComputeError, match=r"ray://nowhere\.invalid:1 cannot be reached"):
+        compute("ray://nowhere.invalid:1")
+    with pytest.raises(UsageError, match="HOST:PORT"):
+        compute("ray://nowhere")
+    with pytest.raises(ParameterError, match="'workers' parameter of RayCompute"):
+        compute("", workers=-1)
+
+
+def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"pip install 'sightline\[ray\]'"):
+        compute("127.0.0.1:1")
+
+
+def test_a_full_disk_of_a_node_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from sightline.compute.ray_cluster import node
+    from sightline.compute.ray_cluster.frames import pack_jobs
+    from sightline.compute.ray_cluster.identity import identity
+    from sightline.compute.ray_cluster.waiting import _failed_there
+    from sightline.pictures import carrying
+
+    def full(job: Job, folder: bytes) -> Job:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    make_photo(tmp_path / "a.jpg")
+    job = carrying.packed(READ_TASK, reading(tmp_path, "a.jpg"))
+    monkeypatch.setattr(carrying, "laid_out", full)
+    with pytest.raises(RuntimeError, match="no space left in") as caught:
+        node.run_batch(identity(), READ_TASK, "decode", 10.0, pack_jobs([job]), [])
+    assert "has no space left for what travels" in _failed_there(caught.value)
+
+
+def test_a_job_cannot_leave_its_folder(tmp_path: Path) -> None:
+    from sightline.errors import DataError
+    from sightline.pictures.carrying import laid_out
+
+    for path in ("../a.jpg", "/etc/a.jpg", "b/../../a.jpg"):
+        args: dict[str, Any] = {"carried": [[path, 0, 1]], "sidecars": [], "root": ""}
+        with pytest.raises(DataError, match="outside its folder"):
+            laid_out(Job(b"", args, b"x"), os.fsencode(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+FULL = """
+import numpy as np
+from sightline.compute.ray_cluster import RayCompute
+from sightline.contracts import Part
+from sightline.errors import ComputeError
+from sightline.testing.compute import scale
+from tests.ray_made import QUICK, TwoNodes
+
+said = []
+full = {**QUICK, "automatic_object_spilling_enabled": False, "local_fs_capacity_threshold": 0.01}
+nodes = TwoNodes(_system_config=full, object_store_memory=80 << 20)
+with RayCompute(nodes.address) as ray:
+    try:
+        held = [ray.hold({"rows": np.zeros(40 << 20, np.uint8)}) for _ in range(4)]
+    except ComputeError as e:
+        said.append(str(e))
+    held = ray.hold({"rows": np.zeros(4_000_000), "factor": np.ones(1)})
+    try:
+        kept = [d.arrays for d in ray.map(scale, [Part({"n": i}, {}, (held,)) for i in range(3)])]
+    except ComputeError as e:
+        said.append(str(e))
+nodes.end()
+print(*said, sep="\\n")
+"""
+
+
+def test_a_cluster_without_space_says_so() -> None:
+    # In a process of its own: a process knows one cluster's settings for good.
+    root = str(Path(__file__).parents[2])
+    path = os.pathsep.join([root, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+    done = run(
+        [sys.executable, "-c", FULL], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2, done.stdout + done.stderr
+    assert all("no space left for what travels between its machines" in line for line in lines)
+
+
+OWN = """
+import json, os, sys
+from sightline.compute.ray_cluster import RayCompute
+from sightline.contracts import Job
+from sightline.testing.compute import ECHO_TASK
+
+def parent(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        return int(f.read().rpartition(")")[2].split()[1])
+
+def listening(pids):
+    sockets = set()
+    for pid in pids:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                sockets.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+            except OSError:
+                pass
+    for table in ("tcp", "tcp6"):
+        for line in open(f"/proc/net/{table}").readlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                yield fields[1].rpartition(":")[0]
+
+with RayCompute(workers=1) as ray:
+    answers = len(list(ray.run(ECHO_TASK, [Job(b"", {"i": i}) for i in range(40)], "decode")))
+    ours = {os.getpid()}
+    for _ in range(6):
+        pids = [int(p) for p in os.listdir("/proc") if p.isdigit()]
+        for pid in pids:
+            try:
+                if parent(pid) in ours:
+                    ours.add(pid)
+            except OSError:
+                pass
+    found = sorted(set(listening(ours)))
+    said = ray.said
+    folder = ray._joined.folder.name
+print(json.dumps([said, answers, len(ours), found, os.path.exists(folder)]))
+"""
+
+
+def test_a_cluster_of_our_own_listens_on_loopback_and_ends_with_us(tmp_path: Path) -> None:
+    # Python files that lie where somebody works are none of the workers' business.
+    (tmp_path / "numpy.py").write_text("raise SystemExit('imported from the current folder')")
+    keep = {k: v for k, v in os.environ.items() if not k.startswith("RAY_")}
+    done = run(
+        [sys.executable, "-P", "-W", "error", "-c", OWN], capture_output=True, text=True,
+        check=True, cwd=tmp_path, env={**keep, "HOME": str(tmp_path)},
+    )  # fmt: skip
+    said, answers, processes, addresses, left = json.loads(done.stdout)
+    assert said == "a Ray cluster of 1 workers on this machine"
+    assert answers == 40 and processes > 4 and not left
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+    assert addresses and set(addresses) <= loopback
+    assert not (tmp_path / ".ray").exists()

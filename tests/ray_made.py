@@ -1,0 +1,89 @@
+"""A real Ray cluster of two nodes, as processes on loopback, for tests that need one."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+needs_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None,
+    reason="Ray is not installed, so clusters are not tested: pip install 'sightline[ray]'",
+)
+_OBJECTS = 100 << 20
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": "0f" * 32,
+    "RAY_worker_niceness": "0",
+    # Listen on loopback alone.
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+}
+# Find a dead node in a second instead of twenty.
+QUICK = {
+    "health_check_initial_delay_ms": 0,
+    "health_check_period_ms": 300,
+    "health_check_timeout_ms": 2_000,
+    "health_check_failure_threshold": 3,
+}
+
+
+class TwoNodes:
+    """A head, which is never killed, and another node, which may be, and may come again."""
+
+    def __init__(self, **head: Any) -> None:
+        # Sockets have short names, and pytest's folders long ones.
+        self.folder = tempfile.mkdtemp(prefix="sl-")
+        os.makedirs(os.path.join(self.folder, "ray"))
+        os.environ.update(_ENVIRONMENT, RAY_TMPDIR=self.folder)
+        logging.getLogger("ray").setLevel(logging.CRITICAL)
+        from ray.cluster_utils import Cluster
+
+        given = {"_system_config": QUICK, **_node(), **head}
+        self.cluster: Any = Cluster(initialize_head=True, connect=False, head_node_args=given)
+        self.second: Any = None
+
+    @property
+    def address(self) -> str:
+        """Where drivers connect."""
+        return str(self.cluster.address)
+
+    def start_second(self, **more: Any) -> None:
+        """Start the second node, unless it runs."""
+        if self.second is None:
+            self.second = self.cluster.add_node(**{**_node(), **more})
+
+    def kill_second(self) -> None:
+        """Kill it as a power cut would."""
+        gone, self.second = self.second, None
+        self.cluster.remove_node(gone, allow_graceful=False)
+
+    def end(self) -> None:
+        """End all processes, and remove what they left."""
+        self.cluster.shutdown()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _node() -> dict[str, Any]:
+    return {"num_cpus": 1, "object_store_memory": _OBJECTS, "include_dashboard": False}
+
+
+@pytest.fixture(scope="session")
+def one_cluster() -> Iterator[TwoNodes]:
+    """Give the cluster all tests of a process share."""
+    nodes = TwoNodes()
+    yield nodes
+    nodes.end()
+
+
+@pytest.fixture
+def cluster(one_cluster: TwoNodes) -> TwoNodes:
+    """Give it with both nodes up."""
+    one_cluster.start_second()
+    return one_cluster
