@@ -35,6 +35,7 @@ SUBJECTS = (
     "feedback-session",
     "replay",
     "service",
+    "page",
     "start-up",
     "restart-after-kill",
     "second-index",
