@@ -135,10 +135,10 @@ def _nodes(page: Page, n: int) -> int:
         page.wait_for_function(
             "() => [...document.querySelectorAll('.tile img')].every((i) => i.complete)"
         )
-        most = max(most, page.evaluate(_ELEMENTS))
+        most = max(most, int(page.evaluate(_ELEMENTS)))
     page.get_by_role("listbox", name="Pictures found").press("End")
     page.locator(f".tile[data-at='{n - 1}'] img").wait_for()
-    most = max(most, page.evaluate(_ELEMENTS))
+    most = max(most, int(page.evaluate(_ELEMENTS)))
     if most < 50:
         raise BenchmarkError(f"{most} elements are no page.")
     return most
