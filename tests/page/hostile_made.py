@@ -1,4 +1,4 @@
-"""A collection in which everything that can be read is hostile: names, folders, captions, metadata."""
+"""A collection in which all that can be read is hostile: names, folders, captions, metadata."""
 
 from __future__ import annotations
 

@@ -18,8 +18,10 @@ N = 4_000
 MOST = 300
 # The place of the picture in the middle of the window, once it is drawn.
 SEEN = """() => {
-  const over = (t) => t.getBoundingClientRect().top < innerHeight / 2 && t.getBoundingClientRect().bottom > innerHeight / 2 - 20;
-  const tile = [...document.querySelectorAll(".tile")].find(over);
+  const tile = [...document.querySelectorAll(".tile")].find((t) => {
+    const { top, bottom } = t.getBoundingClientRect();
+    return top < innerHeight / 2 && bottom > innerHeight / 2 - 20;
+  });
   return tile?.querySelector("img")?.complete ? tile.dataset.at : null;
 }"""
 ELEMENTS = "() => document.getElementsByTagName('*').length"

@@ -83,7 +83,8 @@ def test_what_is_pressed_fast_is_all_heard(judge: Visitor) -> None:
 
 def test_before_and_after_a_round(judge: Visitor) -> None:
     page = judge.page
-    labels = "() => [...document.querySelectorAll('.tile')].map((t) => t.getAttribute('aria-label').split(',')[0]).slice(0, 12)"
+    labels = """() => [...document.querySelectorAll('.tile')].slice(0, 12)
+        .map((t) => t.getAttribute('aria-label').split(',')[0])"""
     before = page.evaluate(labels)
     say(judge, "nny")
     rank(judge)

@@ -26,7 +26,8 @@ MARK = """() => {
 # What has the focus, and whether that can be seen.
 STOP = """() => {
   const e = document.activeElement;
-  const told = e.tagName === "INPUT" ? null : document.getElementById(e.getAttribute("aria-activedescendant"));
+  const at = document.getElementById(e.getAttribute("aria-activedescendant"));
+  const told = e.tagName === "INPUT" ? null : at;
   const shown = e.id === "file" ? e.nextElementSibling : told ?? e;
   const style = getComputedStyle(shown);
   const box = shown.getBoundingClientRect();

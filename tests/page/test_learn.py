@@ -1,4 +1,4 @@
-"""Training and measuring on the page: jobs as they go, their reports, versions, and the way back."""
+"""Training and measuring on the page: jobs as they go, reports, versions, and the way back."""
 
 from __future__ import annotations
 

@@ -16,15 +16,18 @@ from tests.sessions_made import events_of
 # What a page of somebody else tries; each gives what it could read, or "" for nothing.
 READS = {
     "fetch": "fetch(url, {credentials: 'include'}).then((r) => r.text())",
-    "fetch without cors": "fetch(url, {credentials: 'include', mode: 'no-cors'}).then((r) => r.text())",
+    "fetch without cors": """
+        fetch(url, {credentials: 'include', mode: 'no-cors'}).then((r) => r.text())""",
     "picture": """new Promise((yes, no) => {
-        const i = new Image(); i.onload = () => yes(`${i.width} wide`); i.onerror = no; i.src = url; })""",
+        const i = new Image(); i.onload = () => yes(`${i.width} wide`); i.onerror = no;
+        i.src = url; })""",
     "script": """new Promise((yes, no) => {
         const s = document.createElement('script'); s.onload = () => yes('ran'); s.onerror = no;
         s.src = url; document.head.append(s); })""",
     "style": """new Promise((yes, no) => {
         const s = document.createElement('link'); s.rel = 'stylesheet'; s.onerror = no;
-        s.onload = () => yes(String(s.sheet.cssRules.length)); s.href = url; document.head.append(s); })""",
+        s.onload = () => yes(String(s.sheet.cssRules.length)); s.href = url;
+        document.head.append(s); })""",
     "frame": """new Promise((yes, no) => {
         const f = document.createElement('iframe');
         f.onload = () => yes(f.contentDocument?.body?.textContent ?? ''); f.onerror = no;
@@ -34,7 +37,8 @@ WRITES = {
     "json": """fetch(url, {method: 'POST', credentials: 'include', body,
         headers: {'Content-Type': 'application/json'}})""",
     "plain": "fetch(url, {method: 'POST', credentials: 'include', mode: 'no-cors', body})",
-    "beacon": "Promise.resolve(navigator.sendBeacon(url, new Blob([body], {type: 'application/json'})))",
+    "beacon": """
+        Promise.resolve(navigator.sendBeacon(url, new Blob([body], {type: 'application/json'})))""",
 }
 FORM = """<!doctype html><title>x</title><form method=post enctype=text/plain action="{url}">
 <input name='{body}' value=''></form><script>document.forms[0].submit()</script>"""
@@ -69,7 +73,8 @@ def test_a_page_of_another_site_reads_nothing(visit: Visits, own: Served, host: 
             for how, script in READS.items():
                 url = json.dumps(own.address.url + path)
                 read = thief.page.evaluate(
-                    f"(async (url) => {{ try {{ return await ({script}); }} catch {{ return ''; }} }})({url})"
+                    f"(async (url) => {{ try {{ return await ({script}); }}"
+                    f" catch {{ return ''; }} }})({url})"
                 )
                 assert read == "", (path, how)
     # The browser is ours all the same, and the page works in it.

@@ -1,4 +1,4 @@
-"""The review: words that are proposed and doubted, answered by keyboard; scenes, topics, and why."""
+"""The review: words proposed and doubted, answered by keyboard; scenes, topics, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searching on the page: words, suggestions, grammar, filters, pictures, and what is told of hits."""
+"""Searching on the page: words, suggestions, grammar, filters, pictures, and what hits tell."""
 
 from __future__ import annotations
 
