@@ -87,8 +87,9 @@ def test_other_machines_are_kept_out_unless_that_is_said(
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "[::]", "0", ""])
 def test_an_address_that_stands_for_all_wants_a_name(
-    where: list[str], host: str, tmp_path: Path
+    where: list[str], host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("sightline.web.server.serve", lambda *a: None)
     token = tmp_path / "token"
     flags = ["--allow-remote", "--token-file", str(token)]
     done = run(*where, "--host", host, "--port", "0", *flags)

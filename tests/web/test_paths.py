@@ -22,7 +22,7 @@ from tests.served import Served, painted, running
 from tests.traversal import LEAST, payloads, some_payloads
 
 SECRET = b"the secret of another folder"
-# The whole list of some 27,000 takes minutes: SIGHTLINE_TRAVERSALS=30000.
+# The whole list of some 29,000 takes minutes: SIGHTLINE_TRAVERSALS=30000.
 TRAVERSALS = int(os.environ.get("SIGHTLINE_TRAVERSALS", "50"))
 # Of the whole list, as many are tried where no file is near: ids of jobs, cursors, dates.
 ELSEWHERE = min(TRAVERSALS, 1_000)
