@@ -16,7 +16,7 @@ from tests.served import Served, painted, running
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Serve a collection that takes seconds to learn from."""
-    with running(painted(tmp_path_factory.mktemp("large"), train=False, n=1500)) as found:
+    with running(painted(tmp_path_factory.mktemp("large"), train=False, n=1000)) as found:
         yield found
 
 
