@@ -48,6 +48,14 @@ def test_tags_of_regions_are_measured_against_general_solvers(tmp_path: Path) ->
     assert "fractional in" in rows["region-inference/exact"].note
 
 
+def test_without_a_browser_the_page_is_not_measured_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIGHTLINE_BROWSER", "no-such-browser")
+    rows = run(["page"], Bench(tmp_path, TINY))
+    assert all("apt-get install chromium" in r.note and r.met is None for r in rows)
+
+
 def test_names_are_unique_and_documented() -> None:
     subjects = [subject(name) for name in SUBJECTS]
     assert [s.NAME for s in subjects] == list(SUBJECTS)

@@ -24,7 +24,7 @@ WIDE = {"width": 1180, "height": 760}
 
 
 def found(visitor: Visitor) -> None:
-    """A search after a round of feedback."""
+    """A search after two rounds of feedback."""
     page = visitor.go("#/search?q=sad%20face")
     expect(visitor.tiles.first).to_be_visible()
     visitor.grid.focus()
@@ -33,6 +33,11 @@ def found(visitor: Visitor) -> None:
     expect(page.get_by_text("6 answers are new")).to_be_visible()
     page.keyboard.press("r")
     expect(page.locator(".judgebar")).to_contain_text("Round 1.")
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "y", "y"):
+        page.keyboard.press(key)
+    expect(page.get_by_text("2 answers are new")).to_be_visible()
+    page.keyboard.press("r")
+    expect(page.locator(".judgebar")).to_contain_text("Round 2.")
 
 
 def why(visitor: Visitor) -> None:
@@ -57,6 +62,7 @@ def learn(visitor: Visitor) -> None:
     page = visitor.go("#/learn")
     report = page.locator(".evaluation")
     expect(report.get_by_role("img").first).to_be_visible()
+    page.set_viewport_size({"width": 1180, "height": 900})
     page.locator("#jobs").evaluate(
         "(e) => scrollTo(0, e.getBoundingClientRect().top + scrollY - 110)"
     )
