@@ -1,8 +1,8 @@
 """Sessions over real pictures: Caltech-101 by CEDD, made as many rows as a benchmark wants.
 
-The rows of all pictures are laid out as at most 128 numbers and repeated, each number of a copy times
-1 + N(0, .1^2). A session is a picture whose nearest 20 were judged by their class, so that weights
-are those of real queries.
+The rows of all pictures are laid out as at most 128 numbers and repeated, each number of a copy
+times 1 + N(0, .1^2). A session is a picture whose nearest 20 were judged by their class, so that
+weights are those of real queries.
 """
 
 from __future__ import annotations

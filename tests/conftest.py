@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +23,19 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("sightline")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say where programs for tests are unpacked to; processes of this run are told as well."""
+    if not hasattr(config, "workerinput"):
+        place = Path(tempfile.gettempdir()) / f"sightline-tests-{os.getpid()}"
+        os.environ["SIGHTLINE_TEST_MILVUS"] = str(place)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove them once every process of the run has ended."""
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ["SIGHTLINE_TEST_MILVUS"], ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
