@@ -28,6 +28,7 @@ from sightline.store.engines.faiss_ivf import FaissEngine
 from sightline.store.engines.milvus_loading import load
 from sightline.store.engines.milvus_server import MilvusEngine
 from sightline.store.engines.milvus_tables import Tables
+from sightline.store.engines.probing import Probes
 from sightline.store.engines.views import Measure
 from sightline.store.home import Home
 from sightline.store.identity import made_identity
@@ -70,8 +71,8 @@ def measure(bench: Bench) -> list[Row]:
     wheres = [None, *(np.sort(random.choice(n, n // s, replace=False)) + 1 for s in (2, 100))]
     with home.reader() as reader, _server(bench) as server:
         flat = reader.snapshot
-        built, faiss = _faiss(home, flat)
-        loaded, milvus = _milvus(home, flat, server)
+        built, faiss, said = _faiss(home, flat)
+        loaded, milvus, told = _milvus(home, flat, server)
         sides = [_ask([flat, faiss, milvus], queries, w) for w in wheres]
         memory = server.memory()
     asked = [Asked([s[e].seconds[0] for s in sides], [s[e].ids[0] for s in sides])
@@ -80,10 +81,11 @@ def measure(bench: Bench) -> list[Row]:
     out = [
         alone(ROWS[0], "ms", _ms(base.seconds[0]), note=f"{held}; {_told(base, 4 * n * length)}")
     ]
-    costs = [(built, _size(home.ivf)), (loaded, memory)]
-    for i, (seconds, size) in enumerate(costs, 1):
+    costs = [(built, _size(home.ivf), said), (loaded, memory, told)]
+    for i, (seconds, size, probes) in enumerate(costs, 1):
         names = ROWS[4 * i - 3 : 4 * i + 1]
-        note = f"built in {seconds:.0f} s; {_told(asked[i], size)}"
+        how = f"{probes.plain} ({probes.filtered} with a filter) of {probes.lists} lists"
+        note = f"built in {seconds:.0f} s; {_told(asked[i], size)}, {how}"
         out += _rows(names, asked[i], base, note)
     return out
 
@@ -147,10 +149,11 @@ def _served(snapshot: Snapshot, home: Home, engine: Engine) -> Snapshot:
     return other
 
 
-def _faiss(home: Home, snapshot: Snapshot) -> tuple[float, Snapshot]:
+def _faiss(home: Home, snapshot: Snapshot) -> tuple[float, Snapshot, Probes]:
     begun = time.perf_counter()
-    faiss_files.build(home.ivf, snapshot.published, 1, NoProgress(), _BY)
-    return time.perf_counter() - begun, _served(snapshot, home, FaissEngine(home.ivf))
+    (built,) = faiss_files.build(home.ivf, snapshot.published, 1, NoProgress(), _BY)
+    seconds = time.perf_counter() - begun
+    return seconds, _served(snapshot, home, FaissEngine(home.ivf)), built.probes
 
 
 def _server(bench: Bench) -> MilvusProcess:
@@ -160,13 +163,16 @@ def _server(bench: Bench) -> MilvusProcess:
         raise BenchmarkError(str(e)) from e
 
 
-def _milvus(home: Home, snapshot: Snapshot, server: MilvusProcess) -> tuple[float, Snapshot]:
+def _milvus(
+    home: Home, snapshot: Snapshot, server: MilvusProcess
+) -> tuple[float, Snapshot, Probes]:
     store, tables = made_identity(home.folder), Tables(server.uri)
     begun = time.perf_counter()
-    load(tables, store, snapshot.published, set(), NoProgress(), measures=_BY, listed_rows=1)
+    done = load(tables, store, snapshot.published, set(), NoProgress(), measures=_BY, listed_rows=1)
     tables.close()
     seconds = time.perf_counter() - begun
-    return seconds, _served(snapshot, home, MilvusEngine(server.uri, lambda: store, _BY))
+    served = _served(snapshot, home, MilvusEngine(server.uri, lambda: store, _BY))
+    return seconds, served, done.tables[0].probes
 
 
 def _workload(bench: Bench) -> tuple[Matrix, Matrix, str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +35,19 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
         left[report.nodeid.partition("::")[0], reason.removeprefix("Skipped: ")] += 1
     for (file, reason), n in sorted(left.items()):
         terminalreporter.write_line(f"left out: {file} ({n}): {reason}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say where programs for tests are unpacked to; processes of this run are told as well."""
+    if not hasattr(config, "workerinput"):
+        place = Path(tempfile.gettempdir()) / f"sightline-tests-{os.getpid()}"
+        os.environ["SIGHTLINE_TEST_MILVUS"] = str(place)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove them once every process of the run has ended."""
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ["SIGHTLINE_TEST_MILVUS"], ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

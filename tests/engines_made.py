@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,16 +18,16 @@ from sightline.testing.milvus import MilvusProcess
 WITHOUT_MILVUS = "needs a server: pip install 'sightline[milvus,milvus-server]', then make test"
 
 
-def unpacked() -> Path:
-    """Return where the server's program is unpacked to, once for all processes of a test run."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
-    return Path(tempfile.gettempdir()) / f"sightline-milvus-{run[:12]}"
-
-
 def a_server(folder: Path) -> Iterator[MilvusProcess]:
-    """Yield a server of one's own, ended at the end."""
-    with MilvusProcess(folder, unpacked()) as server:
-        yield server
+    """Yield a server of one's own, ended and removed at the end.
+
+    Its program is unpacked once for all processes of a test run, which removes it when it ends.
+    """
+    try:
+        with MilvusProcess(folder, Path(os.environ["SIGHTLINE_TEST_MILVUS"])) as server:
+            yield server
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def store_of(

@@ -123,7 +123,7 @@ def test_faiss_answers_as_the_flat_scan_does(place: Path, shell: Shell) -> None:
     degraded = c.engine_state()
     assert degraded is not None and not degraded.serves and "export faiss" in degraded.said
     assert {b.state for b in c.export_faiss(dry_run=True)} == {"new"}
-    assert all(b.recall >= 0.95 for b in c.export_faiss())
+    assert all(b.probes.recall >= 0.95 for b in c.export_faiss())
     assert {b.state for b in c.export_faiss()} == {"kept"}
     flat = opened(place)
     for q in ("red", "warm blue"):

@@ -24,6 +24,7 @@ from sightline.errors import (
     StoreTooNew,
 )
 from sightline.records import Batch, DenseQuery, FeatureRows, SparseRows
+from sightline.store import seal
 from sightline.store.home import Home
 from sightline.store.locks import Lock, file_system, refuse_network_file_system
 from sightline.store.models import load_model, save_model
@@ -337,3 +338,12 @@ def test_merging_loses_no_features_where_pictures_have_different_ones(tmp_path: 
             (("v-1",), [3, 4, 6]),
         ]
         assert reader.snapshot.features() == ()
+
+
+def test_a_log_that_a_reader_removes_meanwhile_is_no_open_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "exists", lambda _: True)
+    assert not seal.has_open_logs(tmp_path)
+    (tmp_path / "events.sqlite3-wal").write_bytes(b"x")
+    assert seal.has_open_logs(tmp_path)

@@ -51,8 +51,15 @@ def fold_logs(folder: Path) -> None:
 
 def has_open_logs(folder: Path) -> bool:
     """Say whether anything is still to be folded in; such a store must not be sealed."""
-    logs = [folder / f"{name}-wal" for name in DATABASES]
-    return any(log.exists() and log.stat().st_size for log in logs)
+    return any(_size(folder / f"{name}-wal") for name in DATABASES)
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, which the last reader to close may remove meanwhile."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def lay_seal(folder: Path) -> None:

@@ -65,7 +65,7 @@ def test_lists_are_chosen_by_what_they_find(tmp_path: Path) -> None:
     assert built(home, least=5_000) == []
     found = built(home)
     assert {b.view.by for b in found} == set(ALL) and all(b.state == "new" for b in found)
-    assert all(b.recall >= 0.95 and b.probes < b.lists for b in found)
+    assert all(b.probes.recall >= 0.95 and b.probes.plain < b.probes.lists for b in found)
     assert all(b.state == "kept" for b in built(home))
     flat, (snapshot, engine) = opened(home), served(home)
     rng = np.random.default_rng(1)

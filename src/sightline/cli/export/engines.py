@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.store.engines.faiss_files import Built
     from sightline.store.engines.milvus_loading import Load
+    from sightline.store.engines.probing import Probes
 
 FORMS = ("milvus", "faiss")
 
@@ -37,12 +39,15 @@ def run(c: Collection, form: str, uri: str, *, dry_run: bool, as_json: bool) -> 
     return 0
 
 
+def _how(p: Probes) -> str:
+    return f"{p.lists} lists, {p.plain} looked into, recall@50 {p.recall:.3f}"
+
+
 def _show_load(load: Load, dry_run: bool) -> None:
     for t in load.tables:
-        how = f"{t.lists} lists, {t.probes} looked into, recall@50 {t.recall:.3f}"
         said = {"kept": "is there", "new": "new", "resumed": "gone on with"}[t.state]
         sent = f", {t.sent} sent" if not dry_run and t.state != "kept" else ""
-        more = f"; {how}" if t.lists else ""
+        more = f"; {_how(t.probes)}" if t.probes.lists else ""
         rows = f"{t.view.rows} rows of {t.view.length}"
         click.echo(f"{t.view.feature}\t{t.view.by}\t{rows}\t{said}{sent}{more}", err=True)
     for name in load.dropped:
@@ -66,7 +71,7 @@ def _load_json(load: Load, dry_run: bool) -> dict[str, object]:
             {
                 "feature": t.view.feature, "by": t.view.by, "length": t.view.length,
                 "rows": t.view.rows, "table": t.table, "state": t.state, "sent": t.sent,
-                "lists": t.lists, "probes": t.probes, "recall": t.recall,
+                **asdict(t.probes),
             }
             for t in load.tables
         ],
@@ -76,9 +81,7 @@ def _load_json(load: Load, dry_run: bool) -> dict[str, object]:
 
 def _show_built(built: list[Built], dry_run: bool) -> None:
     for b in built:
-        how = "" if dry_run and b.state == "new" else (
-            f"; {b.lists} lists, {b.probes} looked into, recall@50 {b.recall:.3f}"
-        )  # fmt: skip
+        how = "" if dry_run and b.state == "new" else f"; {_how(b.probes)}"
         said = {"kept": "is there", "new": "would be built" if dry_run else "built"}[b.state]
         click.echo(f"{b.view.feature}\t{b.view.by}\t{b.view.rows} rows\t{said}{how}", err=True)
     if not built:
@@ -90,5 +93,5 @@ def _show_built(built: list[Built], dry_run: bool) -> None:
 def _built_json(b: Built) -> dict[str, object]:
     return {
         "feature": b.view.feature, "by": b.view.by, "rows": b.view.rows, "state": b.state,
-        "lists": b.lists, "probes": b.probes, "recall": b.recall,
+        **asdict(b.probes),
     }  # fmt: skip

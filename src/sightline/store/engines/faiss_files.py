@@ -66,9 +66,7 @@ class Lists:
     length: int
     rows: int
     files: tuple[str, ...]
-    lists: int
-    probes: int
-    recall: float
+    probes: probing.Probes
     file: FileEntry
 
 
@@ -78,9 +76,7 @@ class Built:
 
     view: View
     state: str
-    lists: int
-    probes: int = 0
-    recall: float = 1.0
+    probes: probing.Probes
 
 
 def client() -> Any:
@@ -108,8 +104,8 @@ def read_lists(folder: Path, name: str) -> Lists | None:
     path = folder / f"{name}.json"
     try:
         found = json.loads(path.read_bytes())
-        file = FileEntry(**found.pop("file"))
-        return Lists(**{**found, "files": tuple(found["files"]), "file": file})
+        file, probes = FileEntry(**found.pop("file")), probing.Probes(**found.pop("probes"))
+        return Lists(**{**found, "files": tuple(found["files"])}, probes=probes, file=file)
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, AttributeError) as e:
@@ -140,7 +136,7 @@ def build(
 
 
 def _planned(view: View) -> Built:
-    return Built(view, "new", probing.lists_for(view.rows, _FACTOR))
+    return Built(view, "new", probing.Probes(probing.lists_for(view.rows, _FACTOR)))
 
 
 def _standing(folder: Path, p: Published, view: View) -> Built | None:
@@ -153,7 +149,7 @@ def _standing(folder: Path, p: Published, view: View) -> Built | None:
         return None
     if problem(folder, old) is not None:
         return None
-    return Built(view, "kept", old.lists, old.probes, old.recall)
+    return Built(view, "kept", old.probes)
 
 
 def _build_one(folder: Path, p: Published, view: View, progress: Progress) -> Built:
@@ -178,17 +174,17 @@ def _build_one(folder: Path, p: Published, view: View, progress: Progress) -> Bu
         found: Int = index.search(w[None], probing.K, params=how)[1][0]
         return found
 
-    probes, recall = probing.choose_probes(probing.sample(p, view), lists, probe)
+    probes = probing.choose_probes(probing.sample(p, view), lists, probe)
     aside = folder / f"lists-.faiss.{os.getpid()}.part"
     with disk_errors(aside):
         faiss.write_index(index, str(aside))
     written = adopt_file(folder, aside, lambda sha: f"lists-{sha[:20]}.faiss")
     made = Lists(
-        view.feature, view.by, view.length, view.rows, tuple(files_of(p, view)), lists, probes,
-        recall, FileEntry.of(written),
+        view.feature, view.by, view.length, view.rows, tuple(files_of(p, view)), probes,
+        FileEntry.of(written),
     )  # fmt: skip
     write_file(folder, f"{view.name}.json", [json.dumps(asdict(made)).encode()])
-    return Built(view, "new", lists, probes, recall)
+    return Built(view, "new", probes)
 
 
 def problem(folder: Path, lists: Lists, *, deep: bool = False) -> str | None:

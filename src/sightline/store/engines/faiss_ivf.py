@@ -80,8 +80,7 @@ class FaissEngine(Notices):
         self, index: Any, lists: Lists, view: View, weights: Float, where: Int | None
     ) -> candidates.Ask:
         faiss = faiss_files.client()
-        share = 1.0 if where is None else len(where) / view.rows
-        probes = min(lists.lists, int(np.ceil(lists.probes / share)))
+        probes = lists.probes.for_share(None if where is None else len(where) / view.rows)
 
         def search(n: int, probes: int) -> tuple[Int, Float]:
             self.asked += 1
@@ -95,7 +94,7 @@ class FaissEngine(Notices):
             ids, scores = search(n, probes)
             if len(ids) < n:
                 # The lists looked into were too short; all of them together have all rows.
-                ids, scores = search(n, lists.lists)
+                ids, scores = search(n, lists.probes.lists)
             if view.by == "distance":
                 scores = np.float32(weights @ weights) - scores
             return Named(ids, -np.inf if n == index.ntotal else float(scores[-1]))

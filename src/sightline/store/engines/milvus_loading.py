@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,16 +40,13 @@ Int = NDArray[np.int64]
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """One table of a load. `state` is kept (it was there), new, or resumed; `sent` are its rows
-    that had to be sent, `lists` and `probes` how it is searched (0: all rows), `recall` how much of
-    the 50 best that finds."""
+    that had to be sent, and `probes` how it is searched."""
 
     view: View
     table: str
     state: str
     sent: int = 0
-    lists: int = 0
-    probes: int = 0
-    recall: float = 1.0
+    probes: probing.Probes = field(default_factory=probing.Probes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,18 +219,19 @@ def _finished(tables: Tables, p: Published, t: Loaded, sent: int) -> Loaded:
             f"The table {t.table} at {tables.uri} has {there} rows after a load of "
             f"{t.view.rows}; no alias was moved. Run the export again."
         )
-    lists, probes, found = _lists_of(tables, t.table), 0, 1.0
+    lists, probes = _lists_of(tables, t.table), probing.Probes()
     if lists:
         queries = probing.sample(p, t.view)
 
         def probe(w: Any, n: int) -> Int:
             return tables.search(t.table, t.view.by, w, probing.K, n)[0]
 
-        probes, found = probing.choose_probes(queries, lists, probe)
-    said = {"sightline.lists": str(lists), "sightline.probes": str(probes)}
+        probes = probing.choose_probes(queries, lists, probe)
+    numbers = {"lists": probes.lists, "plain": probes.plain, "filtered": probes.filtered}
+    said = {f"sightline.{name}": str(n) for name, n in numbers.items()}
     with tables.failures():
         tables.client.alter_collection_properties(t.table, said)
-    return Loaded(t.view, t.table, t.state, sent, lists, probes, found)
+    return Loaded(t.view, t.table, t.state, sent, probes)
 
 
 def _move(tables: Tables, alias: str, table: str) -> None:

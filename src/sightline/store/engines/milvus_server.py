@@ -26,6 +26,7 @@ from sightline.store.engines.milvus_tables import (
     alias_of,
     refuse_other,
 )
+from sightline.store.engines.probing import Probes
 from sightline.store.engines.views import MEASURES, Measure, Published, View, rows_at
 
 Int = NDArray[np.int64]
@@ -42,8 +43,7 @@ class Served:
     """A table that was found whole: its name, and into how many lists of how many one looks."""
 
     table: str
-    lists: int = 0
-    probes: int = 0
+    probes: Probes
 
 
 class MilvusEngine(Notices):
@@ -116,15 +116,15 @@ class MilvusEngine(Notices):
         served: Served,
         where: Int | None,
     ) -> candidates.Ask:
-        share = 1.0 if where is None else len(where) / view.rows
-        probes = min(served.lists, int(np.ceil(served.probes / share)))
+        lists = served.probes.lists
+        probes = served.probes.for_share(None if where is None else len(where) / view.rows)
 
         def ask(n: int) -> Named:
             n = min(n, MOST_HITS, view.rows)
             ids, scores = self._search(tables, served.table, view, weights, n, probes)
-            if len(ids) < n and probes < served.lists:
+            if len(ids) < n and probes < lists:
                 # The lists looked into were too short; all of them together have all rows.
-                ids, scores = self._search(tables, served.table, view, weights, n, served.lists)
+                ids, scores = self._search(tables, served.table, view, weights, n, lists)
             _refuse_strange(p, view, weights, ids[:_LOOKED_AT], scores[:_LOOKED_AT], served.table)
             if len(ids) < n:
                 self._forget(view)
@@ -218,8 +218,8 @@ def find_table(tables: Tables, store: str, p: Published, view: View) -> Served:
     there = tables.count(table)
     if there != view.rows:
         raise EngineError(f"The table {table} at {uri} has {there} of {view.rows} rows. {again}")
-    lists, probes = (int(properties.get(f"sightline.{k}", 0)) for k in ("lists", "probes"))
-    return Served(table, lists, probes)
+    said = (int(properties.get(f"sightline.{k}", 0)) for k in ("lists", "plain", "filtered"))
+    return Served(table, Probes(*said))
 
 
 def _refuse_strange(

@@ -7,6 +7,7 @@ measure. The number is chosen once, when the table is made.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,35 @@ Int = NDArray[np.int64]
 Float = NDArray[np.float32]
 
 K = 50
-ENOUGH = 0.97  # of the 50 best; .95 is promised, and queries to come are others than these
+ENOUGH = 0.965  # of the 50 best; .95 is promised, and queries to come are others than these
+# The same where a filter is on: what is left lies deeper in a ranking, where more is missed.
+NEARLY_ALL = 0.995
 QUERIES = 64
 # Above so many rows a table gets lists; below, a scan of all rows takes a few milliseconds.
 LISTED_ROWS = 1_000_000
 
 Probe = Callable[[Float, int], Int]
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """Into how many of all lists a query looks, `filtered` where a filter is on, and the share of
+    the 50 best that it finds without one; 0 lists are a scan of all rows."""
+
+    lists: int = 0
+    plain: int = 0
+    filtered: int = 0
+    recall: float = 1.0
+
+    def for_share(self, share: float | None) -> int:
+        """Return how many lists to look into if a filter leaves this share of the rows.
+
+        >>> Probes(100, 3, 5).for_share(None), Probes(100, 3, 5).for_share(0.5)
+        (3, 10)
+        """
+        if share is None:
+            return self.plain
+        return min(self.lists, int(np.ceil(self.filtered / share)))
 
 
 def lists_for(rows: int, factor: float = 1.0) -> int:
@@ -69,17 +93,19 @@ def _exact(p: Published, view: View, weights: Float) -> Int:
     return best.top().ids
 
 
-def choose_probes(queries: list[tuple[Float, Int]], lists: int, probe: Probe) -> tuple[int, float]:
-    """Return the least number of lists that finds enough, and the share it finds.
+def choose_probes(queries: list[tuple[Float, Int]], lists: int, probe: Probe) -> Probes:
+    """Return the least numbers of lists that find enough, and nearly all.
 
-    Numbers are tried in steps of about a half more.
+    Numbers are tried in steps of about a quarter more.
     """
-    probes = 1
+    probes, few, found = 1, 0, 0.0
     while True:
-        found = recall(queries, lambda w, n=probes: probe(w, n))  # type: ignore[misc]
-        if found >= ENOUGH or probes >= lists:
-            return probes, found
-        probes = min(lists, max(probes + 1, probes * 3 // 2))
+        share = recall(queries, lambda w, n=probes: probe(w, n))  # type: ignore[misc]
+        if not few and (share >= ENOUGH or probes >= lists):
+            few, found = probes, share
+        if share >= NEARLY_ALL or probes >= lists:
+            return Probes(lists, few, probes, found)
+        probes = min(lists, max(probes + 1, probes * 5 // 4))
 
 
 def recall(queries: list[tuple[Float, Int]], ask: Callable[[Float], Int]) -> float:
