@@ -14,7 +14,7 @@ demo: .venv/ready
 	$(BIN)/sightline demo --folder .demo
 
 test: .venv/ready
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal -rs
 
 lint: .venv/ready
 	$(BIN)/ruff check .
