@@ -56,7 +56,8 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "SIGHTLINE_STORE",
-                 "SIGHTLINE_COLLECTION", "SIGHTLINE_DATA", "SIGHTLINE_ENGINE"):  # fmt: skip
+                 "SIGHTLINE_COLLECTION", "SIGHTLINE_DATA", "SIGHTLINE_COMPUTE", "SIGHTLINE_ENGINE",
+                 "SIGHTLINE_SHARDS", "RAY_ADDRESS"):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
 
 

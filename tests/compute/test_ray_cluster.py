@@ -168,6 +168,29 @@ def test_a_job_cannot_leave_its_folder(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+GREEDY = """
+import json, os
+import numpy as np
+from sightline.compute.ray_cluster import node
+from sightline.compute.ray_cluster.identity import identity
+
+node._SHARE = 0.05
+total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+for share in (0.1, 0.0001):
+    rows = np.broadcast_to(np.float64(1), int(total * share / 8))
+    given = {"rows": rows, "factor": np.ones(1)}
+    task = "sightline.testing.compute:scale"
+    print(json.dumps(node.run_part(identity(), task, {"n": 0}, [], given)[0]))
+"""
+
+
+def test_a_part_that_takes_too_much_memory_fails_alone() -> None:
+    done = run([sys.executable, "-c", GREEDY], capture_output=True, text=True, check=True)
+    greedy, modest = map(json.loads, done.stdout.splitlines())
+    assert greedy["error"][0] == "ComputeError" and "more memory than 5% of" in greedy["error"][1]
+    assert modest["value"]["n"] == 0
+
+
 FULL = """
 import numpy as np
 from sightline.compute.ray_cluster import RayCompute

@@ -79,10 +79,10 @@ def run_part(
     """Compute a part, under a limit of memory; held arrays come first, by key, its own last."""
     _refuse_other(expected)
     arrays: dict[str, NDArray[Any]] = {}
-    for key, some in zip((*keys, ""), given, strict=True):
-        arrays.update(_writable(key, some))
     try:
         with _memory(_SHARE):
+            for key, some in zip((*keys, ""), given, strict=True):
+                arrays.update(_writable(key, some))
             value, made = _function(task)(args, arrays)
     except SightlineError as e:
         return {"error": [type(e).__name__, str(e)]}, {}
