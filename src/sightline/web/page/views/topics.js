@@ -4,6 +4,7 @@ import { get, Problem } from "../api.js";
 import { el, fill } from "../dom.js";
 import { searchFor } from "./picture.js";
 import { notice } from "./problem.js";
+import { unindexed } from "./unindexed.js";
 import { strip } from "./strip.js";
 
 export const title = "Topics";
@@ -60,7 +61,7 @@ async function show(body, form) {
     const more = e instanceof Problem && e.status === 409
       ? el("p", {}, "Topics come from a model with a shared space: ", el("a", { href: "#/learn" }, "learn"), " with the ranker lscmr, ssi or cca.")
       : undefined;
-    fill(body, notice(e, more));
+    fill(body, unindexed(e) ?? notice(e, more));
   }
 }
 
