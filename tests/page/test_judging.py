@@ -34,7 +34,7 @@ def say(visitor: Visitor, keys: str) -> None:
     for key in keys:
         visitor.page.keyboard.press(key)
     new = "1 answer is new" if len(keys) == 1 else f"{len(keys)} answers are new"
-    expect(bar(visitor.page)).to_contain_text(new)
+    expect(bar(visitor.page)).to_contain_text(f"{new}. All is written.")
     assert len(judged(visitor.served)) == before + len(keys)
 
 
@@ -79,6 +79,47 @@ def test_what_is_pressed_fast_is_all_heard(judge: Visitor) -> None:
     told = [str(label).partition(",")[0] for label in expected]
     assert list(names.values()) == told
     assert [bool(r and r > 0) for _, r in judged(judge.served)] == [True] * 4 + [False] * 4
+
+
+def test_in_an_open_picture_that_picture_is_judged(judge: Visitor) -> None:
+    page = judge.page
+    first = page.evaluate("() => document.querySelector('.tile img').src.split('/').at(-2)")
+    page.keyboard.press("Enter")
+    opened = page.get_by_role("dialog")
+    for key, name in (("y", "Fits"), ("n", "Does not fit")):
+        page.keyboard.press(key)
+        pressed = opened.get_by_role("button", name=name, exact=True)
+        expect(pressed).to_have_attribute("aria-pressed", "true")
+        expect(opened.get_by_text("Written.")).to_be_visible()
+        expect(bar(page)).to_contain_text("All is written.")
+    assert [p for p, _ in judged(judge.served)] == [int(first)] * 2
+    page.keyboard.press("ArrowRight")
+    expect(opened.get_by_role("button", name="Does not fit", exact=True)).to_have_attribute(
+        "aria-pressed", "false"
+    )
+
+
+def test_a_key_that_is_held_says_nothing_twice(judge: Visitor) -> None:
+    for _ in range(5):
+        judge.page.keyboard.down("y")
+    judge.page.keyboard.up("y")
+    expect(bar(judge.page)).to_contain_text("1 picture fits, 0 do not. 1 answer is new. All is")
+    assert len(judged(judge.served)) == 1
+
+
+def test_a_round_that_comes_late_replaces_no_other_search(judge: Visitor) -> None:
+    page = judge.page
+    say(judge, "y")
+    held: list[Any] = []
+    page.route(re.compile(r"/hits\?"), held.append)
+    page.keyboard.press("r")
+    judge.search("blue")
+    expect(page.locator(".told p").first).to_contain_text("version")
+    labels = judge.tiles.first.get_attribute("aria-label")
+    with page.expect_response(re.compile(r"/hits\?")):
+        held[0].continue_()
+    expect(bar(page)).to_be_hidden()
+    expect(judge.tiles.first).to_have_attribute("aria-label", str(labels))
 
 
 def test_before_and_after_a_round(judge: Visitor) -> None:
@@ -146,6 +187,11 @@ def test_reset_takes_everything_back(judge: Visitor) -> None:
     rank(judge)
     expect(bar(page)).to_contain_text("Round 1.")
     bar(page).get_by_role("button", name="Reset").click()
+    asked = page.get_by_role("dialog", name="Take back all of this session?")
+    asked.get_by_role("button", name="Leave it").click()
+    expect(bar(page)).to_contain_text("2 pictures fit, 1 does not.")
+    bar(page).get_by_role("button", name="Reset").click()
+    asked.get_by_role("button", name="Take back").click()
     judge.said("taken back")
     expect(bar(page)).to_be_hidden()
     expect(judge.grid.locator(".fits, .unfit")).to_have_count(0)

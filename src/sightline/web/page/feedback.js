@@ -24,6 +24,8 @@ export class Feedback {
     /** @type {Map<number, boolean>} as they were when the last round was ranked */
     this._ranked = new Map();
     this.round = 0;
+    // Answers that are not on the disk yet.
+    this.waiting = 0;
     /** @type {Promise<unknown>} */
     this._line = Promise.resolve();
   }
@@ -82,6 +84,7 @@ export class Feedback {
   async mark(pictures, fits) {
     const before = pictures.map((id) => /** @type {const} */ ([id, this.marks.get(id)]));
     for (const id of pictures) this.marks.set(id, fits);
+    this.waiting += pictures.length;
     try {
       await this._next(() => this._send(pictures, fits));
     } catch (e) {
@@ -89,6 +92,8 @@ export class Feedback {
         if (mark === undefined) this.marks.delete(id);
         else this.marks.set(id, mark);
       throw e;
+    } finally {
+      this.waiting -= pictures.length;
     }
   }
 

@@ -53,7 +53,8 @@ export class JudgeBar {
     this._told.textContent =
       `${feedback.round ? `Round ${feedback.round}. ` : ""}` +
       `${some(n, "picture fits", "pictures fit")}, ${feedback.judged - n} ${feedback.judged - n === 1 ? "does" : "do"} not.` +
-      (feedback.fresh ? ` ${some(feedback.fresh, "answer is", "answers are")} new.` : "");
+      (feedback.fresh ? ` ${some(feedback.fresh, "answer is", "answers are")} new.` : "") +
+      (feedback.waiting ? ` Writing ${feedback.waiting}…` : " All is written.");
     this._moved.textContent = at.moved;
     // Not disabled, which would lose the focus; without anything new they do nothing.
     this._next.setAttribute("aria-disabled", String(feedback.fresh === 0));

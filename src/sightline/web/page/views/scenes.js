@@ -5,6 +5,7 @@ import { el, fill, some } from "../dom.js";
 import { searchFor } from "./picture.js";
 import { strip } from "./strip.js";
 import { notice } from "./problem.js";
+import { unindexed } from "./unindexed.js";
 
 export const title = "Scenes";
 
@@ -34,7 +35,7 @@ async function show(body, only) {
     );
   } catch (e) {
     const more = e instanceof Problem && e.code === "no-regions" ? el("p", {}, "Scenes come with regions. ", el("a", { href: "#/learn" }, "Learn regions"), ".") : undefined;
-    fill(body, notice(e, more));
+    fill(body, unindexed(e) ?? notice(e, more));
   }
 }
 

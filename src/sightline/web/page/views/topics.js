@@ -5,6 +5,7 @@ import { el, fill } from "../dom.js";
 import { searchFor } from "./picture.js";
 import { wordsOf } from "../wording.js";
 import { notice } from "./problem.js";
+import { unindexed } from "./unindexed.js";
 import { strip } from "./strip.js";
 
 export const title = "Topics";
@@ -61,7 +62,7 @@ async function show(body, form) {
     const more = e instanceof Problem && ["no-space", "no-model"].includes(e.code)
       ? el("p", {}, "Topics come from a model with a shared space: ", el("a", { href: "#/learn" }, "learn"), " with the ranker lscmr, ssi or cca.")
       : undefined;
-    fill(body, notice(e, more));
+    fill(body, unindexed(e) ?? notice(e, more));
   }
 }
 
