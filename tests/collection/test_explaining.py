@@ -171,7 +171,7 @@ def test_visterms_and_a_linear_ranker_have_exact_shares(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """Where words multiply, the logarithm of a probability is no sum over blocks."""
-    monkeypatch.setattr("sightline.collection.learning.choosing.WAYS", (how,))
+    monkeypatch.setattr("sightline.collection.learning.trying.WAYS", (how,))
     c = made(tmp_path, ["visterms"], "pamir", n=60)
     assert "tagged" in check_words(c, "green cold", cut=False)
     found = why(c, "red cold", 4, cut=False)

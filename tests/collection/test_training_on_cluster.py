@@ -37,6 +37,12 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Learn in shards from fewer triplets: rounds of small collections are short, and many."""
+    monkeypatch.setattr("sightline.collection.learning.kinds._MOST_STEPS", 40_000)
+
+
 def planted(folder: Path, n: int = 240) -> Home:
     words, rows = clusters(n, 8, noise=1.2)
     return plant(folder, words, {"signal": rows, "noise": noise_like(rows)})
@@ -115,6 +121,7 @@ def test_a_node_that_dies_while_training_costs_nothing(
     assert arrays(here) == arrays(there)
 
 
+@pytest.mark.usefixtures("fewer_steps")
 def test_shards_give_one_model_wherever_they_learn(tmp_path: Path, cluster: TwoNodes) -> None:
     from sightline.compute.ray_cluster import RayCompute
 
