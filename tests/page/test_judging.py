@@ -83,6 +83,7 @@ def test_what_is_pressed_fast_is_all_heard(judge: Visitor) -> None:
 
 def test_in_an_open_picture_that_picture_is_judged(judge: Visitor) -> None:
     page = judge.page
+    judge.watch.expect(r"409.*/v1/where")  # Where words lie was not learnt here.
     first = page.evaluate("() => document.querySelector('.tile img').src.split('/').at(-2)")
     page.keyboard.press("Enter")
     opened = page.get_by_role("dialog")
@@ -111,7 +112,7 @@ def test_a_round_that_comes_late_replaces_no_other_search(judge: Visitor) -> Non
     page = judge.page
     say(judge, "y")
     held: list[Any] = []
-    page.route(re.compile(r"/hits\?"), held.append)
+    page.route(re.compile(r"/hits\?"), lambda route: held.append(route))
     page.keyboard.press("r")
     judge.search("blue")
     expect(page.locator(".told p").first).to_contain_text("version")
