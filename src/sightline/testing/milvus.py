@@ -27,6 +27,13 @@ _PATIENCE = 120.0
 _TRIES = 3
 # One thread of the server's own for each library: it shares the machine with what it is tried by.
 _QUIET = {"DEPLOY_MODE": "STANDALONE", "OMP_NUM_THREADS": "2"}
+_ETCD = """name: default
+listen-client-urls: http://127.0.0.1:{client}
+advertise-client-urls: http://127.0.0.1:{client}
+listen-peer-urls: http://127.0.0.1:{peer}
+initial-advertise-peer-urls: http://127.0.0.1:{peer}
+initial-cluster: default=http://127.0.0.1:{peer}
+"""
 # A server that was killed is believed alive for `ttl` seconds, by itself too when it is started
 # again: tables are loaded anew only after that. The rest has it look more often than it would.
 _SETTINGS = {
@@ -154,11 +161,15 @@ class MilvusProcess:
         server: Any = importlib.import_module("milvus")
         config = server.MilvusServerConfig(data_dir=str(self.folder))
         keys = [k for k in config.configurable_items if k.endswith("_port")]
-        *found, self.health = _free_ports(len(keys) + 1)
+        *found, self.health, peer = _free_ports(len(keys) + 2)
         self.ports = dict(zip(keys, found, strict=True))
         config.update(**self.ports)
         for name, value in _SETTINGS.items():
             config.set(name, value)
+        # Its database listens on two ports of its own choice, unless it is told in a file.
+        told = self.folder / "etcd.yaml"
+        told.write_text(_ETCD.format(client=self.ports["etcd_port"], peer=peer), "ascii")
+        config.set("etcd.rootPath", f"by-dev\n  config:\n    path: {told}")
         config.resolve()
 
     def __enter__(self) -> MilvusProcess:
