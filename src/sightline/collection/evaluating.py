@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sightline.collection.clicks.learning import known_judgements
 from sightline.collection.learning.choosing import measure
 from sightline.collection.learning.learners import Fitted, fit
-from sightline.collection.learning.parts import fit_elsewhere, is_sharded
+from sightline.collection.learning.parts import fit_elsewhere, is_sharded, measure_elsewhere
 from sightline.collection.learning.proving import FEWEST_QUERIES, HeldOut, split
 from sightline.collection.learning.questions import combined, one_word
 from sightline.collection.learning.samples import MOST_WORDS, Sample, aligned, load_sample
@@ -28,7 +28,7 @@ from sightline.collection.learning.serving import Learnt, load_learnt
 from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import CollectionError
 from sightline.measures.judged import Judged, RankedList
-from sightline.measures.many import ManyMeasured, query_scores
+from sightline.measures.many import ManyMeasured, measure_queries, query_scores
 from sightline.measures.precision_recall import (
     PrecisionRecall,
     eleven_points,
@@ -165,10 +165,12 @@ def evaluate(
             f"None of the {len(sample)} pictures with words is both held out and asked about by "
             "words others carry, so nothing can be measured. Give words to more pictures."
         )
-    given = (held.sample, held.queries, held.idf)
-    found = measure(learnt.proof, learnt.combination, *given, compute)
     rows = learnt.combination.rows(learnt.proof.scores(held.sample.views))
     queries = combined(held.queries, learnt.combination, held.idf)
+    if compute is None:
+        found = measure_queries(rows, queries)
+    else:
+        found = measure_elsewhere(rows, queries, compute)
     groups = tuple(_groups(held, found))
     best, worst = _examples(held, found, spelled)
     training = sample.only(~split(sample)[0])
