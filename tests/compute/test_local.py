@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -134,6 +135,21 @@ def test_jobs_that_fail_to_come_leave_the_pool_usable(two: LocalCompute) -> None
     with pytest.raises(RuntimeError, match="no more"):
         list(two.run(PERFORM, jobs(), "decode"))
     assert run(two, [job(7)]) == [7]
+
+
+def test_workers_answer_though_many_files_are_open(one: LocalCompute) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 4096), hard), hard))
+    held: list[int] = []
+    try:
+        # Beyond what `select` can be asked about, as in a server with many connections.
+        while not held or held[-1] < 1100:
+            held.append(os.open(os.devnull, os.O_RDONLY))
+        assert run(one, [job(n, b"x" * 100_000) for n in range(5)]) == list(range(5))
+    finally:
+        for fd in held:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_no_jobs_no_answers(one: LocalCompute) -> None:

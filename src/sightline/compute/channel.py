@@ -91,7 +91,7 @@ class Channel:
         parts: list[bytes] = []
         while n:
             # Nobody has to wait long for the rest of a frame, unless the other side plays tricks.
-            if (begun or parts) and not select.select([self._reader], [], [], _REST_SECONDS)[0]:
+            if (begun or parts) and not self._more_comes():
                 raise ComputeError("A worker sent half a frame.")
             part = os.read(self._reader, n)
             if not part:
@@ -99,6 +99,12 @@ class Channel:
             parts.append(part)
             n -= len(part)
         return b"".join(parts)
+
+    def _more_comes(self) -> bool:
+        # Not by `select`, which knows no descriptor above 1,023: a server may have that many.
+        waiting = select.poll()
+        waiting.register(self._reader, select.POLLIN)
+        return bool(waiting.poll(_REST_SECONDS * 1000))
 
     def _read_buffered(self, n: int) -> bytes:
         """Read as much as there is at once; only for the side that never waits by `poll`."""
