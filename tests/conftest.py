@@ -15,7 +15,9 @@ from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from sightline.collection import Collection
     from sightline.testing.milvus import MilvusProcess
+    from tests.served import Served
 
 # A shared machine can be slow for a moment; examples are the same in every run.
 settings.register_profile(
@@ -79,6 +81,23 @@ def tagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tagged")
     painted_collection(folder).train_regions(feature="regions", scenes=2)
     return folder
+
+
+@pytest.fixture(scope="session")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    """Return a collection with a model; tests do not change it."""
+    from tests.served import painted
+
+    return painted(tmp_path_factory.mktemp("taught"))
+
+
+@pytest.fixture(scope="module")
+def served(taught: Collection) -> Iterator[Served]:
+    """Serve it while the tests of a file run."""
+    from tests.served import running
+
+    with running(taught) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

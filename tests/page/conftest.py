@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sightline.collection import Collection
 from tests.served import Served, painted, running
 from tests.tagged_made import copied
 
@@ -42,19 +41,6 @@ def visit(browser: Browser, entered: dict[str, Any]) -> Iterator[Visits]:
     yield visits
     complaints = visits.end()
     assert complaints == []
-
-
-@pytest.fixture(scope="session")
-def taught(tmp_path_factory: pytest.TempPathFactory) -> Collection:
-    """Return a collection with a model; tests do not change it."""
-    return painted(tmp_path_factory.mktemp("taught"))
-
-
-@pytest.fixture(scope="module")
-def served(taught: Collection) -> Iterator[Served]:
-    """Serve it while the tests of a file run."""
-    with running(taught) as found:
-        yield found
 
 
 @pytest.fixture

@@ -123,7 +123,9 @@ class Problem(Exception):
         """Return it as it is sent to a program, or to people, who see a page."""
         if not people:
             return Told(self.body(version), self.headers)
-        page = _template("token.html" if self.status == 401 else "problem.html")
+        # Whoever lacks the token can type it; what is a text is put in after the form, as a text.
+        form = _template("token.html") if self.status == 401 else ""
+        page = _template("problem.html").replace("{form}", form)
         hint = _HINTS.get(self.code, "")
         for name, text in (
             ("title", _TITLES[self.status]),

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.errors import MissingExtra, ParameterError, SightlineError
+from sightline.errors import MissingExtra, ParameterError
 from sightline.features.deep import graph, weights
 from sightline.features.deep.network import LITE0, Network
 
@@ -65,14 +65,22 @@ def session(network: Network) -> Any:
         return _open(load_model(network, folder))
     except ImportError as e:
         raise _missing(network) from e
-    except (MemoryError, SightlineError):
-        raise
-    except Exception:
+    except _refusals():
         # The file is what its maker wrote, yet onnxruntime cannot use it: make it afresh.
         with contextlib.suppress(OSError):
             for path in _kept(network, folder):
                 path.unlink()
         return _open(load_model(network, folder))
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return what onnxruntime raises of a file it cannot use; its errors share no base."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    return (
+        state.Fail, state.InvalidGraph, state.InvalidProtobuf, state.InvalidArgument,
+        state.NoModel, state.NotImplemented, state.RuntimeException,
+    )  # fmt: skip
 
 
 def _missing(network: Network) -> MissingExtra:

@@ -12,7 +12,7 @@ import logging
 import re
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -116,10 +116,8 @@ class Tables:
 
     def close(self) -> None:
         """Let go of the connection; one that is broken is let go of as well."""
-        try:
+        with suppress(EngineError), self.failures():
             self.client.close()
-        except Exception:
-            logging.getLogger(__name__).debug("closing a connection to Milvus failed")
 
     @contextmanager
     def failures(self) -> Iterator[None]:
