@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fastapi.responses import StreamingResponse
 from PIL import Image
 
 from sightline.collection import Collection
@@ -25,6 +26,7 @@ from sightline.web.guard import UPLOADS
 from sightline.web.hosts import Hosts
 from sightline.web.jobs import Job
 from sightline.web.limits import Limits
+from sightline.web.routes.pictures import original
 from sightline.web.service import Service
 from sightline.web.serving.connection import room_for
 from tests.served import Process, Reply, Served, painted, running
@@ -160,6 +162,22 @@ def test_an_answer_that_nobody_takes_gives_its_place_back(tmp_path: Path) -> Non
         assert s.ask("GET", "/v1/health").status == 200
         for one in held:
             one.close()
+
+
+def test_a_file_is_closed_even_if_its_client_leaves_before_the_first_block(
+    served: Served,
+) -> None:
+    async def left() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def sent(message: Message) -> None:
+        # The first thing that is sent is already too late.
+        await asyncio.sleep(0)
+
+    answer = original(1, served.service)
+    assert isinstance(answer, StreamingResponse)
+    asyncio.run(answer({"type": "http", "asgi": {"spec_version": "2.3"}}, left, sent))
+    assert vars(answer)["file"].closed
 
 
 def test_sockets_that_say_nothing_hold_nobody_up(served: Served) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
+from starlette.types import Receive, Scope, Send
 
 from sightline.records import shown
 from sightline.web.shapes import Cursor, Id, Limit, Page, Served, cursor
@@ -106,10 +107,10 @@ def thumbnail(
 def original(picture: Annotated[Id, Path()], service: Served) -> Response:
     """Return the file itself, as it is now."""
     service.here([picture])
+    version = service.collection.version()
     file, facts = service.collection.original(picture)
     media = _MEDIA.get(facts.format.upper(), "application/octet-stream")
-    version = service.collection.version()
-    return StreamingResponse(_blocks(file), media_type=media, headers=_headers(version))
+    return _File(file, media, _headers(version))
 
 
 @router.get("/folders")
@@ -138,7 +139,18 @@ def _headers(version: int) -> dict[str, str]:
     }  # fmt: skip
 
 
+class _File(StreamingResponse):
+    """An open file, closed however the answer ends: a client may leave before its first block."""
+
+    def __init__(self, file: FileIO, media: str, headers: dict[str, str]) -> None:
+        super().__init__(_blocks(file), media_type=media, headers=headers)
+        self.file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self.file:
+            await super().__call__(scope, receive, send)
+
+
 def _blocks(file: FileIO) -> Iterator[bytes]:
-    with file:
-        while block := file.read(_BLOCK):
-            yield block
+    while block := file.read(_BLOCK):
+        yield block
