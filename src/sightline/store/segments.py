@@ -118,8 +118,10 @@ class OpenSegment:
         if not len(mine):
             return np.zeros(0, np.int64)
         # Only the ids between our first and our last are worth looking up.
-        low, high = np.searchsorted(ids, [mine[0], mine[-1] + 1])
+        low, high = ids.searchsorted((mine[0], mine[-1] + 1))
         near = ids[low:high]
+        if not len(near):
+            return np.zeros(0, np.int64)
         at = np.searchsorted(mine, near)
         return self.living(at[mine[at] == near])
 

@@ -38,7 +38,7 @@ class Snapshot:
 
     def __init__(self, shards: Path, version: Version) -> None:
         self.version = version.number
-        self._listed = version.segments
+        self._listed, self._returned = version.segments, version.returned
         self.model = version.model
         self.similar = version.similar
         self.regions = version.regions
@@ -47,7 +47,7 @@ class Snapshot:
     @cached_property
     def published(self) -> Published:
         """The version as engines see it."""
-        return Published(self.version, self.model, self.segments, self._listed)
+        return Published(self.version, self.model, self.segments, self._listed, self._returned)
 
     def ids(self) -> Int:
         """Return the ids of all pictures, ascending."""

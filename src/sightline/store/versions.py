@@ -87,6 +87,7 @@ class Version:
 
     `model` ranks its pictures for words, `similar` by how alike they are to other pictures, and
     `regions` says which words lie where in them; `codebooks` are what its features were made with.
+    `returned` is the last version before or at it that was an older one, published again.
     """
 
     number: int
@@ -97,6 +98,7 @@ class Version:
     codebooks: tuple[str, ...] = ()
     similar: str = ""
     regions: str = ""
+    returned: int = 0
 
     def models(self) -> set[str]:
         """Return the names of all models it needs."""

@@ -277,7 +277,8 @@ class Writer:
         ids = [OpenSegment.open(self.home.shards, s).ids.tolist() for s in before ^ now]
         with transaction(self.catalogue.db, self.catalogue.path):
             self.catalogue.mark_unpublished(i for part in ids for i in part)
-        return self._swap(replace(old, number=self.version.number + 1, note=note), Change())
+        number = self.version.number + 1
+        return self._swap(replace(old, number=number, note=note, returned=number), Change())
 
     def forget_older(self) -> None:
         """Remove every version but the current one; there is no going back after this."""

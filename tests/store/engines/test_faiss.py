@@ -106,6 +106,34 @@ def test_pictures_that_came_later_are_found_and_many_of_them_are_said(tmp_path: 
     assert engine.notice() == ""
 
 
+def test_a_picture_like_one_that_went_is_found_under_its_own_id(tmp_path: Path) -> None:
+    rows = FeatureRows("made-1", np.full((1, 8), 9.0, np.float32))
+    first = replace(random_batch(2_001, 1), features=(rows,))
+    home = store_of(tmp_path / "store", [random_batch(1, 1_000), first])
+    built(home)
+    assert near(served(home)[0])[0] == 2_001
+    with Writer(home, "test") as w:
+        again = replace(first, ids=np.array([2_002]))
+        w.publish(Change(batches=[again], dead=[2_001]), finished=True)
+    snapshot, engine = served(home)
+    assert near(snapshot)[0] == 2_002 and engine.asked > 0 and engine.notice() == ""
+
+
+def test_pictures_that_are_back_are_found_though_lists_lack_them(tmp_path: Path) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 100), random_batch(101, 900)])
+    best = [i for i in near(opened(home), 100) if i <= 100]
+    with Writer(home, "test") as w:
+        before = w.version.number
+        w.publish(Change(dead=[best[0]]), finished=True)
+    built(home)
+    with Writer(home, "test") as w:
+        w.rollback(before)
+        w.publish(Change(dead=best[1:3]), finished=True)
+    snapshot, engine = served(home)
+    assert best[0] in near(opened(home), 100) and best[0] in near(snapshot, 100)
+    assert engine.asked > 0 and engine.notice() == ""
+
+
 def test_damaged_lists_are_found_and_never_served(tmp_path: Path) -> None:
     home = store_of(tmp_path / "store", [random_batch(1, 1_000)])
     built(home)

@@ -15,13 +15,13 @@ import pytest
 
 from sightline.errors import EngineAway, EngineError, UsageError
 from sightline.progress import NoProgress
-from sightline.records import Batch, DenseQuery
+from sightline.records import Batch, DenseQuery, FeatureRows
 from sightline.store.engines import milvus_loading
 from sightline.store.engines.milvus_comparing import compare, milvus_state
 from sightline.store.engines.milvus_loading import Load, load, plan
 from sightline.store.engines.milvus_server import RETRY, MilvusEngine
 from sightline.store.engines.milvus_tables import Label, Tables, alias_of
-from sightline.store.engines.views import Measure, View
+from sightline.store.engines.views import Measure, Published, View
 from sightline.store.home import Home
 from sightline.store.identity import identity, made_identity
 from sightline.store.snapshot import Snapshot
@@ -32,6 +32,7 @@ from tests.engines_made import opened, random_batch, store_of
 
 ALL: tuple[Measure, ...] = ("product", "cosine", "distance")
 ONE: tuple[Measure, ...] = ("cosine",)
+QUERY = DenseQuery("made-1", np.ones(8, np.float32), "cosine")
 
 
 def loaded(
@@ -57,8 +58,7 @@ def served(
 
 
 def near(snapshot: Snapshot, k: int = 10) -> list[int]:
-    query = DenseQuery("made-1", np.ones(8, np.float32), "cosine")
-    return [int(i) for i in snapshot.top(query, k).ids]
+    return [int(i) for i in snapshot.top(QUERY, k).ids]
 
 
 def table_of(home: Home, uri: str) -> tuple[Tables, str, str, View]:
@@ -110,15 +110,59 @@ def test_a_new_version_is_a_new_table_and_old_ones_go(
     (again,) = loaded(home, milvus.uri).tables
     assert (again.state, again.table, again.sent) == ("kept", first.table, 0)
     with Writer(home, "test") as w:
-        w.publish(Change(batches=[random_batch(301, 50)], dead=[3]), finished=True)
+        w.publish(Change(batches=[random_batch(301, 100)], dead=[3]), finished=True)
     snapshot, engine = served(home, milvus.uri)
     assert near(snapshot) == near(opened(home))
     assert "holds version 2, the store is at version 3" in engine.notice()
+    said = compare(milvus.uri, home.folder, snapshot.published, ONE)
+    assert any("holds version 2" in p for p in said)
     done = loaded(home, milvus.uri)
     assert done.tables[0].table != first.table and done.dropped == (first.table,)
     snapshot, engine = served(home, milvus.uri)
     assert near(snapshot) == near(opened(home)) and engine.asked and engine.notice() == ""
     assert compare(milvus.uri, home.folder, snapshot.published, ONE) == []
+
+
+def test_what_came_later_is_scanned_beside_a_table_and_what_went_is_not_shown(
+    tmp_path: Path, milvus: MilvusProcess
+) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 300), random_batch(301, 200)])
+    loaded(home, milvus.uri)
+    best = near(opened(home))
+    rows = FeatureRows("made-1", np.full((2, 8), 9.0, np.float32))
+    # The best picture goes, the second one changes, and a new one comes.
+    later = replace(random_batch(600, 2), ids=np.array([best[1], 601]), features=(rows,))
+    with Writer(home, "test") as w:
+        w.publish(Change(batches=[later], dead=[best[0]]), finished=True)
+    snapshot, engine = served(home, milvus.uri)
+    for where in (None, np.arange(1, 602, 2)):
+        flat = opened(home).top(QUERY, 10, where)
+        assert snapshot.top(QUERY, 10, where).ids.tolist() == flat.ids.tolist()
+    assert near(snapshot)[:2] == sorted([best[1], 601]) and best[0] not in near(snapshot)
+    assert engine.asked and engine.notice() == ""
+    state = milvus_state(milvus.uri, home.folder, snapshot.published, ONE)
+    assert state.serves and "500 rows; 2 rows came later and are scanned at home" in state.said
+    assert compare(milvus.uri, home.folder, snapshot.published, ONE) == []
+
+
+def test_pictures_that_are_back_are_found_though_a_table_lacks_them(
+    tmp_path: Path, milvus: MilvusProcess
+) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 400)])
+    best = near(opened(home))
+    for b in [random_batch(401 + 400 * i, 400) for i in range(5)]:
+        with Writer(home, "test") as w:
+            w.publish(Change(batches=[b]), finished=True)
+    with Writer(home, "test") as w:
+        before = w.version.number
+        w.publish(Change(dead=[best[0]]), finished=True)
+    loaded(home, milvus.uri)
+    with Writer(home, "test") as w:
+        w.rollback(before)
+        w.publish(Change(dead=[best[1], best[2]]), finished=True)
+    snapshot, engine = served(home, milvus.uri)
+    assert best[0] in near(opened(home)) and near(snapshot) == near(opened(home))
+    assert engine.asked and engine.notice() == ""
 
 
 class Broken(Exception):
@@ -156,20 +200,23 @@ def test_a_load_that_broke_off_is_gone_on_with(
     tables.close()
 
 
+def label_of(store: str, version: int, view: View) -> Label:
+    return Label.of(store, Published(version, "", [], []), view)
+
+
 def _other_store(tables: Tables, alias: str, view: View) -> str:
-    _point_at(tables, alias, Label.of("0" * 12, 2, view), view.length)
+    _point_at(tables, alias, label_of("0" * 12, 2, view), view.length)
     return "belongs to another store"
 
 
 def _other_length(tables: Tables, alias: str, view: View) -> str:
-    label = Label.of(alias.split("_")[1], 2, view)
+    label = label_of(alias.split("_")[1], 2, view)
     _point_at(tables, alias, replace(label, length=5), 5)
     return "rows of 5 numbers, those of made-1 have 8"
 
 
 def _other_version(tables: Tables, alias: str, view: View) -> str:
-    label = Label.of(alias.split("_")[1], 1, view)
-    _point_at(tables, alias, replace(label, digest="f" * 20), view.length)
+    _point_at(tables, alias, label_of(alias.split("_")[1], 1, view), view.length)
     return "holds version 1, the store is at version 2"
 
 
@@ -179,7 +226,8 @@ def _foreign(tables: Tables, alias: str, view: View) -> str:
 
 
 def _not_loaded(tables: Tables, alias: str, view: View) -> str:
-    _point_at(tables, alias, Label.of(alias.split("_")[1], 2, view), view.length)
+    label, _, _ = tables.label(tables.aliased(alias) or "") or (None, 0, {})
+    _point_at(tables, alias, label, view.length)
     return "not loaded"
 
 
@@ -276,7 +324,7 @@ def test_an_old_table_of_our_name_that_is_another_is_refused(
     tables, name = Tables(milvus.uri), made_identity(home.folder)
     p = opened(home).published
     (t,) = plan(tables, name, p, ONE)
-    label = replace(Label.of(name, p.version, t.view), digest="f" * 20)
+    label = replace(Label.of(name, p, t.view), digest="f" * 20)
     milvus_loading._create(tables, t, label)
     with pytest.raises(EngineError, match="holds version"):
         load(tables, name, p, set(), NoProgress(), measures=ONE)
@@ -286,7 +334,7 @@ def test_an_old_table_of_our_name_that_is_another_is_refused(
 
 def test_what_a_table_says_of_itself_is_read_with_care() -> None:
     view = View("f-1", "cosine", 4, 2, "abc")
-    label = Label.of("s", 3, view)
+    label = label_of("s", 3, view)
     assert Label.read(label.text()) == label
     for text in ("", "{}", "[1]", json.dumps({"sightline": 2}), '{"sightline": 1, "x": 2}'):
         assert Label.read(text) is None

@@ -33,6 +33,7 @@ from sightline.store.durable import (
 )
 from sightline.store.engines import probing
 from sightline.store.engines.milvus_comparing import EngineState
+from sightline.store.engines.parts import Held, held_of
 from sightline.store.engines.views import (
     MEASURES,
     Measure,
@@ -49,8 +50,6 @@ _STEP = 65_536
 _TAUGHT_BY = 64  # rows for each list, to find out where lists should lie
 _ROUNDS = 10
 _FACTOR = 4.0
-# A table whose lists lack more of its rows than this is scanned whole.
-OUTDATED = 0.2
 OURS = re.compile(r"lists-[0-9a-f]{0,20}\.faiss(\.\d+\.part)?|\w+\.json(\.\d+\.part)?")
 
 Float = NDArray[np.float32]
@@ -59,13 +58,13 @@ Int = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The lists of one table: the files of rows they hold, and how they are searched."""
+    """The lists of one table: the parts they hold, and how they are searched."""
 
     feature: str
-    by: str
+    by: Measure
     length: int
     rows: int
-    files: tuple[str, ...]
+    held: Held
     probes: probing.Probes
     file: FileEntry
 
@@ -88,24 +87,16 @@ def client() -> Any:
     return faiss
 
 
-def files_of(p: Published, view: View) -> list[str]:
-    """Return the files that hold the rows of a table, one for each segment that has some."""
-    found = []
-    for s, listed in zip(p.segments, p.listed, strict=True):
-        own = [f.file.name for f in listed.features if f.feature == view.feature]
-        if not own and s.matrix(view.feature) is not None and listed.scores:
-            own = [listed.scores.name]
-        found += own
-    return found
-
-
 def read_lists(folder: Path, name: str) -> Lists | None:
     """Return what the lists of a table are; None if there are none."""
     path = folder / f"{name}.json"
     try:
         found = json.loads(path.read_bytes())
         file, probes = FileEntry(**found.pop("file")), probing.Probes(**found.pop("probes"))
-        return Lists(**{**found, "files": tuple(found["files"])}, probes=probes, file=file)
+        held = found.pop("held")
+        return Lists(
+            **found, held=Held(held["version"], tuple(held["parts"])), probes=probes, file=file
+        )
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, AttributeError) as e:
@@ -145,7 +136,7 @@ def _standing(folder: Path, p: Published, view: View) -> Built | None:
         old = read_lists(folder, view.name)
     except StoreDamaged:
         return None
-    if old is None or sorted(old.files) != sorted(files_of(p, view)):
+    if old is None or sorted(old.held.parts) != sorted(held_of(p, view).parts):
         return None
     if problem(folder, old) is not None:
         return None
@@ -180,7 +171,7 @@ def _build_one(folder: Path, p: Published, view: View, progress: Progress) -> Bu
         faiss.write_index(index, str(aside))
     written = adopt_file(folder, aside, lambda sha: f"lists-{sha[:20]}.faiss")
     made = Lists(
-        view.feature, view.by, view.length, view.rows, tuple(files_of(p, view)), probes,
+        view.feature, view.by, view.length, view.rows, held_of(p, view), probes,
         FileEntry.of(written),
     )  # fmt: skip
     write_file(folder, f"{view.name}.json", [json.dumps(asdict(made)).encode()])
@@ -260,15 +251,16 @@ def remove_damaged(folder: Path) -> list[str]:
     return wrong
 
 
-def forget_unlisted(folder: Path, listed: set[str]) -> None:
-    """Remove lists that hold rows of a file which no version lists any more."""
+def forget_others(folder: Path, p: Published) -> None:
+    """Remove lists that hold more than a version does."""
     keep = []
     for path in folder.glob("*.json"):
         try:
             found = read_lists(folder, path.stem)
         except StoreDamaged:
             continue
-        if found is not None and set(found.files) <= listed:
+        view = None if found is None else p.view(found.feature, found.by)
+        if view and found and set(found.held.parts) <= set(held_of(p, view).parts):
             keep.append(path.stem)
     remove_except(folder, keep)
 

@@ -8,7 +8,6 @@ were built are scanned beside them. A selective filter has the rows it leaves sc
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from sightline.errors import StoreDamaged
 from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
-from sightline.store.engines import candidates, faiss_files, flat, word_rows
+from sightline.store.engines import candidates, faiss_files, parts, word_rows
 from sightline.store.engines.candidates import Named, Notices
 from sightline.store.engines.faiss_files import Lists
 from sightline.store.engines.views import Published, View
@@ -65,8 +64,8 @@ class FaissEngine(Notices):
         if opened is None:
             return None
         lists, index = opened
-        held, rest = _parted(p, view, lists)
-        if sum(s.live for s in rest.listed) > faiss_files.OUTDATED * view.rows:
+        held, rest = parts.parted(p, view, lists.held, lists.file.name)
+        if parts.outdated(view, rest):
             self.note(
                 f"The lists of {view.feature} are of an older version, so all rows were scanned. "
                 "Run: sightline export faiss"
@@ -74,7 +73,7 @@ class FaissEngine(Notices):
             return None
         ask = self._asking(index, lists, view, weights, where)
         top = candidates.dense_top(held, query, k, where, ask, _MOST_HITS)
-        return top if top is None else _with_scanned(rest, query, k, where, top)
+        return None if top is None else parts.with_scanned(rest, query, k, where, None, top)
 
     def _asking(
         self, index: Any, lists: Lists, view: View, weights: Float, where: Int | None
@@ -136,27 +135,3 @@ def _read(path: Path) -> Any:
         raise StoreDamaged(
             f"The file {path.name} cannot be read by faiss. Run: sightline export faiss"
         ) from e
-
-
-def _parted(p: Published, view: View, lists: Lists) -> tuple[Published, Published]:
-    """Return the segments that lists hold, and the others that have a part in the table."""
-    held = set(lists.files)
-    return _only(p, view, held.__contains__), _only(p, view, lambda f: f not in held)
-
-
-def _only(p: Published, view: View, wanted: Callable[[str], bool]) -> Published:
-    pairs = list(zip(p.segments, p.listed, strict=True))
-    one = [(s, x, faiss_files.files_of(Published(0, p.model, [s], [x]), view)) for s, x in pairs]
-    kept = [(s, x) for s, x, files in one if files and wanted(files[0])]
-    return Published(p.version, p.model, [s for s, _ in kept], [x for _, x in kept])
-
-
-def _with_scanned(rest: Published, query: DenseQuery, k: int, where: Int | None, top: Top) -> Top:
-    """Return the best of both: what lists hold, and what has to be scanned."""
-    if not rest.segments:
-        return top
-    best = flat.Best(k)
-    best.offer(top.ids, top.scores)
-    others = flat.dense_top(rest.segments, query, k, where)
-    best.offer(others.ids, others.scores)
-    return best.top()

@@ -32,16 +32,17 @@ def dense_top(segments: Sequence[OpenSegment], query: DenseQuery, k: int, where:
     """Return the k best pictures for weights over one feature."""
     best = Best(k)
     weights = np.ascontiguousarray(query.weights, np.float32)
+    few = _Few(best, weights, query.by)
     for s, matrix in _with_feature(segments, query):
         rows = None if where is None else s.rows_of(where)
         if rows is not None and len(rows) < _SELECTIVE * len(matrix):
-            if len(rows):
-                best.offer(s.ids[rows], _scores(matrix[rows], weights, query.by))
+            few.add(s.ids, rows, matrix)
             continue
         keep = None if rows is None else _only(rows, len(matrix))
         if rows is None and len(s.dead):
             keep = s.alive()
         _scan(best, s, matrix, weights, keep, query.by)
+    few.offer()
     return best.top()
 
 
@@ -204,6 +205,34 @@ class Best:
     def top(self) -> Top:
         self._trim()
         return Top(self.ids, self.scores)
+
+
+class _Few:
+    """Single rows of many segments, scored a block at a time: a call for each would cost more."""
+
+    def __init__(self, best: Best, weights: Float, by: By) -> None:
+        self.best, self.weights, self.by = best, weights, by
+        self.ids: list[Int] = []
+        self.rows: list[Float] = []
+        self.bytes = 0
+
+    def add(self, ids: Int, rows: Int, matrix: Matrix) -> None:
+        if not len(rows):
+            return
+        if isinstance(matrix, SparseMatrix):
+            self.best.offer(ids[rows], _scores(matrix[rows], self.weights, self.by))
+            return
+        self.ids.append(ids[rows])
+        self.rows.append(matrix[rows])
+        self.bytes += self.rows[-1].nbytes
+        if self.bytes > BLOCK_BYTES:
+            self.offer()
+
+    def offer(self) -> None:
+        if self.ids:
+            scores = _scores(np.concatenate(self.rows), self.weights, self.by)
+            self.best.offer(np.concatenate(self.ids), scores)
+        self.ids, self.rows, self.bytes = [], [], 0
 
 
 def sparse_top(

@@ -11,6 +11,7 @@ import numpy as np
 from sightline.errors import EngineError
 from sightline.store.engines.milvus_server import find_table
 from sightline.store.engines.milvus_tables import LONGEST, Tables
+from sightline.store.engines.parts import parted
 from sightline.store.engines.views import (
     MEASURES,
     Measure,
@@ -35,23 +36,29 @@ class EngineState:
     said: str
 
 
-def milvus_state(uri: str, folder: Path, p: Published) -> EngineState:
+def milvus_state(
+    uri: str, folder: Path, p: Published, measures: Sequence[Measure] = MEASURES
+) -> EngineState:
     """Return whether every table of a version is there, whole."""
-    views = _held(p)
+    views = _held(p, measures)
     try:
         tables = Tables(uri)
     except EngineError as e:
         return EngineState(uri, False, f"degraded: {e} The rows at home answer.")
     try:
-        rows = 0
+        rows, later = 0, 0
         for view in views:
-            find_table(tables, identity(folder), p, view)
-            rows += view.rows
+            served = find_table(tables, identity(folder), p, view)
+            beside = parted(p, view, served.held, served.table)[1]
+            rows, later = rows + served.rows, later + sum(s.live for s in beside.listed)
     except EngineError as e:
         return EngineState(uri, False, f"degraded: {e} The rows at home answer.")
     finally:
         tables.close()
-    return EngineState(uri, True, f"serves version {p.version}: {len(views)} tables, {rows} rows")
+    said = f"serves version {p.version}: {len(views)} tables, {rows} rows"
+    if later:
+        said += f"; {later} rows came later and are scanned at home"
+    return EngineState(uri, True, said)
 
 
 def compare(
@@ -67,7 +74,8 @@ def compare(
         for view in _held(p, measures):
             try:
                 served = find_table(tables, identity(folder), p, view)
-                problems += _differing(tables, served.table, p, view)
+                held = parted(p, view, served.held, served.table)[0]
+                problems += _differing(tables, served.table, held, view)
             except EngineError as e:
                 problems.append(str(e))
     finally:

@@ -25,7 +25,8 @@ from sightline.store.engines.milvus_tables import (
     Tables,
     alias_of,
     metric_of,
-    refuse_other,
+    not_another,
+    of_older,
     table_name,
 )
 from sightline.store.engines.views import MEASURES, Measure, Published, View, blocks, views_of
@@ -74,7 +75,10 @@ def plan(
         if there is None:
             out.append(Loaded(view, name, "new"))
             continue
-        refuse_other(tables.uri, name, *there[:2], Label.of(store, p.version, view))
+        wanted = Label.of(store, p, view)
+        label = not_another(tables.uri, name, *there[:2], wanted)
+        if label.digest != wanted.digest:
+            raise of_older(tables.uri, name, label, wanted)
         serves = tables.aliased(alias_of(store, view)) == name
         whole = serves and tables.count(name) == view.rows
         out.append(Loaded(view, name, "kept" if whole else "resumed"))
@@ -147,7 +151,7 @@ def _send(tables: Tables, store: str, p: Published, t: Loaded, progress: Progres
             progress.advance(t.view.rows)
             return 0
     else:
-        _create(tables, t, Label.of(store, p.version, t.view))
+        _create(tables, t, Label.of(store, p, t.view))
     sent = 0
     step = max(1, min(10_000, _BLOCK_BYTES // (4 * t.view.length)))
     for ids, rows in blocks(p, t.view, step):

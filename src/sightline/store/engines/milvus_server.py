@@ -15,19 +15,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.errors import EngineAway, EngineError, StoreError
+from sightline.errors import EngineAway, EngineError
 from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
-from sightline.store.engines import candidates, word_rows
+from sightline.store.engines import candidates, parts, word_rows
 from sightline.store.engines.candidates import Named, Notices
 from sightline.store.engines.milvus_tables import (
     MOST_HITS,
     Label,
     Tables,
     alias_of,
-    refuse_other,
+    not_another,
+    of_older,
 )
 from sightline.store.engines.probing import Probes
-from sightline.store.engines.views import MEASURES, Measure, Published, View, rows_at
+from sightline.store.engines.views import MEASURES, Measure, Published, View, rows_there
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float32]
@@ -40,10 +41,14 @@ _AT_HOME = " Answered from the rows at home."
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A table that was found whole: its name, and into how many lists of how many one looks."""
+    """A table that was found whole: its name, into how many lists of how many one looks, how many
+    rows it has and which; `whole` if these are all, and no others."""
 
     table: str
     probes: Probes
+    rows: int
+    held: parts.Held
+    whole: bool
 
 
 class MilvusEngine(Notices):
@@ -85,19 +90,23 @@ class MilvusEngine(Notices):
         without: Int | None = None,
     ) -> Top | None:
         """Return the k best pictures, or None where the rows at home are to be scanned."""
+        if isinstance(query, SparseQuery) or k < 1:
+            return None
         found = candidates.asked_of(p, query)
-        if found is None or k < 1:
+        if found is None:
             return None
         view, weights = found
         if not self._holds(p, view) or candidates.selective(view, where):
             return None
         try:
             tables, served = self._table(p, view)
-            ask = self._asking(p, view, weights, tables, served, where)
+            held, rest = parts.parted(p, view, served.held, served.table)
+            ask = self._asking(held, view, weights, tables, served, where)
             if isinstance(query, WordQuery):
-                return candidates.word_top(p, query, k, where, without, ask, MOST_HITS)
-            if isinstance(query, DenseQuery):
-                return candidates.dense_top(p, query, k, where, ask, MOST_HITS)
+                top = candidates.word_top(held, query, k, where, without, ask, MOST_HITS)
+            else:
+                top = candidates.dense_top(held, query, k, where, ask, MOST_HITS)
+            return None if top is None else parts.with_scanned(rest, query, k, where, without, top)
         except EngineError as e:
             self.note(f"{e}{_AT_HOME}")
         return None
@@ -120,16 +129,16 @@ class MilvusEngine(Notices):
         probes = served.probes.for_share(None if where is None else len(where) / view.rows)
 
         def ask(n: int) -> Named:
-            n = min(n, MOST_HITS, view.rows)
+            n = min(n, MOST_HITS, served.rows)
             ids, scores = self._search(tables, served.table, view, weights, n, probes)
             if len(ids) < n and probes < lists:
                 # The lists looked into were too short; all of them together have all rows.
                 ids, scores = self._search(tables, served.table, view, weights, n, lists)
-            _refuse_strange(p, view, weights, ids[:_LOOKED_AT], scores[:_LOOKED_AT], served.table)
+            _refuse_strange(p, view, weights, ids[:_LOOKED_AT], scores[:_LOOKED_AT], served)
             if len(ids) < n:
                 self._forget(view)
                 raise EngineError(f"The table {served.table} named {len(ids)} rows of {n}.")
-            return Named(ids, -np.inf if n == view.rows else float(scores[-1]))
+            return Named(ids, -np.inf if n == served.rows else float(scores[-1]))
 
         return ask
 
@@ -201,7 +210,7 @@ class MilvusEngine(Notices):
 
 
 def find_table(tables: Tables, store: str, p: Published, view: View) -> Served:
-    """Return the table of a view, which must hold exactly what the version has."""
+    """Return the table of a view, which must hold most of what the version has."""
     uri = tables.uri
     again = f"Run: sightline export milvus --uri {uri}"
     if not store:
@@ -214,30 +223,34 @@ def find_table(tables: Tables, store: str, p: Published, view: View) -> Served:
     if found is None:
         raise EngineError(f"The alias {alias} at {uri} points at {table}, which is gone. {again}")
     label, length, properties = found
-    refuse_other(uri, table, label, length, Label.of(store, p.version, view))
+    wanted = Label.of(store, p, view)
+    known = not_another(uri, table, label, length, wanted)
+    if parts.outdated(view, parts.parted(p, view, known.held, table)[1]):
+        raise of_older(uri, table, known, wanted)
     there = tables.count(table)
-    if there != view.rows:
-        raise EngineError(f"The table {table} at {uri} has {there} of {view.rows} rows. {again}")
+    if there != known.rows:
+        raise EngineError(f"The table {table} at {uri} has {there} of {known.rows} rows. {again}")
     said = (int(properties.get(f"sightline.{k}", 0)) for k in ("lists", "plain", "filtered"))
-    return Served(table, Probes(*said))
+    return Served(table, Probes(*said), known.rows, known.held, known.digest == view.digest)
 
 
 def _refuse_strange(
-    p: Published, view: View, weights: Float, ids: Int, scores: Float, table: str
+    p: Published, view: View, weights: Float, ids: Int, scores: Float, served: Served
 ) -> None:
     """Refuse scores that the rows at home do not have."""
     order = np.argsort(ids)
-    try:
-        rows = rows_at(p, view, ids[order]).astype(np.float64)
-    except StoreError as e:
-        raise EngineError(f"The table {table} names pictures that are not there. {_CHECK}") from e
+    there, rows = rows_there(p, view, ids[order])
+    if served.whole and len(there) < len(ids):
+        raise EngineError(f"The table {served.table} names pictures that are not there. {_CHECK}")
+    said = scores[order][np.isin(ids[order], there)]
+    rows = rows.astype(np.float64)
     mine = rows @ weights.astype(np.float64)
     if view.by == "distance":
         mine = 2 * mine - np.vecdot(rows, rows)
     size = 1.0 + np.linalg.norm(rows, axis=1) * (np.linalg.norm(rows, axis=1) + 2)
     size *= 1.0 + float(np.linalg.norm(weights))
-    if (np.abs(mine - scores[order]) > 1e-4 * size).any():
+    if (np.abs(mine - said) > 1e-4 * size).any():
         raise EngineError(
-            f"The table {table} scores picture {int(ids[0])} otherwise than the rows at home. "
-            f"{_CHECK}"
+            f"The table {served.table} scores picture {int(ids[0])} otherwise than the rows at "
+            f"home. {_CHECK}"
         )

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import EngineAway, EngineError, MissingExtra, UsageError
-from sightline.store.engines.views import Measure, View
+from sightline.store.engines.parts import Held, held_of
+from sightline.store.engines.views import Measure, Published, View
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float32]
@@ -48,12 +49,19 @@ class Label:
     length: int
     rows: int
     digest: str
+    parts: tuple[str, ...]
 
     @classmethod
-    def of(cls, store: str, version: int, view: View) -> Label:
+    def of(cls, store: str, p: Published, view: View) -> Label:
+        parts = held_of(p, view).parts
         return cls(
-            store, version, view.feature, view.by, view.length, view.rows, view.digest
+            store, p.version, view.feature, view.by, view.length, view.rows, view.digest, parts
         )  # fmt: skip
+
+    @property
+    def held(self) -> Held:
+        """What the table was given."""
+        return Held(self.version, self.parts)
 
     def text(self) -> str:
         return json.dumps({"sightline": 1, **asdict(self)}, sort_keys=True)
@@ -65,7 +73,7 @@ class Label:
             found = json.loads(text)
             if found.pop("sightline") != 1:
                 return None
-            return cls(**found)
+            return cls(**{**found, "parts": tuple(found["parts"])})
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
@@ -210,8 +218,8 @@ def _reason(e: Exception) -> str:
     return " ".join(str(text).split())[:160]
 
 
-def refuse_other(uri: str, table: str, label: Label | None, length: int, wanted: Label) -> None:
-    """Refuse a table that is not what the store has, in words that say which of all it is."""
+def not_another(uri: str, table: str, label: Label | None, length: int, wanted: Label) -> Label:
+    """Refuse a table of somebody else, or of other rows, in words that say which it is."""
     again = f"Run: sightline export milvus --uri {uri}"
     if label is None:
         raise EngineError(f"The table {table} at {uri} is none of Sightline's. {again}")
@@ -225,8 +233,12 @@ def refuse_other(uri: str, table: str, label: Label | None, length: int, wanted:
             f"The table {table} at {uri} has rows of {length} numbers, those of {wanted.feature} "
             f"have {wanted.length}. {again}"
         )
-    if label.digest != wanted.digest:
-        raise EngineError(
-            f"The table {table} at {uri} holds version {label.version}, the store is at version "
-            f"{wanted.version}. {again}"
-        )
+    return label
+
+
+def of_older(uri: str, table: str, label: Label, wanted: Label) -> EngineError:
+    """Say that a table holds another version than the store is at."""
+    return EngineError(
+        f"The table {table} at {uri} holds version {label.version}, the store is at version "
+        f"{wanted.version}. Run: sightline export milvus --uri {uri}"
+    )

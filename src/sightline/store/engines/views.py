@@ -32,13 +32,19 @@ MEASURES: tuple[Measure, ...] = ("cosine", "distance")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Published:
-    """One version as engines see it: its segments, opened, and the files they were opened from."""
+    """One version as engines see it: its segments, opened, and the files they were opened from.
+
+    `returned` is the last version that was an older one, published again.
+    """
 
     version: int
     model: str
     segments: Sequence[OpenSegment]
     listed: Sequence[Segment]
+    returned: int = 0
     _views: dict[tuple[str, Measure], View] = field(default_factory=dict)
+    # What engines hold of it and what not, by table; found once (see parts).
+    parted: dict[tuple[str, str], tuple[Published, Published]] = field(default_factory=dict)
 
     def view(self, feature: str, by: Measure) -> View:
         """Return one table of it, which is looked up once."""
@@ -91,6 +97,7 @@ def view_of(p: Published, feature: str, by: Measure) -> View:
     for s, listed in zip(p.segments, p.listed, strict=True):
         names = _files(s, listed, feature, by)
         if names:
+            names += [listed.dead.name] if listed.dead else []
             rows += listed.live
             digest.update(" ".join(names).encode() + b"\n")
     terms = _common_terms(p) if by == "words" else None
@@ -99,15 +106,19 @@ def view_of(p: Published, feature: str, by: Measure) -> View:
 
 
 def _files(s: OpenSegment, listed: Segment, feature: str, by: Measure) -> list[str]:
-    """Return the files a segment's part of a table is made of; none if it has no part in it."""
-    dead = [listed.dead.name] if listed.dead else []
+    """Return the files a segment's part of a table lies in; none if it has no part in it."""
     own = [f.file.name for f in listed.features if f.feature == feature]
     if by == "words":
         has = s.scores is not None and s.scores.model == feature
         own = [listed.scores.name] if has and listed.scores else []
     elif not own and s.matrix(feature) is not None and listed.scores:
         own = [listed.scores.name]
-    return [listed.base.name, *own, *dead] if own else []
+    return [listed.base.name, *own] if own else []
+
+
+def part_files(s: OpenSegment, listed: Segment, view: View) -> list[str]:
+    """Return the files a segment's part of a table lies in; none if it has no part in it."""
+    return _files(s, listed, view.feature, view.by)
 
 
 def _length(p: Published, feature: str) -> int:
@@ -141,16 +152,22 @@ def _having(p: Published, view: View) -> list[OpenSegment]:
 
 def rows_at(p: Published, view: View, ids: Int) -> Float:
     """Return the rows of some pictures as an engine ranks by them, ids ascending."""
-    out = np.zeros((len(ids), view.length), np.float32)
-    seen = 0
+    there, rows = rows_there(p, view, ids)
+    if len(there) != len(ids):
+        lost = len(ids) - len(there)
+        raise StoreError(f"{lost} of {len(ids)} pictures have no row of {view.name}.")
+    return rows
+
+
+def rows_there(p: Published, view: View, ids: Int) -> tuple[Int, Float]:
+    """Return those of some pictures that have a row that counts, and these rows; ids ascending."""
+    out, there = np.zeros((len(ids), view.length), np.float32), np.zeros(len(ids), bool)
     for s in _having(p, view):
         at = s.rows_of(ids)
         if len(at):
-            out[np.searchsorted(ids, s.ids[at])] = _rows(s, view, at)
-            seen += len(at)
-    if seen != len(ids):
-        raise StoreError(f"{len(ids) - seen} of {len(ids)} pictures have no row of {view.name}.")
-    return out
+            found = np.searchsorted(ids, s.ids[at])
+            out[found], there[found] = _rows(s, view, at), True
+    return (ids, out) if there.all() else (ids[there], out[there])
 
 
 def _rows(s: OpenSegment, view: View, at: Int) -> Float:

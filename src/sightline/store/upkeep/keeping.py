@@ -110,9 +110,10 @@ def purge(home: Home, pictures: Iterable[int], sessions: Iterable[str], wait: fl
         writer.drop_models()  # They were taught by what is to be forgotten.
         writer.compact(everything=True)
         writer.forget_older()
-        faiss_files.forget_unlisted(home.ivf, {f.name for f in writer.version.files()})
+        left = Snapshot(home.shards, writer.version)
+        faiss_files.forget_others(home.ivf, left.published)
         count = writer.log.purge(doomed, named)
-        carried = Snapshot(home.shards, writer.version).vocabulary()[0].tolist()
+        carried = left.vocabulary()[0].tolist()
         with transaction(writer.catalogue.db, writer.catalogue.path):
             writer.catalogue.forget(doomed, keep_terms=carried)
         writer.catalogue.db.execute("VACUUM")
