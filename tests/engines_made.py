@@ -18,13 +18,14 @@ from sightline.testing.milvus import MilvusProcess
 WITHOUT_MILVUS = "needs a server: pip install 'sightline[milvus,milvus-server]', then make test"
 
 
-def a_server(folder: Path) -> Iterator[MilvusProcess]:
+def a_server(folder: Path, *, password: bool = False) -> Iterator[MilvusProcess]:
     """Yield a server of one's own, ended and removed at the end.
 
     Its program is unpacked once for all processes of a test run, which removes it when it ends.
     """
     try:
-        with MilvusProcess(folder, Path(os.environ["SIGHTLINE_TEST_MILVUS"])) as server:
+        program = Path(os.environ["SIGHTLINE_TEST_MILVUS"])
+        with MilvusProcess(folder, program, password=password) as server:
             yield server
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -114,7 +114,9 @@ _RANGES: dict[str, tuple[float, float]] = {
 # What belongs to a collection: given once as a flag of `index`, these stay in the store's file.
 REMEMBERED = ("follow", "hidden", "folder_words", "exclude", "features")
 _LEVELS = ("error", "warning", "info", "debug")
-_ENGINE = re.compile(r"flat|faiss|milvus://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}")
+# Whether encrypted, the host and the port.
+MILVUS = re.compile(r"milvus(\+tls)?://([\w.-]+):(\d{1,5})")
+_ENGINE = re.compile(rf"flat|faiss|{MILVUS.pattern}")
 _COMPUTE = re.compile(r"local|ray|(ray://)?[^\s/:@]+:\d{1,5}")
 
 

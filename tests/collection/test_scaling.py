@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.engines.scaling import Rows, bandwidth, machine_memory, scale, tables_of
+from sightline.collection.engines.scaling import Rows, machine_memory, scale, scan_speed, tables_of
 from sightline.errors import ParameterError
 from sightline.records import Batch, FeatureRows, SparseRows
 from tests.cli.test_commands import Shell
@@ -47,7 +47,7 @@ def test_rows_are_measured_as_they_are_stored(tmp_path: Path) -> None:
     found = tables_of(opened(store_of(tmp_path / "store", [batch])).published)
     assert [(t.name, t.dense, t.copies) for t in found] == [("f-1", True, 2), ("s-1", False, 1)]
     assert found[0].bytes_each == 40 and found[1].bytes_each == (4 * (4 + 2) + 3 * 8) / 3
-    assert bandwidth() > 1e8 and machine_memory() > 1e8
+    assert scan_speed() > 1e8 and machine_memory() > 1e8
 
 
 def test_doctor_says_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -103,7 +103,7 @@ def _show_scale(c: Collection | None, pictures: int | None, as_json: bool) -> in
         found = c.scale(pictures)
     else:
         found = scaling.scale(
-            pictures or 1, scaling.assumed(), scaling.machine_memory(), scaling.bandwidth(),
+            pictures or 1, scaling.assumed(), scaling.machine_memory(), scaling.scan_speed(),
             Settings().ivf_rows,
         )  # fmt: skip
     if as_json:

@@ -74,7 +74,7 @@ class Collection(
 
         self.root = root
         self.home: Home = Home(store)
-        self.home.engine = settings.engine
+        self.home.engine, self.home.listed_rows = settings.engine, settings.ivf_rows
         self.settings = settings
         self.origins = origins
 

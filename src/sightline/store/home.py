@@ -29,11 +29,13 @@ class Home:
     """The folder of one collection's store.
 
     `fast` has readers answer word queries by compiled code, and share the version they opened
-    last; a server sets it. `engine` is what answers: flat, faiss or milvus://host:port.
+    last; a server sets it. `engine` is what answers: flat, faiss or milvus://host:port;
+    `listed_rows` says from how many rows on faiss should have lists.
     """
 
     fast = False
     engine = "flat"
+    listed_rows = 1_000_000
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,7 +53,7 @@ class Home:
         if self._searcher[0] != self.engine:
             from sightline.store.engines.choosing import engine_of
 
-            self._searcher = self.engine, engine_of(self.engine, self.folder)
+            self._searcher = self.engine, engine_of(self.engine, self.folder, self.listed_rows)
         return self._searcher[1]
 
     def opened(self, number: int) -> Snapshot | None:
@@ -78,7 +80,7 @@ class Home:
         ours = ("events.sqlite3", "catalogue.sqlite3", "seal.json", "config.toml", "log", "lock")
         names = (p.name for p in self.folder.iterdir())
         more = ("writers", "shards", "versions", "models", "ivf", "identity", "tag-words.toml")
-        return all(n in (*ours, *more) or n.startswith(ours[:2]) for n in names)
+        return all(n in (*ours, *more, "exporting") or n.startswith(ours[:2]) for n in names)
 
     def reader(self) -> Reader:
         """Open the current version for reading."""

@@ -39,10 +39,13 @@ NETWORK_FILE_SYSTEMS = frozenset(
 
 
 class Lock:
-    """The right to change what is published; one holder at a time."""
+    """The right to change what is published; one holder at a time.
 
-    def __init__(self, folder: Path, verb: str, wait: float = 0.0) -> None:
-        self.path = folder / "lock"
+    Under another `name` it is the right to something else, such as loading an engine.
+    """
+
+    def __init__(self, folder: Path, verb: str, wait: float = 0.0, *, name: str = "lock") -> None:
+        self.path = folder / name
         with disk_errors(self.path):
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = time.monotonic() + wait

@@ -1,4 +1,7 @@
-"""A real Milvus server as a process on loopback, for tests and measurements.
+"""A real Milvus server as a process on this machine, for tests and measurements.
+
+It is spoken to by 127.0.0.1; but the program has no setting that keeps its ports to that address,
+so while it runs whoever reaches this machine reaches them too.
 
 The package `milvus` carries the server; it is unpacked once into a folder that any number of
 servers share. Every server has free ports and a data folder of its own, which outlives a kill, so
@@ -59,12 +62,13 @@ class MilvusProcess:
     ----------
     folder : where its data lies; made if it is not there.
     shared : where the program is unpacked to, for all servers.
+    password : have it let nobody in but root with its password, which is Milvus.
     """
 
-    def __init__(self, folder: Path, shared: Path) -> None:
+    def __init__(self, folder: Path, shared: Path, *, password: bool = False) -> None:
         if not is_installed():
             raise MissingExtra.of("A Milvus server", "milvus-server")
-        self.folder, self.shared = folder, shared
+        self.folder, self.shared, self.password = folder, shared, password
         self.ports: dict[str, int] = {}
         self.health = 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -166,6 +170,7 @@ class MilvusProcess:
         config.update(**self.ports)
         for name, value in _SETTINGS.items():
             config.set(name, value)
+        config.set("common.security.authorizationEnabled", str(self.password).lower())
         # Its database listens on two ports of its own choice, unless it is told in a file.
         told = self.folder / "etcd.yaml"
         told.write_text(_ETCD.format(client=self.ports["etcd_port"], peer=peer), "ascii")

@@ -17,6 +17,9 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.likeness import ranking
+from sightline.errors import EngineAway
+from sightline.store.engines.milvus_server import MilvusEngine
+from sightline.store.engines.milvus_tables import TOKEN
 from sightline.testing.milvus import MilvusProcess, is_installed
 from tests.engines_made import WITHOUT_MILVUS, a_server
 from tests.served import painted
@@ -84,7 +87,9 @@ def judging(c: Collection, load: Load) -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusProcess]:
     if not is_installed():
         pytest.skip(WITHOUT_MILVUS)
-    yield from a_server(tmp_path_factory.mktemp("killed"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(TOKEN, "root:Milvus")
+        yield from a_server(tmp_path_factory.mktemp("killed"), password=True)
 
 
 @pytest.fixture(scope="module")
@@ -147,18 +152,40 @@ def test_milvus_is_killed_and_comes_back_under_load(c: Collection, server: Milvu
     )
 
 
-def test_a_milvus_that_hangs_is_given_up_on(
+def test_a_milvus_lets_nobody_in_without_the_password(
     c: Collection, server: MilvusProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until(lambda: not asked(c, "red")[1], "serving")
+    expected = asked(c, "red")[0]
+    for token in ("", "root:wrong"):
+        monkeypatch.setenv(TOKEN, token)
+        other = Collection.open(c.root, store=c.home.folder, engine=server.uri)
+        got, said = asked(other, "red")
+        assert got == expected and f"NAME:PASSWORD or a key in {TOKEN}" in said
+        assert "wrong" not in said
+        with pytest.raises(EngineAway, match="NAME:PASSWORD"):
+            other.export_milvus()
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_milvus_that_hangs_is_given_up_on(
+    c: Collection, server: MilvusProcess, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
     monkeypatch.setattr("sightline.store.engines.milvus_tables.PATIENCE", 1.0)
     monkeypatch.setattr("sightline.store.engines.milvus_tables._KNOCK", 1.0)
     flat = Collection.open(c.root, store=c.home.folder)
     expected = asked(flat, "red")[0]
     until(lambda: not asked(c, "red")[1], "serving")
+    engine = c.home.searcher()
+    assert isinstance(engine, MilvusEngine) and engine._served
+    if not known:
+        engine._served.clear()
     server.pause()
     try:
+        begun = time.monotonic()
         got, said = asked(c, "red")
         assert got == expected and "does not answer" in said
+        assert time.monotonic() - begun < 5.0
         begun = time.monotonic()
         assert asked(c, "red")[0] == expected
         # Known to hang, it is not waited for again at once.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sightline.store.engines.milvus_comparing import EngineState
     from sightline.store.engines.milvus_loading import Load
     from sightline.store.home import Home
+    from sightline.store.locks import Lock
 
 
 class Serving:
@@ -46,19 +48,29 @@ class Serving:
         uri = uri or self.settings.engine
         if "://" not in uri:
             raise UsageError("Which Milvus? Name it with --uri milvus://HOST:PORT.")
-        with self.home.reader() as reader:
-            p = reader.snapshot.published
+        self.home.refuse_nothing()
+        with contextlib.ExitStack() as stack:
+            if not dry_run:
+                stack.enter_context(self._loading())
+            p = stack.enter_context(self.home.reader()).snapshot.published
             tables = Tables(uri)
-            try:
-                if dry_run:
-                    found = plan(tables, identity(self.home.folder) or "unnamed", p)
-                    return Load(uri, p.version, tuple(found), at_home=left_at_home(p))
-                return load(
-                    tables, made_identity(self.home.folder), p, self._kept_digests(),
-                    progress or NoProgress(), listed_rows=self.settings.ivf_rows,
-                )  # fmt: skip
-            finally:
-                tables.close()
+            stack.callback(tables.close)
+            if dry_run:
+                found = plan(tables, identity(self.home.folder) or "unnamed", p)
+                return Load(uri, p.version, tuple(found), at_home=left_at_home(p))
+            return load(
+                tables, made_identity(self.home.folder), p, self._kept_digests(),
+                progress or NoProgress(), listed_rows=self.settings.ivf_rows,
+            )  # fmt: skip
+
+    def _loading(self) -> Lock:
+        """Keep other loads out, of which one of an older version could end last.
+
+        Indexing and learning go on meanwhile.
+        """
+        from sightline.store.locks import Lock
+
+        return Lock(self.home.folder, "export milvus", self.settings.wait, name="exporting")
 
     def _kept_digests(self) -> set[str]:
         """Return the digests of the tables of every version that can be gone back to."""
@@ -93,6 +105,7 @@ class Serving:
             p, folder = reader.snapshot.published, self.home.ivf
             if dry_run:
                 return build(folder, p, self.settings.ivf_rows, NoProgress(), dry_run=True)
+            # What is being forgotten meanwhile must not come back in lists.
             with Lock(self.home.folder, "export faiss", self.settings.wait):
                 return build(folder, p, self.settings.ivf_rows, progress or NoProgress())
 
@@ -130,7 +143,7 @@ class Serving:
         if n < 1:
             raise ParameterError.of("pictures", "scale", "at least 1", n)
         return scaling.scale(
-            n, tables, scaling.machine_memory(), scaling.bandwidth(), self.settings.ivf_rows
+            n, tables, scaling.machine_memory(), scaling.scan_speed(), self.settings.ivf_rows
         )
 
     def engine_problems(self) -> list[str]:

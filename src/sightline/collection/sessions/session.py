@@ -221,13 +221,17 @@ class Session:
     def _best(self, record: Record, n: int, hide_judged: bool) -> Ranking:
         with self._home.reader() as reader:
             ground, learnt, said = self._learnt(reader, record)
-            found = scores(ground, learnt, n, list(record.judged))
-            every = Scored(reader, self._root, ground, learnt, *found)
-            doubted = every.doubted(record.judged)
-            if hide_judged:
-                every = every.without(np.array(list(record.judged), np.int64))
-            order = standing(every.ids, every.found, record.judged, learnt)
-            hits, missing = every.best(order, n)
+            # An engine names some pictures; if the files of many are gone, all are looked at.
+            for some in (n, None) if reader.snapshot.engine is not None else (None,):
+                found = scores(ground, learnt, some, list(record.judged))
+                every = Scored(reader, self._root, ground, learnt, *found)
+                doubted = every.doubted(record.judged)
+                if hide_judged:
+                    every = every.without(np.array(list(record.judged), np.int64))
+                order = standing(every.ids, every.found, record.judged, learnt)
+                hits, missing = every.best(order, n)
+                if len(hits) >= n:
+                    break
             served = reader.notice()
         ranking = self._ranking(ground, learnt, record, hits, missing, said, doubted)
         return replace(ranking, served=served)

@@ -159,11 +159,15 @@ def _grown(ranked: Callable[[Int], Top], k: int, factor: float, ask: Ask, most: 
         top = ranked(found.ids)
         if found.bound == -np.inf:
             return top
-        close = _CLOSE * max(1.0, abs(found.bound))
-        if len(top.ids) == k and top.scores[-1] > found.bound + close:
+        if len(top.ids) == k and top.scores[-1] > found.bound + _close(found.bound, top):
             return top
         n *= 4
     return None
+
+
+def _close(bound: float, top: Top) -> float:
+    """Return by how much scores may differ that are the same, an engine's and a scan's."""
+    return _CLOSE * max(abs(bound), abs(float(top.scores[0])))
 
 
 def _carriers(p: Published, terms: Int) -> Int:

@@ -9,15 +9,18 @@ from sightline.store.engines.candidates import Engine
 from sightline.store.identity import identity
 
 
-def engine_of(setting: str, folder: Path) -> Engine | None:
-    """Return the engine of a store's folder; None for the flat scan."""
+def engine_of(setting: str, folder: Path, listed_rows: int) -> Engine | None:
+    """Return the engine of a store's folder; None for the flat scan.
+
+    `listed_rows` says from how many rows on a table should have lists.
+    """
     if setting == "flat":
         return None
     if setting == "faiss":
         from sightline.store.engines.faiss_ivf import FaissEngine
 
-        return FaissEngine(folder / "ivf")
-    if setting.startswith("milvus://"):
+        return FaissEngine(folder / "ivf", listed_rows)
+    if setting.startswith("milvus"):
         from sightline.store.engines.milvus_server import MilvusEngine
         from sightline.store.engines.milvus_tables import address_of
 

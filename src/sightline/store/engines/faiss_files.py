@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Progress
-from sightline.errors import MissingExtra, StoreDamaged
+from sightline.errors import MissingExtra, StoreDamaged, StoreIOError
 from sightline.store.durable import (
     adopt_file,
     disk_errors,
@@ -167,8 +167,7 @@ def _build_one(folder: Path, p: Published, view: View, progress: Progress) -> Bu
 
     probes = probing.choose_probes(probing.sample(p, view), lists, probe)
     aside = folder / f"lists-.faiss.{os.getpid()}.part"
-    with disk_errors(aside):
-        faiss.write_index(index, str(aside))
+    _write(index, aside)
     written = adopt_file(folder, aside, lambda sha: f"lists-{sha[:20]}.faiss")
     made = Lists(
         view.feature, view.by, view.length, view.rows, held_of(p, view), probes,
@@ -176,6 +175,18 @@ def _build_one(folder: Path, p: Published, view: View, progress: Progress) -> Bu
     )  # fmt: skip
     write_file(folder, f"{view.name}.json", [json.dumps(asdict(made)).encode()])
     return Built(view, "new", probes)
+
+
+def _write(index: Any, aside: Path) -> None:
+    """Write lists aside; where there is no space for them nothing is left."""
+    try:
+        client().write_index(index, str(aside))
+    except RuntimeError as e:
+        aside.unlink(missing_ok=True)
+        raise StoreIOError(
+            f"The lists could not be written to {aside.parent} ({str(e).splitlines()[0][:200]}). "
+            "Is its disk full?"
+        ) from e
 
 
 def problem(folder: Path, lists: Lists, *, deep: bool = False) -> str | None:

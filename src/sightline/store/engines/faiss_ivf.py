@@ -19,6 +19,7 @@ from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
 from sightline.store.engines import candidates, faiss_files, parts, word_rows
 from sightline.store.engines.candidates import Named, Notices
 from sightline.store.engines.faiss_files import Lists
+from sightline.store.engines.probing import LISTED_ROWS
 from sightline.store.engines.views import Published, View
 
 Int = NDArray[np.int64]
@@ -29,13 +30,13 @@ _MOST_HITS = 100_000
 
 
 class FaissEngine(Notices):
-    """The lists that lie in a store's folder."""
+    """The lists that lie in a store's folder; tables of `listed_rows` and more should have some."""
 
     name = "faiss"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, listed_rows: int = LISTED_ROWS) -> None:
         super().__init__()
-        self._folder = folder
+        self._folder, self._listed_rows = folder, listed_rows
         self._lock = threading.Lock()
         self._open: dict[str, tuple[Lists, Any]] = {}
         self.asked = 0
@@ -62,6 +63,11 @@ class FaissEngine(Notices):
             self.note(f"{e} All rows were scanned.")
             return None
         if opened is None:
+            if view.rows >= self._listed_rows:
+                self.note(
+                    f"There are no lists of {view.feature} by {view.by}, so all rows were scanned. "
+                    "Run: sightline export faiss"
+                )
             return None
         lists, index = opened
         held, rest = parts.parted(p, view, lists.held, lists.file.name)
@@ -73,6 +79,8 @@ class FaissEngine(Notices):
             return None
         ask = self._asking(index, lists, view, weights, where)
         top = candidates.dense_top(held, query, k, where, ask, _MOST_HITS)
+        if top is None:
+            self.note(f"So many of {view.feature} were asked for that all rows were scanned.")
         return None if top is None else parts.with_scanned(rest, query, k, where, None, top)
 
     def _asking(

@@ -26,7 +26,6 @@ from sightline.store.engines.milvus_tables import (
     alias_of,
     metric_of,
     not_another,
-    of_older,
     table_name,
 )
 from sightline.store.engines.views import MEASURES, Measure, Published, View, blocks, views_of
@@ -75,11 +74,13 @@ def plan(
         if there is None:
             out.append(Loaded(view, name, "new"))
             continue
-        wanted = Label.of(store, p, view)
-        label = not_another(tables.uri, name, *there[:2], wanted)
-        if label.digest != wanted.digest:
-            raise of_older(tables.uri, name, label, wanted)
-        serves = tables.aliased(alias_of(store, view)) == name
+        label = not_another(tables.uri, name, *there[:2], Label.of(store, p, view))
+        if label.digest != view.digest:
+            raise EngineError(
+                f"The table {name} at {tables.uri} holds other rows than its name says. Remove it "
+                "from Milvus, and export again."
+            )
+        serves = tables.aliased(alias_of(store, view)) == name and tables.is_loaded(name)
         whole = serves and tables.count(name) == view.rows
         out.append(Loaded(view, name, "kept" if whole else "resumed"))
     return out
@@ -124,8 +125,7 @@ def load(
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         list(pool.map(lambda t: _settle(tables, t, listed_rows), missing))
     for t in missing:
-        with tables.failures():
-            tables.client.load_collection(t.table, timeout=_SLOW)
+        tables.do("load_collection", t.table, seconds=_SLOW)
     made = [_finished(tables, p, t, sent) for t, sent in done]
     # Every table is whole before the first alias moves.
     for t in made:
@@ -146,7 +146,7 @@ def _send(tables: Tables, store: str, p: Published, t: Loaded, progress: Progres
     resumed = t.state == "resumed"
     if resumed:
         _index(tables, t, 0)
-        tables.client.load_collection(t.table, timeout=_SLOW)
+        tables.do("load_collection", t.table, seconds=_SLOW)
         if tables.count(t.table) == t.view.rows:
             progress.advance(t.view.rows)
             return 0
@@ -156,10 +156,9 @@ def _send(tables: Tables, store: str, p: Published, t: Loaded, progress: Progres
     step = max(1, min(10_000, _BLOCK_BYTES // (4 * t.view.length)))
     for ids, rows in blocks(p, t.view, step):
         if not resumed or not _has(tables, t.table, ids):
-            with tables.failures():
-                said = zip(ids.tolist(), rows, strict=True)
-                data = [{"id": i, "row": row} for i, row in said]
-                tables.client.insert(t.table, data, timeout=_SLOW)
+            said = zip(ids.tolist(), rows, strict=True)
+            data = [{"id": i, "row": row} for i, row in said]
+            tables.do("insert", t.table, data, seconds=_SLOW)
             sent += len(ids)
         progress.advance(len(ids))
     return sent
@@ -167,8 +166,7 @@ def _send(tables: Tables, store: str, p: Published, t: Loaded, progress: Progres
 
 def _settle(tables: Tables, t: Loaded, listed_rows: int) -> None:
     """Have the rows of a table on the disk, and put into lists if they are many."""
-    with tables.failures():
-        tables.client.flush(t.table, timeout=_SLOW)
+    tables.do("flush", t.table, seconds=_SLOW)
     _index(tables, t, listed_rows)
 
 
@@ -177,42 +175,40 @@ def _has(tables: Tables, table: str, ids: Int) -> bool:
     between = f"id >= {ids[0]} and id <= {ids[-1]}"
     there = tables.count(table, between)
     if there and there != len(ids):
-        with tables.failures():
-            tables.client.delete(table, filter=between, timeout=_SLOW)
+        tables.do("delete", table, filter=between, seconds=_SLOW)
     return there == len(ids)
 
 
 def _create(tables: Tables, t: Loaded, label: Label) -> None:
     from pymilvus import DataType
 
-    client = tables.client
     with tables.failures():
-        schema = client.create_schema(auto_id=False, description=label.text())
+        schema = tables.client.create_schema(auto_id=False, description=label.text())
         schema.add_field("id", DataType.INT64, is_primary=True)
         schema.add_field("row", DataType.FLOAT_VECTOR, dim=t.view.length)
-        client.create_collection(t.table, schema=schema, num_shards=1)
+    tables.do("create_collection", t.table, schema=schema, num_shards=1, seconds=_SLOW)
 
 
 def _index(tables: Tables, t: Loaded, listed_rows: int) -> None:
     """Have a table searched by lists if it is large, else by a scan."""
     large = 0 < listed_rows <= t.view.rows
     lists = probing.lists_for(t.view.rows) if large else 0
+    if tables.do("list_indexes", t.table):
+        if not large or _lists_of(tables, t.table) == lists:
+            return
+        tables.do("release_collection", t.table, seconds=_SLOW)
+        tables.do("drop_index", t.table, "row", seconds=_SLOW)
+    kind: dict[str, Any] = {"index_type": "FLAT", "params": {}}
+    if lists:
+        kind = {"index_type": "IVF_FLAT", "params": {"nlist": lists}}
     with tables.failures():
-        if tables.client.list_indexes(t.table):
-            if not large or _lists_of(tables, t.table) == lists:
-                return
-            tables.client.release_collection(t.table, timeout=_SLOW)
-            tables.client.drop_index(t.table, "row")
         how = tables.client.prepare_index_params()
-        kind: dict[str, Any] = {"index_type": "FLAT", "params": {}}
-        if lists:
-            kind = {"index_type": "IVF_FLAT", "params": {"nlist": lists}}
         how.add_index("row", metric_type=metric_of(t.view), **kind)
-        tables.client.create_index(t.table, how, timeout=_SLOW)
+    tables.do("create_index", t.table, how, seconds=_SLOW)
 
 
 def _lists_of(tables: Tables, table: str) -> int:
-    return int(tables.client.describe_index(table, "row").get("nlist", 0))
+    return int(tables.do("describe_index", table, "row").get("nlist", 0))
 
 
 def _finished(tables: Tables, p: Published, t: Loaded, sent: int) -> Loaded:
@@ -233,19 +229,17 @@ def _finished(tables: Tables, p: Published, t: Loaded, sent: int) -> Loaded:
         probes = probing.choose_probes(queries, lists, probe)
     numbers = {"lists": probes.lists, "plain": probes.plain, "filtered": probes.filtered}
     said = {f"sightline.{name}": str(n) for name, n in numbers.items()}
-    with tables.failures():
-        tables.client.alter_collection_properties(t.table, said)
+    tables.do("alter_collection_properties", t.table, said)
     return Loaded(t.view, t.table, t.state, sent, probes)
 
 
 def _move(tables: Tables, alias: str, table: str) -> None:
-    with tables.failures():
-        if tables.aliased(alias) is not None:
-            tables.client.alter_alias(table, alias)
-            return
-        # An alias whose table was dropped is not told of, and still in the way.
-        tables.client.drop_alias(alias)
-        tables.client.create_alias(table, alias)
+    if tables.aliased(alias) is not None:
+        tables.do("alter_alias", table, alias)
+        return
+    # An alias whose table was dropped is not told of, and still in the way.
+    tables.do("drop_alias", alias)
+    tables.do("create_alias", table, alias)
 
 
 def _drop_old(tables: Tables, store: str, in_use: set[str], kept: Collection[str]) -> list[str]:
@@ -254,10 +248,12 @@ def _drop_old(tables: Tables, store: str, in_use: set[str], kept: Collection[str
     for name, label in _own(tables, store):
         if name in in_use:
             continue
-        with tables.failures():
-            if label.digest in kept:
-                tables.client.release_collection(name, timeout=_SLOW)
-            else:
-                tables.client.drop_collection(name, timeout=_SLOW)
-                dropped.append(name)
+        if label.digest in kept:
+            tables.do("release_collection", name, seconds=_SLOW)
+            continue
+        # Newer servers keep a table that an alias points at, such as that of an older model.
+        for alias in tables.do("list_aliases", name)["aliases"]:
+            tables.do("drop_alias", alias)
+        tables.do("drop_collection", name, seconds=_SLOW)
+        dropped.append(name)
     return dropped

@@ -106,6 +106,8 @@ class MilvusEngine(Notices):
                 top = candidates.word_top(held, query, k, where, without, ask, MOST_HITS)
             else:
                 top = candidates.dense_top(held, query, k, where, ask, MOST_HITS)
+            if top is None:
+                self.note(f"Milvus names at most {MOST_HITS} pictures.{_AT_HOME}")
             return None if top is None else parts.with_scanned(rest, query, k, where, without, top)
         except EngineError as e:
             self.note(f"{e}{_AT_HOME}")
@@ -160,6 +162,10 @@ class MilvusEngine(Notices):
     def _table(self, p: Published, view: View) -> tuple[Tables, Served]:
         """Return the connection and the table of a view, once it was found whole."""
         key = view.name, view.digest
+        # What serves is not held up by a look for another table.
+        known, there = self._tables, self._served.get(key)
+        if known is not None and there is not None:
+            return known, there
         away = self._away
         # One thread looks whether it is back; the others do not wait for that.
         if not self._lock.acquire(blocking=away is None) and away is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-import re
+import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,13 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import EngineAway, EngineError, MissingExtra, UsageError
+from sightline.settings import MILVUS
 from sightline.store.engines.parts import Held, held_of
 from sightline.store.engines.views import Measure, Published, View
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float32]
 
-URI = re.compile(r"(?:milvus|http|https)://([\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})/?")
+# NAME:PASSWORD, or a key: from the environment alone, so that no file or log has it.
+TOKEN = "SIGHTLINE_MILVUS_TOKEN"
 # Milvus returns no more hits than this, and takes no longer rows.
 MOST_HITS = 16_384
 LONGEST = 32_768
@@ -83,12 +85,16 @@ def address_of(uri: str) -> tuple[str, str, int]:
 
     >>> address_of("milvus://127.0.0.1:19530")
     ('http://127.0.0.1:19530', '127.0.0.1', 19530)
+    >>> address_of("milvus+tls://pictures.example:443")
+    ('https://pictures.example:443', 'pictures.example', 443)
     """
-    found = URI.fullmatch(uri)
-    if found is None or not 0 < int(found[2]) < 65_536:
-        raise UsageError(f"Milvus is named as milvus://HOST:PORT. Got {uri!r}.")
-    scheme = "https" if uri.startswith("https") else "http"
-    return f"{scheme}://{found[1]}:{found[2]}", found[1].strip("[]"), int(found[2])
+    found = MILVUS.fullmatch(uri)
+    if found is None or not 0 < int(found[3]) < 65_536:
+        raise UsageError(
+            f"Milvus is named as milvus://HOST:PORT, or milvus+tls://HOST:PORT. Got {uri!r}."
+        )
+    scheme = "https" if found[1] else "http"
+    return f"{scheme}://{found[2]}:{found[3]}", found[2], int(found[3])
 
 
 def alias_of(store: str, view: View) -> str:
@@ -97,8 +103,12 @@ def alias_of(store: str, view: View) -> str:
 
 
 def table_name(store: str, version: int, view: View) -> str:
-    """Return the name of the table of one version."""
-    return f"sightline_{store}_v{version}_{view.name}"
+    """Return the name of the table of one version.
+
+    A store that was put back to an older state counts its versions anew, so the number alone does
+    not do.
+    """
+    return f"sightline_{store}_v{version}_{view.name}_{view.digest[:8]}"
 
 
 class Tables:
@@ -118,14 +128,24 @@ class Tables:
             socket.create_connection((host, port), timeout=_KNOCK).close()
         except OSError as e:
             raise EngineAway(f"Milvus at {uri} does not answer ({e.strerror or e}).") from e
+        token = os.environ.get(TOKEN, "")
         with self.failures():
-            self.client: Any = MilvusClient(uri=address, timeout=PATIENCE)
-            self.client.get_server_version(timeout=_KNOCK)
+            # A connection of its own, which nobody else closes.
+            self.client: Any = MilvusClient(
+                uri=address, token=token, timeout=PATIENCE, dedicated=True
+            )
+        self.do("get_server_version", seconds=_KNOCK)
 
     def close(self) -> None:
         """Let go of the connection; one that is broken is let go of as well."""
         with suppress(EngineError), self.failures():
             self.client.close()
+
+    def do(self, verb: str, *what: Any, seconds: float | None = None, **how: Any) -> Any:
+        """Have the client do something, within `PATIENCE` if nothing else is said."""
+        limit = PATIENCE if seconds is None else seconds
+        with self.failures():
+            return getattr(self.client, verb)(*what, timeout=limit, **how)
 
     @contextmanager
     def failures(self) -> Iterator[None]:
@@ -138,29 +158,33 @@ class Tables:
         except (MilvusException, RpcError, OSError) as e:
             if getattr(e, "code", None) in (_NO_COLLECTION, _NOT_LOADED):
                 raise EngineError(f"Milvus at {self.uri} says: {_reason(e)}.") from e
-            raise EngineAway(f"Milvus at {self.uri} does not answer ({_reason(e)}).") from e
+            # The client says the same of a server that is not ready and of a wrong password.
+            more = ""
+            if any(word in _reason(e) for word in ("illegal connection", "auth")):
+                more = f" Does it want NAME:PASSWORD or a key in {TOKEN}?"
+            raise EngineAway(f"Milvus at {self.uri} does not answer ({_reason(e)}).{more}") from e
 
     def aliased(self, alias: str) -> str | None:
         """Return the table an alias points at; None if there is no such alias."""
         with self.failures():
-            found = self._or_none(lambda: self.client.describe_alias(alias))
+            found = self._or_none("describe_alias", alias)
         return None if found is None else str(found["collection_name"])
 
     def label(self, table: str) -> tuple[Label | None, int, dict[str, str]] | None:
         """Return what a table says of itself, the length of its rows, and its properties."""
         with self.failures():
-            found = self._or_none(lambda: self.client.describe_collection(table, timeout=PATIENCE))
+            found = self._or_none("describe_collection", table)
         if found is None:
             return None
         lengths = [int(f["params"]["dim"]) for f in found["fields"] if "dim" in f["params"]]
         return Label.read(found["description"]), sum(lengths), dict(found["properties"])
 
-    def _or_none(self, ask: Any) -> Any:
+    def _or_none(self, verb: str, name: str) -> Any:
         """Return an answer, or None where Milvus says that it knows no such name."""
         from pymilvus.exceptions import MilvusException
 
         try:
-            return ask()
+            return getattr(self.client, verb)(name, timeout=PATIENCE)
         except MilvusException as e:
             if e.code in (_NO_COLLECTION, _NO_ALIAS):
                 return None
@@ -168,25 +192,25 @@ class Tables:
 
     def names(self) -> list[str]:
         """Return the names of all tables there."""
-        with self.failures():
-            return sorted(self.client.list_collections(timeout=PATIENCE))
+        return sorted(self.do("list_collections"))
+
+    def is_loaded(self, table: str) -> bool:
+        """Say whether a table is in memory, so that it can be searched and counted."""
+        return str(self.do("get_load_state", table)["state"]) == "Loaded"
 
     def count(self, table: str, where: str = "") -> int:
         """Return how many rows a loaded table has, deleted ones left out, as of now."""
-        with self.failures():
-            found = self.client.query(
-                table, filter=where, output_fields=["count(*)"], consistency_level="Strong",
-                timeout=PATIENCE,
-            )  # fmt: skip
+        found = self.do(
+            "query", table, filter=where, output_fields=["count(*)"], consistency_level="Strong"
+        )
         return int(found[0]["count(*)"])
 
     def rows(self, table: str, ids: Sequence[int]) -> tuple[Int, Float]:
         """Return rows of a loaded table, those that are there, ids ascending."""
-        with self.failures():
-            found = self.client.query(
-                table, filter=f"id in {list(ids)}", output_fields=["id", "row"],
-                consistency_level="Strong", timeout=PATIENCE,
-            )  # fmt: skip
+        found = self.do(
+            "query", table, filter=f"id in {list(ids)}", output_fields=["id", "row"],
+            consistency_level="Strong",
+        )  # fmt: skip
         found = sorted(found, key=lambda r: int(r["id"]))
         rows = np.array([r["row"] for r in found], np.float32)
         return np.array([r["id"] for r in found], np.int64), rows
@@ -196,12 +220,11 @@ class Tables:
     ) -> tuple[Int, Float]:
         """Return the n best rows of a table and their scores, as the flat scan counts them."""
         how = {"metric_type": _METRICS[by], "params": {"nprobe": probes} if probes else {}}
-        with self.failures():
-            # What is searched never changes once an alias points at it: nothing to wait for.
-            (found,) = self.client.search(
-                table, weights[None], limit=n, search_params=how, timeout=PATIENCE,
-                consistency_level="Eventually",
-            )  # fmt: skip
+        # What is searched never changes once an alias points at it: nothing to wait for.
+        (found,) = self.do(
+            "search", table, weights[None], limit=n, search_params=how,
+            consistency_level="Eventually",
+        )  # fmt: skip
         ids = np.array([h["id"] for h in found], np.int64)
         scores = np.array([h["distance"] for h in found], np.float32)
         return ids, np.float32(weights @ weights) - scores if by == "distance" else scores

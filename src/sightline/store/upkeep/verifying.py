@@ -26,9 +26,8 @@ from sightline.store.versions import FileEntry
 
 # The owner's settings and list of words, the store's name, the log for people and the locks are
 # not data.
-_NOT_DATA = frozenset(
-    ["config.toml", "tag-words.toml", "identity", "log", "lock", "writers", "seal.json"]
-)
+_SETTINGS = ("config.toml", "tag-words.toml", "identity")
+_NOT_DATA = frozenset([*_SETTINGS, "log", "lock", "exporting", "writers", "seal.json"])
 
 
 @dataclass(frozen=True, slots=True)
