@@ -18,20 +18,32 @@ from sightline.words.term_ids import term_id
 Float = NDArray[np.float32]
 
 
-def plant(folder: Path, words: Sequence[Sequence[str]], features: Mapping[str, Float]) -> Home:
+def plant(
+    folder: Path,
+    words: Sequence[Sequence[str]],
+    features: Mapping[str, Float],
+    *,
+    segments: int = 1,
+) -> Home:
     """Make a store whose pictures carry some words and have some features."""
     home = Home(folder)
     spelled = sorted({(term_id(w), w) for ws in words for w in ws})
     with Writer(home, "test") as writer:
         events = writer.append([seen_event(i) for i in range(len(words))])
         ids = np.array([e.picture for e in events], np.int64)
-        batch = Batch(
-            ids=ids,
-            terms=tuple(tuple(sorted(term_id(w) for w in ws)) for ws in words),
-            thumbnails=(b"x",) * len(words),
-            features=tuple(FeatureRows(f"{n}-0123456789ab", m) for n, m in features.items()),
-        )
-        writer.publish(Change(events=events, batches=[batch], terms=spelled), finished=True)
+        terms = [tuple(sorted(term_id(w) for w in ws)) for ws in words]
+        batches = [
+            Batch(
+                ids=ids[at],
+                terms=tuple(terms[i] for i in at),
+                thumbnails=(b"x",) * len(at),
+                features=tuple(
+                    FeatureRows(f"{n}-0123456789ab", m[at]) for n, m in features.items()
+                ),
+            )
+            for at in np.array_split(np.arange(len(words)), segments)
+        ]
+        writer.publish(Change(events=events, batches=batches, terms=spelled), finished=True)
     return home
 
 

@@ -8,16 +8,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sightline.collection.evaluating import Evaluation, evaluate
+from sightline.collection.tagging.placer import load_placer
 from sightline.collection.training import TrainOptions, TrainReport, train
 from sightline.contracts import Compute, Part, PartDone, PartTask
 from sightline.errors import UsageError
 from sightline.progress import NoProgress
+from sightline.records import Batch
 from sightline.store.home import Home
-from tests.planted import clusters, noise_like, plant
+from sightline.store.writer import Change, Writer
+from tests.planted import clusters, noise_like, plant, seen_event
 from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster
+from tests.tagged_made import painted_collection
 
 __all__ = ["cluster", "one_cluster"]
 
@@ -44,8 +49,14 @@ def fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def planted(folder: Path, n: int = 240) -> Home:
+    """Return a store of three segments, and a fourth whose pictures have no features."""
     words, rows = clusters(n, 8, noise=1.2)
-    return plant(folder, words, {"signal": rows, "noise": noise_like(rows)})
+    home = plant(folder, words, {"signal": rows, "noise": noise_like(rows)}, segments=3)
+    with Writer(home, "test") as writer:
+        events = writer.append([seen_event(n)])
+        bare = Batch(np.array([events[0].picture]), ((),), (b"x",), ())
+        writer.publish(Change(events=events, batches=[bare]), finished=True)
+    return home
 
 
 def learnt(
@@ -85,6 +96,44 @@ def test_a_model_learnt_on_two_nodes_is_the_one_learnt_here(
         same_report(own, other)
         assert arrays(here) == arrays(there)
         same_evaluation(evaluate(here, NoProgress()), evaluate(there, NoProgress(), compute=ray))
+
+
+def test_regions_learnt_on_two_nodes_are_those_learnt_here(
+    tmp_path: Path, cluster: TwoNodes
+) -> None:
+    from sightline.compute.ray_cluster import RayCompute
+
+    own = painted_collection(tmp_path)
+    report = own.train_regions(feature="regions", scenes=2)
+    before = load_placer(own.home, report.model)
+    with RayCompute(cluster.address) as ray:
+        counting = Counting(ray)
+        again = own.train_regions(feature="regions", scenes=2, force=True, compute=counting)
+    after = load_placer(own.home, again.model)
+    assert before is not None and after is not None and counting.parts == 6
+    mine, other = before.to_saved()[1], after.to_saved()[1]
+    assert mine.keys() == other.keys() and all(np.array_equal(mine[n], other[n]) for n in mine)
+    assert again.proof.candidate == report.proof.candidate and again.sure == report.sure
+
+
+@pytest.mark.usefixtures("fewer_steps")
+def test_a_model_of_shards_is_evaluated_on_few_pictures_too(tmp_path: Path) -> None:
+    home = planted(tmp_path / "store", 120)
+    assert "shards=7" in learnt(home, None, ("pamir",), 7).recipe
+    assert evaluate(home, NoProgress()).curve
+
+
+class Counting:
+    """Computes on a cluster, and counts parts."""
+
+    def __init__(self, compute: Compute) -> None:
+        self._compute, self.parts = compute, 0
+        self.run, self.close, self.hold = compute.run, compute.close, compute.hold
+
+    def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:
+        for done in self._compute.map(task, parts):
+            self.parts += 1
+            yield done
 
 
 class KillingAt:

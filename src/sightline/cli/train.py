@@ -93,6 +93,10 @@ def train(
 
     c = open_collection(collection, store, writes=True, **flags)
     names = [n for f in features for n in f.split(",") if n]
+    chosen = [n for r in rankers for n in r.split(",") if n]
+    no_pamir = similar or regions or (chosen and "pamir" not in chosen)
+    if flags.get("shards") is not None and no_pamir:
+        raise UsageError("--shards says in how many parts pamir learns. Leave it out.")
     if similar and rankers:
         raise UsageError("--ranker chooses what learns words, and --similar learns likeness.")
     if regions and (similar or rankers or optimise):
@@ -109,7 +113,7 @@ def train(
         return _train_similar(c, source, names, force, dry_run, as_json)
     with logged(c, "train"):
         report = c.train(
-            rankers=_optimised([n for r in rankers for n in r.split(",") if n], optimise),
+            rankers=_optimised(chosen, optimise),
             features=names,
             force=force,
             dry_run=dry_run,
@@ -140,6 +144,11 @@ def _train_similar(
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar
 
+    if c.settings.compute != "local":
+        click.echo(
+            "Likeness is learnt here, from at most 3,000 pictures; a cluster only describes them.",
+            err=True,
+        )
     with logged(c, "train"):
         report = c.train_similar(
             source=source, features=names, force=force, dry_run=dry_run, progress=ProgressBar()

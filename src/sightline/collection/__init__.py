@@ -151,7 +151,7 @@ class Collection(
         from sightline.collection.indexing import IndexRun
         from sightline.collection.learning.serving import scorer_of
         from sightline.collection.options import flags_to_remember, index_options, remember_tables
-        from sightline.compute.chosen import computing
+        from sightline.compute.chosen import computing, elsewhere
         from sightline.store.writer import Writer
 
         self.refuse_wrong_places()
@@ -164,7 +164,8 @@ class Collection(
         with computing(s, bar, compute) as own, Writer(self.home, "index", s.wait) as writer:
             remember_tables(writer, self.root, tables, forgotten)
             self._keep(flags_to_remember(self.origins, features))
-            writer.scorer = scorer_of(self.home, writer.version)
+            there = own if elsewhere(s) else None
+            writer.scorer = scorer_of(self.home, writer.version, there)
             for forgotten_file in forget_vectors:
                 importing.forget_vectors(writer, forgotten_file, bar)
             for v in given:

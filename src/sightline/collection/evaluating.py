@@ -20,7 +20,12 @@ from numpy.typing import NDArray
 from sightline.collection.clicks.learning import known_judgements
 from sightline.collection.learning.choosing import measure
 from sightline.collection.learning.learners import Fitted, fit
-from sightline.collection.learning.parts import fit_elsewhere, is_sharded, measure_elsewhere
+from sightline.collection.learning.parts import (
+    fewer_shards,
+    fit_elsewhere,
+    is_sharded,
+    measure_elsewhere,
+)
 from sightline.collection.learning.proving import FEWEST_QUERIES, HeldOut, split
 from sightline.collection.learning.questions import combined, one_word
 from sightline.collection.learning.samples import MOST_WORDS, Sample, aligned, load_sample
@@ -291,7 +296,9 @@ def _curve(
     parts = [training.only(np.sort(order[: round(s * len(training))])) for s in shares]
     recipe = learnt.served.recipe
     if compute is None or is_sharded(recipe):
-        fits: Iterator[Fitted] = (fit(recipe, part, compute=compute) for part in parts)
+        fits: Iterator[Fitted] = (
+            fit(fewer_shards(recipe, len(part)), part, compute=compute) for part in parts
+        )
     else:
         fits = fit_elsewhere(recipe, parts, compute)
     for part, fitted in zip(parts, fits, strict=True):

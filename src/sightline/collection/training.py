@@ -180,7 +180,13 @@ def _fits(
     """
     samples = [_provable(sample)[0], *([sample] if twice else [])]
     if compute is not None and not is_sharded(recipe):
-        yield from fit_elsewhere(recipe, samples, compute)
+        found = fit_elsewhere(recipe, samples, compute)
+        for what in ("prove", "fit")[: len(samples)]:
+            progress.start(what, 1)
+            fitted = next(found)
+            progress.advance()
+            progress.finish()
+            yield fitted
         return
     # What has no rounds to tell of is proven in silence.
     silent = not kind_of(recipe.ranker).shared_space

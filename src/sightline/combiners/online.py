@@ -54,12 +54,14 @@ class OnlineCombiner(LinearCombiner):
         `compute` is where shards learn, of learners that have any.
         """
         self._check()
-        self._where = compute
         examples = self._examples(X, y, qid, source)
-        self._start(examples.n_components)
-        for rows in self._passes(examples):
-            self._take(rows)
-        self._where = None
+        self._where = compute
+        try:
+            self._start(examples.n_components)
+            for rows in self._passes(examples):
+                self._take(rows)
+        finally:
+            self._where = None
         return self._served()
 
     def partial_fit(

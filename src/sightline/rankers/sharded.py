@@ -26,7 +26,7 @@ from sightline.solvers.targets import Targets, from_queries
 from sightline.solvers.triplets import TripletSampler
 
 Arrays = dict[str, NDArray[Any]]
-# Shards that a process keeps ready; more would hold more pictures than it was given room for.
+# Shards whose triplets a process is ready to draw; their pictures are not kept.
 _KEPT = 32
 
 
@@ -124,14 +124,15 @@ class ShardedLoop:
             now.U[:] = now.seen * now.W.astype(np.float64) - total
 
 
-_ready: OrderedDict[str, tuple[Rows, TripletSampler]] = OrderedDict()
+_ready: OrderedDict[str, TripletSampler] = OrderedDict()
 
 
 def learn_shard(
     args: dict[str, Json], arrays: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, Json], Arrays]:
     """Learn from triplets of one shard, from weights that all shards start from."""
-    rows, sampler = _prepared(args, arrays)
+    rows = _rows(arrays)
+    sampler = _prepared(args, arrays, rows.shape[0])
     sampler.state = np.array(arrays["state"])
     W = np.array(arrays["W"])
     weights = Weights(W, np.zeros(W.shape if args["averaged"] else (0, 0)))
@@ -141,15 +142,14 @@ def learn_shard(
 
 
 def _prepared(
-    args: dict[str, Json], arrays: Mapping[str, NDArray[Any]]
-) -> tuple[Rows, TripletSampler]:
-    """Return a shard as the kernel wants it, made once in each process."""
+    args: dict[str, Json], arrays: Mapping[str, NDArray[Any]], pictures: int
+) -> TripletSampler:
+    """Return what draws the triplets of a shard, made once in each process."""
     key = f"{args['key']} {args['sampling']} {args['pairs_per_query']} {len(arrays['W'])}"
     if key not in _ready:
-        rows = _rows(arrays)
-        targets = from_queries(_queries(arrays), rows.shape[0], len(arrays["W"]))
+        targets = from_queries(_queries(arrays), pictures, len(arrays["W"]))
         how: Any = args["sampling"]
-        _ready[key] = rows, TripletSampler(targets, how, int(str(args["pairs_per_query"])), 0)
+        _ready[key] = TripletSampler(targets, how, int(str(args["pairs_per_query"])), 0)
     _ready.move_to_end(key)
     while len(_ready) > _KEPT:
         _ready.popitem(last=False)

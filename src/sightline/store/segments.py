@@ -74,7 +74,7 @@ def _write_base(
     return FileEntry.of(write_arrays(folder, "pictures", arrays))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OpenSegment:
     """A segment mapped into memory."""
 

@@ -173,7 +173,7 @@ class Writer:
         segments = []
         unscored = [_unscored(s) for s in self.version.segments]
         for s, found in zip(unscored, self._scores(unscored, scorer), strict=True):
-            segments.append(s if found is None else with_scores(self.home.shards, s, found))
+            segments.append(self._with(s, found))
             progress.advance(s.live)
         progress.finish()
         self.scorer = scorer
@@ -216,7 +216,7 @@ class Writer:
         if scorer is None:
             return False
         old = self.version.segments
-        new = tuple(self._scored(s, scorer) if s.scored_by != scorer.model else s for s in old)
+        new = tuple(self._all_scored(old, scorer))
         if new == old:
             return False
         number = self.version.number + 1
@@ -229,8 +229,18 @@ class Writer:
             return scorer.many(list(opened))
         return map(scorer.scores, opened)
 
+    def _all_scored(self, segments: Sequence[Segment], scorer: Scorer) -> list[Segment]:
+        """Return segments with scores; those that have them by the same model keep them."""
+        todo = [s for s in segments if s.scored_by != scorer.model]
+        if len(todo) == 1:
+            return [self._scored(s, scorer) if s in todo else s for s in segments]
+        found = self._scores(todo, scorer)
+        return [s if s.scored_by == scorer.model else self._with(s, next(found)) for s in segments]
+
     def _scored(self, s: Segment, scorer: Scorer) -> Segment:
-        found = scorer.scores(OpenSegment.open(self.home.shards, s))
+        return self._with(s, scorer.scores(OpenSegment.open(self.home.shards, s)))
+
+    def _with(self, s: Segment, found: Scores | None) -> Segment:
         return s if found is None else with_scores(self.home.shards, s, found)
 
     def _changed_segments(self, change: Change) -> list[Segment]:
@@ -259,7 +269,7 @@ class Writer:
         merged = merge(self.home.shards, chosen)
         if (scorer := self.scorer) is not None:
             # Scores of different words, or of some pictures only, are not kept by a merge.
-            merged = [s if s.scored_by == scorer.model else self._scored(s, scorer) for s in merged]
+            merged = self._all_scored(merged, scorer)
         segments = (*rest, *merged)
         new = replace(self.version, number=self.version.number + 1, segments=segments)
         self._swap(replace(new, finished=True), Change())

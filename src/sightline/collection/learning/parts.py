@@ -30,6 +30,7 @@ Result = tuple[dict[str, Json], Arrays]
 _QUERIES = ("start", "term", "weight", "fit_start", "fit")
 # Queries that one part measures.
 _ASKED = 256
+_PICTURES_OF_A_SHARD = 20
 
 
 def outcomes_of(
@@ -64,6 +65,21 @@ def outcomes_of(
 def is_sharded(recipe: Recipe) -> bool:
     """Say whether a recipe's ranker learns in shards."""
     return int(str(dict(recipe.settings).get("shards", 1))) > 1
+
+
+def fewer_shards(recipe: Recipe, pictures: int) -> Recipe:
+    """Return a recipe whose shards have some pictures each, however few there are.
+
+    >>> r = Recipe("pamir", ("deep-1",), (("C", 1.0), ("shards", 8)))
+    >>> fewer_shards(r, 100).settings, fewer_shards(r, 10).settings
+    ((('C', 1.0), ('shards', 5)), (('C', 1.0),))
+    """
+    if not is_sharded(recipe):
+        return recipe
+    settings = dict(recipe.settings)
+    shards = min(int(str(settings.pop("shards"))), pictures // _PICTURES_OF_A_SHARD)
+    more = {"shards": shards} if shards > 1 else {}
+    return replace(recipe, settings=tuple(sorted({**settings, **more}.items())))
 
 
 def try_recipes(args: dict[str, Json], arrays: Given) -> Result:

@@ -250,10 +250,11 @@ class ScorerElsewhere(SegmentScorer):
     def many(self, segments: Sequence[OpenSegment]) -> Iterator[Scores | None]:
         """Yield what `scores` gives for each segment."""
         features = self.learnt.features
-        able = [s for s in segments if set(features) <= set(s.features)]
-        done = self._compute.map(score_segment, (self._part(s) for s in able))
-        for s in segments:
-            yield _scores_of(next(done)) if s in able else None
+        able = [set(features) <= set(s.features) for s in segments]
+        parts = (self._part(s) for s, can in zip(segments, able, strict=True) if can)
+        done = self._compute.map(score_segment, parts)
+        for can in able:
+            yield _scores_of(next(done)) if can else None
 
     def _part(self, segment: OpenSegment) -> Part:
         views = segment_views(segment, self.learnt.features) or {}
@@ -309,10 +310,16 @@ def segment_views(segment: OpenSegment, features: Sequence[str]) -> dict[str, Vi
     return {f: as_view(segment.features[f]) for f in features}
 
 
-def scorer_of(home: Home, version: Version) -> SegmentScorer | None:
-    """Return what scores new pictures by the model of a version; None if it has none."""
-    learnt = load_learnt(home, version.model)
-    return None if learnt is None else SegmentScorer(learnt)
+def scorer_of(home: Home, version: Version, compute: Mapper | None = None) -> SegmentScorer | None:
+    """Return what scores new pictures by the model of a version; None if it has none.
+
+    With `compute`, several segments at once are scored there; a single one, whose rows are here,
+    is scored here sooner than it travels.
+    """
+    if not version.model:
+        return None
+    saved = open_model(home.models, version.model)
+    return SegmentScorer(from_saved(saved)) if compute is None else ScorerElsewhere(saved, compute)
 
 
 def describe_model(home: Home, name: str) -> str:

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from sightline.collection.clicks.learning import known_judgements
 from sightline.collection.tagging.cleaning import WordList, load_list
+from sightline.collection.tagging.fitting import Course, fitted
 from sightline.collection.tagging.ground import Bools, Ground, Int, load_ground
 from sightline.collection.tagging.placer import KIND, Placer, load_placer
 from sightline.collection.tagging.thresholds import thresholds
-from sightline.contracts import Json, Progress
+from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import CollectionError, NotBetter, ParameterError, StoreBusy
 from sightline.measures.annotation import f_measure
 from sightline.measures.splits import FOLDS, HELD_OUT, fold_of
@@ -38,8 +39,6 @@ SLACK = 0.001
 FEWEST_PICTURES = 30
 PRECISION = 0.9
 _MOST_SCENES, _PICTURES_OF_A_SCENE = 20, 15
-# Codewords say less than vectors do, and are held shorter.
-_WHOLE_ALPHA, _REGION_ALPHA = 0.6, 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +110,16 @@ class RegionReport:
 
 
 def train_regions(
-    home: Home, options: RegionOptions, wait: float, progress: Progress
+    home: Home,
+    options: RegionOptions,
+    wait: float,
+    progress: Progress,
+    compute: Mapper | None = None,
 ) -> RegionReport:
     """Learn from all pictures with words and regions, and publish if the gate opens.
 
-    The store is locked only while the model is published.
+    The store is locked only while the model is published. `compute` is where models learn, if not
+    here.
     """
     begun = time.monotonic()
     if options.scenes < 0:
@@ -126,7 +130,7 @@ def train_regions(
         judgements, _ = known_judgements(log, reader.snapshot, options.session_cap)
         ground = load_ground(reader.snapshot, judgements, words.counts_as(), options.feature)
         current = load_placer(home, before)
-    course = _Course(ground, options.scenes, progress)
+    course = _Course(ground, options.scenes, progress, compute)
     placer = course.learn(words)
     proof = course.prove(placer, current)
     if not options.force and not options.dry_run:
@@ -148,8 +152,10 @@ def train_regions(
 class _Course:
     """One training on one ground."""
 
-    def __init__(self, ground: Ground, scenes: int, progress: Progress) -> None:
-        self.ground, self.progress = ground, progress
+    def __init__(
+        self, ground: Ground, scenes: int, progress: Progress, compute: Mapper | None
+    ) -> None:
+        self.ground, self.progress, self.compute = ground, progress, compute
         most = max(1, len(ground) // _PICTURES_OF_A_SCENE)
         self.scenes = scenes or min(_MOST_SCENES, most)
         self.fold = fold_of(ground.ids)
@@ -162,32 +168,27 @@ class _Course:
 
     def learn(self, words: WordList) -> Placer:
         """Fit all models, and return what is to be served."""
-        g, seen = self.ground, self.ground.inputs
-        self.progress.start("learn where words lie", FOLDS + 1)
-        served = self._fit(np.arange(len(g)))
-        proof, margins = served, np.zeros(g.labels.shape, np.float32)
-        asked = np.ones(g.labels.shape, np.bool_)
+        g = self.ground
+        nothing = np.zeros(0, np.int64)
+        courses = {-1: Course(np.arange(len(g)), nothing)}
         for k in range(FOLDS):
             part, rest = np.flatnonzero(self.fold == k), np.flatnonzero(self.fold != k)
             if len(part) and len(rest):
-                model = self._fit(rest)
-                some = seen.only(part)
-                margins[part] = model.decision_function(some.X, some.whole, some.areas)
-                asked[part] = model.model_.known_
-                proof = model if k == HELD_OUT else proof
+                courses[k] = Course(rest, part)
+        self.progress.start("learn where words lie", len(courses))
+        margins, asked = np.zeros(g.labels.shape, np.float32), np.ones(g.labels.shape, np.bool_)
+        models: dict[int, ScoredRegionModel] = {}
+        found = fitted(g.inputs, g.labels, list(courses.values()), self.scenes, self.compute)
+        for (k, course), made in zip(courses.items(), found, strict=True):
+            margins[course.asked] = made.margins
+            asked[course.asked] = made.model.model_.known_
+            models[k] = made.model
+            self.progress.advance()
         self.progress.finish()
         margins = _lowest_where(margins, ~asked)
-        marks = seen.marks()
+        served, proof = models[-1], models.get(HELD_OUT, models[-1])
+        marks = g.inputs.marks()
         return Placer(served, proof, g.terms, g.feature, g.ids, margins, g.labels, marks, words)
-
-    def _fit(self, at: Int) -> ScoredRegionModel:
-        g, some = self.ground, self.ground.inputs.only(at)
-        model = ScoredRegionModel(n_scenes=self.scenes)
-        if some.whole is None:
-            model.set_params(whole_alpha=_WHOLE_ALPHA, region_alpha=_REGION_ALPHA)
-        found = model.fit(some.X, g.labels[at], some.whole, some.areas)
-        self.progress.advance()
-        return found
 
     def prove(self, placer: Placer, current: Placer | None) -> RegionProof:
         """Measure the proof, and that of the model in use, on held-out pictures."""

@@ -45,6 +45,7 @@ class Tagging:
         force: bool = False,
         dry_run: bool = False,
         progress: Progress | None = None,
+        compute: Compute | None = None,
     ) -> RegionReport:
         """Learn which words lie where in pictures, and what scenes there are.
 
@@ -62,16 +63,21 @@ class Tagging:
             Publish even a model that is worse than what is there.
         dry_run
             Measure, and publish nothing.
+        compute
+            What learns; by default what the setting `compute` names.
         """
         from sightline.collection.tagging.training import RegionOptions, train_regions
+        from sightline.compute.chosen import learning_on
 
         bar = progress or NoProgress()
-        self._cut_first(feature, bar, dry_run)
         options = RegionOptions(scenes, force, dry_run, self.settings.session_cap, feature)
-        try:
-            return train_regions(self.home, options, self.settings.wait, bar)
-        except KeyboardInterrupt:
-            raise Interrupted("Stopped. Nothing was published; what was there serves on.") from None
+        with learning_on(self.settings, bar, compute) as there:
+            self._cut_first(feature, bar, dry_run, there)
+            try:
+                return train_regions(self.home, options, self.settings.wait, bar, there)
+            except KeyboardInterrupt:
+                said = "Stopped. Nothing was published; what was there serves on."
+                raise Interrupted(said) from None
 
     def tag(
         self,
@@ -235,7 +241,9 @@ class Tagging:
         found = every if allowed is None else np.intersect1d(every, allowed)
         return found if chosen is None else np.intersect1d(chosen, found)
 
-    def _cut_first(self, feature: str, progress: Progress, dry_run: bool) -> None:
+    def _cut_first(
+        self, feature: str, progress: Progress, dry_run: bool, compute: Compute | None
+    ) -> None:
         """Index again where pictures with words lack regions."""
         from sightline.collection.learning.samples import carried
         from sightline.collection.options import split_names
@@ -262,7 +270,7 @@ class Tagging:
                 f"Run: sightline index --features {name}"
             )
         wanted = [*split_names(self.settings.features), name]
-        self.index(features=list(dict.fromkeys(wanted)), progress=progress)
+        self.index(features=list(dict.fromkeys(wanted)), progress=progress, compute=compute)
 
 
 def default_regions() -> str:
