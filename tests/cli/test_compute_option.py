@@ -31,6 +31,18 @@ def test_what_computes_is_a_setting_with_an_origin(tmp_path: Path) -> None:
     )
 
 
+def test_shards_of_what_has_none_are_refused(tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    paint(photos, 3, True, 0)
+    where = (str(photos), "--store", str(tmp_path / "store"))
+    subprocess.run(command("index", *where, "--workers", "1"), capture_output=True, check=True)
+    for more in (["--similar"], ["--regions"], ["--ranker", "ridge"]):
+        given = command("train", *where[1:], "--shards", "2", *more)
+        done = subprocess.run(given, capture_output=True, text=True)
+        assert done.returncode == 2 and "--shards says in how many parts pamir" in done.stderr
+
+
 @needs_ray
 def test_a_command_on_a_cluster_prints_what_it_prints_here(
     tmp_path: Path, cluster: TwoNodes

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.engines.scaling import Rows, machine_memory, scale, scan_speed, tables_of
+from sightline.collection.engines.scaling import (
+    Rows,
+    Scale,
+    assumed,
+    machine_memory,
+    scale,
+    scan_speed,
+    tables_of,
+)
 from sightline.errors import ParameterError
 from sightline.records import Batch, FeatureRows, SparseRows
 from tests.cli.test_commands import Shell
@@ -61,3 +70,32 @@ def test_doctor_says_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> No
     assert shell("doctor", "--pictures", "0").code == 2
     with pytest.raises(ParameterError, match="at least 1"):
         Collection.open(shell.photos, store=shell.store).scale(0)
+
+
+def test_the_document_says_what_is_computed() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "scale.md").read_text("utf-8")
+    found = [[scale(n, assumed(), memory, 20e9, 1_000_000) for n in (10**6, 10**8, 10**10)]
+             for memory in (25 * 10**9, 512 * 10**9)]  # fmt: skip
+    said = {
+        "flat: one query, one core": [_part(s, "flat: ", r"measured now: (.*)") for s in found[0]],
+        "faiss: all lists": [_part(s, "faiss: ", r"take ([^;]*);") for s in found[0]],
+        "faiss: one query that looks into 2 %": [
+            _part(s, "faiss: ", r"longest: (.*) once") for s in found[0]
+        ],
+        "Milvus: bytes in memory": [_part(s, "milvus: ", r"(.*?) in memory") for s in found[0]],
+        "Milvus: machines of 25 GB": [_part(s, "milvus: ", r"over ([\d,]+) of") for s in found[0]],
+        "Milvus: machines of 512 GB": [_part(s, "milvus: ", r"over ([\d,]+) of") for s in found[1]],
+        "Milvus: one query on machines of 25 GB": [
+            _part(s, "milvus: ", r"part: (.*)") for s in found[0]
+        ],
+        "what `doctor --scale` says": [s.engine for s in found[0]],
+    }
+    for name, values in said.items():
+        assert f"| {name} | {' | '.join(values)} |" in text
+
+
+def _part(s: Scale, line: str, pattern: str) -> str:
+    (own,) = [x.removeprefix(line) for x in s.lines if x.startswith(line)]
+    found = re.search(pattern, own)
+    assert found is not None
+    return found[1]
