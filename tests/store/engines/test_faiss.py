@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sightline.errors import StoreDamaged
+from sightline.errors import StoreDamaged, StoreIOError
 from sightline.progress import NoProgress
 from sightline.records import Batch, DenseQuery, FeatureRows
 from sightline.store.engines import faiss_files
@@ -168,6 +169,41 @@ def test_a_damaged_description_is_named(tmp_path: Path) -> None:
     snapshot, engine = served(home)
     assert near(snapshot) == near(opened(home)) and "damaged" in engine.notice()
     assert any(p.file == f"ivf/{name}.json" for p in verify(home).problems)
+
+
+def test_lists_that_find_no_space_leave_nothing(tmp_path: Path) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 1_000)])
+    p, (soft, hard) = opened(home).published, resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 10, hard))
+    try:
+        with pytest.raises(StoreIOError, match="Is its disk full"):
+            faiss_files.build(home.folder / "ivf", p, 1, NoProgress(), ALL)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list((home.folder / "ivf").iterdir()) == []
+    assert {b.state for b in built(home)} == {"new"}
+
+
+def test_a_scan_in_place_of_lists_is_said(tmp_path: Path) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 1_000)])
+    snapshot = opened(home)
+    for rows, said in ((1_001, ""), (1_000, "There are no lists of made-1 by cosine")):
+        snapshot.engine = FaissEngine(home.folder / "ivf", rows)
+        assert near(snapshot) == near(opened(home))
+        notice = snapshot.engine.notice()
+        assert notice.startswith(said) and bool(notice) == bool(said)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_small_and_large_weights_are_asked_once_alike(tmp_path: Path, size: float) -> None:
+    home = store_of(tmp_path / "store", [random_batch(1, 2_000)])
+    built(home)
+    snapshot, engine = served(home)
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        weights = (size * rng.standard_normal(8)).astype(np.float32)
+        snapshot.top(DenseQuery("made-1", weights, "cosine"), 10)
+    assert engine.asked <= 14
 
 
 def test_copies_have_the_lists_and_purging_forgets_them(tmp_path: Path) -> None:
