@@ -161,7 +161,7 @@ class Tables:
             # The client says the same of a server that is not ready and of a wrong password.
             more = ""
             if any(word in _reason(e) for word in ("illegal connection", "auth")):
-                more = f" Does it want NAME:PASSWORD or a key in {TOKEN}?"
+                more = f" Does it want NAME:PASSWORD or a key in {TOKEN}, or milvus+tls://?"
             raise EngineAway(f"Milvus at {self.uri} does not answer ({_reason(e)}).{more}") from e
 
     def aliased(self, alias: str) -> str | None:
