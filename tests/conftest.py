@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from sightline.testing.milvus import MilvusProcess
     from tests.served import Served
 
+# Tests of crashes fork. Where Milvus was asked before, gRPC would tidy up in the child, which at
+# times ends it; read when gRPC is first imported.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
 # A shared machine can be slow for a moment; examples are the same in every run.
 settings.register_profile(
     "sightline",
