@@ -116,7 +116,7 @@ def test_versions_of_the_library_and_of_python_are_compared() -> None:
 
 
 def test_what_is_no_cluster_is_said_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sightline.compute.ray_cluster.joining._REACH_SECONDS", 0.3)
+    monkeypatch.setattr("sightline.compute.ray_cluster.reaching._REACH_SECONDS", 0.3)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -171,23 +171,23 @@ def test_a_job_cannot_leave_its_folder(tmp_path: Path) -> None:
 GREEDY = """
 import json, os
 import numpy as np
-from sightline.compute.ray_cluster import node
+from sightline.compute.ray_cluster import memory, node
 from sightline.compute.ray_cluster.identity import identity
 
-node._SHARE = 0.05
+memory._SHARE = 0.05
 total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 for share in (0.1, 0.0001):
     rows = np.broadcast_to(np.float64(1), int(total * share / 8))
     given = {"rows": rows, "factor": np.ones(1)}
     task = "sightline.testing.compute:scale"
-    print(json.dumps(node.run_part(identity(), task, {"n": 0}, [], given)[0]))
+    print(json.dumps(node.run_part(identity(), task, {"n": 0}, given)[0]))
 """
 
 
 def test_a_part_that_takes_too_much_memory_fails_alone() -> None:
     done = run([sys.executable, "-c", GREEDY], capture_output=True, text=True, check=True)
     greedy, modest = map(json.loads, done.stdout.splitlines())
-    assert greedy["error"][0] == "ComputeError" and "more memory than 5% of" in greedy["error"][1]
+    assert greedy["error"][0] == "ComputeError" and "that a part may take" in greedy["error"][1]
     assert modest["value"]["n"] == 0
 
 
