@@ -92,7 +92,7 @@ def test_another_version_on_a_node_is_refused(tmp_path: Path, cluster: TwoNodes)
     changed = tmp_path / "sightline" / "records.py"
     changed.write_text(changed.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     cluster.kill_second()
-    cluster.start_second(env_vars={"PYTHONPATH": str(tmp_path)})
+    cluster.start_second(PYTHONPATH=str(tmp_path))
     try:
         with pytest.raises(
             ComputeError, match=r"is another: sightline .* there, .* here\. Install"

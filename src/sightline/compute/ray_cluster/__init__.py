@@ -103,8 +103,9 @@ class RayCompute:
         if self._waiting.is_left():
             return
         try:
-            for under_way in list(self._under_way):
-                self._take_back(under_way)
+            for under_way in self._under_way:
+                # Whoever asks for these later must be told that they were left.
+                self._take_back(under_way.copy())
             self._waiting.leave()
             cleared = self._wait_for_the_end()
         finally:

@@ -12,7 +12,7 @@ import errno
 import importlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 from sightline.compute.local import LocalCompute
 from sightline.compute.ray_cluster import memory, places
 from sightline.compute.ray_cluster.frames import Frames, pack_answers, unpack_jobs
-from sightline.compute.ray_cluster.identity import difference, identity
+from sightline.compute.ray_cluster.identity import Identity, difference, identity
 from sightline.contracts import Done, Failed, Job, Json, WorkerKind
 from sightline.errors import SightlineError
 from sightline.pictures import carrying
 
-Identity = tuple[tuple[str, str], ...]
 Bytes = NDArray[np.uint8]
 
 
@@ -67,12 +66,9 @@ def run_batch(
 def run_part(
     expected: Identity, task: str, args: dict[str, Json], *given: dict[str, NDArray[Any]]
 ) -> tuple[dict[str, Json], dict[str, NDArray[Any]]]:
-    """Compute a part, under a limit of memory; held arrays come first, its own last.
-
-    They lie in the object store, where all processes of a machine see them, and none may write.
-    """
+    """Compute a part, under a limit of memory; held arrays come first, its own last."""
     _refuse_other(expected)
-    arrays = {name: a for some in given for name, a in some.items()}
+    arrays = Lent({name: a for some in given for name, a in some.items()})
     share = memory.share()
     try:
         with memory.bounded(share):
@@ -82,6 +78,35 @@ def run_part(
     except MemoryError:
         return {"error": ["ComputeError", memory.too_much(share)]}, {}
     return {"value": value}, {name: np.asarray(a) for name, a in made.items()}
+
+
+class Lent(Mapping[str, NDArray[Any]]):
+    """Arrays as a task gets them: matrices as they lie in the object store, all else copied.
+
+    All processes of a machine share what is there, so that none may write into it. Sparse matrices
+    do, when they sort their cells or drop zeros; their arrays are copied when they are asked for.
+
+    >>> lent = Lent({"x": np.zeros((2, 2)), "y": np.zeros(3)})
+    >>> [(name, a.flags.writeable) for name, a in lent.items()]
+    [('x', False), ('y', True)]
+    """
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrays = arrays
+        self._own: dict[str, NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._own:
+            a = self._arrays[name]
+            self._own[name] = a.view() if a.ndim > 1 else np.array(a)
+            self._own[name].setflags(write=a.ndim <= 1)
+        return self._own[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
 
 
 def _refuse_other(expected: Identity) -> None:

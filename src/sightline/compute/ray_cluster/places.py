@@ -62,11 +62,7 @@ def sweep() -> int:
 
 
 def kept(data: bytes) -> str:
-    """Return where a file lies on this machine, writing it where it is missing or another.
-
-    >>> Path(kept(b"numbers")).read_bytes()
-    b'numbers'
-    """
+    """Return where a file lies on this machine, writing it where it is missing or another."""
     path = room() / f"{hashlib.sha256(data).hexdigest()}.safetensors"
     try:
         # Before it is looked at, so that nobody finds it old meanwhile.
