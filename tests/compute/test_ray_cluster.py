@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import shutil
-import socket
 import sys
 from pathlib import Path
 from subprocess import run
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from sightline.contracts import Done, Failed, Job
-from sightline.errors import ComputeError, MissingExtra, ParameterError, UsageError
+from sightline.errors import ComputeError
 from sightline.pictures.folder import Found
 from sightline.pictures.reading import READ_TASK, ReadLimits, request
 from sightline.testing.compute import ECHO_TASK
@@ -100,43 +99,6 @@ def test_another_version_on_a_node_is_refused(tmp_path: Path, cluster: TwoNodes)
             compute(cluster.address)
     finally:
         cluster.kill_second()
-
-
-def test_versions_of_the_library_and_of_python_are_compared() -> None:
-    from sightline.compute.ray_cluster.identity import difference, identity
-    from sightline.compute.ray_cluster.joining import _refused
-
-    here = identity()
-    there = tuple((n, "3.99.1" if n == "python" else v) for n, v in here)
-    assert "python 3.99.1 there" in difference(here, there) and not difference(here, here)
-    assert "ray unknown there" in difference(here, tuple(p for p in here if p[0] != "ray"))
-    said = "Version mismatch: The cluster was started with:\n    Ray: 2.9\n    Python: 3.9.1\n"
-    assert "another version: Version mismatch" in _refused("h:1", said)
-    assert "RAY_AUTH_TOKEN" in _refused("h:1", "InvalidAuthToken: Token authentication …")
-
-
-def test_what_is_no_cluster_is_said_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sightline.compute.ray_cluster.reaching._REACH_SECONDS", 0.3)
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        address = f"127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(ComputeError, match=f"listens at {address} is no Ray cluster"):
-            compute(address)
-    with pytest.raises(ComputeError, match=r"at 127\.0\.0\.1:1 cannot be reached"):
-        compute("127.0.0.1:1")
-    with pytest.raises(ComputeError, match=r"ray://nowhere\.invalid:1 cannot be reached"):
-        compute("ray://nowhere.invalid:1")
-    with pytest.raises(UsageError, match="HOST:PORT"):
-        compute("ray://nowhere")
-    with pytest.raises(ParameterError, match="'workers' parameter of RayCompute"):
-        compute("", workers=-1)
-
-
-def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"pip install 'sightline\[ray\]'"):
-        compute("127.0.0.1:1")
 
 
 def test_a_full_disk_of_a_node_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -228,61 +190,3 @@ def test_a_cluster_without_space_says_so() -> None:
     lines = done.stdout.splitlines()
     assert len(lines) == 2, done.stdout + done.stderr
     assert all("no space left for what travels between its machines" in line for line in lines)
-
-
-OWN = """
-import json, os, sys
-from sightline.compute.ray_cluster import RayCompute
-from sightline.contracts import Job
-from sightline.testing.compute import ECHO_TASK
-
-def parent(pid):
-    with open(f"/proc/{pid}/stat") as f:
-        return int(f.read().rpartition(")")[2].split()[1])
-
-def listening(pids):
-    sockets = set()
-    for pid in pids:
-        for fd in os.listdir(f"/proc/{pid}/fd"):
-            try:
-                sockets.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
-            except OSError:
-                pass
-    for table in ("tcp", "tcp6"):
-        for line in open(f"/proc/net/{table}").readlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
-                yield fields[1].rpartition(":")[0]
-
-with RayCompute(workers=1) as ray:
-    answers = len(list(ray.run(ECHO_TASK, [Job(b"", {"i": i}) for i in range(40)], "decode")))
-    ours = {os.getpid()}
-    for _ in range(6):
-        pids = [int(p) for p in os.listdir("/proc") if p.isdigit()]
-        for pid in pids:
-            try:
-                if parent(pid) in ours:
-                    ours.add(pid)
-            except OSError:
-                pass
-    found = sorted(set(listening(ours)))
-    said = ray.said
-    folder = ray._joined.folder.name
-print(json.dumps([said, answers, len(ours), found, os.path.exists(folder)]))
-"""
-
-
-def test_a_cluster_of_our_own_listens_on_loopback_and_ends_with_us(tmp_path: Path) -> None:
-    # Python files that lie where somebody works are none of the workers' business.
-    (tmp_path / "numpy.py").write_text("raise SystemExit('imported from the current folder')")
-    keep = {k: v for k, v in os.environ.items() if not k.startswith("RAY_")}
-    done = run(
-        [sys.executable, "-P", "-W", "error", "-c", OWN], capture_output=True, text=True,
-        check=True, cwd=tmp_path, env={**keep, "HOME": str(tmp_path)},
-    )  # fmt: skip
-    said, answers, processes, addresses, left = json.loads(done.stdout)
-    assert said == "a Ray cluster of 1 workers on this machine"
-    assert answers == 40 and processes > 4 and not left
-    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
-    assert addresses and set(addresses) <= loopback
-    assert not (tmp_path / ".ray").exists()
