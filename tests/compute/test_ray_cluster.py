@@ -7,25 +7,28 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from subprocess import run
 from typing import Any
 
+import numpy as np
 import pytest
 
-from sightline.contracts import Done, Failed, Job
+from sightline.contracts import Done, Failed, Job, Part
 from sightline.errors import ComputeError
+from sightline.features.local.codebook import codebook
 from sightline.pictures.folder import Found
 from sightline.pictures.reading import READ_TASK, ReadLimits, request
 from sightline.testing.compute import ECHO_TASK
 from sightline.testing.faults import ESCAPE_TASK, FAULTY_READ_TASK
 from tests.photos import make_photo
-from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster
+from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster, room
 
 __all__ = ["cluster", "one_cluster"]
 
 pytestmark = needs_ray
-SOURCE = Path(__file__).parents[2] / "src"
+ROOT = str(Path(__file__).parents[2])
 
 
 def compute(address: str, **more: Any) -> Any:
@@ -39,21 +42,52 @@ def reading(root: Path, name: str, follow: bool = False) -> Job:
     return request(os.fsencode(root), found, ReadLimits(follow=follow), pixels=True)
 
 
+def on_each_node(ray: Any, cluster: TwoNodes) -> Iterator[None]:
+    """Have batches run on one node alone, on each in turn."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    from sightline.compute.ray_cluster.node import run_batch
+
+    task = ray._ray.remote(run_batch)
+    for node in cluster.cluster.list_all_nodes():
+        there = NodeAffinitySchedulingStrategy(node.node_id, soft=False)
+        ray._run_batch = task.options(num_cpus=1, num_returns=2, scheduling_strategy=there)
+        yield
+
+
 def test_decoders_are_limited_on_every_node(tmp_path: Path, cluster: TwoNodes) -> None:
     for i, name in enumerate(["good", "crash", "exit", "hog", "hang", "fine"]):
         make_photo(tmp_path / f"{name}.jpg", i)
     names = ["good.jpg", "crash.jpg", "exit.jpg", "hog.jpg", "hang.jpg", "fine.jpg"]
     target = tmp_path / "target"
     target.write_text("untouched")
+    nodes = 0
     with compute(cluster.address, seconds=1.0) as ray:
-        jobs = [reading(tmp_path, n) for n in names]
-        answers = list(ray.run(FAULTY_READ_TASK, jobs, "decode"))
-        escapes = [Job(b"", {"target": str(target)}) for _ in range(40)]
-        tried = list(ray.run(ESCAPE_TASK, escapes, "decode"))
-    kinds = [a.kind if isinstance(a, Failed) else "done" for a in answers]
-    assert kinds == ["done", "crash", "crash", "memory", "timeout", "done"]
-    assert all(isinstance(t, Done) and t.value["done"] == [] for t in tried)
-    assert target.read_text() == "untouched"
+        for _ in on_each_node(ray, cluster):
+            jobs = [reading(tmp_path, n) for n in names]
+            answers = list(ray.run(FAULTY_READ_TASK, jobs, "decode"))
+            kinds = [a.kind if isinstance(a, Failed) else "done" for a in answers]
+            assert kinds == ["done", "crash", "crash", "memory", "timeout", "done"]
+            (tried,) = ray.run(ESCAPE_TASK, [Job(b"", {"target": str(target)})], "decode")
+            assert isinstance(tried, Done) and tried.value["done"] == []
+            nodes += 1
+    assert nodes == 2 and target.read_text() == "untouched"
+
+
+def test_a_codebook_in_shards_is_the_one_made_here(cluster: TwoNodes) -> None:
+    points = np.random.default_rng(0).standard_normal((3_000, 8)).astype(np.float32)
+    here = codebook(points, 300, passes=2, shards=4)
+    with compute(cluster.address) as ray:
+        there = codebook(points, 300, passes=2, shards=4, compute=ray)
+    assert there.tobytes() == here.tobytes()
+
+
+def test_matrices_are_shared_and_memory_is_divided(cluster: TwoNodes) -> None:
+    with compute(cluster.address) as ray:
+        held = ray.hold({"W": np.ones((3, 3)), "ids": np.ones(3)})
+        (done,) = ray.map(room, [Part({}, {"own": np.ones((2, 2))}, (held,))])
+    assert done.value["writable"] == ["ids"]
+    assert done.value["share"] == int(int(str(done.value["total"])) * 0.8)
 
 
 def test_files_travel_with_their_jobs(tmp_path: Path, cluster: TwoNodes) -> None:
@@ -87,7 +121,7 @@ def test_without_retries_a_dead_node_is_noticed(
 
 
 def test_another_version_on_a_node_is_refused(tmp_path: Path, cluster: TwoNodes) -> None:
-    shutil.copytree(SOURCE / "sightline", tmp_path / "sightline")
+    shutil.copytree(Path(ROOT, "src", "sightline"), tmp_path / "sightline")
     changed = tmp_path / "sightline" / "records.py"
     changed.write_text(changed.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     cluster.kill_second()
@@ -154,39 +188,65 @@ def test_a_part_that_takes_too_much_memory_fails_alone() -> None:
 
 
 FULL = """
+import os, sys, threading
 import numpy as np
-from sightline.compute.ray_cluster import RayCompute
+from sightline.compute.ray_cluster import RayCompute, waiting
 from sightline.contracts import Part
 from sightline.errors import ComputeError
 from sightline.testing.compute import scale
-from tests.ray_made import QUICK, TwoNodes
+from tests.ray_made import QUICK, TwoNodes, block
 
-said = []
+waiting._LOOK_SECONDS, waiting._ALONE_SECONDS = 0.1, 1.0
 full = {**QUICK, "automatic_object_spilling_enabled": False, "local_fs_capacity_threshold": 0.01}
-nodes = TwoNodes(_system_config=full, object_store_memory=80 << 20)
+nodes = TwoNodes(_system_config=full, object_store_memory=80 << 20, num_cpus=0)
+try:
+    RayCompute(nodes.address)
+except ComputeError as e:
+    print(e)
+nodes.start_second()
 with RayCompute(nodes.address) as ray:
     try:
         held = [ray.hold({"rows": np.zeros(40 << 20, np.uint8)}) for _ in range(4)]
     except ComputeError as e:
-        said.append(str(e))
+        print(e)
     held = ray.hold({"rows": np.zeros(4_000_000), "factor": np.ones(1)})
     try:
         kept = [d.arrays for d in ray.map(scale, [Part({"n": i}, {}, (held,)) for i in range(3)])]
     except ComputeError as e:
-        said.append(str(e))
+        print(e)
+    kept = held = None
+    pipe = os.path.join(nodes.folder, "pipe")
+    os.mkfifo(pipe)
+    blocked = ray.map(block, [Part({"pipe": pipe})])
+
+    opened = []
+
+    def kill():
+        # Opening succeeds once somebody reads, which is when the part has begun.
+        opened.append(open(pipe, "wb"))
+        nodes.kill_second()
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    try:
+        next(blocked)
+    except ComputeError as e:
+        print(e)
+    killing.join()
+    opened[0].close()
 nodes.end()
-print(*said, sep="\\n")
 """
 
 
-def test_a_cluster_without_space_says_so() -> None:
+def test_a_cluster_without_space_or_machines_says_so() -> None:
     # In a process of its own: a process knows one cluster's settings for good.
-    root = str(Path(__file__).parents[2])
-    path = os.pathsep.join([root, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+    path = [ROOT, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     done = run(
         [sys.executable, "-c", FULL], capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
     )  # fmt: skip
-    lines = done.stdout.splitlines()
-    assert len(lines) == 2, done.stdout + done.stderr
-    assert all("no space left for what travels between its machines" in line for line in lines)
+    none, *full, gone = done.stdout.splitlines()
+    assert "No machine of the Ray cluster has a processor to give" in none
+    assert len(full) == 2, done.stdout + done.stderr
+    assert all("no space left for what travels between its machines" in line for line in full)
+    assert "No machine of the Ray cluster is left to compute" in gone
