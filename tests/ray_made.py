@@ -7,16 +7,22 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from threading import Event
+from time import monotonic
 from typing import Any
 
 import pytest
+
+from sightline.contracts import Json
 
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None,
     reason="Ray is not installed, so clusters are not tested: pip install 'sightline[ray]'",
 )
 _OBJECTS = 100 << 20
+_ROOT = str(Path(__file__).parents[1])
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AUTH_MODE": "token",
@@ -45,7 +51,7 @@ class TwoNodes:
         logging.getLogger("ray").setLevel(logging.CRITICAL)
         from ray.cluster_utils import Cluster
 
-        given = {"_system_config": QUICK, **_node(), **head}
+        given = {"_system_config": QUICK, **self._node(), **head}
         self.cluster: Any = Cluster(initialize_head=True, connect=False, head_node_args=given)
         self.second: Any = None
 
@@ -57,7 +63,7 @@ class TwoNodes:
     def start_second(self, **more: Any) -> None:
         """Start the second node, unless it runs."""
         if self.second is None:
-            self.second = self.cluster.add_node(**{**_node(), **more})
+            self.second = self.cluster.add_node(**self._node(**more))
 
     def kill_second(self) -> None:
         """Kill it as a power cut would."""
@@ -69,9 +75,38 @@ class TwoNodes:
         self.cluster.shutdown()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def laid(self) -> list[Path]:
+        """Return the folders in which batches of both nodes have files now."""
+        return [p for p in Path(self.folder, f"sightline-{os.getuid()}").glob("*-*") if p.is_dir()]
 
-def _node() -> dict[str, Any]:
-    return {"num_cpus": 1, "object_store_memory": _OBJECTS, "include_dashboard": False}
+    def _node(self, **variables: str) -> dict[str, Any]:
+        # Nodes import tasks of tests, and what they lay down is looked at.
+        own = {"TMPDIR": self.folder, "PYTHONPATH": _ROOT, **variables}
+        node = {"num_cpus": 1, "object_store_memory": _OBJECTS, "include_dashboard": False}
+        return {**node, "env_vars": own}
+
+
+def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait until something is so."""
+    end = monotonic() + seconds
+    while not true():
+        assert monotonic() < end, "it never came to pass"
+        Event().wait(0.01)
+
+
+def block(args: dict[str, Json], arrays: Mapping[str, Any]) -> tuple[dict[str, Json], Any]:
+    """Compute nothing, as a part, until somebody writes to the pipe that is named."""
+    with open(str(args["pipe"]), "rb") as pipe:
+        pipe.read()
+    return {}, {}
+
+
+def room(args: dict[str, Json], arrays: Mapping[str, Any]) -> tuple[dict[str, Json], Any]:
+    """Return how much memory a part may take here, of how much, and which arrays it may write."""
+    from sightline.compute.ray_cluster import memory
+
+    writable: list[Json] = [name for name, a in arrays.items() if a.flags.writeable]
+    return {"share": memory.share(), "total": memory.total(), "writable": writable}, {}
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ def run_ahead(items: Iterator[T], n: int) -> Generator[T, None, None]:
     """Yield items in order while up to `n` more are made in another thread.
 
     What the maker raises is raised here. When nobody wants more items the maker is stopped after
-    the one it is at.
+    the one it is at, or at once where the iterator has a `stop` for other threads to call.
 
     >>> list(run_ahead(iter("abc"), 2))
     ['a', 'b', 'c']
@@ -41,6 +41,9 @@ def run_ahead(items: Iterator[T], n: int) -> Generator[T, None, None]:
             yield item
     finally:
         stopped.set()
+        stop = getattr(items, "stop", None)
+        if stop is not None:
+            stop()
         maker.join()
 
 

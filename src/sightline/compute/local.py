@@ -26,6 +26,8 @@ _WINDOW = 256
 _TRIES = 2
 _HANDFUL_SECONDS = 0.002
 _OVERSLEPT_SECONDS = 1.0
+# Whoever asks this thread to stop without a signal of its own is heard after so long.
+_TURN_SECONDS = 1.0
 
 
 class LocalCompute(InTurn):
@@ -173,7 +175,7 @@ class _Run:
             # Nobody is about to run dry, so take answers by the handful: to wake up for each costs
             # about as much as the answer itself.
             time.sleep(_HANDFUL_SECONDS)
-        wait = max(0.0, min(w.late(limit) for w in pool))
+        wait = min(_TURN_SECONDS, max(0.0, min(w.late(limit) for w in pool)))
         before = time.monotonic()
         poll, ready = self.poll, self.poll.poll(wait * 1000 + 1)
         if time.monotonic() - before > wait + _OVERSLEPT_SECONDS:

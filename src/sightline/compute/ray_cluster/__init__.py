@@ -9,9 +9,11 @@ a computation name them.
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline import errors
-from sightline.compute.describing import DESCRIBE_TASK
 from sightline.compute.local import SECONDS
-from sightline.compute.ray_cluster import node
+from sightline.compute.ray_cluster import node, places
+from sightline.compute.ray_cluster.batches import batches, books
 from sightline.compute.ray_cluster.frames import pack_jobs, unpack_answers
 from sightline.compute.ray_cluster.identity import identity
-from sightline.compute.ray_cluster.joining import join, leave, load_ray
-from sightline.compute.ray_cluster.waiting import Waiting, clear
-from sightline.compute.tasks import attempt
+from sightline.compute.ray_cluster.joining import join, leave
+from sightline.compute.ray_cluster.library import load_ray
+from sightline.compute.ray_cluster.waiting import Stoppable, Waiting, clear
 from sightline.contracts import (
     Done,
     Failed,
@@ -38,13 +40,12 @@ from sightline.contracts import (
     PartTask,
     WorkerKind,
 )
-from sightline.pictures import carrying
-from sightline.pictures.reading import READ_TASK, WORDS_TASK
 
-# A batch ends at so many jobs or bytes.
-_JOBS, _BYTES = 16, 8 << 20
 # How often what runs on a machine that dies is run again elsewhere.
 _TRIES = 5
+# How long batches that were taken back may clear up, before the cluster is left.
+_END_SECONDS = 5.0
+_Batch = tuple[Any, Any, list[Failed | None]]
 
 
 class RayCompute:
@@ -72,6 +73,8 @@ class RayCompute:
         self._run_batch = ray.remote(node.run_batch).options(**options, num_returns=2)
         self._run_part = ray.remote(node.run_part).options(**options, num_returns=2)
         self._files: dict[str, Any] = {}
+        self._under_way: list[deque[Any]] = []
+        self._ending: list[Any] = []
 
     @property
     def said(self) -> str:
@@ -80,41 +83,37 @@ class RayCompute:
 
     def run(self, task: str, jobs: Iterable[Job], kind: WorkerKind) -> Iterator[Done | Failed]:
         """Yield each job's answer, in the order of the jobs."""
-        under_way: deque[tuple[Any, Any, list[Failed | None]]] = deque()
-        try:
-            for batch in _batches(task, jobs):
-                while len(under_way) >= 2 * self.workers + 1:
-                    yield from self._answers(*under_way.popleft())
-                under_way.append(self._sent(task, batch, kind))
-            while under_way:
-                yield from self._answers(*under_way.popleft())
-        finally:
-            self._cancel([text for text, _, _ in under_way])
+        self._waiting.check()
+        return Stoppable(lambda stop: self._answers(task, jobs, kind, stop))
 
     def hold(self, arrays: Mapping[str, NDArray[Any]]) -> Held:
         """Put arrays into the cluster's object store, once."""
+        self._waiting.check()
         with clear(self._ray):
-            ref = self._ray.put({n: np.asarray(a) for n, a in arrays.items()})
-        return Held((ref.hex(), ref))
+            return Held(self._ray.put({n: np.asarray(a) for n, a in arrays.items()}))
 
     def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:
         """Yield what became of each part, in order."""
+        self._waiting.check()
         name = f"{task.__module__}:{task.__qualname__}"
-        under_way: deque[tuple[Any, Any]] = deque()
-        try:
-            for part in parts:
-                while len(under_way) >= 2 * self.workers + 1:
-                    yield self._part_done(*under_way.popleft())
-                under_way.append(self._part_sent(name, part))
-            while under_way:
-                yield self._part_done(*under_way.popleft())
-        finally:
-            self._cancel([value for value, _ in under_way])
+        return Stoppable(lambda stop: self._parts_done(name, parts, stop))
 
     def close(self) -> None:
-        """Leave the cluster; one of our own ends."""
-        self._files.clear()
-        leave(self._joined)
+        """Leave the cluster; one of our own ends. What is under way is taken back."""
+        if self._waiting.is_left():
+            return
+        try:
+            for under_way in self._under_way:
+                # Whoever asks for these later must be told that they were left.
+                self._take_back(under_way.copy())
+            self._waiting.leave()
+            cleared = self._wait_for_the_end()
+        finally:
+            self._waiting.leave()
+            self._files.clear()
+            leave(self._joined)
+        if self._joined.folder is not None:
+            _sweep_here(cleared)
 
     def __enter__(self) -> RayCompute:
         return self
@@ -122,29 +121,39 @@ class RayCompute:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _sent(
-        self, task: str, batch: list[Job | Failed], kind: WorkerKind
-    ) -> tuple[Any, Any, list[Failed | None]]:
-        jobs = [j for j in batch if isinstance(j, Job)]
-        failed = [j if isinstance(j, Failed) else None for j in batch]
-        books = sorted({b for j in jobs for b in _books(task, j)})
-        with clear(self._ray):
-            refs = [self._file(b) for b in books]
-            text, blob = self._run_batch.remote(
-                identity(), task, kind, self._seconds, pack_jobs(jobs), books, *refs
-            )
-        return text, blob, failed
-
     def _answers(
-        self, text: Any, blob: Any, failed: list[Failed | None]
+        self, task: str, jobs: Iterable[Job], kind: WorkerKind, stop: threading.Event
+    ) -> Generator[Done | Failed, None, None]:
+        under_way: deque[_Batch] = deque()
+        with self._watched(under_way):
+            for batch in batches(task, jobs):
+                while len(under_way) >= 2 * self.workers + 1:
+                    yield from self._first_answers(under_way, stop)
+                self._waiting.check(stop)
+                under_way.append(self._sent(task, batch, kind))
+            while under_way:
+                yield from self._first_answers(under_way, stop)
+
+    def _first_answers(
+        self, under_way: deque[_Batch], stop: threading.Event
     ) -> Iterator[Done | Failed]:
-        try:
-            found = iter(unpack_answers(self._waiting.both(text, blob)))
-        except BaseException:
-            self._cancel([text])
-            raise
+        text, blob, failed = under_way[0]
+        frames = self._waiting.one(text, stop), self._waiting.one(blob, stop)
+        under_way.popleft()
+        found = iter(unpack_answers(frames))
         for f in failed:
             yield f if f is not None else next(found)
+
+    def _sent(self, task: str, batch: list[Job | Failed], kind: WorkerKind) -> _Batch:
+        jobs = [j for j in batch if isinstance(j, Job)]
+        failed = [j if isinstance(j, Failed) else None for j in batch]
+        names = sorted({b for j in jobs for b in books(task, j)})
+        with clear(self._ray):
+            refs = [self._file(b) for b in names]
+            text, blob = self._run_batch.remote(
+                identity(), task, kind, self._seconds, pack_jobs(jobs), names, *refs
+            )
+        return text, blob, failed
 
     def _file(self, path: str) -> Any:
         """Return a file of ours as the cluster holds it; such files never change."""
@@ -152,67 +161,77 @@ class RayCompute:
             self._files[path] = self._ray.put(np.fromfile(Path(path), np.uint8))
         return self._files[path]
 
+    def _parts_done(
+        self, name: str, parts: Iterable[Part], stop: threading.Event
+    ) -> Generator[PartDone, None, None]:
+        under_way: deque[tuple[Any, Any]] = deque()
+        with self._watched(under_way):
+            for part in parts:
+                while len(under_way) >= 2 * self.workers + 1:
+                    yield self._first_part(under_way, stop)
+                self._waiting.check(stop)
+                under_way.append(self._part_sent(name, part))
+            while under_way:
+                yield self._first_part(under_way, stop)
+
     def _part_sent(self, name: str, part: Part) -> tuple[Any, Any]:
-        held: list[tuple[str, Any]] = [h.value for h in part.held]  # type: ignore[misc]
         own = {n: np.asarray(a) for n, a in part.arrays.items()}
-        keys, refs = [key for key, _ in held], [ref for _, ref in held]
+        refs = [h.value for h in part.held]
         with clear(self._ray):
-            value, arrays = self._run_part.remote(identity(), name, part.args, keys, *refs, own)
+            value, arrays = self._run_part.remote(identity(), name, part.args, *refs, own)
         return value, arrays
 
-    def _part_done(self, value: Any, arrays: Any) -> PartDone:
-        try:
-            said: dict[str, Json] = self._waiting.one(value)
-        except BaseException:
-            self._cancel([value])
-            raise
+    def _first_part(self, under_way: deque[tuple[Any, Any]], stop: threading.Event) -> PartDone:
+        value, arrays = under_way[0]
+        said: dict[str, Json] = self._waiting.one(value, stop)
+        under_way.popleft()
         if "error" in said:
             raise _again(said["error"])
         plain = said["value"]
         assert isinstance(plain, dict)
         return PartDone(plain, lambda: self._waiting.one(arrays))
 
-    def _cancel(self, refs: list[Any]) -> None:
-        """Take back what nobody waits for any more."""
-        for ref in refs:
-            self._ray.cancel(ref, force=True)
+    @contextlib.contextmanager
+    def _watched(self, under_way: deque[Any]) -> Iterator[None]:
+        """Take back what nobody waits for any more, here or when the cluster is left before."""
+        self._under_way.append(under_way)
+        try:
+            yield
+        finally:
+            self._under_way = [u for u in self._under_way if u is not under_way]
+            self._take_back(under_way)
+
+    def _take_back(self, under_way: deque[Any]) -> None:
+        """Cancel tasks. A batch is asked to stop, and removes its files; a part has none.
+
+        Nothing is asked of a cluster that was left: the library would start another one.
+        """
+        known = self._ray.exceptions
+        # What a cluster that failed cannot take back has ended with it.
+        with contextlib.suppress(known.RayError, ConnectionError):
+            while under_way and not self._waiting.is_left():
+                first, _, *more = under_way.popleft()
+                self._ray.cancel(first, force=not more)
+                self._ending += [first] if more else []
+            if self._ending and not self._waiting.is_left():
+                n = len(self._ending)
+                self._ending = self._ray.wait(self._ending, num_returns=n, timeout=0)[1]
+
+    def _wait_for_the_end(self) -> bool:
+        """Wait until batches that were taken back have cleared up; say whether all have."""
+        ending, self._ending = self._ending, []
+        if not ending:
+            return True
+        with contextlib.suppress(self._ray.exceptions.RayError, ConnectionError):
+            return not self._ray.wait(ending, num_returns=len(ending), timeout=_END_SECONDS)[1]
+        return False
 
 
-def _batches(task: str, jobs: Iterable[Job]) -> Iterator[list[Job | Failed]]:
-    """Yield jobs in batches, each with the bytes of its files; one without them has failed."""
-    batch: list[Job | Failed] = []
-    size = 0
-    for job in jobs:
-        ready = _carried(task, job)
-        batch.append(ready)
-        size += len(ready.blob) if isinstance(ready, Job) else 0
-        if len(batch) >= _JOBS or size >= _BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _carried(task: str, job: Job) -> Job | Failed:
-    if task not in (READ_TASK, WORDS_TASK):
-        return job
-    packed: list[Job] = []
-
-    def pack(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
-        packed.append(carrying.packed(task, replace(job, args=args)))
-        return Done({})
-
-    # What cannot be read is an answer here as it is in a worker.
-    found = attempt(pack, job, alone=True)
-    return found if isinstance(found, Failed) else packed[0]
-
-
-def _books(task: str, job: Job) -> list[str]:
-    """Return the files of arrays that a describing job names."""
-    features = job.args.get("features") if task == DESCRIBE_TASK else None
-    if not isinstance(features, list):
-        return []
-    return [str(f).partition("@")[2] for f in features if "@" in str(f)]
+def _sweep_here(cleared: bool) -> None:
+    """Remove what workers of ours left on this machine; those that were killed may still end."""
+    until = time.monotonic() + (0.0 if cleared else _END_SECONDS)
+    while places.sweep() and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 def _again(said: Json) -> errors.SightlineError:

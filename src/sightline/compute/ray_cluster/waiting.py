@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, Generic, TypeVar
 
 from sightline.errors import ComputeError
 
+T = TypeVar("T")
+# Whoever wants to stop waits at most so long.
+_TURN_SECONDS = 0.2
 _LOOK_SECONDS = 5.0
 # A cluster may be without machines for a moment, when one is being replaced.
 _ALONE_SECONDS = 30.0
@@ -19,27 +23,67 @@ class Waiting:
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
+        self._left = threading.Event()
 
-    def one(self, ref: Any) -> Any:
+    def leave(self) -> None:
+        """Wait for nothing any more, in any thread: the cluster is left."""
+        self._left.set()
+
+    def is_left(self) -> bool:
+        """Say whether the cluster was left."""
+        return self._left.is_set()
+
+    def check(self, stop: threading.Event | None = None) -> None:
+        """Raise if the cluster was left, or if somebody wants to stop."""
+        if self._left.is_set():
+            raise ComputeError("The Ray cluster was left. Make another RayCompute to go on.")
+        if stop is not None and stop.is_set():
+            raise ComputeError("The work was stopped.")
+
+    def one(self, ref: Any, stop: threading.Event | None = None) -> Any:
         """Return one result."""
-        since = time.monotonic()
+        self.check(stop)
+        since = looked = time.monotonic()
         with clear(self._ray):
-            while not self._ray.wait([ref], timeout=_LOOK_SECONDS)[0]:
+            while not self._ray.wait([ref], timeout=_TURN_SECONDS)[0]:
+                self.check(stop)
+                now = time.monotonic()
+                if now - looked < _LOOK_SECONDS:
+                    continue
+                looked = now
                 if self._machines():
-                    since = time.monotonic()
-                elif time.monotonic() - since > _ALONE_SECONDS:
+                    since = now
+                elif now - since > _ALONE_SECONDS:
                     raise ComputeError(
                         "No machine of the Ray cluster is left to compute. Start one and run the "
                         "same command again, or use --compute local."
                     )
             return self._ray.get(ref)
 
-    def both(self, text: Any, blob: Any) -> tuple[Any, Any]:
-        """Return two results of one task."""
-        return self.one(text), self.one(blob)
-
     def _machines(self) -> bool:
         return any(n["Alive"] and n["Resources"].get("CPU") for n in self._ray.nodes())
+
+
+class Stoppable(Generic[T]):
+    """An iterator that another thread can stop, while it waits."""
+
+    def __init__(self, made: Callable[[threading.Event], Generator[T, None, None]]) -> None:
+        self._stop = threading.Event()
+        self._items = made(self._stop)
+
+    def __iter__(self) -> Iterator[T]:
+        return self
+
+    def __next__(self) -> T:
+        return next(self._items)
+
+    def close(self) -> None:
+        """End it, from the thread that iterates."""
+        self._items.close()
+
+    def stop(self) -> None:
+        """Have what is waited for raise a `ComputeError`, from any thread."""
+        self._stop.set()
 
 
 @contextlib.contextmanager

@@ -1,0 +1,131 @@
+"""What runs on a node, without a cluster: files, memory, and arrays that nobody may write."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sightline.collection.learning.kinds import KINDS
+from sightline.collection.training import TrainOptions, train
+from sightline.compute.ray_cluster import _again, memory, node, places
+from sightline.compute.ray_cluster.identity import identity
+from sightline.contracts import Held, InTurn, Part, PartDone, PartTask
+from sightline.progress import NoProgress
+from tests.planted import clusters, plant
+
+# Those that learn from counts of visual words get them as sparse rows, which are copied.
+DENSE = [name for name in KINDS if name not in ("cmrm", "cmtt", "plsa")]
+
+
+@pytest.fixture
+def own_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the folder of this user on a machine of its own."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path / f"sightline-{os.getuid()}"
+
+
+def test_nobody_else_opens_what_is_laid_down(own_room: Path) -> None:
+    own_room.mkdir(mode=0o755)
+    with places.folder() as folder:
+        assert Path(folder).parent == own_room
+        assert Path(folder).name.startswith(f"{os.getpid()}-")
+        for path in (own_room, Path(folder)):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o700
+        Path(folder, "picture").touch()
+        assert places.sweep() == 1 and Path(folder, "picture").exists()
+    assert not list(own_room.iterdir()) and places.sweep() == 0
+
+
+def test_somebody_elses_folder_is_refused(own_room: Path, tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    own_room.symlink_to(tmp_path / "theirs")
+    with pytest.raises(RuntimeError, match="belongs to somebody else"), places.folder():
+        pass
+    assert not list((tmp_path / "theirs").iterdir())
+
+
+def test_what_dead_processes_left_is_removed(own_room: Path) -> None:
+    left = own_room / "1-left"
+    (left / "deep").mkdir(parents=True)
+    (left / "deep" / "picture.jpg").touch()
+    places.sweep()
+    assert not left.exists()
+
+
+def test_a_codebook_is_kept_for_a_day_and_never_taken_for_another(own_room: Path) -> None:
+    path = Path(places.kept(b"numbers"))
+    path.write_bytes(b"NUMBERS")
+    os.utime(path, (0, 0))
+    assert places.kept(b"numbers") == str(path) and path.read_bytes() == b"numbers"
+    os.utime(path, (0, 0))
+    assert Path(places.kept(b"numbers")).read_bytes() == b"numbers"
+    places.sweep()
+    assert path.exists(), "it was used just now"
+    os.utime(path, (0, 0))
+    places.sweep()
+    assert not path.exists()
+
+
+def test_memory_is_what_a_group_is_given(tmp_path: Path) -> None:
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    own, groups = tmp_path / "own", tmp_path / "groups"
+    assert memory.total(groups, own) == machine
+    inner = groups / "of" / "a" / "container"
+    inner.mkdir(parents=True)
+    own.write_text("3:cpu:/elsewhere\n0::/of/a/container\n")
+    (inner / "memory.max").write_text("max\n")
+    assert memory.total(groups, own) == machine
+    (groups / "of" / "memory.max").write_text("5000000\n")
+    assert memory.total(groups, own) == 5_000_000
+    (groups / "memory").mkdir()
+    (groups / "memory" / "memory.limit_in_bytes").write_text("4000000\n")
+    own.write_text("4:memory:/a/name/outside\n0::/of/a/container\n")
+    assert memory.total(groups, own) == 4_000_000
+
+
+class OnANode(InTurn):
+    """Computes parts as a node does, from arrays that lie where nobody may write."""
+
+    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> Held:
+        return Held(_read_only(arrays))
+
+    def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:
+        name = f"{task.__module__}:{task.__qualname__}"
+        for part in parts:
+            held: list[Any] = [h.value for h in part.held]
+            said, made = node.run_part(identity(), name, part.args, *held, _read_only(part.arrays))
+            if "error" in said:
+                raise _again(said["error"])
+            yield PartDone(said["value"], lambda made=made: made)  # type: ignore[arg-type,misc]
+
+
+def _read_only(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    made = {name: np.array(a) for name, a in arrays.items()}
+    for a in made.values():
+        a.setflags(write=False)
+    return made
+
+
+@pytest.mark.parametrize(("ranker", "shards"), [*((r, 1) for r in DENSE), ("pamir", 2)])
+def test_every_ranker_learns_from_matrices_it_may_not_write(
+    ranker: str, shards: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.collection.learning.kinds._MOST_STEPS", 5_000)
+    words, rows = clusters(120, 6, noise=1.2)
+    options = TrainOptions(rankers=(ranker,), force=True, shards=shards)
+    found = []
+    for where in (None, OnANode()):
+        home = plant(tmp_path / str(where is None), words, {"signal": rows})
+        assert train(home, options, 0.0, NoProgress(), where).recipe.startswith(ranker)
+        files = sorted(home.models.rglob("*.safetensors"))
+        found.append([f.read_bytes() for f in files])
+    # Loops are compiled anew for what can only be read, and must round as they did.
+    assert found[0] and found[0] == found[1]
