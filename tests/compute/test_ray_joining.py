@@ -20,7 +20,7 @@ from sightline.compute.ray_cluster.identity import difference, identity
 from sightline.compute.ray_cluster.joining import _refused
 from sightline.compute.ray_cluster.reaching import host_and_port, same_place
 from sightline.errors import ComputeError, MissingExtra, ParameterError, UsageError
-from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster
+from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster, until
 
 __all__ = ["cluster", "one_cluster"]
 
@@ -175,11 +175,19 @@ def test_a_token_that_is_missing_is_named_at_once(
         compute(cluster.address)
 
 
+@pytest.fixture
+def no_token(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have no token for now, and the library read its environment again after."""
+    with monkeypatch.context() as now:
+        for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+            now.delenv(name, raising=False)
+        yield
+    library._set({})
+
+
 def test_a_token_is_found_where_the_library_looks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    no_token: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
-        monkeypatch.delenv(name, raising=False)
     assert library.own_token() == "" and library.show_token() == ()
     file = Path.home() / ".ray" / "auth_token"
     file.parent.mkdir()
@@ -194,6 +202,7 @@ def test_a_token_is_found_where_the_library_looks(
     assert os.environ["RAY_AUTH_MODE"] == "token"
     library.restore(before)
     assert "RAY_AUTH_MODE" not in os.environ
+    monkeypatch.undo()
 
 
 CLIENT = """
@@ -209,6 +218,12 @@ with RayCompute(sys.argv[1]) as ray:
 print(ray.said, ray.workers, told["share"] == int(told["total"] * 0.8) // 2, sep="\\n")
 print([name for name in os.environ if name.startswith("RAY_AUTH")])
 """
+
+
+def listens(port: int) -> bool:
+    """Say whether somebody listens at a port of this machine."""
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture
@@ -231,6 +246,8 @@ def client_address(short: str) -> Iterator[str]:
         try:
             said = next((line for line in head.stdout if "Ray runtime started" in line), "")
             assert said, "no head could be started"
+            # The server of clients is a process of its own, which listens a little later.
+            until(lambda: listens(ports[1]))
             yield f"ray://127.0.0.1:{ports[1]}"
         finally:
             head.send_signal(signal.SIGTERM)
