@@ -117,7 +117,7 @@ _LEVELS = ("error", "warning", "info", "debug")
 # Whether encrypted, the host and the port.
 MILVUS = re.compile(r"milvus(\+tls)?://([\w.-]+):(\d{1,5})")
 _ENGINE = re.compile(rf"flat|faiss|{MILVUS.pattern}")
-_COMPUTE = re.compile(r"local|ray|(ray://)?[^\s/:@]+:\d{1,5}")
+_COMPUTE = re.compile(r"local|ray|(ray://)?(\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+):\d{1,5}")
 
 
 def load(

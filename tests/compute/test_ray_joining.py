@@ -239,7 +239,9 @@ def client_address(short: str) -> Iterator[str]:
         f"--port={ports[0]}", f"--ray-client-server-port={ports[1]}", "--num-cpus=2",
         "--node-ip-address=127.0.0.1", "--object-store-memory=100000000", f"--temp-dir={short}",
     ]  # fmt: skip
-    env = without_ray(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=TOKEN, TMPDIR=short)
+    # The library gives the process that serves a client 30 seconds, a busy machine may need more.
+    slow = {"RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "100"}
+    env = without_ray(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=TOKEN, TMPDIR=short, **slow)
     command = [sys.executable, "-m", "ray.scripts.scripts", *started[1:]]
     with Popen(command, env=env, stdout=PIPE, stderr=STDOUT, text=True) as head:
         assert head.stdout is not None
@@ -247,7 +249,7 @@ def client_address(short: str) -> Iterator[str]:
             said = next((line for line in head.stdout if "Ray runtime started" in line), "")
             assert said, "no head could be started"
             # The server of clients is a process of its own, which listens a little later.
-            until(lambda: listens(ports[1]))
+            until(lambda: listens(ports[1]), 60.0)
             yield f"ray://127.0.0.1:{ports[1]}"
         finally:
             head.send_signal(signal.SIGTERM)

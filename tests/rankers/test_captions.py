@@ -55,7 +55,10 @@ def test_a_saved_ranker_scores_the_same_and_dimensions_are_lowered_to_what_there
     kind: type[Any],
 ) -> None:
     X, labels = made()
-    ranker: Captions = kind(n_components=64).fit(X, labels)
+    given = sparse.csr_matrix(labels, dtype=np.float64)
+    given.data[::2] = 2.0
+    ranker: Captions = kind(n_components=64).fit(X, given)
+    assert given.max() == 2.0, "what is given stays as it is"
     assert ranker.word_points().shape[0] == 5 and ranker.word_points().shape[1] <= 5
     again = kind.from_arrays(ranker.to_arrays())
     assert np.array_equal(again.decision_function(X), ranker.decision_function(X))

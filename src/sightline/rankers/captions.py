@@ -267,7 +267,7 @@ def with_words(texts: Any, labels: Any, n: int, seed: int) -> tuple[Any, tuple[A
 def _as_labels(Y: Any) -> Any:
     from scipy.sparse import csr_matrix
 
-    labels = csr_matrix(Y, dtype=np.float64)
+    labels = csr_matrix(Y, dtype=np.float64, copy=True)
     labels.data[:] = labels.data > 0
     labels.eliminate_zeros()
     if not labels.nnz:

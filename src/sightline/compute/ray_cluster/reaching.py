@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
-import importlib.util
 import os
 import socket
 
@@ -96,9 +94,11 @@ def wants_token(address: str) -> str:
 
 def _is_locked(address: str) -> bool:
     """Say whether the server refuses the token we have, or that we have none."""
-    if importlib.util.find_spec("grpc") is None:
+    try:
+        import grpc
+    except ImportError:
+        # Ray can do without; whoever is refused is then told so by Ray, later.
         return False
-    grpc = importlib.import_module("grpc")
     shown = os.environ.get("RAY_AUTH_MODE", "token").lower() == "token" and own_token()
     metadata = (("authorization", f"Bearer {shown}"),) if shown else ()
     with grpc.insecure_channel(address.removeprefix(CLIENT)) as channel:
