@@ -44,6 +44,9 @@ _SETTINGS = {
     "proxy.timeTickInterval": 50,
     "queryCoord.checkInterval": 200,
     "queryCoord.distPullInterval": 100,
+    # Loading a table that went wrong is begun anew after that, and not after one or two minutes.
+    "queryCoord.channelTaskTimeout": 5_000,
+    "queryCoord.segmentTaskTimeout": 10_000,
     # A value of several lines brings settings along that the server's own file does not name.
     "queryCoord.checkHandoffInterval": "500\n  checkSegmentInterval: 100\n"
     "  checkChannelInterval: 100\n  checkIndexInterval: 500",
