@@ -106,7 +106,7 @@ def served(taught: Collection) -> Iterator[Served]:
 
 @pytest.fixture(scope="session")
 def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusProcess]:
-    """Return a real Milvus server on loopback, one for all tests of this process."""
+    """Return a real Milvus server on this machine, one for all tests of this process."""
     from sightline.testing.milvus import is_installed
     from tests.engines_made import WITHOUT_MILVUS, a_server
 
