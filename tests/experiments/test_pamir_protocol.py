@@ -165,10 +165,10 @@ def test_the_test_pictures_are_measured_once(c: Corel5K, splits: list[Split]) ->
         test_set.measure("a", oracle(c), splits[0])
 
 
-def test_nothing_but_measure_and_counts_comes_out_of_the_seal(c: Corel5K) -> None:
+def test_nothing_but_measure_and_counts_comes_out_of_the_test_set(c: Corel5K) -> None:
     test_set = CorelTestSet(c, numbered(N_TEST))
     public = {n for n in dir(test_set) if not n.startswith("_")}
-    assert public == {"measure", "sizes", "statistics", "ceiling"}
+    assert public == {"claim", "measure", "sizes", "statistics", "ceiling"}
 
 
 def test_the_picture_listed_twice_counts_as_asked(c: Corel5K, splits: list[Split]) -> None:

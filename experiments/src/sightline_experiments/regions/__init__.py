@@ -2,7 +2,7 @@
 
 `plan` holds everything that may be tuned; `halves` shares the pictures out; `pool` cuts and
 describes them; `seeing` is what learners see of a half, `methods` what they do with it;
-`evaluation` measures each choice once on the test pictures. `results`, `tables` and `sheets` show it.
+`evaluation` measures each choice once on the test pictures; `results`, `tables`, `sheets` show it.
 """
 
 from __future__ import annotations
