@@ -23,7 +23,7 @@ from sightline_experiments.feedback.plan import FEATURES, full_plan, quick_plan
 from sightline_experiments.feedback.results import (
     HEADLINE,
     PAPERS_WAY,
-    Results,
+    FeedbackResults,
     compared,
     figures_of,
 )
@@ -43,7 +43,7 @@ PLAN = replace(
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def found(tmp_path_factory: pytest.TempPathFactory) -> FeedbackResults:
     folder = tmp_path_factory.mktemp("made")
     c = load_made(folder)
     before = fingerprint(folder)
@@ -59,13 +59,13 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 @pytest.fixture(scope="module")
-def figures(found: Results) -> Figures:
+def figures(found: FeedbackResults) -> Figures:
     return figures_of(found)
 
 
-def test_every_method_is_measured_but_what_is_not_installed(found: Results) -> None:
-    assert [ran.features for ran in found.ran] == ["ehd", "cedd"]
-    for ran in found.ran:
+def test_every_method_is_measured_but_what_is_not_installed(found: FeedbackResults) -> None:
+    assert [ran.features for ran in found.features] == ["ehd", "cedd"]
+    for ran in found.features:
         assert list(ran.tracks) == [m for m in METHODS if m != "SVM"]
         assert ran.sweep[1.0] is ran.tracks[LINEAR] and list(ran.sweep) == [0.01, 1.0]
         assert ran.noisy is not None
@@ -74,21 +74,21 @@ def test_every_method_is_measured_but_what_is_not_installed(found: Results) -> N
     assert len(found.notes) == 2 and "sightline[rivals]" in found.notes[0]
 
 
-def test_feedback_helps_where_classes_differ(found: Results) -> None:
-    for ran in found.ran:
+def test_feedback_helps_where_classes_differ(found: FeedbackResults) -> None:
+    for ran in found.features:
         assert ran.tracks[SHIPPED].gain() > 0
 
 
-def test_figures_are_means_over_queries(found: Results, figures: Figures) -> None:
-    ran = found.ran[0]
+def test_figures_are_means_over_queries(found: FeedbackResults, figures: Figures) -> None:
+    ran = found.features[0]
     (row,) = figures.find(method=LINEAR, features="ehd", measure="AP@T", at=3, protocol=HEADLINE)
     assert row.value == pytest.approx(ran.tracks[LINEAR].average[3].mean())
     assert row.n == 12 and row.direction == "picture->picture"
     assert len(figures.find(method=LINEAR, features="ehd", protocol=PAPERS_WAY)) == 8
     (kept,) = figures.find(features="cedd", measure="gain kept")
-    assert found.ran[1].noisy is not None
-    clean = found.ran[1].tracks[SHIPPED].gain()
-    assert kept.value == pytest.approx(found.ran[1].noisy.gain() / clean)
+    assert found.features[1].noisy is not None
+    clean = found.features[1].tracks[SHIPPED].gain()
+    assert kept.value == pytest.approx(found.features[1].noisy.gain() / clean)
     assert len(figures.find(measure="AP@T", protocol="C = 0.01")) == 2
     a, b = compared(ran)[0]
     ends = (ran.tracks[m].average[-1] for m in (a, b))
@@ -105,16 +105,16 @@ def test_figures_are_written_and_read(figures: Figures, tmp_path: Path) -> None:
     assert Figures.read(tmp_path / "feedback.json").rows == figures.rows
 
 
-def test_tables_say_what_was_found(found: Results) -> None:
+def test_tables_say_what_was_found(found: FeedbackResults) -> None:
     text = "\n".join(tables.lines(found))
-    value = np.mean(found.ran[0].tracks[LINEAR].average[-1])
+    value = np.mean(found.features[0].tracks[LINEAR].average[-1])
     assert f"{value:>9.3f}" in text
     for said in ("ehd: query left out", "PA by C", "Wilcoxon", "of the clean gain", "left out"):
         assert said in text
     assert "ImageNet" not in text
 
 
-def test_curves_are_drawn(found: Results, tmp_path: Path) -> None:
+def test_curves_are_drawn(found: FeedbackResults, tmp_path: Path) -> None:
     files = draw_curves(found, tmp_path, "Made")
     assert [f.name for f in files][:3] == ["ehd-p20.png", "ehd-apt.png", "ehd-unjudged.png"]
     assert len(files) == 7 and all(f.stat().st_size > 5000 for f in files)

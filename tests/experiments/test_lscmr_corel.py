@@ -16,7 +16,7 @@ from sightline_experiments.lscmr.corel import Swept, sweep
 from sightline_experiments.lscmr.curves import draw_curves
 from sightline_experiments.lscmr.paper import PICTURE, TEXT
 from sightline_experiments.lscmr.plan import CorelPlan
-from sightline_experiments.lscmr.results import Results, figures_of
+from sightline_experiments.lscmr.results import LscmrResults, figures_of
 from tests.factories.corel5k import N_TEST, WORDS, load_made
 
 PLAN = CorelPlan(("classic-strict",), (1, 2, 4), (0.01, 0.1), 20, 10, 20)
@@ -62,7 +62,7 @@ def test_idf_is_that_of_training_pictures_and_unknown_words_say_nothing() -> Non
 
 
 def test_what_was_swept_is_printed_drawn_and_written(swept: list[Swept], tmp_path: Path) -> None:
-    found = Results({}, ("a",), swept=swept)
+    found = LscmrResults({}, classes=("a",), swept=swept)
     text = "\n".join(tables.lines(found))
     assert "Corel5K: captions and pictures" in text and "near " in text
     figures = figures_of(found)

@@ -22,7 +22,7 @@ from sightline_experiments.lscmr.methods import METHODS, query_targets
 from sightline_experiments.lscmr.nus import NusTask, Part, make_parts, make_tasks
 from sightline_experiments.lscmr.nus_plan import NusPlan, full_nus_plan, quick_nus_plan
 from sightline_experiments.lscmr.protocol import DIRECTIONS
-from sightline_experiments.lscmr.results import NUS, Results, figures_of
+from sightline_experiments.lscmr.results import NUS, LscmrResults, figures_of
 from sightline_experiments.tuning import Search, tried
 from tests.factories.nuswide import load_made
 
@@ -41,7 +41,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> NusWide:
 
 
 @pytest.fixture(scope="module")
-def found(c: NusWide) -> Results:
+def found(c: NusWide) -> LscmrResults:
     results = without_wikipedia()
     run_nus(c, PLAN, NoProgress(), results)
     return results
@@ -169,7 +169,7 @@ def test_documents_that_are_all_listed_need_no_list() -> None:
     assert np.array_equal(told.n_other, untold.n_other) and not len(untold.other)
 
 
-def test_every_method_is_chosen_by_validation_and_measured_once(found: Results) -> None:
+def test_every_method_is_chosen_by_validation_and_measured_once(found: LscmrResults) -> None:
     assert found.groups() == [(NUS, d) for d in DIRECTIONS]
     for direction in DIRECTIONS:
         ran = found.of(NUS, direction)
@@ -182,7 +182,7 @@ def test_every_method_is_chosen_by_validation_and_measured_once(found: Results) 
         assert len(ran["LSCMR"].trials) == 2
 
 
-def test_figures_are_beside_the_papers(found: Results, tmp_path: Path) -> None:
+def test_figures_are_beside_the_papers(found: LscmrResults, tmp_path: Path) -> None:
     figures = figures_of(found)
     (row,) = figures.find(method="PAMIR", measure="MAP@50", protocol=NUS, subset="all",
                           direction="picture->text")  # fmt: skip
@@ -197,7 +197,7 @@ def test_figures_are_beside_the_papers(found: Results, tmp_path: Path) -> None:
     assert Figures.read(tmp_path / "f.json").rows == figures.rows
 
 
-def test_the_table_has_ours_and_the_papers(found: Results) -> None:
+def test_the_table_has_ours_and_the_papers(found: LscmrResults) -> None:
     lines = list(tables.lines(found))
     at = lines.index("Table 3. NUS-WIDE, text->picture; settings by validation queries")
     (row,) = (line for line in lines[at : at + 6] if line.startswith("LSCMR "))
@@ -212,7 +212,7 @@ def test_the_table_has_ours_and_the_papers(found: Results) -> None:
 
 
 def test_a_set_that_is_not_there_has_the_papers_figures_alone() -> None:
-    found = Results({}, ("a",))
+    found = LscmrResults({}, classes=("a",))
     run_nus(None, PLAN, NoProgress(), found)
     lines = list(tables.lines(found))
     at = lines.index("NUS-WIDE         data unavailable")
@@ -224,7 +224,7 @@ def test_a_set_that_is_not_there_has_the_papers_figures_alone() -> None:
     assert figures.settings["unavailable"] == ["NUS-WIDE"] and figures.rows == []
 
 
-def test_curves_are_drawn(found: Results, tmp_path: Path) -> None:
+def test_curves_are_drawn(found: LscmrResults, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     files = draw_curves(found, tmp_path)
     assert [f.name for f in files] == [

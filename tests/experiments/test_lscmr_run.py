@@ -20,7 +20,14 @@ from sightline_experiments.lscmr.evaluation import PairTestSet
 from sightline_experiments.lscmr.methods import METHODS, RIVALS, STACKED, SVM, WORDS
 from sightline_experiments.lscmr.plan import Plan, full_plan, quick_plan
 from sightline_experiments.lscmr.protocol import DIRECTIONS, Task, make_lists, make_splits, sides
-from sightline_experiments.lscmr.results import FIXED, RANDOM, Results, compared, figures_of, gain
+from sightline_experiments.lscmr.results import (
+    FIXED,
+    RANDOM,
+    LscmrResults,
+    compared,
+    figures_of,
+    gain,
+)
 from sightline_experiments.tuning import Search, tried
 from tests.factories.wikipedia import N_TEST, load_made
 
@@ -68,7 +75,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> Wikipedia:
 
 
 @pytest.fixture(scope="module")
-def found(c: Wikipedia) -> Results:
+def found(c: Wikipedia) -> LscmrResults:
     def missing(*given: object) -> None:
         raise MissingExtra.of("A support vector machine", "rivals")
 
@@ -78,7 +85,7 @@ def found(c: Wikipedia) -> Results:
 
 
 @pytest.fixture(scope="module")
-def figures(found: Results) -> Figures:
+def figures(found: LscmrResults) -> Figures:
     return figures_of(found)
 
 
@@ -111,7 +118,7 @@ def test_directions_are_each_others_mirror_and_inputs_know_training_pairs_alone(
     assert q.shape[1] <= 300 and d.shape[1] <= 100
 
 
-def test_every_method_is_measured_once_in_every_split_and_direction(found: Results) -> None:
+def test_every_method_is_measured_once_in_every_split_and_direction(found: LscmrResults) -> None:
     for direction in DIRECTIONS:
         assert list(found.of(RANDOM, direction)) == [*LINEAR, *OVER_PROBABILITIES]
         published = found.of(FIXED, direction)
@@ -123,10 +130,10 @@ def test_every_method_is_measured_once_in_every_split_and_direction(found: Resul
                 assert trial.value == max(t.value for t in r.trials if t.split == trial.split)
             assert r.mean("MAP") > 0.45, r.name
         assert len(published["LSCMR"].measured[0].avgp) == N_TEST
-    assert len(found.ran_of(RANDOM, DIRECTIONS[0], "CCA").trials) == 3
+    assert len(found.result(RANDOM, DIRECTIONS[0], "CCA").trials) == 3
 
 
-def test_rivals_that_are_not_installed_are_named_once(found: Results) -> None:
+def test_rivals_that_are_not_installed_are_named_once(found: LscmrResults) -> None:
     assert len(found.notes) == 2
     for note, name in zip(found.notes, (SVM, "SM chi2-SVM, words"), strict=True):
         assert note.startswith(f"{name} was left out") and "sightline[rivals]" in note
@@ -140,7 +147,9 @@ def test_test_pairs_are_asked_once(c: Wikipedia) -> None:
         test_set.measure("x", DIRECTIONS[0], 0, lambda q, d: np.zeros((30, 30), np.float32))
 
 
-def test_figures_are_means_over_splits_beside_the_papers(found: Results, figures: Figures) -> None:
+def test_figures_are_means_over_splits_beside_the_papers(
+    found: LscmrResults, figures: Figures
+) -> None:
     r = found.of(RANDOM, "text->picture")["LSCMR"]
     (row,) = figures.find(method="LSCMR", measure="MAP@50", protocol=RANDOM, subset="all",
                           direction="text->picture")  # fmt: skip
@@ -163,7 +172,7 @@ def test_figures_are_written_and_read(figures: Figures, tmp_path: Path) -> None:
     assert Figures.read(tmp_path / "lscmr.json").rows == figures.rows
 
 
-def test_tables_say_what_was_found(found: Results) -> None:
+def test_tables_say_what_was_found(found: LscmrResults) -> None:
     text = "\n".join(tables.lines(found))
     r = found.of(RANDOM, "picture->text")["CCA"]
     assert f"{np.mean(r.means('MAP')):.4f} ± {np.std(r.means('MAP')):.4f}" in text
@@ -181,7 +190,7 @@ def test_tables_say_what_was_found(found: Results) -> None:
         assert shown in text
 
 
-def test_curves_are_drawn(found: Results, tmp_path: Path) -> None:
+def test_curves_are_drawn(found: LscmrResults, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     files = draw_curves(found, tmp_path)
     assert [f.name for f in files] == [

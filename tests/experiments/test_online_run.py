@@ -21,7 +21,7 @@ from sightline_experiments.online.folds import make_folds
 from sightline_experiments.online.methods import BATCH, METHODS, ONLINE
 from sightline_experiments.online.plan import FEATURES, Plan, full_plan, quick_plan
 from sightline_experiments.online.pool import NINE, Describer
-from sightline_experiments.online.results import Results, best, compared, figures_of
+from sightline_experiments.online.results import OnlineResults, best, compared, figures_of
 from sightline_experiments.tuning import Search, tried
 from tests.factories.classed import load_made
 from tests.photos import fingerprint
@@ -66,7 +66,7 @@ def c(folder: Path) -> Classed:
 
 
 @pytest.fixture(scope="module")
-def found(c: Classed, folder: Path) -> Results:
+def found(c: Classed, folder: Path) -> OnlineResults:
     before = fingerprint(folder)
 
     def missing() -> None:
@@ -80,27 +80,29 @@ def found(c: Classed, folder: Path) -> Results:
 
 
 @pytest.fixture(scope="module")
-def figures(found: Results) -> Figures:
+def figures(found: OnlineResults) -> Figures:
     return figures_of(found)
 
 
-def test_every_method_is_measured_on_every_fold(found: Results) -> None:
+def test_every_method_is_measured_on_every_fold(found: OnlineResults) -> None:
     ran = found.of("Made", "nine")
     assert list(ran) == [m for m in PLAN.searches if m != "λ-MART"]
     for r in ran.values():
         assert len(r.chosen) == len(r.avgp) == 2 and all(len(a) == 6 for a in r.avgp)
         for trial in r.chosen:
-            assert trial.value == max(t.value for t in r.trials if t.fold == trial.fold)
+            assert trial.value == max(t.value for t in r.trials if t.split == trial.split)
         assert np.mean(r.means()) > 0.3
     assert len(ran["RankSVM"].trials) == len(ran["OPR"].trials) == 4
 
 
-def test_a_rival_that_is_not_installed_is_named_and_the_rest_is_measured(found: Results) -> None:
+def test_a_rival_that_is_not_installed_is_named_and_the_rest_is_measured(
+    found: OnlineResults,
+) -> None:
     assert [n for n in found.notes if n.startswith("λ-MART was left out")] == found.notes
     assert "sightline[rivals]" in found.notes[0]
 
 
-def test_the_best_online_learner_is_chosen_by_validation_queries(found: Results) -> None:
+def test_the_best_online_learner_is_chosen_by_validation_queries(found: OnlineResults) -> None:
     ran = found.of("Made", "nine")
     mine = best(ran, ONLINE)
     assert mine is not None
@@ -108,7 +110,7 @@ def test_the_best_online_learner_is_chosen_by_validation_queries(found: Results)
     assert [b.method for _, b in compared(ran)] == [m for m in ran if m != mine.method]
 
 
-def test_figures_are_means_over_folds(found: Results, figures: Figures) -> None:
+def test_figures_are_means_over_folds(found: OnlineResults, figures: Figures) -> None:
     ran = found.of("Made", "nine")["OPR"]
     (row,) = figures.find(method="OPR", measure="mAP", protocol="Made, 2 folds", at=None)
     assert row.value == pytest.approx(np.mean([a.mean() for a in ran.avgp]))
@@ -129,7 +131,7 @@ def test_figures_are_written_and_read(figures: Figures, tmp_path: Path) -> None:
     assert Figures.read(tmp_path / "online.json").rows == figures.rows
 
 
-def test_what_is_beside_the_table_is_measured_once(found: Results) -> None:
+def test_what_is_beside_the_table_is_measured_once(found: OnlineResults) -> None:
     (extras,) = found.extras
     assert [n for n, _ in extras.times["C-Ascent"]] == [100, 600]
     assert set(extras.large) == {"RankSVM", "OPR", "OPAR-II averaged"}
@@ -137,7 +139,7 @@ def test_what_is_beside_the_table_is_measured_once(found: Results) -> None:
     assert extras.simulated is not None and len(extras.simulated.ndcg["OPR"]) == 6
 
 
-def test_tables_say_what_was_found(found: Results) -> None:
+def test_tables_say_what_was_found(found: OnlineResults) -> None:
     text = "\n".join(tables.lines(found))
     ran = found.of("Made", "nine")["OPR"]
     assert f"{np.mean(ran.means()):.4f} ± {np.std(ran.means()):.4f}" in text
@@ -147,19 +149,19 @@ def test_tables_say_what_was_found(found: Results) -> None:
     assert "trained on ImageNet" not in text
 
 
-def test_the_papers_figures_stand_beside_ours(found: Results) -> None:
-    for r in found.ran:
-        r.dataset = "Caltech-101"
+def test_the_papers_figures_stand_beside_ours(found: OnlineResults) -> None:
+    for r in found.methods:
+        r.group = ("Caltech-101", r.features)
     try:
         text = "\n".join(tables.lines(found))
         rows = figures_of(found).find(method="OPR", measure="mAP", at=None, features="nine")
     finally:
-        for r in found.ran:
-            r.dataset = "Made"
+        for r in found.methods:
+            r.group = ("Made", r.features)
     assert "0.3285" in text and rows[0].paper == 0.3285
 
 
-def test_curves_are_drawn(found: Results, tmp_path: Path) -> None:
+def test_curves_are_drawn(found: OnlineResults, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     files = draw_curves(found, tmp_path)
     assert [f.name for f in files] == [

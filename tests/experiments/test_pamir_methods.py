@@ -149,7 +149,7 @@ def test_stages_keep_the_best_so_far(split: Split) -> None:
     best = selection.choose(split, NoProgress())
     assert best.settings == {"a": 3, "b": 2}
     assert fake.fitted == [(0, 1, 1), (0, 2, 1), (0, 3, 1), (0, 4, 1), (0, 3, 2), (0, 3, 9)]
-    assert best.avgp == max(t.avgp for t in selection.trials)
+    assert best.value == max(t.value for t in selection.trials)
 
 
 def test_views_are_chosen_on_the_first_split_alone(split: Split) -> None:
@@ -175,7 +175,7 @@ def test_forgetting_keeps_the_figures(split: Split) -> None:
     best = selection.choose(split, NoProgress())
     selection.forget()
     kept = selection.same(best)
-    assert (kept.avgp, kept.settings) == (best.avgp, best.settings)
+    assert (kept.value, kept.settings) == (best.value, best.settings)
     assert kept.scorer.found == best.scorer.found
     with pytest.raises(LookupError):
         kept.scorer.words({})
@@ -183,7 +183,7 @@ def test_forgetting_keeps_the_figures(split: Split) -> None:
 
 def test_a_trial_is_measured_on_validation_queries(split: Split) -> None:
     trial = attempt(METHODS["CMRM"], split, SETTINGS["CMRM"])
-    assert trial.avgp == avgp(trial.scorer, split)
+    assert trial.value == avgp(trial.scorer, split)
     assert trial.seconds > 0
 
 

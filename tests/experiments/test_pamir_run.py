@@ -24,7 +24,13 @@ from sightline_experiments.pamir.evaluation import Shown
 from sightline_experiments.pamir.kernels import KernelPlan
 from sightline_experiments.pamir.methods import METHODS, Method
 from sightline_experiments.pamir.plan import FEATURES, SHEETS, Plan, full_plan, quick_plan
-from sightline_experiments.pamir.results import Ran, Results, compare, compared, figures_of
+from sightline_experiments.pamir.results import (
+    PamirResults,
+    SplitResult,
+    compare,
+    compared,
+    figures_of,
+)
 from sightline_experiments.pamir.selection import views_of
 from sightline_experiments.pamir.sheets import draw_sheets, sheet
 from sightline_experiments.tuning import Search, Stage
@@ -70,7 +76,7 @@ def c(folder: Path) -> Corel5K:
 
 
 @pytest.fixture(scope="module")
-def found(c: Corel5K, folder: Path) -> Results:
+def found(c: Corel5K, folder: Path) -> PamirResults:
     before = fingerprint(folder)
     with temporary() as cache, pytest.MonkeyPatch.context() as patch:
         patch.setattr("sightline_experiments.pamir.SHEETS", ("sea sky", "sea"))
@@ -80,34 +86,34 @@ def found(c: Corel5K, folder: Path) -> Results:
 
 
 @pytest.fixture(scope="module")
-def figures(found: Results) -> Figures:
+def figures(found: PamirResults) -> Figures:
     return figures_of(found)
 
 
-def test_every_method_is_measured_on_every_split(found: Results) -> None:
-    assert [(r.features, r.method) for r in found.ran] == [
+def test_every_method_is_measured_on_every_split(found: PamirResults) -> None:
+    assert [(r.features, r.method) for r in found.methods] == [
         ("classic-strict", "PAMIR"),
         ("classic-strict", "SVM"),
         ("classic-strict", "CMRM"),
         ("classic-strict", "CMTT"),
         ("classic", "kernel ridge"),
     ]
-    for ran in found.ran:
+    for ran in found.methods:
         assert len(ran.chosen) == len(ran.outcomes) == 2
         assert np.mean(ran.means("AvgP")) > 0.3
 
 
-def test_the_choice_is_the_best_on_validation_queries(found: Results) -> None:
-    for ran in found.ran:
+def test_the_choice_is_the_best_on_validation_queries(found: PamirResults) -> None:
+    for ran in found.methods:
         for trial in ran.chosen:
-            tried = [t.avgp for t in ran.trials if t.split == trial.split]
-            assert trial.avgp == max(tried)
+            tried = [t.value for t in ran.trials if t.split == trial.split]
+            assert trial.value == max(tried)
     pamir = found.of("classic-strict")["PAMIR"]
     # Three views and another C on the first split; on the second the view is settled.
     assert [sum(t.split == s for t in pamir.trials) for s in (0, 1)] == [4, 2]
 
 
-def test_rows_are_means_over_splits(found: Results, figures: Figures) -> None:
+def test_rows_are_means_over_splits(found: PamirResults, figures: Figures) -> None:
     ran = found.of("classic-strict")["PAMIR"]
     for group in found.sizes:
         for measure, at in (("AvgP", "avgp"), ("P10", "p10"), ("BEP", "bep")):
@@ -126,7 +132,7 @@ def test_rows_are_means_over_splits(found: Results, figures: Figures) -> None:
             assert row.paper == paper.FIGURES.get(("PAMIR", group, measure))
 
 
-def test_tests_compare_pamir_with_each_rival(found: Results, figures: Figures) -> None:
+def test_tests_compare_pamir_with_each_rival(found: PamirResults, figures: Figures) -> None:
     ran = found.of("classic-strict")
     a, b = (np.mean(ran[m].values("AvgP"), axis=0) for m in ("PAMIR", "CMTT"))
     (test,) = [
@@ -139,7 +145,7 @@ def test_tests_compare_pamir_with_each_rival(found: Results, figures: Figures) -
     assert {"CMRM (classic-strict, split 0)", "CMRM (classic-strict, split 1)"} <= names
 
 
-def test_all_that_learn_to_rank_are_held_against_each_other_method(found: Results) -> None:
+def test_all_that_learn_to_rank_are_held_against_each_other_method(found: PamirResults) -> None:
     ran = found.of("classic-strict")
     # Under another name, one of the rivals is a second one.
     renamed = {**ran, "log-product": replace(ran["SVM"], method="log-product")}
@@ -164,21 +170,21 @@ def test_figures_have_the_common_form(figures: Figures, tmp_path: Path) -> None:
     assert Figures.read(tmp_path / "f.json").as_json() == figures.as_json()
 
 
-def test_kernels_without_a_codebook_are_tried(found: Results, figures: Figures) -> None:
+def test_kernels_without_a_codebook_are_tried(found: PamirResults, figures: Figures) -> None:
     assert [k.kernel for k in found.kernels] == ["match"]
     for k in found.kernels:
         (row,) = figures.find(protocol=f"{k.kernel} kernel")
         assert row.value == k.avgp > 0.2 and row.subset == "validation"
 
 
-def test_the_learning_curve_has_the_sizes_there_are(found: Results) -> None:
+def test_the_learning_curve_has_the_sizes_there_are(found: PamirResults) -> None:
     (points,) = found.curve.values()
     assert [n for n, _ in points] == [20, 40, 60]
     chosen = found.of("classic-strict")["PAMIR"].chosen[0]
-    assert points[-1][1] == pytest.approx(chosen.avgp)
+    assert points[-1][1] == pytest.approx(chosen.value)
 
 
-def test_tables_show_ours_and_the_papers_figures(found: Results) -> None:
+def test_tables_show_ours_and_the_papers_figures(found: PamirResults) -> None:
     text = "\n".join(tables.lines(found))
     for number in ("I", "III", "IV", "V", "VI", "VII and VIII", "IX", "X", "XI", "XII"):
         assert f"Table {number}. " in text
@@ -188,7 +194,7 @@ def test_tables_show_ours_and_the_papers_figures(found: Results) -> None:
     assert "match" in text and "Wilcoxon" in text
     trials = [t for t in found.of("classic-strict")["PAMIR"].trials if t.split == 0]
     for kernel, likely in (("visterm-linear", False), ("expected likelihood", True)):
-        best = max(t.avgp for t in trials if ("kernel" in t.settings) == likely)
+        best = max(t.value for t in trials if ("kernel" in t.settings) == likely)
         (row,) = [line for line in text.splitlines() if line.startswith(kernel)]
         assert f"{100 * best:.2f}" in row
     ran = found.of("classic-strict")
@@ -198,7 +204,7 @@ def test_tables_show_ours_and_the_papers_figures(found: Results) -> None:
     assert max(len(line) for line in text.splitlines()) < 300
 
 
-def test_the_best_of_the_five_is_starred_only_if_it_differs(found: Results) -> None:
+def test_the_best_of_the_five_is_starred_only_if_it_differs(found: PamirResults) -> None:
     ran = found.of("classic-strict")
     means = {n: np.mean(r.means("AvgP")) for n, r in ran.items()}
     best = max(means, key=lambda n: means[n])
@@ -211,14 +217,14 @@ def test_the_best_of_the_five_is_starred_only_if_it_differs(found: Results) -> N
         assert star == ("*" if name == best and better else " ")
 
 
-def test_no_star_for_a_mean_that_a_few_queries_made(found: Results) -> None:
+def test_no_star_for_a_mean_that_a_few_queries_made(found: PamirResults) -> None:
     ran = found.of("classic-strict")
     first, n = ran["PAMIR"].outcomes[0], len(ran["PAMIR"].outcomes[0].measured.avgp)
     worse = np.full(n, 0.5)
     mine = np.where(np.arange(n) % 10 < 4, 1.0, 0.4)
     assert mine.mean() > worse.mean() and wilcoxon(mine[:20], worse[:20]).p < 1
 
-    def of(name: str, values: NDArray[np.float64]) -> Ran:
+    def of(name: str, values: NDArray[np.float64]) -> SplitResult:
         measured = replace(first.measured, avgp=values)
         return replace(ran[name], outcomes=[replace(first, measured=measured)])
 
@@ -230,7 +236,7 @@ def test_no_star_for_a_mean_that_a_few_queries_made(found: Results) -> None:
     assert tables._star(made, "PAMIR", "AvgP", "all") == "*"
 
 
-def test_sheets_frame_what_is_relevant(c: Corel5K, found: Results, tmp_path: Path) -> None:
+def test_sheets_frame_what_is_relevant(c: Corel5K, found: PamirResults, tmp_path: Path) -> None:
     (file,) = draw_sheets(c, found, InlineCompute(), tmp_path)
     assert file.name == "figure4-classic-strict.png"
     with Image.open(file) as image:
@@ -244,7 +250,7 @@ def test_sheets_frame_what_is_relevant(c: Corel5K, found: Results, tmp_path: Pat
     assert green[:, :middle].any() and not green[:, middle:].any()
 
 
-def test_curves_are_drawn(found: Results, tmp_path: Path) -> None:
+def test_curves_are_drawn(found: PamirResults, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     names = {f.name for f in draw_curves(found, tmp_path)}
     assert names == {
@@ -269,7 +275,7 @@ def test_a_method_whose_package_is_missing_is_left_out_and_named(
     )
     with temporary() as cache:
         results = run(c, plan, InlineCompute(), cache, NoProgress(), n_train=N_TRAIN)
-    assert [r.method for r in results.ran] == ["CMRM"]
+    assert [r.method for r in results.methods] == ["CMRM"]
     assert "sightline[some]" in results.notes[0]
     assert "Note: PLSA (classic-strict) was left out" in "\n".join(tables.lines(results))
 
@@ -288,7 +294,7 @@ def test_features_whose_package_is_missing_are_left_out_and_named(
     with temporary() as cache:
         plan = Plan((0,), searches)
         results = run(c, plan, InlineCompute(), cache, NoProgress(), n_train=N_TRAIN)
-    assert [r.features for r in results.ran] == ["classic-strict"]
+    assert [r.features for r in results.methods] == ["classic-strict"]
     assert "sightline[deep]" in results.notes[0]
 
 

@@ -24,7 +24,7 @@ from sightline_experiments.regions.judging import f_of_each, pixels_per_class
 from sightline_experiments.regions.methods import Fitted, Said, ridge_weights, svm_weights
 from sightline_experiments.regions.plan import FEATURES, Plan, full_plan, quick_plan
 from sightline_experiments.regions.pool import Pool
-from sightline_experiments.regions.results import Results, figures_of
+from sightline_experiments.regions.results import RegionResults, figures_of
 from sightline_experiments.regions.seeing import Seeing
 from sightline_experiments.regions.sheets import draw_sheets, overlay, palette
 from sightline_experiments.tuning import Search, tried
@@ -64,12 +64,12 @@ def c(folder: Path) -> MSRC:
 
 
 @pytest.fixture(scope="module")
-def found(c: MSRC) -> Results:
+def found(c: MSRC) -> RegionResults:
     with temporary() as cache:
         return run(c, PLAN, InlineCompute(), cache, NoProgress())
 
 
-def test_every_method_is_measured_by_what_it_speaks_of(found: Results) -> None:
+def test_every_method_is_measured_by_what_it_speaks_of(found: RegionResults) -> None:
     ran = found.of("classic")
     assert list(ran) == list(PLAN.searches["classic"])
     for name, r in ran.items():
@@ -86,7 +86,9 @@ def test_every_method_is_measured_by_what_it_speaks_of(found: Results) -> None:
     assert np.mean(ran[paper.LATENT].values(judging.F)) > 0.8
 
 
-def test_pictures_that_nothing_was_designed_on_are_measured_apart(c: MSRC, found: Results) -> None:
+def test_pictures_that_nothing_was_designed_on_are_measured_apart(
+    c: MSRC, found: RegionResults
+) -> None:
     halves, tests = make_halves(c.scenes, 2)
     clean = never_designed_on(tests)
     assert not set(clean.tolist()) & {p for h in halves for p in h.development.tolist()}
@@ -110,7 +112,7 @@ def test_what_was_said_of_some_pictures() -> None:
     assert some.regions is not None and [len(r) for r in some.regions] == [2, 0]
 
 
-def test_tables_name_every_method_and_the_papers_figures(found: Results) -> None:
+def test_tables_name_every_method_and_the_papers_figures(found: RegionResults) -> None:
     text = "\n".join(tables.lines(found))
     for name in PLAN.searches["classic"]:
         assert name in text
@@ -118,7 +120,7 @@ def test_tables_name_every_method_and_the_papers_figures(found: Results) -> None
     assert "fractional in" in text and "Wilcoxon against SVM" in text
 
 
-def test_figures_are_of_one_form(found: Results, tmp_path: Path) -> None:
+def test_figures_are_of_one_form(found: RegionResults, tmp_path: Path) -> None:
     figures_of(found).write(tmp_path / "f.json")
     said = json.loads((tmp_path / "f.json").read_bytes())
     assert said["experiment"] == "regions"
@@ -132,7 +134,9 @@ def test_figures_are_of_one_form(found: Results, tmp_path: Path) -> None:
     assert said["settings"]["chosen"]["latent model (classic)"][0]["C"] == 0.1
 
 
-def test_drawings_show_scenes_masks_and_pictures(c: MSRC, found: Results, tmp_path: Path) -> None:
+def test_drawings_show_scenes_masks_and_pictures(
+    c: MSRC, found: RegionResults, tmp_path: Path
+) -> None:
     files = draw_sheets(c, found, InlineCompute(), tmp_path)
     assert sorted(f.name for f in files) == [
         "figure3-classic.png", "figure4-classic.png", "figure5-classic-latent.png",
@@ -146,7 +150,7 @@ def test_drawings_show_scenes_masks_and_pictures(c: MSRC, found: Results, tmp_pa
 
 
 def test_curves_of_growth_have_every_size(
-    found: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    found: RegionResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[dict[str, tuple[list[float], list[float]]]] = []
     monkeypatch.setattr(curves, "draw_lines", lambda file, lines, *_: drawn.append(lines))
@@ -155,7 +159,7 @@ def test_curves_of_growth_have_every_size(
     assert pictures == [5, 5] and min(tags) >= 4
 
 
-def test_curves_show_learning_and_growth(found: Results, tmp_path: Path) -> None:
+def test_curves_show_learning_and_growth(found: RegionResults, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     files = draw_curves(found, tmp_path)
     assert [f.name for f in files] == [
@@ -228,7 +232,7 @@ def test_what_is_not_installed_is_left_out_and_said(
     with temporary() as cache:
         plan = replace(PLAN, features=("deep",), searches={"deep": {}})
         found = run(c, plan, InlineCompute(), cache, NoProgress())
-    assert "sightline[deep]" in found.notes[0] and not found.ran
+    assert "sightline[deep]" in found.notes[0] and not found.methods
 
 
 def test_plans_know_every_method() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sightline_experiments.datasets.wikipedia import Wikipedia
     from sightline_experiments.lscmr.nus_plan import NusPlan
     from sightline_experiments.lscmr.plan import Plan
-    from sightline_experiments.lscmr.results import Results
+    from sightline_experiments.lscmr.results import LscmrResults
 
 
 @experiment(
@@ -74,7 +74,7 @@ def _run(
     return show_files(draw_curves(found, out))
 
 
-def _sweep(asked: Asked, corel: Corel5K, plan: Plan, workers: int, found: Results) -> None:
+def _sweep(asked: Asked, corel: Corel5K, plan: Plan, workers: int, found: LscmrResults) -> None:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
     from sightline_experiments.datasets.corel5k import NAME

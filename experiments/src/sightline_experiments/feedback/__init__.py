@@ -20,17 +20,19 @@ from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.classed import Classed
 from sightline_experiments.feedback.methods import LINEAR, METHODS, REDUCED, SHIPPED
 from sightline_experiments.feedback.plan import DESCRIPTORS, Plan
-from sightline_experiments.feedback.results import Ran, Results
+from sightline_experiments.feedback.results import FeatureResult, FeedbackResults
 from sightline_experiments.feedback.sessions import Track, run_sessions
 from sightline_experiments.feedback.space import Int, Space, choose_queries
 from sightline_experiments.online.folds import Fold
 from sightline_experiments.online.pool import Describer
 
 
-def run(c: Classed, plan: Plan, compute: Compute, cache: ArrayCache, progress: Progress) -> Results:
+def run(
+    c: Classed, plan: Plan, compute: Compute, cache: ArrayCache, progress: Progress
+) -> FeedbackResults:
     """Measure every method on every set of features."""
     queries = choose_queries(c.labels, plan.queries)
-    found = Results(_settings(c, plan))
+    found = FeedbackResults(_settings(c, plan))
     describer = Describer(c, compute, cache, progress)
     everything = Fold(0, np.arange(len(c)), np.arange(0))
     for features in plan.features:
@@ -43,7 +45,7 @@ def run(c: Classed, plan: Plan, compute: Compute, cache: ArrayCache, progress: P
         frames = {METHODS[name].frame or plan.frame for name in plan.methods} | {plan.frame}
         spaces = {kind: Space(rows, c.labels, kind, plan.background) for kind in frames}
         experiment = _Experiment(spaces, queries, features, plan, progress, found.notes)
-        found.ran.append(experiment.run())
+        found.features.append(experiment.run())
     return found
 
 
@@ -80,9 +82,9 @@ class _Experiment:
         self.spaces, self.space = spaces, spaces[plan.frame]
         self.queries, self.plan = queries, plan
         self.progress, self.notes = progress, notes
-        self.ran = Ran(features)
+        self.result = FeatureResult(features)
 
-    def run(self) -> Ran:
+    def run(self) -> FeatureResult:
         """Measure all methods, the sweep of C, and a user who errs."""
         for name in self.plan.methods:
             method = METHODS[name]
@@ -94,17 +96,17 @@ class _Experiment:
             except MissingExtra as e:
                 self.notes.append(f"{name} was left out: {e}")
                 continue
-            self.ran.tracks[name] = track
+            self.result.tracks[name] = track
         for C in self.plan.sweep:
-            self.ran.sweep[C] = self._swept(C)
+            self.result.sweep[C] = self._swept(C)
         if self.plan.flipped and SHIPPED in self.plan.methods:
             wrong = f"{SHIPPED}, flipped judgements"
             learner = METHODS[SHIPPED].learner
-            self.ran.noisy = self._track(wrong, learner, self.space, flipped=self.plan.flipped)
-        return self.ran
+            self.result.noisy = self._track(wrong, learner, self.space, flipped=self.plan.flipped)
+        return self.result
 
     def _swept(self, C: float) -> Track:
-        known = self.ran.tracks.get(LINEAR)
+        known = self.result.tracks.get(LINEAR)
         if C == PassiveAggressive().C and known is not None:
             return known
         name = f"{LINEAR}, C = {C:g}"
@@ -120,7 +122,7 @@ class _Experiment:
         place: bool = True,
     ) -> Track:
         plan = self.plan
-        self.progress.start(f"{self.ran.features}: {name}", plan.rounds + 1)
+        self.progress.start(f"{self.result.features}: {name}", plan.rounds + 1)
         try:
             return run_sessions(
                 make, space, self.queries, self.progress, rounds=plan.rounds,

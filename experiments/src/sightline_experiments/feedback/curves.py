@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sightline.measures.plots import draw_lines
-from sightline_experiments.feedback.results import Ran, Results, mean
+from sightline_experiments.feedback.results import FeatureResult, FeedbackResults, mean
 
 _DRAWN = (
     ("precision", "P@20", "P@20, judged pictures among them"),
@@ -14,13 +14,13 @@ _DRAWN = (
 )
 
 
-def draw_curves(found: Results, out: Path, title: str) -> list[Path]:
+def draw_curves(found: FeedbackResults, out: Path, title: str) -> list[Path]:
     """Write what there is to draw; return the files."""
-    files = [file for ran in found.ran for file in _rounds(ran, out, title)]
+    files = [file for ran in found.features for file in _rounds(ran, out, title)]
     return files + _sweep(found, out, title)
 
 
-def _rounds(ran: Ran, out: Path, title: str) -> list[Path]:
+def _rounds(ran: FeatureResult, out: Path, title: str) -> list[Path]:
     files = []
     network = ", from a network trained on ImageNet" if ran.features == "deep" else ""
     for attribute, name, said in _DRAWN:
@@ -37,10 +37,10 @@ def _rounds(ran: Ran, out: Path, title: str) -> list[Path]:
     return files
 
 
-def _sweep(found: Results, out: Path, title: str) -> list[Path]:
+def _sweep(found: FeedbackResults, out: Path, title: str) -> list[Path]:
     lines = {
         ran.features: (list(ran.sweep), [mean(t.average[-1]) for t in ran.sweep.values()])
-        for ran in found.ran
+        for ran in found.features
         if ran.sweep
     }
     if not lines:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sightline import __version__
 from sightline.contracts import Json
 from sightline.measures.figures import Compared, Figure, Figures
 from sightline.measures.significance import PairedTest, wilcoxon
+from sightline_experiments.experiment import RunResults
 from sightline_experiments.feedback import paper
 from sightline_experiments.feedback.methods import LINEAR, PAPERS, SHIPPED
 from sightline_experiments.feedback.sessions import Doubles, Track
@@ -19,7 +19,7 @@ HEADLINE, PAPERS_WAY = "query left out", "query ranked, as in the paper"
 
 
 @dataclass(slots=True, eq=False)
-class Ran:
+class FeatureResult:
     """All that was measured of one set of features.
 
     Attributes
@@ -43,22 +43,20 @@ class Ran:
 
 
 @dataclass(slots=True, eq=False)
-class Results:
-    """All that a run found."""
+class FeedbackResults(RunResults):
+    """All results of a run, by set of features."""
 
-    settings: dict[str, Json]
-    ran: list[Ran] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    features: list[FeatureResult] = field(default_factory=list)
 
 
-def compared(ran: Ran) -> list[tuple[str, str]]:
+def compared(ran: FeatureResult) -> list[tuple[str, str]]:
     """Return what is held against what: the paper's method and the shipped one, against rivals."""
     pairs = [(LINEAR, m) for m in PAPERS if m != LINEAR]
     pairs += [(SHIPPED, m) for m in ran.tracks if m != SHIPPED]
     return [(a, b) for a, b in pairs if a in ran.tracks and b in ran.tracks]
 
 
-def compare(ran: Ran, a: str, b: str) -> PairedTest:
+def compare(ran: FeatureResult, a: str, b: str) -> PairedTest:
     """Test whether two methods differ in AP@T after the last round, by query."""
     return wilcoxon(ran.tracks[a].average[-1], ran.tracks[b].average[-1])
 
@@ -69,19 +67,14 @@ def mean(values: Doubles) -> float:
     return float(known.mean()) if known.size else float("nan")
 
 
-def figures_of(found: Results) -> Figures:
+def figures_of(found: FeedbackResults) -> Figures:
     """Return the figures of a run."""
-    settings: dict[str, Json] = {
-        **found.settings,
-        "sightline": __version__,
-        "paper's statements": {
-            ran.features: {text: bool(so) for text, so in paper.claims(ran.features, ran.tracks)}
-            for ran in found.ran
-        },
-        "notes": list[Json](found.notes),
+    statements: dict[str, Json] = {
+        ran.features: {text: bool(so) for text, so in paper.claims(ran.features, ran.tracks)}
+        for ran in found.features
     }
-    figures = Figures("feedback", settings)
-    for ran in found.ran:
+    figures = found.figures("feedback", {"paper's statements": statements})
+    for ran in found.features:
         for name, track in ran.tracks.items():
             figures.rows += _rows(ran.features, name, track)
         figures.rows += _beside(ran)
@@ -114,7 +107,7 @@ def _rows(features: str, name: str, track: Track) -> list[Figure]:
     return rows
 
 
-def _beside(ran: Ran) -> list[Figure]:
+def _beside(ran: FeatureResult) -> list[Figure]:
     rows = []
     for C, track in ran.sweep.items():
         for measure, table in (("P@20", track.precision), ("AP@T", track.average)):

@@ -6,16 +6,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sightline.measures.significance import p_text
 from sightline_experiments.feedback import paper
-from sightline_experiments.feedback.results import Ran, Results, compare, compared, mean
+from sightline_experiments.feedback.results import (
+    FeatureResult,
+    FeedbackResults,
+    compare,
+    compared,
+    mean,
+)
+from sightline_experiments.report import notes, paired_test
 
 _NAME = 20
 
 
-def lines(found: Results) -> Iterator[str]:
+def lines(found: FeedbackResults) -> Iterator[str]:
     """Yield every table."""
-    for ran in found.ran:
+    for ran in found.features:
         network = " (a network trained on ImageNet)" if ran.features == "deep" else ""
         yield ""
         yield f"{ran.features}{network}: query left out; AP@T and P@20 by round"
@@ -24,11 +30,10 @@ def lines(found: Results) -> Iterator[str]:
         yield from _claims(ran)
         yield from _sweep(ran)
         yield from _noisy(ran)
-    for note in found.notes:
-        yield f"Note: {note}"
+    yield from notes(found.notes)
 
 
-def _curves(ran: Ran) -> Iterator[str]:
+def _curves(ran: FeatureResult) -> Iterator[str]:
     last = max((len(t.average) - 1 for t in ran.tracks.values()), default=0)
     rounds = sorted({0, min(1, last), min(4, last), last})
     heads = [f"{m} {r}" for m in ("AP@T", "P@20") for r in rounds]
@@ -44,19 +49,15 @@ def _curves(ran: Ran) -> Iterator[str]:
             yield f"{name}: mean share of the untouched ranking in the end {t.blended.mean():.2f}"
 
 
-def _wilcoxon(ran: Ran) -> Iterator[str]:
+def _wilcoxon(ran: FeatureResult) -> Iterator[str]:
     pairs = compared(ran)
     if pairs:
         yield "Wilcoxon on AP@T after the last round, two-sided:"
     for a, b in pairs:
-        test = compare(ran, a, b)
-        yield (
-            f"  {a} against {b:<{_NAME}}{test.difference:+.4f}  p {p_text(test.p):<8}"
-            f"({test.helped:,} better, {test.harmed:,} worse)"
-        )
+        yield f"  {a} against {b:<{_NAME}}{paired_test(compare(ran, a, b))}"
 
 
-def _claims(ran: Ran) -> Iterator[str]:
+def _claims(ran: FeatureResult) -> Iterator[str]:
     said = list(paper.claims(ran.features, ran.tracks))
     if said:
         yield "The paper's statements (zero start):"
@@ -64,7 +65,7 @@ def _claims(ran: Ran) -> Iterator[str]:
         yield f"  {'yes' if so else 'no ':<4}{text}"
 
 
-def _sweep(ran: Ran) -> Iterator[str]:
+def _sweep(ran: FeatureResult) -> Iterator[str]:
     if ran.sweep:
         yield "PA by C, after the last round (the paper: best with C = 1)"
         yield f"{'C':<{_NAME}}" + "".join(f"{C:>9g}" for C in ran.sweep)
@@ -74,7 +75,7 @@ def _sweep(ran: Ran) -> Iterator[str]:
             yield f"{name:<{_NAME}}" + "".join(f"{v:>9.3f}" for v in cells)
 
 
-def _noisy(ran: Ran) -> Iterator[str]:
+def _noisy(ran: FeatureResult) -> Iterator[str]:
     if ran.noisy is not None:
         yield (
             f"With flipped judgements AP@T ends at {mean(ran.noisy.average[-1]):.3f}: "

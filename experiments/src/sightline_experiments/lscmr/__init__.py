@@ -19,6 +19,7 @@ from sightline.errors import MissingExtra
 from sightline_experiments.datasets import wikipedia
 from sightline_experiments.datasets.nuswide import TITLE, NusWide
 from sightline_experiments.datasets.wikipedia import Wikipedia
+from sightline_experiments.experiment import Trial
 from sightline_experiments.lscmr import paper
 from sightline_experiments.lscmr.evaluation import PairTestSet
 from sightline_experiments.lscmr.methods import METHODS, Fitted
@@ -33,26 +34,26 @@ from sightline_experiments.lscmr.nus import (
 from sightline_experiments.lscmr.nus_plan import NusPlan
 from sightline_experiments.lscmr.plan import Plan
 from sightline_experiments.lscmr.protocol import Task, joined, make_splits
-from sightline_experiments.lscmr.results import FIXED, NUS, RANDOM, Results, Trial
+from sightline_experiments.lscmr.results import FIXED, NUS, RANDOM, LscmrResults
 from sightline_experiments.lscmr.shape import with_shapes
 from sightline_experiments.tuning import Choice, Search, Settings
 
 
-def run(c: Wikipedia, plan: Plan, progress: Progress) -> Results:
+def run(c: Wikipedia, plan: Plan, progress: Progress) -> LscmrResults:
     """Measure every method on the published split, then on random ones."""
-    found = Results(_settings(plan), c.classes)
+    found = LscmrResults(_settings(plan), classes=c.classes)
     c = Wikipedia(with_shapes(c.train), with_shapes(c.test), c.classes)
     _published(c, plan, progress, found)
     _random(c, plan, progress, found)
     return found
 
 
-def without_wikipedia() -> Results:
+def without_wikipedia() -> LscmrResults:
     """Return results to go on with where Wikipedia is not there."""
-    return Results({}, (), unavailable=[wikipedia.TITLE])
+    return LscmrResults({}, unavailable=[wikipedia.TITLE])
 
 
-def run_nus(c: NusWide | None, plan: NusPlan, progress: Progress, found: Results) -> None:
+def run_nus(c: NusWide | None, plan: NusPlan, progress: Progress, found: LscmrResults) -> None:
     """Measure the methods of the paper on NUS-WIDE as well, if it is there."""
     if c is None:
         found.unavailable.append(TITLE)
@@ -81,7 +82,7 @@ def _settings(plan: Plan) -> dict[str, Json]:
     }
 
 
-def _published(c: Wikipedia, plan: Plan, progress: Progress, found: Results) -> None:
+def _published(c: Wikipedia, plan: Plan, progress: Progress, found: LscmrResults) -> None:
     n = len(c.train)
     order = np.random.default_rng(0).permutation(n)
     held, rest = np.sort(order[: round(plan.share * n)]), np.sort(order[round(plan.share * n) :])
@@ -92,7 +93,7 @@ def _published(c: Wikipedia, plan: Plan, progress: Progress, found: Results) -> 
     _Experiment(FIXED, plan.fixed, (), test_set, found, progress).measure(tasks, finals)
 
 
-def _random(c: Wikipedia, plan: Plan, progress: Progress, found: Results) -> None:
+def _random(c: Wikipedia, plan: Plan, progress: Progress, found: LscmrResults) -> None:
     pairs = c.all()
     splits, tests = make_splits(len(pairs), plan.sizes, plan.splits)
     test_set = PairTestSet([pairs.at(t) for t in tests])
@@ -114,7 +115,7 @@ class _Experiment:
         searches: Mapping[str, Search],
         dimensions: Sequence[int],
         test_set: PairTestSet,
-        found: Results,
+        found: LscmrResults,
         progress: Progress,
     ) -> None:
         self.protocol, self.searches, self.dimensions = protocol, searches, dimensions
@@ -145,7 +146,7 @@ class _Experiment:
         trial, fitted = self._chosen(name, task)
         if final is not None:
             fitted = METHODS[name](final, {**trial.settings, **fitted.fixed})
-        ran = self.found.ran_of(self.protocol, task.direction, name)
+        ran = self.found.result(self.protocol, task.direction, name)
         ran.chosen.append(trial)
         measured = self.test_set.measure(name, task.direction, task.number, fitted.scorer)
         ran.measured.append(measured)
@@ -163,7 +164,7 @@ class _Experiment:
             fitted = METHODS[name](task, settings)
             seconds = time.process_time() - begun
             trial = Trial(task.number, settings, task.value(fitted.scorer), seconds)
-            self.found.ran_of(self.protocol, *key).trials.append(trial)
+            self.found.result(self.protocol, *key).trials.append(trial)
             self.progress.advance()
             return trial, fitted
 
@@ -171,7 +172,7 @@ class _Experiment:
 
     def _dimensions(self, task: _Task) -> None:
         """Measure LSCMR at several numbers of dimensions, on validation pairs."""
-        settings = self.found.ran_of(RANDOM, task.direction, "LSCMR").chosen[0].settings
+        settings = self.found.result(RANDOM, task.direction, "LSCMR").chosen[0].settings
         for k in self.dimensions:
             fitted = METHODS["LSCMR"](task, {**settings, "n_components": k})
             value = task.value(fitted.scorer)

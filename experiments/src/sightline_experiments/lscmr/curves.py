@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from sightline.measures.plots import draw_lines, draw_precision_recall
-from sightline_experiments.lscmr.results import NUS, Results
+from sightline_experiments.lscmr.results import NUS, LscmrResults
 
 _RECALLS = (np.arange(11) / 10).tolist()
 
 
-def draw_curves(found: Results, out: Path) -> list[Path]:
+def draw_curves(found: LscmrResults, out: Path) -> list[Path]:
     """Write what there is to draw; return the files."""
     files = []
     for protocol, direction in found.groups():
@@ -32,7 +32,7 @@ def draw_curves(found: Results, out: Path) -> list[Path]:
     return files + _dimensions(found, out) + _corel(found, out)
 
 
-def _dimensions(found: Results, out: Path) -> list[Path]:
+def _dimensions(found: LscmrResults, out: Path) -> list[Path]:
     lines = {
         direction: ([float(k) for k, _ in points], [value for _, value in points])
         for direction, points in found.dimensions.items()
@@ -45,7 +45,7 @@ def _dimensions(found: Results, out: Path) -> list[Path]:
     return [file]
 
 
-def _corel(found: Results, out: Path) -> list[Path]:
+def _corel(found: LscmrResults, out: Path) -> list[Path]:
     """Draw what the number of dimensions does on Corel5K, a figure for each relevance."""
     files = []
     for relevance in dict.fromkeys(s.relevance for s in found.swept):

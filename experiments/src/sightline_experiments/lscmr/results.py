@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sightline import __version__
 from sightline.contracts import Json
 from sightline.measures.figures import Compared, Figure, Figures
 from sightline.measures.significance import PairedTest, wilcoxon
+from sightline_experiments.experiment import MethodResult, Results, Trial
 from sightline_experiments.lscmr import paper
 from sightline_experiments.lscmr.corel import Swept
 from sightline_experiments.lscmr.evaluation import Measured
 from sightline_experiments.lscmr.methods import RIVALS, STACKED
-from sightline_experiments.tuning import Settings, said
+from sightline_experiments.tuning import said
 
 FIXED, RANDOM, NUS = "published split", "random splits", "NUS-WIDE"
 FEATURES = "published"
@@ -24,32 +24,30 @@ OURS = {FIXED: STACKED, RANDOM: "LSCMR", NUS: "LSCMR"}
 THEIRS = {RANDOM: paper.WIKIPEDIA, NUS: paper.NUS_WIDE}
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """Settings tried on a split, the mean AvgP of validation queries, and CPU seconds."""
-
-    split: int
-    settings: Settings
-    value: float
-    seconds: float
-
-
 @dataclass(slots=True, eq=False)
-class Ran:
-    """One method in one direction of one protocol; lists have an entry for each split."""
+class DirectionResult(MethodResult[Trial]):
+    """A method in one direction of one protocol, which are its group.
 
-    protocol: str
-    direction: str
-    method: str
-    trials: list[Trial] = field(default_factory=list)
-    chosen: list[Trial] = field(default_factory=list)
+    Attributes
+    ----------
+    measured : list
+        The measures on the test pairs of each split.
+    remarks : list of str
+        What fitting had to say.
+    """
+
     measured: list[Measured] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
     @property
-    def name(self) -> str:
-        """How tests name it."""
-        return f"{self.method} ({self.protocol}, {self.direction})"
+    def protocol(self) -> str:
+        """The protocol, which says which pairs are for what."""
+        return self.group[0]
+
+    @property
+    def direction(self) -> str:
+        """What is ranked for what."""
+        return self.group[1]
 
     def means(self, measure: str) -> list[float]:
         """Return a measure's mean over the test queries of each split."""
@@ -62,63 +60,58 @@ class Ran:
 
 
 @dataclass(slots=True, eq=False)
-class Results:
-    """All that a run found.
+class LscmrResults(Results[DirectionResult]):
+    """All results of a run.
 
-    `dimensions` holds (k, validation AvgP of LSCMR) by direction, `swept` what Corel5K gave;
-    `unavailable` are titles of datasets that are not there.
+    Attributes
+    ----------
+    classes : tuple of str
+    dimensions : dict
+        (k, validation AvgP of LSCMR) by direction.
+    swept : list
+        The sweep over dimensions on Corel5K.
     """
 
-    settings: dict[str, Json]
-    classes: tuple[str, ...]
-    ran: list[Ran] = field(default_factory=list)
+    classes: tuple[str, ...] = ()
     dimensions: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     swept: list[Swept] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    unavailable: list[str] = field(default_factory=list)
 
-    def ran_of(self, protocol: str, direction: str, method: str) -> Ran:
-        """Return what a method found, made if it is new."""
-        for r in self.ran:
-            if (r.protocol, r.direction, r.method) == (protocol, direction, method):
+    def result(self, protocol: str, direction: str, method: str) -> DirectionResult:
+        """Return the result of a method, a new one if there is none."""
+        for r in self.methods:
+            if (r.group, r.method) == ((protocol, direction), method):
                 return r
-        self.ran.append(Ran(protocol, direction, method))
-        return self.ran[-1]
+        self.methods.append(DirectionResult(method, (protocol, direction)))
+        return self.methods[-1]
 
-    def groups(self) -> list[tuple[str, str]]:
-        """Return protocols and directions that were measured."""
-        return list(dict.fromkeys((r.protocol, r.direction) for r in self.ran))
-
-    def of(self, protocol: str, direction: str) -> dict[str, Ran]:
-        """Return the methods measured, by name."""
-        return {
-            r.method: r
-            for r in self.ran
-            if (r.protocol, r.direction) == (protocol, direction) and r.measured
-        }
+    def of(self, *group: str) -> dict[str, DirectionResult]:
+        """Return the results of one group by method, of those that were measured."""
+        return {r.method: r for r in self.methods if r.group == group and r.measured}
 
 
-def compared(ran: dict[str, Ran], protocol: str) -> list[tuple[Ran, Ran]]:
+def compared(
+    ran: dict[str, DirectionResult], protocol: str
+) -> list[tuple[DirectionResult, DirectionResult]]:
     """Return our method beside each rival."""
     mine = ran.get(OURS[protocol])
     return [] if mine is None else [(mine, r) for r in ran.values() if r is not mine]
 
 
-def compare(a: Ran, b: Ran) -> PairedTest:
+def compare(a: DirectionResult, b: DirectionResult) -> PairedTest:
     """Test whether two methods differ, by the AvgP of test queries of all splits."""
     return wilcoxon(
         np.concatenate([m.avgp for m in a.measured]), np.concatenate([m.avgp for m in b.measured])
     )
 
 
-def theirs(ran: Ran, measure: str) -> float | None:
+def theirs(ran: DirectionResult, measure: str) -> float | None:
     """Return the paper's own figure, if it has one."""
     table = THEIRS.get(ran.protocol)
     return None if table is None else table[ran.direction, measure].get(ran.method)
 
 
 def gain(
-    ran: dict[str, Ran], measure: str, ours: str = "LSCMR", inputs: str = ""
+    ran: dict[str, DirectionResult], measure: str, ours: str = "LSCMR", inputs: str = ""
 ) -> tuple[str, float] | None:
     """Return the best of the paper's rivals, and by what share one of ours is above it.
 
@@ -132,20 +125,16 @@ def gain(
     return best, ran[ours].mean(measure) / rivals[best] - 1.0
 
 
-def figures_of(found: Results) -> Figures:
+def figures_of(found: LscmrResults) -> Figures:
     """Return the figures of a run."""
-    settings: dict[str, Json] = {
-        **found.settings,
-        "sightline": __version__,
+    more: dict[str, Json] = {
         "classes": list[Json](found.classes),
-        "chosen": {r.name: [dict(t.settings) for t in r.chosen] for r in found.ran},
-        "remarks": {r.name: list[Json](r.remarks) for r in found.ran if r.remarks},
-        "notes": list[Json](found.notes),
-        "unavailable": list[Json](found.unavailable),
+        "chosen": found.chosen(),
+        "remarks": {r.name: list[Json](r.remarks) for r in found.methods if r.remarks},
         "read on Corel5K": [_reading(s) for s in found.swept if s.topics],
     }
-    figures = Figures("lscmr", settings)
-    for ran in found.ran:
+    figures = found.figures("lscmr", more)
+    for ran in found.methods:
         figures.rows += _rows(ran)
     for direction, points in found.dimensions.items():
         figures.rows += [
@@ -160,7 +149,7 @@ def figures_of(found: Results) -> Figures:
     return figures
 
 
-def _rows(ran: Ran) -> list[Figure]:
+def _rows(ran: DirectionResult) -> list[Figure]:
     rows = []
     n = sum(len(m.avgp) for m in ran.measured)
     for measure in MEASURES if ran.measured else ():

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sightline.measures.significance import p_text
 from sightline_experiments.lscmr import paper
 from sightline_experiments.lscmr.corel import Swept
 from sightline_experiments.lscmr.methods import STACKED
@@ -16,16 +15,16 @@ from sightline_experiments.lscmr.results import (
     NUS,
     OURS,
     RANDOM,
-    Ran,
-    Results,
+    DirectionResult,
+    LscmrResults,
     compare,
     compared,
     gain,
     theirs,
 )
+from sightline_experiments.report import MISSING, mean_and_std, notes, paired_test, unavailable
 from sightline_experiments.tuning import said
 
-LOST = "–"
 _HEADS = {
     FIXED: "Published split. Wikipedia, {}, published split",
     RANDOM: "Table 2. Wikipedia, {}, random splits",
@@ -35,15 +34,14 @@ _HEADS = {
 _PAPERS = {"Wikipedia": ("Table 2", paper.WIKIPEDIA), "NUS-WIDE": ("Table 3", paper.NUS_WIDE)}
 
 
-def lines(found: Results) -> Iterator[str]:
+def lines(found: LscmrResults) -> Iterator[str]:
     """Yield every table."""
     for protocol, direction in found.groups():
         yield from _table(protocol, direction, found.of(protocol, direction))
     yield from _dimensions(found)
     yield from _corel(found.swept)
     for title in found.unavailable:
-        yield ""
-        yield f"{title:<16} data unavailable"
+        yield from unavailable(title)
         yield from papers_own(title)
     yield ""
     measured = {protocol for protocol, _ in found.groups()}
@@ -51,8 +49,7 @@ def lines(found: Results) -> Iterator[str]:
         yield paper.DIFFERENCE
     if NUS in measured:
         yield paper.NUS_DIFFERENCE
-    for note in found.notes:
-        yield f"Note: {note}"
+    yield from notes(found.notes)
 
 
 def papers_own(title: str) -> Iterator[str]:
@@ -73,13 +70,13 @@ def _is_unsure(title: str, direction: str, measure: str, method: str) -> bool:
     return title == "Wikipedia" and (direction, measure, method) in paper.UNSURE
 
 
-def _table(protocol: str, direction: str, ran: dict[str, Ran]) -> Iterator[str]:
+def _table(protocol: str, direction: str, ran: dict[str, DirectionResult]) -> Iterator[str]:
     yield ""
     yield f"{_HEADS[protocol].format(direction)}; settings by validation queries"
     beside = "".join(f"{m:>18}{'paper':>8}" for m in MEASURES)
     yield f"{'':<22}{beside}{'seconds':>9}  settings"
     for name, r in ran.items():
-        cells = "".join(f"{_mean(r, m):>18}{_theirs(r, m):>8}" for m in MEASURES)
+        cells = "".join(f"{mean_and_std(r.means(m)):>18}{_theirs(r, m):>8}" for m in MEASURES)
         seconds = np.mean([t.seconds for t in r.chosen])
         yield f"{name:<22}{cells}{seconds:>9.2f}  {said(r.chosen[0].settings)}"
     if protocol == RANDOM:
@@ -88,22 +85,16 @@ def _table(protocol: str, direction: str, ran: dict[str, Ran]) -> Iterator[str]:
     yield from _wilcoxon(ran, protocol)
 
 
-def _mean(r: Ran, measure: str) -> str:
-    means = r.means(measure)
-    spread = f" ± {np.std(means):.4f}" if len(means) > 1 else ""
-    return f"{np.mean(means):.4f}{spread}"
-
-
-def _theirs(r: Ran, measure: str) -> str:
+def _theirs(r: DirectionResult, measure: str) -> str:
     value = theirs(r, measure)
     if value is None:
-        return LOST
+        return MISSING
     title = "NUS-WIDE" if r.protocol == NUS else "Wikipedia"
     unsure = "?" if _is_unsure(title, r.direction, measure, r.method) else ""
     return f"{value:.4f}{unsure}"
 
 
-def _gain(ran: dict[str, Ran], measure: str) -> Iterator[str]:
+def _gain(ran: dict[str, DirectionResult], measure: str) -> Iterator[str]:
     """Yield our gain over rivals that see the same; of LSCMR stacked over the others too."""
     for ours, inputs, seen in (
         ("LSCMR", "", ""),
@@ -122,20 +113,16 @@ def _gain(ran: dict[str, Ran], measure: str) -> Iterator[str]:
         )
 
 
-def _wilcoxon(ran: dict[str, Ran], protocol: str) -> Iterator[str]:
+def _wilcoxon(ran: dict[str, DirectionResult], protocol: str) -> Iterator[str]:
     pairs = compared(ran, protocol)
     if not pairs:
         return
     yield f"{OURS[protocol]} against each, Wilcoxon, two-sided, AvgP of test queries of all splits:"
     for mine, r in pairs:
-        test = compare(mine, r)
-        yield (
-            f"  {r.method:<22}{test.difference:+.4f}  p {p_text(test.p):<8}"
-            f"({test.helped:,} better, {test.harmed:,} worse)"
-        )
+        yield f"  {r.method:<22}{paired_test(compare(mine, r))}"
 
 
-def _dimensions(found: Results) -> Iterator[str]:
+def _dimensions(found: LscmrResults) -> Iterator[str]:
     if not found.dimensions:
         return
     yield ""

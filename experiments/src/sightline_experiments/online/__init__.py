@@ -18,6 +18,7 @@ from sightline.contracts import Compute, Json, Progress
 from sightline.errors import MissingExtra
 from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.classed import Classed
+from sightline_experiments.experiment import Trial
 from sightline_experiments.online.evaluation import FoldTestSet
 from sightline_experiments.online.folds import Fold, make_folds
 from sightline_experiments.online.frames import choose_frames, framed_rows, some_queries
@@ -25,7 +26,7 @@ from sightline_experiments.online.methods import METHODS
 from sightline_experiments.online.plan import Plan
 from sightline_experiments.online.pool import DEEP, NINE, Describer
 from sightline_experiments.online.protocol import Task, choose_task
-from sightline_experiments.online.results import Extras, Ran, Results, Trial
+from sightline_experiments.online.results import Extras, FoldResult, OnlineResults
 from sightline_experiments.online.simulation import simulate
 from sightline_experiments.online.timing import learn_from_many, time_methods
 from sightline_experiments.tuning import Choice, Settings
@@ -41,14 +42,14 @@ def run(
     plan: Plan,
     compute: Compute,
     progress: Progress,
-) -> Results:
+) -> OnlineResults:
     """Measure every dataset that is there; the first of them also by what is beside the table.
 
     Parameters
     ----------
     datasets : by title, each with the cache of its descriptors, or None if it is not there.
     """
-    found = Results(_settings(plan))
+    found = OnlineResults(_settings(plan))
     first = True
     for title, given in datasets.items():
         if given is None:
@@ -85,14 +86,14 @@ class _Experiment:
         plan: Plan,
         compute: Compute,
         progress: Progress,
-        found: Results,
+        found: OnlineResults,
     ) -> None:
         self.title, self.plan, self.progress, self.found = c.kind.title, plan, progress, found
         self.labels = np.asarray(c.labels, dtype=np.int64)
         self.describer = Describer(c, compute, cache, progress)
         self.folds, tests = make_folds(c.labels, plan.folds, plan.validation, plan.test)
         self.test_set = FoldTestSet(tests)
-        self.ran: dict[tuple[str, str], Ran] = {}
+        self.results: dict[tuple[str, str], FoldResult] = {}
         self.choices: dict[tuple[str, str], Choice[tuple[Trial, Combiner]]] = {}
         self.left_out: set[str] = set()
 
@@ -121,7 +122,7 @@ class _Experiment:
                 combiners = self._methods(task, name)
                 if fold.number == 0 and name == _ONCE:
                     self._beside(task, combiners, beside)
-        self.found.ran += self.ran.values()
+        self.found.methods += self.results.values()
 
     def _framed(self, rows: Mapping[str, Floats], fold: Fold) -> dict[str, Floats]:
         plan = self.plan
@@ -151,7 +152,7 @@ class _Experiment:
                 continue
             finally:
                 self.progress.finish()
-            ran = self.ran[features, name]
+            ran = self.results[features, name]
             ran.chosen.append(trial)
             ran.avgp.append(self.test_set.measure(name, features, combiner, task))
             found[name] = combiner
@@ -167,7 +168,9 @@ class _Experiment:
             made, seconds = METHODS[name].fit(task, settings)
             value = task.validation.mean_avgp(made.decision_function(task.validation.rows))
             trial = Trial(task.fold.number, settings, value, seconds)
-            self.ran.setdefault(key, Ran(self.title, features, name)).trials.append(trial)
+            self.results.setdefault(key, FoldResult(name, (self.title, features))).trials.append(
+                trial
+            )
             self.progress.advance()
             return trial, made
 
@@ -176,7 +179,7 @@ class _Experiment:
     def _beside(self, task: Task, combiners: Mapping[str, Combiner], all_of_it: bool) -> None:
         """Measure what is beside the table; time against triplets alone where not all of it."""
         plan, progress, extras = self.plan, self.progress, Extras(self.title)
-        chosen = {name: self.ran[_ONCE, name].chosen[0].settings for name in combiners}
+        chosen = {name: self.results[_ONCE, name].chosen[0].settings for name in combiners}
         extras.times = time_methods(task, chosen, plan.times, progress)
         self.found.extras.append(extras)
         if not all_of_it:

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from sightline.measures.plots import draw_lines
-from sightline_experiments.online.results import Extras, Results
+from sightline_experiments.online.results import Extras, OnlineResults
 
 # A tick of the clock; less cannot be drawn on a logarithmic axis.
 _LEAST_SECONDS = 1e-4
 
 
-def draw_curves(found: Results, out: Path) -> list[Path]:
+def draw_curves(found: OnlineResults, out: Path) -> list[Path]:
     """Write what there is to draw; return the files."""
     files: list[Path] = []
     for extras in found.extras:

@@ -7,45 +7,41 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline import __version__
 from sightline.contracts import Json
 from sightline.measures.figures import Compared, Figure, Figures
 from sightline.measures.significance import PairedTest, wilcoxon
+from sightline_experiments.experiment import MethodResult, Results, Trial
 from sightline_experiments.online import paper
 from sightline_experiments.online.methods import BATCH, ONLINE
 from sightline_experiments.online.simulation import Simulated
-from sightline_experiments.tuning import Settings, said
+from sightline_experiments.tuning import said
 
 DIRECTION = "picture->picture"
 
 Doubles = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """Settings tried on a fold, the mAP of its validation queries, and CPU seconds of learning."""
-
-    fold: int
-    settings: Settings
-    value: float
-    seconds: float
-
-
 @dataclass(slots=True, eq=False)
-class Ran:
-    """One method on one dataset and set of features; lists have an entry for each fold."""
+class FoldResult(MethodResult[Trial]):
+    """A method on one data set and set of features, which are its group.
 
-    dataset: str
-    features: str
-    method: str
-    trials: list[Trial] = field(default_factory=list)
-    chosen: list[Trial] = field(default_factory=list)
+    Attributes
+    ----------
+    avgp : list of arrays
+        AvgP of the test queries of each fold.
+    """
+
     avgp: list[Doubles] = field(default_factory=list)
 
     @property
-    def name(self) -> str:
-        """How tests name it."""
-        return f"{self.method} ({self.dataset}, {self.features})"
+    def dataset(self) -> str:
+        """The title of the data set."""
+        return self.group[0]
+
+    @property
+    def features(self) -> str:
+        """The set of features."""
+        return self.group[1]
 
     def means(self) -> list[float]:
         """Return the mAP of the test queries of each fold."""
@@ -80,68 +76,51 @@ class Extras:
 
 
 @dataclass(slots=True, eq=False)
-class Results:
-    """All that a run found.
+class OnlineResults(Results[FoldResult]):
+    """All results of a run.
 
     Attributes
     ----------
-    ran : every method that was measured.
-    frames : of each descriptor, by dataset and fold.
-    extras : by dataset.
-    unavailable : titles of datasets that are not there.
-    notes : what was left out, and why.
+    frames : dict
+        The scaling of each descriptor, by data set and fold.
+    extras : list
+        What was measured beside the table, by data set.
     """
 
-    settings: dict[str, Json]
-    ran: list[Ran] = field(default_factory=list)
     frames: dict[str, list[dict[str, str]]] = field(default_factory=dict)
     extras: list[Extras] = field(default_factory=list)
-    unavailable: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def groups(self) -> list[tuple[str, str]]:
-        """Return the datasets and sets of features that were measured."""
-        return list(dict.fromkeys((r.dataset, r.features) for r in self.ran))
-
-    def of(self, dataset: str, features: str) -> dict[str, Ran]:
-        """Return the methods measured on a dataset by a set of features."""
-        return {r.method: r for r in self.ran if (r.dataset, r.features) == (dataset, features)}
 
 
-def best(ran: dict[str, Ran], among: tuple[str, ...]) -> Ran | None:
+def best(ran: dict[str, FoldResult], among: tuple[str, ...]) -> FoldResult | None:
     """Return the method with the best mAP on validation queries; the test has no say in it."""
     there = [ran[m] for m in among if m in ran and ran[m].chosen]
     return max(there, key=lambda r: r.validation(), default=None)
 
 
-def compare(a: Ran, b: Ran) -> PairedTest:
+def compare(a: FoldResult, b: FoldResult) -> PairedTest:
     """Test whether two methods differ, by test query, of all folds."""
     return wilcoxon(np.concatenate(a.avgp), np.concatenate(b.avgp))
 
 
-def compared(ran: dict[str, Ran]) -> list[tuple[Ran, Ran]]:
+def compared(ran: dict[str, FoldResult]) -> list[tuple[FoldResult, FoldResult]]:
     """Return what is held against what: the best online learner against each other method."""
     mine = best(ran, ONLINE)
     return [] if mine is None else [(mine, r) for r in ran.values() if r is not mine]
 
 
-def best_batch(ran: dict[str, Ran]) -> Ran | None:
+def best_batch(ran: dict[str, FoldResult]) -> FoldResult | None:
     """Return the best batch rival, by validation queries."""
     return best(ran, BATCH)
 
 
-def figures_of(found: Results) -> Figures:
+def figures_of(found: OnlineResults) -> Figures:
     """Return the figures of a run."""
-    settings: dict[str, Json] = {
-        **found.settings,
-        "sightline": __version__,
+    more: dict[str, Json] = {
         "frames": {d: [dict[str, Json](f) for f in folds] for d, folds in found.frames.items()},
-        "chosen": {r.name: [dict(t.settings) for t in r.chosen] for r in found.ran},
-        "unavailable": list[Json](found.unavailable),
-        "notes": list[Json](found.notes),
+        "chosen": found.chosen(),
     }
-    figures = Figures("online", settings)
-    for ran in found.ran:
+    figures = found.figures("online", more)
+    for ran in found.methods:
         figures.rows += _rows(ran)
     for extras in found.extras:
         figures.rows += _extra_rows(extras)
@@ -151,7 +130,7 @@ def figures_of(found: Results) -> Figures:
     return figures
 
 
-def _rows(ran: Ran) -> list[Figure]:
+def _rows(ran: FoldResult) -> list[Figure]:
     means = ran.means()
     theirs = paper.MAP.get(ran.dataset, {}).get(ran.method) if ran.features == "nine" else None
     protocol = f"{ran.dataset}, {len(means)} folds"
@@ -164,12 +143,13 @@ def _rows(ran: Ran) -> list[Figure]:
     ]  # fmt: skip
     rows += [
         Figure(ran.method, "mAP", value, ran.features, protocol, direction=DIRECTION,
-               at=f"fold {t.fold}", n=len(a))
+               at=f"fold {t.split}", n=len(a))
         for t, value, a in zip(ran.chosen, means, ran.avgp, strict=True)
     ]  # fmt: skip
     rows += [
-        Figure(ran.method, "mAP", t.value, ran.features, f"{protocol}, validation of fold {t.fold}",
-               "validation", DIRECTION, at=said(t.settings))
+        Figure(ran.method, "mAP", t.value, ran.features,
+               f"{protocol}, validation of fold {t.split}", "validation", DIRECTION,
+               at=said(t.settings))
         for t in ran.trials
     ]  # fmt: skip
     return rows

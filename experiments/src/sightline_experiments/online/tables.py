@@ -9,28 +9,32 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sightline.measures.significance import p_text
 from sightline_experiments.online import paper
 from sightline_experiments.online.results import (
     Extras,
-    Ran,
-    Results,
+    FoldResult,
+    OnlineResults,
     best_batch,
     compare,
     compared,
 )
+from sightline_experiments.report import (
+    MISSING,
+    fraction,
+    mean_and_std,
+    notes,
+    paired_test,
+    unavailable,
+)
 from sightline_experiments.tuning import said
 
-LOST = "–"
 
-
-def lines(found: Results) -> Iterator[str]:
+def lines(found: OnlineResults) -> Iterator[str]:
     """Yield every table."""
     for dataset, features in found.groups():
         yield from _table_2(dataset, features, found.of(dataset, features))
     for title in found.unavailable:
-        yield ""
-        yield f"{title:<16} data unavailable"
+        yield from unavailable(title)
     for dataset, folds in found.frames.items():
         yield ""
         yield f"Frames of descriptors on {dataset}, chosen by validation queries"
@@ -41,33 +45,26 @@ def lines(found: Results) -> Iterator[str]:
         yield from _large(extras)
         yield from _distracted(extras)
         yield from _simulated(extras)
-    for note in found.notes:
-        yield f"Note: {note}"
+    yield from notes(found.notes)
 
 
-def _share(value: float | None) -> str:
-    return LOST if value is None else f"{value:.4f}"
-
-
-def _table_2(dataset: str, features: str, ran: dict[str, Ran]) -> Iterator[str]:
+def _table_2(dataset: str, features: str, ran: dict[str, FoldResult]) -> Iterator[str]:
     yield ""
     network = " (deep is a network trained on ImageNet)" if "deep" in features else ""
     yield f"Table 2. mAP on {dataset}, {features}{network}; settings by validation queries"
     yield f"{'':<18}{'mAP':>17}{'paper':>9}{'validation':>12}{'seconds':>10}  settings of fold 0"
     theirs = paper.MAP.get(dataset, {}) if features == "nine" else {}
     for name, r in ran.items():
-        means = r.means()
-        spread = f" ± {np.std(means):.4f}" if len(means) > 1 else ""
-        own = f"{np.mean(means):.4f}{spread}"
+        own = mean_and_std(r.means())
         seconds = np.mean([t.seconds for t in r.chosen])
         yield (
-            f"{name:<18}{own:>17}{_share(theirs.get(name)):>9}{r.validation():>12.4f}"
+            f"{name:<18}{own:>17}{fraction(theirs.get(name)):>9}{r.validation():>12.4f}"
             f"{seconds:>10.2f}  {said(r.chosen[0].settings)}"
         )
     yield from _wilcoxon(ran)
 
 
-def _wilcoxon(ran: dict[str, Ran]) -> Iterator[str]:
+def _wilcoxon(ran: dict[str, FoldResult]) -> Iterator[str]:
     pairs = compared(ran)
     if not pairs:
         return
@@ -80,11 +77,7 @@ def _wilcoxon(ran: dict[str, Ran]) -> Iterator[str]:
     )  # fmt: skip
     yield "Wilcoxon against each, two-sided, test queries of all folds:"
     for _, r in pairs:
-        test = compare(mine, r)
-        yield (
-            f"  {r.method:<18}{test.difference:+.4f}  p {p_text(test.p):<8}"
-            f"({test.helped:,} better, {test.harmed:,} worse)"
-        )
+        yield f"  {r.method:<18}{paired_test(compare(mine, r))}"
 
 
 def _times(extras: Extras) -> Iterator[str]:
@@ -96,7 +89,7 @@ def _times(extras: Extras) -> Iterator[str]:
     yield f"{'':<18}" + "".join(f"{n:>12,}" for n in sizes)
     for name, points in extras.times.items():
         there = dict(points)
-        cells = (f"{there[n]:>12.3f}" if n in there else f"{LOST:>12}" for n in sizes)
+        cells = (f"{there[n]:>12.3f}" if n in there else f"{MISSING:>12}" for n in sizes)
         yield f"{name:<18}" + "".join(cells)
 
 
@@ -108,7 +101,7 @@ def _large(extras: Extras) -> Iterator[str]:
     yield f"{'':<18}{'CPU seconds':>13}{'paper':>9}{'mAP':>9}"
     for name, (seconds, value) in extras.large.items():
         theirs = paper.SECONDS.get(name)
-        yield f"{name:<18}{seconds:>13.2f}{LOST if theirs is None else theirs:>9}{value:>9.4f}"
+        yield f"{name:<18}{seconds:>13.2f}{MISSING if theirs is None else theirs:>9}{value:>9.4f}"
     yield f"To compare the pictures took {extras.comparing:.1f} CPU seconds besides, once for all."
 
 
@@ -140,6 +133,6 @@ def _simulated(extras: Extras) -> Iterator[str]:
     for name, values in ndcg.items():
         gain = values - ndcg["Uni-Con"]
         spent = extras.simulated.seconds.get(name)
-        seconds = LOST if spent is None else f"{spent[-1]:.3f}"
+        seconds = MISSING if spent is None else f"{spent[-1]:.3f}"
         late = gain[len(gain) // 2 :].mean()
         yield f"{name:<18}{values.mean():>9.4f}{gain.mean():>+9.4f}{late:>+11.4f}{seconds:>13}"

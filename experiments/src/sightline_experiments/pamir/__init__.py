@@ -20,7 +20,7 @@ from sightline_experiments.pamir.methods import METHODS
 from sightline_experiments.pamir.plan import SHEETS, Plan
 from sightline_experiments.pamir.pool import Describer
 from sightline_experiments.pamir.protocol import Split, make_splits, statistics
-from sightline_experiments.pamir.results import Ran, Results
+from sightline_experiments.pamir.results import PamirResults, SplitResult
 from sightline_experiments.pamir.selection import Selection, attempt
 
 
@@ -32,7 +32,7 @@ def run(
     progress: Progress,
     twice: bool = True,
     n_train: int | None = None,
-) -> Results:
+) -> PamirResults:
     """Describe, split, choose, measure.
 
     Parameters
@@ -45,17 +45,17 @@ def run(
     splits = make_splits(c, development, plan.seeds, n_train)
     test_set = CorelTestSet(c, test, twice, SHEETS)
     del describer  # and with it the pictures
-    found = Results(
-        _settings(plan, prints, twice),
-        [statistics(s.train) for s in splits],
-        [statistics(s.validation) for s in splits],
-        test_set.statistics,
-        test_set.ceiling,
-        test_set.sizes(splits),
+    found = PamirResults(
+        settings=_settings(plan, prints, twice),
+        train=[statistics(s.train) for s in splits],
+        validation=[statistics(s.validation) for s in splits],
+        test=test_set.statistics,
+        ceiling=test_set.ceiling,
+        sizes=test_set.sizes(splits),
         notes=list(notes.values()),
     )
     underway = [
-        _Underway(Ran(name, features), Selection(METHODS[name], search))
+        _Underway(SplitResult(name, (features,)), Selection(METHODS[name], search))
         for features, searches in plan.searches.items()
         if features not in notes
         for name, search in searches.items()
@@ -108,7 +108,7 @@ def _settings(plan: Plan, prints: dict[str, str], twice: bool) -> dict[str, Json
 class _Underway:
     """A method on a set of features: what was chosen and measured of it so far."""
 
-    ran: Ran
+    ran: SplitResult
     selection: Selection
     left_out: str = ""
 
@@ -127,18 +127,18 @@ class _Underway:
         finally:
             progress.finish()
 
-    def report(self, found: Results) -> None:
+    def report(self, found: PamirResults) -> None:
         """Add what was measured, or why it was not."""
         if self.left_out:
             found.notes.append(self.left_out)
             return
         self.ran.trials = self.selection.trials
-        found.ran.append(self.ran)
+        found.methods.append(self.ran)
 
 
-def _draw_curve(plan: Plan, split: Split, found: Results, progress: Progress) -> None:
+def _draw_curve(plan: Plan, split: Split, found: PamirResults, progress: Progress) -> None:
     """Fit PAMIR to fewer and fewer training pictures, and ask the validation queries."""
-    for ran in found.ran:
+    for ran in found.methods:
         if ran.method != "PAMIR" or not plan.curve:
             continue
         points = []
@@ -147,7 +147,7 @@ def _draw_curve(plan: Plan, split: Split, found: Results, progress: Progress) ->
             if n <= len(split.train):
                 smaller = split if n == len(split.train) else split.smaller(n)
                 trial = attempt(METHODS["PAMIR"], smaller, ran.chosen[0].settings)
-                points.append((n, trial.avgp))
+                points.append((n, trial.value))
             progress.advance()
         progress.finish()
         found.curve[ran.name] = points

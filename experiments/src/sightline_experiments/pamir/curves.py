@@ -8,12 +8,12 @@ import numpy as np
 
 from sightline.measures.many import untrained_average_precision
 from sightline.measures.plots import draw_learning_curve, draw_precision_recall
-from sightline_experiments.pamir.results import Results
+from sightline_experiments.pamir.results import PamirResults
 
 _RECALL = [level / 10 for level in range(11)]
 
 
-def draw_curves(found: Results, out: Path) -> list[Path]:
+def draw_curves(found: PamirResults, out: Path) -> list[Path]:
     """Write both for each set of features; return the files."""
     files = []
     for features in found.features():
@@ -39,7 +39,7 @@ def draw_curves(found: Results, out: Path) -> list[Path]:
     return files
 
 
-def _untrained(found: Results) -> float:
+def _untrained(found: PamirResults) -> float:
     """Return about what a random order gives the validation queries of the first split."""
     first = found.validation[0]
     return float(untrained_average_precision(first.relevant, first.pictures))

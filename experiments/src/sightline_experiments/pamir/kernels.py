@@ -75,9 +75,9 @@ def try_kernels(
             settings: dict[str, Json] = {**dict(plan.learning), **change}
             trial = attempt(method, split, settings)
             progress.advance()
-            if best is None or trial.avgp > best.avgp:
+            if best is None or trial.value > best.avgp:
                 about = {"block": plan.block, "factor": factor, **settings, **trial.scorer.found}
-                best = KernelTrial(kernel, about, trial.avgp, trial.seconds)
+                best = KernelTrial(kernel, about, trial.value, trial.seconds)
         progress.finish()
         found += [best] if best is not None else []
     return found

@@ -8,15 +8,15 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline import __version__
 from sightline.contracts import Json
 from sightline.measures.figures import Compared, Figure, Figures
 from sightline.measures.significance import PairedTest, wilcoxon
+from sightline_experiments.experiment import MethodResult, Results
 from sightline_experiments.pamir import paper
 from sightline_experiments.pamir.evaluation import Outcome
 from sightline_experiments.pamir.kernels import KernelTrial
 from sightline_experiments.pamir.protocol import Statistics
-from sightline_experiments.pamir.selection import Trial
+from sightline_experiments.pamir.selection import FittedTrial
 from sightline_experiments.tuning import said
 
 MEASURES = ("P10", "BEP", "AvgP")
@@ -28,19 +28,21 @@ Doubles = NDArray[np.float64]
 
 
 @dataclass(slots=True, eq=False)
-class Ran:
-    """One method on one set of features: all trials, and for each split its choice and outcome."""
+class SplitResult(MethodResult[FittedTrial]):
+    """A method on one set of features, which is its group.
 
-    method: str
-    features: str
-    trials: list[Trial] = field(default_factory=list)
-    chosen: list[Trial] = field(default_factory=list)
+    Attributes
+    ----------
+    outcomes : list
+        What was measured on the test queries of each split.
+    """
+
     outcomes: list[Outcome] = field(default_factory=list)
 
     @property
-    def name(self) -> str:
-        """How tests name it."""
-        return f"{self.method} ({self.features})"
+    def features(self) -> str:
+        """The set of features."""
+        return self.group[0]
 
     def values(self, measure: str) -> list[Doubles]:
         """Return a measure by query, for each split."""
@@ -63,65 +65,61 @@ class Ran:
         return mean
 
 
-@dataclass(slots=True, eq=False)
-class Results:
-    """All that a run found.
+@dataclass(slots=True, eq=False, kw_only=True)
+class PamirResults(Results[SplitResult]):
+    """All results of a run.
 
     Attributes
     ----------
-    train, validation : statistics of each split.
-    test, ceiling : statistics of the test pictures, and the best P10 that a ranking can have.
-    sizes : queries in each group of test queries, for each split.
-    ran : every method that was measured.
-    kernels : what kernels without a codebook gave, by validation queries.
-    curve : (training pictures, mean AvgP of validation queries), by method.
-    notes : what was left out, and why.
+    train, validation : list of Statistics
+        Of each split.
+    test : Statistics
+        Of the test pictures.
+    ceiling : float
+        The best P10 that a ranking can have.
+    sizes : dict
+        Queries in each group of test queries, for each split.
+    kernels : list
+        Kernels without a codebook, by validation queries.
+    curve : dict
+        (training pictures, mean AvgP of validation queries), by method.
     """
 
-    settings: dict[str, Json]
     train: list[Statistics]
     validation: list[Statistics]
     test: Statistics
     ceiling: float
     sizes: dict[str, list[int]]
-    ran: list[Ran] = field(default_factory=list)
     kernels: list[KernelTrial] = field(default_factory=list)
     curve: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
 
     def features(self) -> list[str]:
         """Return the sets of features that were measured."""
-        return list(dict.fromkeys(r.features for r in self.ran))
-
-    def of(self, features: str) -> dict[str, Ran]:
-        """Return the methods measured on a set of features, by name."""
-        return {r.method: r for r in self.ran if r.features == features}
+        return [features for (features,) in self.groups()]
 
 
-def compare(a: Ran, b: Ran, measure: str, group: str = "all") -> PairedTest:
+def compare(a: SplitResult, b: SplitResult, measure: str, group: str = "all") -> PairedTest:
     """Test whether two methods differ, by query, each query averaged over splits."""
     return wilcoxon(a.averaged(measure, group), b.averaged(measure, group))
 
 
-def compared(ran: dict[str, Ran]) -> list[tuple[Ran, Ran]]:
+def compared(ran: dict[str, SplitResult]) -> list[tuple[SplitResult, SplitResult]]:
     """Return what is held against what: each method that learns to rank, against each other."""
     ours = [ran[name] for name in RANKING if name in ran]
     return [(mine, other) for mine in ours for other in ran.values() if other is not mine]
 
 
-def figures_of(found: Results) -> Figures:
+def figures_of(found: PamirResults) -> Figures:
     """Return the figures of a run."""
-    settings: dict[str, Json] = {
-        **found.settings,
-        "sightline": __version__,
+    more: dict[str, Json] = {
         "statistics": _statistics(found),
         "ceiling": {"P10": found.ceiling},
-        "chosen": {r.name: [dict(t.settings) | t.scorer.found for t in r.chosen]
-                   for r in found.ran},
-        "notes": list[Json](found.notes),
-    }  # fmt: skip
-    figures = Figures("pamir", settings)
-    for ran in found.ran:
+        "chosen": {
+            r.name: [dict(t.settings) | t.scorer.found for t in r.chosen] for r in found.methods
+        },
+    }
+    figures = found.figures("pamir", more)
+    for ran in found.methods:
         figures.rows += _test_rows(found, ran) + _other_rows(ran)
     for name, points in found.curve.items():
         method, _, features = name.partition(" (")
@@ -139,7 +137,7 @@ def figures_of(found: Results) -> Figures:
     return figures
 
 
-def _statistics(found: Results) -> dict[str, Json]:
+def _statistics(found: PamirResults) -> dict[str, Json]:
     return {
         "train": [asdict(s) for s in found.train],
         "validation": [asdict(s) for s in found.validation],
@@ -148,7 +146,7 @@ def _statistics(found: Results) -> dict[str, Json]:
     }
 
 
-def _test_rows(found: Results, ran: Ran) -> list[Figure]:
+def _test_rows(found: PamirResults, ran: SplitResult) -> list[Figure]:
     rows = []
     for group, measure in product(found.sizes, MEASURES):
         means = ran.means(measure, group)
@@ -164,10 +162,10 @@ def _test_rows(found: Results, ran: Ran) -> list[Figure]:
     return rows
 
 
-def _other_rows(ran: Ran) -> list[Figure]:
+def _other_rows(ran: SplitResult) -> list[Figure]:
     """Return what was tried on validation queries, and what it cost to index and to ask."""
     rows = [
-        Figure(ran.method, "AvgP", t.avgp, ran.features, f"validation, split {t.split}",
+        Figure(ran.method, "AvgP", t.value, ran.features, f"validation, split {t.split}",
                "validation", at=said(t.settings))
         for t in ran.trials
     ]  # fmt: skip
@@ -182,7 +180,7 @@ def _other_rows(ran: Ran) -> list[Figure]:
     return rows
 
 
-def _tests(found: Results) -> list[Compared]:
+def _tests(found: PamirResults) -> list[Compared]:
     tests = []
     for features in found.features():
         for (ours, other), measure in product(compared(found.of(features)), MEASURES):

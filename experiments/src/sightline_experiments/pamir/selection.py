@@ -1,4 +1,4 @@
-"""Choosing settings by the mean AvgP of validation queries, in stages (`reproduce.searching`).
+"""Choosing settings by the mean AvgP of validation queries, in stages (`tuning`).
 
 What was tried before is not tried again. Stages that choose what a method sees are tried on the
 first split alone and hold for all of them, as the paper chooses features on its one split.
@@ -12,6 +12,7 @@ from typing import Any
 
 from sightline.contracts import Json, Progress
 from sightline.measures.many import average_precisions
+from sightline_experiments.experiment import Trial
 from sightline_experiments.pamir.methods import Method
 from sightline_experiments.pamir.protocol import Scorer, Split
 from sightline_experiments.pamir.seeing import view_of
@@ -27,16 +28,9 @@ def views_of(search: Search) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trial:
-    """Settings that were tried on a split, and the mean AvgP of its validation queries.
+class FittedTrial(Trial):
+    """A trial whose value is the mean AvgP of validation queries, with what was fitted."""
 
-    `seconds` are CPU time that fitting took.
-    """
-
-    split: int
-    settings: dict[str, Json]
-    avgp: float
-    seconds: float
     scorer: Scorer
 
 
@@ -46,18 +40,18 @@ class Selection:
 
     method: Method
     search: Search
-    trials: list[Trial] = field(default_factory=list)
-    _choice: Choice[Trial] | None = None
+    trials: list[FittedTrial] = field(default_factory=list)
+    _choice: Choice[FittedTrial] | None = None
 
-    def choose(self, split: Split, progress: Progress) -> Trial:
+    def choose(self, split: Split, progress: Progress) -> FittedTrial:
         """Return the best trial of a split; only it keeps what was fitted."""
         first = self._choice is None
         self._choice = self._choice or Choice(self.search)
         return self._choice.best(
-            lambda settings: self._try(split, settings, progress), lambda t: t.avgp, first
+            lambda settings: self._try(split, settings, progress), lambda t: t.value, first
         )
 
-    def _try(self, split: Split, settings: dict[str, Json], progress: Progress) -> Trial:
+    def _try(self, split: Split, settings: dict[str, Json], progress: Progress) -> FittedTrial:
         progress.advance()
         for before in self.trials:
             if before.split == split.number and before.settings == settings:
@@ -66,7 +60,7 @@ class Selection:
         self.trials.append(trial)
         return trial
 
-    def same(self, trial: Trial) -> Trial:
+    def same(self, trial: FittedTrial) -> FittedTrial:
         """Return the trial of the same split and settings that is kept."""
         return next(
             t for t in self.trials if (t.split, t.settings) == (trial.split, trial.settings)
@@ -75,18 +69,19 @@ class Selection:
     def forget(self) -> None:
         """Let go of everything that was fitted; the figures stay."""
         self.trials = [
-            Trial(t.split, t.settings, t.avgp, t.seconds, _gone(t.scorer)) for t in self.trials
+            FittedTrial(t.split, t.settings, t.value, t.seconds, _gone(t.scorer))
+            for t in self.trials
         ]
 
 
-def attempt(method: Method, split: Split, settings: dict[str, Json]) -> Trial:
+def attempt(method: Method, split: Split, settings: dict[str, Json]) -> FittedTrial:
     """Fit a method and measure it on the validation queries."""
     begun = time.process_time()
     scorer = method.fit(split, settings)
     seconds = time.process_time() - begun
     scores = scorer(split.validation.views, split.validation_queries)
     avgp = average_precisions(scores, split.validation_queries).mean_avgp
-    return Trial(split.number, settings, avgp, seconds, scorer)
+    return FittedTrial(split.number, settings, avgp, seconds, scorer)
 
 
 def _gone(scorer: Scorer) -> Scorer:

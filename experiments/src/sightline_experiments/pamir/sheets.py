@@ -13,14 +13,14 @@ from sightline.contracts import Compute
 from sightline_experiments.datasets.corel5k import Corel5K
 from sightline_experiments.extraction import decoded
 from sightline_experiments.pamir.evaluation import Shown
-from sightline_experiments.pamir.results import Results
+from sightline_experiments.pamir.results import PamirResults
 
 METHODS = ("PAMIR", "SVM")
 _CELL, _GAP, _LEFT, _HEAD, _FRAME = 192, 10, 76, 34, 5
 _GREEN, _INK = "#2a9d4a", "#202020"
 
 
-def draw_sheets(c: Corel5K, found: Results, compute: Compute, out: Path) -> list[Path]:
+def draw_sheets(c: Corel5K, found: PamirResults, compute: Compute, out: Path) -> list[Path]:
     """Write a sheet for each set of features, of the first split; return the files."""
     files = []
     for features in found.features():

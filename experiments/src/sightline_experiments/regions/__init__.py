@@ -19,6 +19,7 @@ from sightline.regions.inference import augmented, choose_tags
 from sightline.regions.programme import relax
 from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.msrc import MSRC
+from sightline_experiments.experiment import Trial
 from sightline_experiments.regions import paper
 from sightline_experiments.regions.evaluation import MSRCTestSet
 from sightline_experiments.regions.growth import grown
@@ -26,14 +27,16 @@ from sightline_experiments.regions.halves import DESIGNED_ON, Half, make_halves
 from sightline_experiments.regions.methods import Fitted, Learner, inputs
 from sightline_experiments.regions.plan import Plan
 from sightline_experiments.regions.pool import NETWORK, SIZE, Pool
-from sightline_experiments.regions.results import Ran, Relaxation, Results, Trial
+from sightline_experiments.regions.results import HalfResult, RegionResults, Relaxation
 from sightline_experiments.regions.seeing import Seeing, Seen
 from sightline_experiments.tuning import Choice, Settings
 
 Doubles = NDArray[np.float64]
 
 
-def run(c: MSRC, plan: Plan, compute: Compute, cache: ArrayCache, progress: Progress) -> Results:
+def run(
+    c: MSRC, plan: Plan, compute: Compute, cache: ArrayCache, progress: Progress
+) -> RegionResults:
     """Measure every method on every half."""
     experiment = _Experiment(c, plan, compute, cache, progress)
     for features in plan.features:
@@ -77,7 +80,7 @@ class _Experiment:
         self, c: MSRC, plan: Plan, compute: Compute, cache: ArrayCache, progress: Progress
     ) -> None:
         self.plan, self.progress = plan, progress
-        self.found = Results(_settings(plan), c.words)
+        self.found = RegionResults(_settings(plan), words=c.words)
         # A run of fewer halves still knows which pictures nothing was designed on.
         halves, tests = make_halves(c.scenes, max(plan.halves, DESIGNED_ON))
         self.halves = halves[: plan.halves]
@@ -87,7 +90,7 @@ class _Experiment:
 
     def run(self, features: str) -> None:
         """Measure all methods on one set of features."""
-        ran: dict[str, Ran] = {}
+        ran: dict[str, HalfResult] = {}
         choices = {name: Choice[Trial](s) for name, s in self.plan.searches[features].items()}
         left_out: set[str] = set()
         for half in self.halves:
@@ -98,7 +101,7 @@ class _Experiment:
                     continue
                 self.progress.start(f"{features}, half {half.number}: {name}", None)
                 try:
-                    own = ran.setdefault(name, Ran(features, name))
+                    own = ran.setdefault(name, HalfResult(name, (features,)))
                     fitted = self._chosen(own, choice, learner, half)
                 except MissingExtra as e:
                     left_out.add(name)
@@ -113,9 +116,11 @@ class _Experiment:
                     self.found.relaxation[features] = self._relaxed(fitted, seen)
                     if not self.found.growth:
                         self.found.growth = grown(seen, self.plan.scenes)
-        self.found.ran += ran.values()
+        self.found.methods += ran.values()
 
-    def _chosen(self, ran: Ran, choice: Choice[Trial], learner: Learner, half: Half) -> Fitted:
+    def _chosen(
+        self, ran: HalfResult, choice: Choice[Trial], learner: Learner, half: Half
+    ) -> Fitted:
         """Choose settings on validation pictures, and fit to all that are not for the test."""
 
         def attempt(settings: Settings) -> Trial:

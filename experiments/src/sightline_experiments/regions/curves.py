@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from sightline.measures.plots import draw_lines
-from sightline_experiments.regions.results import Growth, Results
+from sightline_experiments.regions.results import Growth, RegionResults
 
 
-def draw_curves(found: Results, out: Path) -> list[Path]:
+def draw_curves(found: RegionResults, out: Path) -> list[Path]:
     """Write what there is to draw; return the files."""
     files: list[Path] = []
     for features, (fitted, _) in found.models.items():

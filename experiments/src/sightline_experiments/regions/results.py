@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline import __version__
-from sightline.contracts import Json
 from sightline.measures.figures import Compared, Figure, Figures
 from sightline.measures.significance import PairedTest, wilcoxon
+from sightline_experiments.experiment import MethodResult, Results, Trial
 from sightline_experiments.regions import judging, paper
 from sightline_experiments.regions.evaluation import Outcome
 from sightline_experiments.regions.methods import Fitted
 from sightline_experiments.regions.seeing import Seen
-from sightline_experiments.tuning import Settings, said
+from sightline_experiments.tuning import said
 
 DIRECTION = "picture->text"
 # Measured as F with another count: the name of the measure, and what of it.
@@ -25,30 +24,22 @@ _CHOSEN_BY = dict.fromkeys((paper.PSEUDO_LABEL, paper.PSEUDO_LABEL_CHI2), "agree
 _PAPER = {judging.F: paper.F, judging.NMI: paper.NMI}
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """Settings tried on a half, their worth on its validation pictures, and CPU seconds."""
-
-    half: int
-    settings: Settings
-    value: float
-    seconds: float
-
-
 @dataclass(slots=True, eq=False)
-class Ran:
-    """One method on one set of features; lists have an entry for each half."""
+class HalfResult(MethodResult[Trial]):
+    """A method on one set of features, which is its group.
 
-    features: str
-    method: str
-    trials: list[Trial] = field(default_factory=list)
-    chosen: list[Trial] = field(default_factory=list)
+    Attributes
+    ----------
+    outcomes : list
+        What was measured on the test pictures of each half.
+    """
+
     outcomes: list[Outcome] = field(default_factory=list)
 
     @property
-    def name(self) -> str:
-        """How tests name it."""
-        return f"{self.method} ({self.features})"
+    def features(self) -> str:
+        """The set of features."""
+        return self.group[0]
 
     def values(self, measure: str) -> list[float]:
         """Return a measure on each half; nothing if the method does not speak of that."""
@@ -98,43 +89,38 @@ class Growth:
 
 
 @dataclass(slots=True, eq=False)
-class Results:
-    """All that a run found.
+class RegionResults(Results[HalfResult]):
+    """All results of a run.
 
     Attributes
     ----------
-    ran : every method that was measured.
-    relaxation : by features.
-    models : what the latent model learnt of the first half, and what it saw, by features.
-    words : the tags there are.
-    growth : time against pictures and tags.
-    notes : what was left out, and why.
+    words : tuple of str
+        The tags there are.
+    relaxation : dict
+        The linear programme beside exact inference, by features.
+    models : dict
+        The latent model of the first half, and what it was fitted to, by features.
+    growth : list
+        Time against pictures and tags.
     """
 
-    settings: dict[str, Json]
     words: tuple[str, ...] = ()
-    ran: list[Ran] = field(default_factory=list)
     relaxation: dict[str, Relaxation] = field(default_factory=dict)
     models: dict[str, tuple[Fitted, Seen]] = field(default_factory=dict)
     growth: list[Growth] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
     def features(self) -> list[str]:
         """Return the sets of features that were measured."""
-        return list(dict.fromkeys(r.features for r in self.ran))
-
-    def of(self, features: str) -> dict[str, Ran]:
-        """Return the methods measured with a set of features."""
-        return {r.method: r for r in self.ran if r.features == features}
+        return [features for (features,) in self.groups()]
 
 
-def compare(a: Ran, b: Ran) -> PairedTest | None:
+def compare(a: HalfResult, b: HalfResult) -> PairedTest | None:
     """Test whether two methods differ, by the F of each test picture of all halves."""
     one, other = a.each(), b.each()
     return None if one is None or other is None else wilcoxon(one, other)
 
 
-def compared(ran: dict[str, Ran]) -> list[tuple[Ran, Ran, PairedTest]]:
+def compared(ran: dict[str, HalfResult]) -> list[tuple[HalfResult, HalfResult, PairedTest]]:
     """Return the latent model held against each other method that gives tags."""
     mine = ran.get(paper.LATENT)
     if mine is None:
@@ -143,16 +129,10 @@ def compared(ran: dict[str, Ran]) -> list[tuple[Ran, Ran, PairedTest]]:
     return [(a, b, test) for a, b, test in tests if test is not None]
 
 
-def figures_of(found: Results) -> Figures:
+def figures_of(found: RegionResults) -> Figures:
     """Return the figures of a run."""
-    settings: dict[str, Json] = {
-        **found.settings,
-        "sightline": __version__,
-        "chosen": {r.name: [dict(t.settings) for t in r.chosen] for r in found.ran},
-        "notes": list[Json](found.notes),
-    }
-    figures = Figures("regions", settings)
-    for ran in found.ran:
+    figures = found.figures("regions", {"chosen": found.chosen()})
+    for ran in found.methods:
         figures.rows += _rows(ran)
     for features, relaxation in found.relaxation.items():
         figures.rows += _relaxation_rows(features, relaxation)
@@ -169,7 +149,7 @@ def figures_of(found: Results) -> Figures:
     return figures
 
 
-def _rows(ran: Ran) -> list[Figure]:
+def _rows(ran: HalfResult) -> list[Figure]:
     protocol = f"{len(ran.outcomes)} halves"
     rows: list[Figure] = []
     n = sum(o.n for o in ran.outcomes)
@@ -185,7 +165,7 @@ def _rows(ran: Ran) -> list[Figure]:
         )  # fmt: skip
         if at is None:
             rows += [
-                Figure(ran.method, name, v, ran.features, protocol, at=f"half {t.half}",
+                Figure(ran.method, name, v, ran.features, protocol, at=f"half {t.split}",
                        direction=DIRECTION)
                 for t, v in zip(ran.chosen, values, strict=True)
             ]  # fmt: skip
@@ -195,7 +175,7 @@ def _rows(ran: Ran) -> list[Figure]:
                        direction=DIRECTION))  # fmt: skip
     rows += [
         Figure(ran.method, _CHOSEN_BY.get(ran.method, judging.F), t.value, ran.features,
-               f"{protocol}, validation of half {t.half}", "validation", DIRECTION,
+               f"{protocol}, validation of half {t.split}", "validation", DIRECTION,
                at=said(t.settings))
         for t in ran.trials
         if ran.method != paper.K_MEANS
@@ -203,7 +183,7 @@ def _rows(ran: Ran) -> list[Figure]:
     return rows
 
 
-def _clean_rows(ran: Ran) -> list[Figure]:
+def _clean_rows(ran: HalfResult) -> list[Figure]:
     """Return the measures on pictures that nothing was designed on."""
     n = sum(o.n_clean for o in ran.outcomes)
     rows = []

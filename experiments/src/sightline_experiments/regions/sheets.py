@@ -15,7 +15,7 @@ from sightline_experiments.datasets.msrc import MSRC
 from sightline_experiments.extraction import decoded
 from sightline_experiments.regions import paper
 from sightline_experiments.regions.evaluation import Shown
-from sightline_experiments.regions.results import Results
+from sightline_experiments.regions.results import RegionResults
 
 _WIDE, _GAP, _LINE, _INK, _FAINT = 240, 12, 17, "#202020", "#707070"
 _COVER = 0.55
@@ -33,7 +33,7 @@ RGB = NDArray[np.uint8]
 Int = NDArray[np.int64]
 
 
-def draw_sheets(c: MSRC, found: Results, compute: Compute, out: Path) -> list[Path]:
+def draw_sheets(c: MSRC, found: RegionResults, compute: Compute, out: Path) -> list[Path]:
     """Write the figures of each set of features, of the first half; return the files."""
     files = []
     for features in found.features():
@@ -51,7 +51,7 @@ def draw_sheets(c: MSRC, found: Results, compute: Compute, out: Path) -> list[Pa
     return files
 
 
-def _of_model(found: Results, features: str, out: Path) -> list[Path]:
+def _of_model(found: RegionResults, features: str, out: Path) -> list[Path]:
     fitted, seen = found.models[features]
     model = fitted.model
     if model is None:

@@ -11,14 +11,14 @@ import numpy as np
 
 from sightline.measures.significance import p_text
 from sightline_experiments.regions import judging, paper
-from sightline_experiments.regions.results import Ran, Results, compared
+from sightline_experiments.regions.results import HalfResult, RegionResults, compared
+from sightline_experiments.report import MISSING, fraction, mean_and_std, notes
 from sightline_experiments.tuning import said
 
-LOST = "–"
 _NOTHING = 1e-6
 
 
-def lines(found: Results) -> Iterator[str]:
+def lines(found: RegionResults) -> Iterator[str]:
     """Yield every table."""
     for features in found.features():
         ran = found.of(features)
@@ -43,27 +43,26 @@ def lines(found: Results) -> Iterator[str]:
             f"{g.pictures:>5} pictures, {g.tags:>3} tags: {g.learning:.2f} s for {g.iterations} "
             f"iterations, {1000 * g.inference:.3f} ms to tag a picture"
         )
-    for note in found.notes:
-        yield f"Note: {note}"
+    yield from notes(found.notes)
 
 
-def _table(features: str, ran: dict[str, Ran]) -> Iterator[str]:
+def _table(features: str, ran: dict[str, HalfResult]) -> Iterator[str]:
     network = ", a network trained on ImageNet" if features == "deep" else ""
     yield ""
     yield f"Table 1 on MSRC v2, {features}{network}; the paper's figures are of other pictures"
     head = "".join(f"{m:>19}" for m in judging.MEASURES)
     yield f"{'':<28}{head}{'paper':>16}{'seconds':>10}  settings of half 0"
     for name, r in ran.items():
-        cells = "".join(f"{_spread(r.values(m)):>19}" for m in judging.MEASURES)
-        theirs = f"{_share(paper.F.get(name))} / {_share(paper.NMI.get(name))}"
+        cells = "".join(f"{mean_and_std(r.values(m), 3):>19}" for m in judging.MEASURES)
+        theirs = f"{fraction(paper.F.get(name))} / {fraction(paper.NMI.get(name))}"
         seconds = np.mean([t.seconds for t in r.chosen])
         yield (
-            f"{name:<28}{cells}{theirs if features == 'classic' else LOST:>16}{seconds:>10.1f}"
+            f"{name:<28}{cells}{theirs if features == 'classic' else MISSING:>16}{seconds:>10.1f}"
             f"  {said(r.chosen[0].settings)}"
         )
 
 
-def _clean(ran: dict[str, Ran]) -> Iterator[str]:
+def _clean(ran: dict[str, HalfResult]) -> Iterator[str]:
     """Yield what was reached on pictures that nothing was designed on."""
     for name, r in ran.items():
         n = max((o.n_clean for o in r.outcomes), default=0)
@@ -73,7 +72,7 @@ def _clean(ran: dict[str, Ran]) -> Iterator[str]:
             yield f"On {n} pictures that nothing was designed on, {name}: {cells}"
 
 
-def _margins(ran: dict[str, Ran]) -> Iterator[str]:
+def _margins(ran: dict[str, HalfResult]) -> Iterator[str]:
     """Yield how far ahead of each rival the latent model is, beside the paper's margins."""
     for measure, theirs in ((judging.F, paper.F), (judging.NMI, paper.NMI)):
         mine = ran[paper.LATENT].values(measure) if paper.LATENT in ran else []
@@ -82,17 +81,8 @@ def _margins(ran: dict[str, Ran]) -> Iterator[str]:
             if name == paper.LATENT or not values or not mine:
                 continue
             base = float(np.mean(values))
-            gain = f"{float(np.mean(mine)) / base - 1:+.1%}" if base > _NOTHING else LOST
-            said_by = f"{theirs[paper.LATENT] / theirs[name] - 1:+.1%}" if name in theirs else LOST
+            gain = f"{float(np.mean(mine)) / base - 1:+.1%}" if base > _NOTHING else MISSING
+            said_by = (
+                f"{theirs[paper.LATENT] / theirs[name] - 1:+.1%}" if name in theirs else MISSING
+            )
             yield f"{measure} of {paper.LATENT} against {name}: {gain} (paper {said_by})"
-
-
-def _share(value: float | None) -> str:
-    return LOST if value is None else f"{value:.4f}"
-
-
-def _spread(values: list[float]) -> str:
-    if not values:
-        return LOST
-    spread = f" ± {np.std(values):.3f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.4f}{spread}"
