@@ -6,9 +6,9 @@ NPM := $(shell command -v npm)
 
 .PHONY: demo test check lint bench clean
 
-.venv/ready: pyproject.toml constraints.txt
+.venv/ready: pyproject.toml experiments/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,demo,deep,plots,parquet,faiss,milvus,milvus-server,ray]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,demo,deep,plots,parquet,faiss,milvus,milvus-server,ray]' -e experiments
 	touch $@
 
 # The checker of the page's types, and the one of its accessibility. No file of ours names where
@@ -38,7 +38,7 @@ endif
 check: lint test
 
 bench: .venv/ready
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,demo,deep,plots,parquet,faiss,milvus,milvus-server,ray,bench]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,demo,deep,plots,parquet,faiss,milvus,milvus-server,ray,bench]' -e experiments
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA)) --json bench.json
 
 clean:

@@ -112,11 +112,11 @@ def corel(
 ) -> Iterator[tuple[dict[str, Captions], Alike]]:
     """Yield splits of Corel5K's development pictures, seen by each view."""
     from sightline.compute.local import LocalCompute
-    from sightline.datasets.corel5k import load_corel5k
-    from sightline.reproduce.cache import ArrayCache
-    from sightline.reproduce.pamir.methods import _seen
-    from sightline.reproduce.pamir.pool import Describer
-    from sightline.reproduce.pamir.protocol import make_splits
+    from sightline_experiments.cache import ArrayCache
+    from sightline_experiments.datasets.corel5k import load_corel5k
+    from sightline_experiments.pamir.methods import _seen
+    from sightline_experiments.pamir.pool import Describer
+    from sightline_experiments.pamir.protocol import make_splits
 
     c = load_corel5k(data)
     assert c is not None, f"{data} has no corel5k.zip"

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.compute.local import LocalCompute
-from sightline.datasets.classed import CALTECH, load_classed
 from sightline.feedback.passive_aggressive import PassiveAggressive
 from sightline.progress import NoProgress
-from sightline.reproduce.cache import kept
-from sightline.reproduce.feedback.space import choose_queries
-from sightline.reproduce.online.folds import Fold
-from sightline.reproduce.online.pool import Describer
 from sightline.similarity.frames import Frame
+from sightline_experiments.cache import kept
+from sightline_experiments.datasets.classed import CALTECH, load_classed
+from sightline_experiments.feedback.space import choose_queries
+from sightline_experiments.online.folds import Fold
+from sightline_experiments.online.pool import Describer
 
 _JUDGED = 20
 _NOISE = 0.1

@@ -12,6 +12,7 @@ import pytest
 
 from sightline import errors, plugins
 from sightline.cli import VERBS
+from sightline.plugins import commands
 from sightline.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -27,7 +28,7 @@ def test_every_verb_is_in_the_readme(verb: str) -> None:
 
 def test_the_readme_names_no_verb_that_does_not_exist() -> None:
     named = set(re.findall(r"^(?:sightline|\| `sightline) (\w+)", README, re.MULTILINE))
-    assert named and named <= set(VERBS)
+    assert named and named <= {*VERBS, *commands()}
 
 
 def test_the_readme_shows_the_essentials_in_its_first_30_lines() -> None:
@@ -78,7 +79,7 @@ def test_every_hook_is_in_the_guide() -> None:
 
 def test_every_name_of_the_papers_page_exists() -> None:
     page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
-    names = re.findall(r"`(sightline\.[\w.]+)`", page)
+    names = re.findall(r"`(sightline(?:_experiments)?\.[\w.]+)`", page)
     assert len(names) > 10
     for name in names:
         module, _, attribute = name.rpartition(".")

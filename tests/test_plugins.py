@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pluggy
 import pytest
+from click.testing import CliRunner, Result
 
 from sightline import plugins
+from sightline.cli import sightline
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.errors import UsageError
@@ -74,6 +77,72 @@ def test_a_plugin_reads_words_in_an_index_run(tmp_path: Path, plugin: Plugin) ->
     c = Collection.open(make_photos(tmp_path / "photos", 2), store=tmp_path / "store")
     c.index(words=[table], compute=InlineCompute())
     assert [h.path for h in c.search("castle").hits] == [b"000.jpg"]
+
+
+def install(folder: Path, entries: str, module: str = "") -> None:
+    """Lay a package into a folder of the path, as pip would."""
+    info = folder / "added-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "entry_points.txt").write_text(entries)
+    (folder / "added_commands.py").write_text(module)
+
+
+COMMAND = """
+import click
+
+
+@click.command()
+def greet() -> None:
+    "Say hello."
+    click.echo("hello")
+"""
+ENTRY = "[console_scripts]\nadded = x:y\n\n[sightline.commands]\ngreet = added_commands:greet\n"
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(sightline, list(arguments), prog_name="sightline")
+
+
+def test_a_plugin_adds_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, ENTRY + "\n[sightline]\nother = nowhere\n", COMMAND)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert plugins.commands()["greet"] == "added_commands:greet"
+    assert "other" not in plugins.commands()
+    listed = run("--help").output.partition("Commands of plugins:")[2]
+    assert "greet      Say hello.\n" in listed
+    assert run("greet").output == "hello\n"
+
+
+def test_a_plugin_command_does_not_replace_a_built_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "[sightline.commands]\nsearch = added_commands:greet\n", COMMAND)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "Find pictures by words." in run("--help").output
+    assert "hello" not in run("search", "--help").output
+    assert "Say hello." not in run("search", "--help").output
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [("raise RuntimeError('out of order')", "out of order"), ("greet = 3", "not a click command")],
+)
+def test_a_broken_plugin_command_is_named_and_breaks_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, reason: str
+) -> None:
+    install(tmp_path, ENTRY, module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "added_commands", raising=False)
+    helped = run("--help")
+    assert helped.exit_code == 0 and "greet" in helped.output
+    failed = run("greet")
+    assert isinstance(failed.exception, UsageError)
+    assert "added_commands:greet" in str(failed.exception) and reason in str(failed.exception)
+
+
+def test_the_experiments_add_reproduce() -> None:
+    assert plugins.commands()["reproduce"] == "sightline_experiments.commands:reproduce"
+    assert "pamir" in run("reproduce", "--help").output
 
 
 def test_every_hook_is_described() -> None:

@@ -11,7 +11,7 @@ import pytest
 from sightline.cli import VERBS
 
 ROOT = Path(__file__).parent.parent
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
+SOURCES = sorted((ROOT / "src").rglob("*.py")) + sorted((ROOT / "experiments").rglob("*.py"))
 ALL = SOURCES + sorted((ROOT / "tests").rglob("*.py")) + sorted((ROOT / "benchmarks").rglob("*.py"))
 
 

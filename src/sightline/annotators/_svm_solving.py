@@ -168,7 +168,7 @@ def sklearn_part(name: str = "") -> Any:
     try:
         return import_module(f"sklearn.{name}" if name else "sklearn")
     except ImportError as error:
-        raise MissingExtra.of("The ranker 'svm'", "rivals") from error
+        raise MissingExtra.of("The ranker 'svm'", "baselines") from error
 
 
 def fit_words(

@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 
 import click
 
-from sightline.errors import SightlineError
+from sightline import plugins
+from sightline.errors import SightlineError, UsageError
 
 # The one-line helps stand here so that listing them imports none of the verbs.
 VERBS = {
@@ -37,25 +38,55 @@ VERBS = {
     "serve": "Offer the collection over HTTP, on this machine.",
     "doctor": "Show settings, their origins, and what this machine offers.",
     "demo": "Build, train, search and measure the demo collection.",
-    "reproduce": "Measure the papers' methods on their data.",
 }
 
 
 class _Verbs(click.Group):
+    """The built-in verbs, then the commands of installed plugins; each is imported when used."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return [*VERBS, *(name for name in plugins.commands() if name not in VERBS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in VERBS:
-            return None
-        # A verb that is a word of Python's own has a line below its name.
-        own = name + "_" * keyword.iskeyword(name)
-        command = getattr(importlib.import_module(f"sightline.cli.{own}"), own)
-        return command if isinstance(command, click.Command) else None
+        if name in VERBS:
+            # A verb that is a keyword of Python has an underscore behind its name.
+            module = name + "_" * keyword.iskeyword(name)
+            return _load_command(f"sightline.cli.{module}:{module}")
+        entry = plugins.commands().get(name)
+        return None if entry is None else _load_plugin_command(name, entry)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
+        added = self.list_commands(ctx)[len(VERBS) :]
+        if added:
+            with formatter.section("Commands of plugins"):
+                formatter.write_dl([(name, self._short_help(ctx, name)) for name in added])
+
+    def _short_help(self, ctx: click.Context, name: str) -> str:
+        """Return one line about a plugin's command; a broken plugin does not break `--help`."""
+        try:
+            command = self.get_command(ctx, name)
+        except UsageError as e:
+            return str(e)
+        return "" if command is None else command.get_short_help_str(limit=70)
+
+
+def _load_command(entry: str) -> click.Command | None:
+    module, _, attribute = entry.partition(":")
+    command = getattr(importlib.import_module(module), attribute)
+    return command if isinstance(command, click.Command) else None
+
+
+def _load_plugin_command(name: str, entry: str) -> click.Command:
+    try:
+        command = _load_command(entry)
+    except Exception as e:
+        # Code of another package: whatever it raises, the message names the plugin.
+        raise UsageError(f"The plugin command {name!r} ({entry}) cannot be loaded: {e!r}.") from e
+    if command is None:
+        raise UsageError(f"The plugin command {name!r} ({entry}) is not a click command.")
+    return command
 
 
 @click.group(

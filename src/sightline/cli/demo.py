@@ -39,7 +39,7 @@ def demo(folder: str, json_file: str | None, debug: bool) -> int:
     is measured by what was withheld.
     """
     from sightline.collection import Collection
-    from sightline.datasets.demo import CREDIT, WITHHELD, build_demo
+    from sightline.demo.emoji import CREDIT, WITHHELD, build_demo
     from sightline.progress import ProgressBar
 
     if json_file is not None and not Path(json_file).absolute().parent.is_dir():
@@ -131,8 +131,8 @@ def _measure(
     c: Collection, tables: list[Path], base: Path, json_file: str | None, progress: Progress
 ) -> None:
     """Measure the rankers by the words that were withheld; unchanged figures are read again."""
-    from sightline.reproduce.demo import lines, load_truth, measured_before, run_demo, sets_of
-    from sightline.reproduce.figures import Figures
+    from sightline.demo.experiment import lines, load_truth, measured_before, run_demo, sets_of
+    from sightline.measures.figures import Figures
 
     kept = base / "figures.json"
     truth = load_truth(c, tables)

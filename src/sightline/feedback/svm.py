@@ -4,7 +4,7 @@
     K(x, x') = exp(-gamma ||x - x'||^2)
 
 The score is the decision value, in units of the margin. It is fitted anew to all judgements in
-each round, by scikit-learn (extra `rivals`). The paper gives no parameters: C = 1 and gamma = 5,
+each round, by scikit-learn (extra `baselines`). The paper gives no parameters: C = 1 and gamma = 5,
 which is 1/(2 s2) of kernel PA's s2 = .1. Before both kinds of judgement there is nothing to fit.
 """
 
@@ -85,5 +85,5 @@ def _classifier(C: float, weight: str | None) -> Any:
     try:
         from sklearn.svm import SVC
     except ImportError as e:
-        raise MissingExtra.of("The SVM of feedback", "rivals") from e
+        raise MissingExtra.of("The SVM of feedback", "baselines") from e
     return SVC(C=C, kernel="precomputed", class_weight=weight)

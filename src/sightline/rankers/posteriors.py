@@ -248,7 +248,7 @@ def _machines_on(K: Doubles, classes: Int, n_classes: int, C: float) -> tuple[Do
     try:
         from sklearn.svm import SVC
     except ImportError as e:
-        raise MissingExtra.of("A support vector machine", "rivals") from e
+        raise MissingExtra.of("A support vector machine", "baselines") from e
     coef, offset = np.zeros((len(K), n_classes)), np.empty(n_classes)
     for c in range(n_classes):
         machine = SVC(C=C, kernel="precomputed").fit(K, classes == c)

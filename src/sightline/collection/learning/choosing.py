@@ -95,7 +95,7 @@ def able(
         if not usable:
             reason = "it learns from counts of visual words (sightline index --features visterms)"
         elif not kind.available:
-            reason = f"it needs {kind.needs} (pip install 'sightline[rivals]')"
+            reason = f"it needs {kind.needs} (pip install 'sightline[baselines]')"
         elif needed > free:
             reason = (
                 f"{len(sample)} pictures and {len(sample.terms)} words would take about "

@@ -1,0 +1,66 @@
+"""`sightline reproduce feedback`: paper B."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline_experiments.commands.running import (
+    Asked,
+    experiment,
+    listed,
+    make_folder,
+    show_files,
+)
+
+if TYPE_CHECKING:
+    from sightline_experiments.datasets.classed import Classed
+    from sightline_experiments.feedback.plan import Plan
+
+
+@experiment(
+    holds="caltech101.zip or caltech101/",
+    quick="120 queries instead of 500, and less of the sweep",
+    drawn="curves",
+)
+@click.option("--features", help="ehd, cedd, deep; separated by commas.")
+def feedback(asked: Asked, features: str | None) -> int:
+    """Let simulated users judge pictures: passive-aggressive feedback, its rivals, and the blend.
+
+    Nine rounds of 20 judgements for 500 queries of Caltech-101. Nothing is written into the data
+    folder.
+    """
+    from sightline_experiments.datasets.classed import CALTECH, load_classed
+
+    name = CALTECH.name
+    folder, workers = asked.settings(f"{name}.zip or {name}/")
+    plan = _plan(asked.quick, features)
+    target = asked.target(folder)
+    c = load_classed(folder, CALTECH)
+    if c is None:
+        return asked.unavailable({CALTECH.title: name}, folder)
+    make_folder(target)
+    return _run(asked, c, plan, target, workers)
+
+
+def _run(asked: Asked, c: Classed, plan: Plan, out: Path, workers: int) -> int:
+    from sightline.compute.local import LocalCompute
+    from sightline.progress import ProgressBar
+    from sightline_experiments.feedback import run, tables
+    from sightline_experiments.feedback.curves import draw_curves
+    from sightline_experiments.feedback.results import figures_of
+
+    kept = asked.cache(f"{c.kind.name}-classes", c)
+    with LocalCompute(workers) as compute, kept as cache:
+        found = run(c, plan, compute, cache, ProgressBar())
+    asked.show(tables.lines(found), figures_of(found))
+    return show_files(draw_curves(found, out, c.kind.title))
+
+
+def _plan(quick: bool, features: str | None) -> Plan:
+    from sightline_experiments.feedback.plan import FEATURES, full_plan, quick_plan
+
+    plan = quick_plan() if quick else full_plan()
+    return plan if features is None else plan.with_features(listed(features, FEATURES, "features"))

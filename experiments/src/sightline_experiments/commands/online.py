@@ -1,0 +1,80 @@
+"""`sightline reproduce online`: paper D."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline_experiments.commands.running import (
+    Asked,
+    experiment,
+    listed,
+    make_folder,
+    show_files,
+)
+
+if TYPE_CHECKING:
+    from sightline_experiments.datasets.classed import Classed
+    from sightline_experiments.online.plan import Plan
+
+
+@experiment(
+    holds="caltech101 and corel5k, as .zip or folders",
+    quick="One fold and one setting each",
+    drawn="curves",
+)
+@click.option("--features", help="nine, nine+deep; separated by commas.")
+@click.option("--only", help="caltech101, corel5k; separated by commas. All by default.")
+@click.option("--folds", type=click.IntRange(1, 5), help="How many folds; 5, or 1 if quick.")
+def online(asked: Asked, features: str | None, only: str | None, folds: int | None) -> int:
+    """Rank pictures by pictures: OPR, OPAR, OGDR and batch rivals over nine descriptors.
+
+    Settings are chosen on validation queries; the test queries are asked once for each fold.
+    Nothing is written into the data folder.
+    """
+    from sightline_experiments.datasets.classed import CALTECH, COREL, load_classed
+
+    kinds = {k.name: k for k in (CALTECH, COREL)}
+    folder, workers = asked.settings(" and ".join(f"{n}.zip or {n}/" for n in kinds))
+    plan = _plan(asked.quick, features, folds)
+    wanted = listed(only, tuple(kinds), "pictures")
+    target = asked.target(folder)
+    found = {kinds[name].title: load_classed(folder, kinds[name]) for name in wanted}
+    if not any(c is not None for c in found.values()):
+        return asked.unavailable({kinds[name].title: name for name in wanted}, folder)
+    make_folder(target)
+    return _run(asked, found, plan, target, workers)
+
+
+def _run(
+    asked: Asked, there: dict[str, Classed | None], plan: Plan, out: Path, workers: int
+) -> int:
+    from sightline.compute.local import LocalCompute
+    from sightline.progress import ProgressBar
+    from sightline_experiments.online import run, tables
+    from sightline_experiments.online.curves import draw_curves
+    from sightline_experiments.online.results import figures_of
+
+    with contextlib.ExitStack() as stack:
+        compute = stack.enter_context(LocalCompute(workers))
+        datasets = {
+            title: None
+            if c is None
+            else (c, stack.enter_context(asked.cache(f"{c.kind.name}-classes", c)))
+            for title, c in there.items()
+        }
+        found = run(datasets, plan, compute, ProgressBar())
+    asked.show(tables.lines(found), figures_of(found))
+    return show_files(draw_curves(found, out))
+
+
+def _plan(quick: bool, features: str | None, folds: int | None) -> Plan:
+    from sightline_experiments.online.plan import FEATURES, full_plan, quick_plan
+
+    plan = quick_plan() if quick else full_plan()
+    if features is not None:
+        plan = plan.with_features(listed(features, FEATURES, "features"))
+    return plan if folds is None else plan.with_folds(folds)

@@ -1,0 +1,71 @@
+"""`sightline reproduce pamir`: paper A."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline_experiments.commands.running import (
+    Asked,
+    experiment,
+    listed,
+    make_folder,
+    show_files,
+)
+
+if TYPE_CHECKING:
+    from sightline_experiments.datasets.corel5k import Corel5K
+    from sightline_experiments.pamir.plan import Plan
+
+
+@experiment(
+    holds="corel5k.zip or corel5k/",
+    quick="One split and one setting each",
+    drawn="curves and contact sheets",
+)
+@click.option("--features", help="classic-strict, classic, deep; separated by commas.")
+@click.option("--splits", type=click.IntRange(1, 20), help="How many splits; 5, or 1 if quick.")
+@click.option("--once", is_flag=True, help="Count the test picture that is listed twice once.")
+def pamir(asked: Asked, features: str | None, splits: int | None, once: bool) -> int:
+    """Rank Corel5K's pictures for text queries: PAMIR, SVM, PLSA, CMTT, CMRM and later rivals.
+
+    Settings are chosen on validation queries; the test queries are asked once for each split, at
+    the end. Nothing is written into the data folder.
+    """
+    from sightline_experiments.datasets.corel5k import NAME, load_corel5k
+
+    folder, workers = asked.settings(f"{NAME}.zip or {NAME}/")
+    plan = _plan(asked.quick, features, splits)
+    target = asked.target(folder)
+    c = load_corel5k(folder)
+    if c is None:
+        return asked.unavailable({"Corel5K": NAME}, folder)
+    make_folder(target)
+    return _run(asked, c, plan, target, workers, not once)
+
+
+def _run(asked: Asked, c: Corel5K, plan: Plan, out: Path, workers: int, twice: bool) -> int:
+    from sightline.compute.local import LocalCompute
+    from sightline.progress import ProgressBar
+    from sightline_experiments.datasets.corel5k import NAME
+    from sightline_experiments.pamir import run, tables
+    from sightline_experiments.pamir.curves import draw_curves
+    from sightline_experiments.pamir.results import figures_of
+    from sightline_experiments.pamir.sheets import draw_sheets
+
+    with LocalCompute(workers) as compute, asked.cache(NAME, c) as cache:
+        found = run(c, plan, compute, cache, ProgressBar(), twice)
+        asked.show(tables.lines(found), figures_of(found))
+        files = draw_sheets(c, found, compute, out)
+    return show_files([*files, *draw_curves(found, out)])
+
+
+def _plan(quick: bool, features: str | None, splits: int | None) -> Plan:
+    from sightline_experiments.pamir.plan import FEATURES, full_plan, quick_plan
+
+    names = None if features is None else listed(features, FEATURES, "features")
+    make = quick_plan if quick else full_plan
+    plan = make() if names is None else make(names)
+    return plan if splits is None else plan.with_splits(splits)

@@ -1,0 +1,69 @@
+"""`sightline reproduce regions`: paper E."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline_experiments.commands.running import (
+    Asked,
+    experiment,
+    listed,
+    make_folder,
+    show_files,
+)
+
+if TYPE_CHECKING:
+    from sightline_experiments.datasets.msrc import MSRC
+    from sightline_experiments.regions.plan import Plan
+
+
+@experiment(
+    holds="msrc_v2.zip or msrc_v2/",
+    quick="One half and one setting each",
+    drawn="drawings",
+)
+@click.option("--features", help="classic, deep; separated by commas.")
+@click.option("--halves", type=click.IntRange(1, 20), help="How many halves; 5, or 1 if quick.")
+def regions(asked: Asked, features: str | None, halves: int | None) -> int:
+    """Tag MSRC v2's pictures, and say where each tag is: the latent model and its rivals.
+
+    Settings are chosen on validation pictures; the test pictures are looked at once for each half.
+    Nothing is written into the data folder.
+    """
+    from sightline_experiments.datasets.msrc import NAME, TITLE, load_msrc
+
+    folder, workers = asked.settings(f"{NAME}.zip or {NAME}/")
+    plan = _plan(asked.quick, features, halves)
+    target = asked.target(folder)
+    c = load_msrc(folder)
+    if c is None:
+        return asked.unavailable({TITLE: NAME}, folder)
+    make_folder(target)
+    return _run(asked, c, plan, target, workers)
+
+
+def _run(asked: Asked, c: MSRC, plan: Plan, out: Path, workers: int) -> int:
+    from sightline.compute.local import LocalCompute
+    from sightline.progress import ProgressBar
+    from sightline_experiments.datasets.msrc import NAME
+    from sightline_experiments.regions import run, tables
+    from sightline_experiments.regions.curves import draw_curves
+    from sightline_experiments.regions.results import figures_of
+    from sightline_experiments.regions.sheets import draw_sheets
+
+    with LocalCompute(workers) as compute, asked.cache(NAME, c) as cache:
+        found = run(c, plan, compute, cache, ProgressBar())
+        asked.show(tables.lines(found), figures_of(found))
+        return show_files([*draw_sheets(c, found, compute, out), *draw_curves(found, out)])
+
+
+def _plan(quick: bool, features: str | None, halves: int | None) -> Plan:
+    from sightline_experiments.regions.plan import FEATURES, full_plan, quick_plan
+
+    plan = quick_plan() if quick else full_plan()
+    if features is not None:
+        plan = plan.with_features(listed(features, FEATURES, "features"))
+    return plan if halves is None else plan.with_halves(halves)

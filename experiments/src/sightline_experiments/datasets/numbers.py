@@ -1,0 +1,180 @@
+"""Tables of whole numbers as text, read block by block into sparse rows.
+
+A line is a row, and white space parts its numbers. A table of some hundred million numbers, most of
+them zeros, is never held as a whole: what is kept of a block are its numbers above zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Progress
+from sightline.errors import DataError
+from sightline.progress import NoProgress
+from sightline_experiments.datasets.sources import Source
+
+Flags = NDArray[np.bool_]
+Int = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+MOST_BYTES = 4 << 30
+_LONGEST_LINE = 1 << 20
+_LONGEST_NUMBER = 9
+_SILENT = NoProgress()
+_ZERO = ord("0")
+_DIGIT, _SPACE, _END, _ELSE = range(4)
+_KIND: Bytes = np.full(256, _ELSE, dtype=np.uint8)
+_KIND[_ZERO : _ZERO + 10] = _DIGIT
+_KIND[list(b" \t\r")] = _SPACE
+_KIND[ord("\n")] = _END
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a table must be: its file, its rows and columns, and its largest number."""
+
+    name: str
+    n_rows: int
+    n_columns: int
+    largest: int
+
+
+def read_table(
+    source: Source, table: Table, kept: Flags | None = None, progress: Progress = _SILENT
+) -> Any:
+    """Return the rows of a table, scipy's CSR of float32.
+
+    Parameters
+    ----------
+    source : where the file lies.
+    table : what must be in it.
+    kept : which rows are wanted; all by default.
+    progress : told of each row.
+
+    Raises
+    ------
+    DataError
+        The file holds something else; the message names the line.
+    """
+    from scipy.sparse import csr_array
+
+    per_row, columns, values = [], [], []
+    n = 0
+    for line, chunk in _whole_lines(source, table):
+        found = _Parsed(source, table, line, chunk).cells(n)
+        wanted = None if kept is None else kept[n : n + found.n_rows]
+        counts, column, value = found.of(wanted)
+        per_row.append(counts)
+        columns.append(column)
+        values.append(value)
+        n += found.n_rows
+        progress.advance(found.n_rows)
+    if n != table.n_rows:
+        raise DataError(f"{source.where}: {table.name} has {n:,} rows instead of {table.n_rows:,}.")
+    start = np.concatenate([[0], np.cumsum(np.concatenate(per_row))])
+    cells = np.concatenate(values), np.concatenate(columns), start
+    return csr_array(cells, shape=(len(start) - 1, table.n_columns))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """Numbers above zero of some rows, the first of which is row 0."""
+
+    n_rows: int
+    row: Int
+    column: Int
+    value: Int
+
+    def of(self, wanted: Flags | None) -> tuple[Int, NDArray[np.int32], NDArray[np.float32]]:
+        """Return how many numbers the wanted rows have, their columns, and what they are."""
+        counts = np.bincount(self.row, minlength=self.n_rows)
+        column, value = self.column.astype(np.int32), self.value.astype(np.float32)
+        if wanted is None:
+            return counts, column, value
+        here = wanted[self.row]
+        return counts[wanted], column[here], value[here]
+
+
+class _Parsed:
+    """Some whole lines of a table, and the number of the first of them."""
+
+    def __init__(self, source: Source, table: Table, line: int, chunk: bytes) -> None:
+        self.where, self.table, self.line = source.where, table, line
+        self.text: Bytes = np.frombuffer(chunk, dtype=np.uint8)
+        self.kind: Bytes = _KIND[self.text]
+
+    def cells(self, seen: int) -> _Cells:
+        """Return the numbers above zero, when `seen` rows came before."""
+        wrong = np.flatnonzero(self.kind == _ELSE)
+        if len(wrong):
+            raise self._error(self._line_of(wrong[0]), "holds something that is no whole number")
+        digit = np.concatenate([[False], self.kind == _DIGIT, [False]])
+        change = np.flatnonzero(digit[1:] != digit[:-1])
+        begin, length = change[::2], change[1::2] - change[::2]
+        n_rows = self._checked_rows(begin, seen)
+        if length.max(initial=0) > _LONGEST_NUMBER:
+            self._too_large(begin[length.argmax()])
+        # Most numbers are a single zero, and are not looked at any further.
+        place = np.flatnonzero((length > 1) | (self.text[begin] != _ZERO))
+        value = self._values(begin[place], length[place])
+        if value.max(initial=0) > self.table.largest:
+            self._too_large(begin[place[value.argmax()]])
+        above = value > 0
+        row, column = np.divmod(place[above], self.table.n_columns)
+        return _Cells(n_rows, row, column, value[above])
+
+    def _checked_rows(self, begin: Int, seen: int) -> int:
+        """Return how many rows there are; below the last of the table lines must be empty."""
+        ends = np.flatnonzero(self.kind == _END)
+        counts = np.diff(np.searchsorted(begin, ends), prepend=0)
+        rows = counts[: self.table.n_rows - seen]
+        other = np.flatnonzero(rows != self.table.n_columns)
+        if len(other):
+            held = f"holds {rows[other[0]]:,} numbers instead of {self.table.n_columns:,}"
+            raise self._error(self.line + int(other[0]), held)
+        if counts[len(rows) :].any():
+            raise self._error(
+                self.line + len(rows), f"is one more than the {self.table.n_rows:,} there should be"
+            )
+        return len(rows)
+
+    def _values(self, begin: Int, length: Int) -> Int:
+        value = np.zeros(len(begin), dtype=np.int64)
+        for i in range(int(length.max(initial=0))):
+            longer = length > i
+            value[longer] = 10 * value[longer] + self.text[begin[longer] + i] - _ZERO
+        return value
+
+    def _too_large(self, at: Any) -> None:
+        held = f"holds a number above {self.table.largest:,}"
+        raise self._error(self._line_of(at), held)
+
+    def _line_of(self, at: Any) -> int:
+        return self.line + int(np.count_nonzero(self.kind[:at] == _END))
+
+    def _error(self, line: int, held: str) -> DataError:
+        return DataError(f"{self.where}: line {line:,} of {self.table.name} {held}.")
+
+
+def _whole_lines(source: Source, table: Table) -> Iterator[tuple[int, bytes]]:
+    """Yield lines, some at a time, and the number of the first of them, from 1."""
+    line, rest = 1, b""
+    for block in source.blocks(table.name, MOST_BYTES):
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            chunk, rest = rest + block[:cut], block[cut:]
+            yield line, chunk
+            line += chunk.count(b"\n")
+        else:
+            rest += block
+        if len(rest) > _LONGEST_LINE:
+            raise DataError(
+                f"{source.where}: line {line:,} of {table.name} has more than "
+                f"{_LONGEST_LINE:,} bytes."
+            )
+    if rest:
+        yield line, rest + b"\n"

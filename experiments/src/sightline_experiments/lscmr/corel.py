@@ -1,0 +1,176 @@
+"""LSCMR on Corel5K: captions against pictures, how many dimensions are needed, what they mean.
+
+A text is the words of a caption, weighted by idf; a picture is its visual terms, or what a network
+says of it. Whatever comes from the same disc of the collection is relevant ("disc"), or whatever
+shares a word ("word"). Of the development pictures 4,000 are learnt from, in lists of 40 random
+candidates, and the others choose lam and then the number of dimensions; the test pictures are asked
+once, at what was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Compute, Progress
+from sightline.measures.ranked import rank
+from sightline.measures.ranking import map_at
+from sightline.rankers.low_rank import mean_avgp
+from sightline.rankers.lscmr import LSCMR
+from sightline_experiments.cache import ArrayCache
+from sightline_experiments.datasets.corel5k import Corel5K, Row
+from sightline_experiments.lscmr.evaluation import R
+from sightline_experiments.lscmr.paper import PICTURE, TEXT
+from sightline_experiments.lscmr.plan import CorelPlan
+from sightline_experiments.pamir.pool import Describer
+from sightline_experiments.pamir.seeing import Seeing, SomeRows
+
+Doubles = NDArray[np.float64]
+Int = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+RELEVANCE = ("disc", "word")
+# Names of features as all experiments write them, and what they are of the pool.
+VIEWS = {"classic-strict": ("b64_k2000", "tfidf"), "deep": ("deep", "centred")}
+# Pictures are numbered by the disc they came on, a hundred to a disc, thousands apart.
+_DISC = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """Some pictures: their captions, what is seen of them, and what is relevant to what."""
+
+    texts: Doubles
+    pictures: Any
+    relevant: dict[str, Flags]
+
+    def of(self, direction: str) -> tuple[Any, Any]:
+        """Return queries and documents."""
+        return (self.pictures, self.texts) if direction == PICTURE else (self.texts, self.pictures)
+
+
+@dataclass(slots=True, eq=False)
+class Swept:
+    """What was found of one feature, relevance and direction.
+
+    `points` are (k, validation AvgP), `topics` the words at both ends of dimensions, `near` the
+    words nearest to some.
+    """
+
+    features: str
+    relevance: str
+    direction: str
+    lam: float
+    points: list[tuple[int, float]]
+    n_dropped: int = 0
+    at: int = 0
+    avgp: float = 0.0
+    at_50: float = 0.0
+    n: int = 0
+    topics: list[tuple[list[str], list[str]]] = field(default_factory=list)
+    near: dict[str, list[str]] = field(default_factory=dict)
+
+
+def sweep(
+    c: Corel5K, plan: CorelPlan, compute: Compute, cache: ArrayCache, progress: Progress
+) -> list[Swept]:
+    """Measure every feature, relevance and direction."""
+    pool = Describer(c, compute, cache, progress).describe(VIEWS[f][0] for f in plan.features)
+    order = np.random.default_rng(0).permutation(len(c.development))
+    held, kept = np.sort(order[: plan.n_validation]), np.sort(order[plan.n_validation :])
+    distinct = list({r.picture: r for r in c.test}.values())
+    found = []
+    for features in plan.features:
+        view, weighting = VIEWS[features]
+        train = SomeRows(pool.development, kept)
+        seeing = Seeing.of(train, view, weighting)
+        rows = [[c.development[i] for i in part] for part in (kept, held)]
+        idf = _idf(rows[0], len(c.words))
+        parts = [
+            _side(r, idf, seeing(v))
+            for r, v in zip(
+                (*rows, distinct),
+                (train, SomeRows(pool.development, held), pool.test),
+                strict=True,
+            )
+        ]
+        for relevance in RELEVANCE:
+            for direction in (PICTURE, TEXT):
+                progress.start(f"Corel5K, {features}, {relevance}, {direction}", None)
+                found.append(_swept(c, plan, features, relevance, direction, parts, progress))
+                progress.finish()
+    return found
+
+
+def _side(rows: Sequence[Row], idf: Doubles, pictures: Any) -> Side:
+    said = np.zeros((len(rows), len(idf)))
+    for i, row in enumerate(rows):
+        said[i, list(row.words)] = 1.0
+    weighted = said * idf
+    lengths = np.linalg.norm(weighted, axis=1, keepdims=True)
+    discs = np.array([row.picture // _DISC for row in rows])
+    relevant = {"disc": discs[:, None] == discs, "word": said @ said.T > 0}
+    seen = pictures if hasattr(pictures, "tocsr") else np.asarray(pictures, dtype=np.float64)
+    return Side(weighted / np.where(lengths > 0, lengths, 1.0), seen, relevant)
+
+
+def _idf(rows: Sequence[Row], n_words: int) -> Doubles:
+    carried = np.bincount([w for row in rows for w in row.words], minlength=n_words)
+    # A word that no training picture carries says nothing.
+    return np.where(carried > 0, np.log(len(rows) / np.maximum(carried, 1)), 0.0)
+
+
+def _swept(
+    c: Corel5K,
+    plan: CorelPlan,
+    features: str,
+    relevance: str,
+    direction: str,
+    parts: Sequence[Side],
+    progress: Progress,
+) -> Swept:
+    train, validation, test = parts
+    lists = _lists(train.relevant[relevance], plan.candidates)
+
+    def fitted(k: int, lam: float) -> tuple[float, LSCMR]:
+        ranker = LSCMR(k, lam, max_rounds=plan.max_rounds).fit(*train.of(direction), *lists)
+        progress.advance()
+        return ranker.score(*validation.of(direction), validation.relevant[relevance]), ranker
+
+    first = plan.dimensions[len(plan.dimensions) // 2]
+    tried = {(first, lam): fitted(first, lam) for lam in plan.lams}
+    lam = max(tried, key=lambda at: tried[at][0])[1]
+    tried |= {(k, lam): fitted(k, lam) for k in plan.dimensions if k != first}
+    points = [(k, tried[k, lam][0]) for k in plan.dimensions]
+    best = max(points, key=lambda p: p[1])[0]
+    ranker = tried[best, lam][1]
+    found = Swept(features, relevance, direction, lam, points, ranker.n_dropped_, best)
+    scores, relevant = ranker.decision_function(*test.of(direction)), test.relevant[relevance]
+    found.avgp, found.n = mean_avgp(scores, relevant), len(relevant)
+    pairs = zip(scores, relevant, strict=True)
+    found.at_50 = float(np.mean([map_at(rank(s, r), k=R) for s, r in pairs]))
+    if direction == TEXT:
+        _read(c, ranker, train, found)
+    return found
+
+
+def _lists(relevant: Flags, n: int) -> tuple[Int, Flags]:
+    rng = np.random.default_rng(0)
+    drawn = rng.random(relevant.shape).argpartition(n - 1, axis=1)[:, :n]
+    candidates = np.sort(drawn, axis=1).astype(np.int64)
+    return candidates, np.take_along_axis(relevant, candidates, axis=1)
+
+
+def _read(c: Corel5K, ranker: LSCMR, train: Side, found: Swept, n: int = 6) -> None:
+    """Read the words at the ends of dimensions, and those nearest to the most frequent ones."""
+    for dimension in range(min(10, len(ranker.U_))):
+        ends = (ranker.topic(dimension, n, lowest) for lowest in (False, True))
+        high, low = ([c.words[w] for w in end] for end in ends)
+        found.topics.append((high, low))
+    frequent = np.argsort(-(train.texts > 0).sum(axis=0), kind="stable")[:8]
+    for word in frequent:
+        near = ranker.nearest_columns(int(word), n)
+        found.near[c.words[word]] = [c.words[w] for w in near]

@@ -1,0 +1,181 @@
+"""Paper C's second set, NUS-WIDE: which pictures are for what, and what methods see of them.
+
+A text is the tags of a picture, a picture its visual words, both weighted by tf-idf and of length
+1; idf is that of training pictures. Few pictures are learnt from and very many ranked: of those for
+validation and for test some are queries, and all are documents. Whatever shares a concept with a
+query is relevant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Json
+from sightline.errors import DataError
+from sightline.features.local.visterms import idf_of, weighted
+from sightline.rankers.low_rank import mean_avgp
+from sightline_experiments.datasets.nuswide import NusWide
+from sightline_experiments.lscmr import paper
+from sightline_experiments.lscmr.evaluation import Block
+from sightline_experiments.lscmr.nus_plan import NusPlan
+from sightline_experiments.lscmr.protocol import (
+    DIRECTIONS,
+    Floats,
+    Int,
+    Scorer,
+    draw_candidates,
+    make_splits,
+)
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some pictures.
+
+    Attributes
+    ----------
+    pictures, texts : rows of visual words and of tags, scipy's CSR.
+    concepts : 1 for each concept that is there.
+    asked : which of them are queries, ascending.
+    places : of the pictures in the published lists.
+    block : queries whose scores are held at once.
+    """
+
+    pictures: Any
+    texts: Any
+    concepts: Floats
+    asked: Int
+    places: Int
+    block: int
+
+    def sides(self, direction: str) -> tuple[Any, Any]:
+        """Return the rows of queries and of documents."""
+        both = self.pictures, self.texts
+        queries, documents = both if direction == paper.PICTURE else both[::-1]
+        return queries[self.asked], documents
+
+    def relevant(self, asked: Int) -> Flags:
+        """Return which documents share a concept with queries, (queries, documents)."""
+        return np.asarray(self.concepts[asked] @ self.concepts.T > 0)
+
+    def blocks(self, direction: str) -> Iterator[Block]:
+        """Yield queries, documents and relevance, some queries at a time."""
+        queries, documents = self.sides(direction)
+        for first in range(0, len(self.asked), self.block):
+            some = slice(first, first + self.block)
+            yield queries[some], documents, self.relevant(self.asked[some])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NusTask:
+    """One direction: what there is to learn from, and what to choose by."""
+
+    direction: str
+    train: Part
+    validation: Part | None
+    n_candidates: int
+    number: int = 0
+
+    def learnt(self) -> tuple[Any, Any]:
+        """Return training queries and documents."""
+        return self.train.sides(self.direction)
+
+    def seen(self, queries: Any, documents: Any) -> tuple[Any, Any]:
+        """Return rows as they are: parts hold what all methods see."""
+        return queries, documents
+
+    def lists(self) -> tuple[Int, Flags]:
+        """Return candidates and relevance of a list for each training query."""
+        asked, seed = self.train.asked, DIRECTIONS.index(self.direction)
+        n_documents = len(self.train.places)
+        candidates = draw_candidates(len(asked), n_documents, self.n_candidates, seed)
+        return candidates, np.take_along_axis(self.train.relevant(asked), candidates, axis=1)
+
+    def held_out(self) -> tuple[Any, Any, Flags]:
+        """Return validation queries, documents and relevance."""
+        assert self.validation is not None
+        relevant = self.validation.relevant(self.validation.asked)
+        return *self.validation.sides(self.direction), relevant
+
+    def value(self, scorer: Scorer) -> float:
+        """Return the mean AvgP of validation queries."""
+        assert self.validation is not None
+        total = 0.0
+        for queries, documents, relevant in self.validation.blocks(self.direction):
+            # Every query has a relevant document, at least its own.
+            total += len(relevant) * mean_avgp(scorer(queries, documents), relevant)
+        return total / len(self.validation.asked)
+
+
+def check_sizes(c: NusWide, plan: NusPlan) -> None:
+    """Refuse a set that has too few pictures for a plan."""
+    wanted = sum(plan.documents)
+    if len(c) < wanted:
+        raise DataError(
+            f"NUS-WIDE has {len(c):,} pictures with a tag and a concept here, and the experiment "
+            f"needs {wanted:,}. Take it out of the data folder to measure the others."
+        )
+
+
+def make_parts(c: NusWide, plan: NusPlan) -> tuple[Part, Part, Part]:
+    """Return pictures for training, validation and test, drawn at random, none of them twice."""
+    check_sizes(c, plan)
+    splits, tests = make_splits(len(c), plan.documents, 1)
+    train = splits[0].train
+    idf = idf_of(c.pictures[train]), idf_of(c.tags[train])
+    rng, queries = np.random.default_rng(0), (len(train), *plan.queries)
+    train_part, validation, test = (
+        Part(
+            weighted(c.pictures[rows], idf[0]),
+            weighted(c.tags[rows], idf[1]),
+            c.concepts[rows].astype(np.float32),
+            np.sort(rng.choice(len(rows), n, replace=False)),
+            c.places[rows],
+            plan.block,
+        )
+        for rows, n in zip((train, splits[0].validation, tests[0]), queries, strict=True)
+    )
+    return train_part, validation, test
+
+
+def make_tasks(train: Part, validation: Part, n_candidates: int) -> list[NusTask]:
+    """Return the tasks of both directions."""
+    return [NusTask(direction, train, validation, n_candidates) for direction in DIRECTIONS]
+
+
+def settings_of(c: NusWide, plan: NusPlan) -> dict[str, Json]:
+    """Return what a run's figures depend on."""
+    parts = "train", "validation", "test"
+    return {
+        "features": "published: 500 visual words of a picture, 1,000 tags; tf-idf, of length 1",
+        "difference from the paper": paper.NUS_DIFFERENCE,
+        "pictures with a tag and a concept": {"here": len(c), "paper": paper.NUS_PICTURES},
+        "documents": dict(zip(parts, plan.documents, strict=True)),
+        "queries": dict(zip(parts, (plan.documents[0], *plan.queries), strict=True)),
+        "candidates of a list": plan.candidates,
+        "relevant": "shares a concept",
+        "settings chosen by": "mean AvgP of validation queries over validation documents",
+        "test": "asked once for each method and direction",
+    }
+
+
+def notes_of(c: NusWide, plan: NusPlan) -> list[str]:
+    """Return what a reader of the table has to know: sizes, and how the set differs."""
+    sizes = zip((plan.documents[0], *plan.queries), plan.documents, strict=True)
+    train, validation, test = (f"{queries:,} × {documents:,}" for queries, documents in sizes)
+    notes = [f"NUS-WIDE, queries × documents: {train} for training, {validation} for validation, "
+             f"{test} for test."]  # fmt: skip
+    if len(c) != paper.NUS_PICTURES:
+        notes.append(
+            f"NUS-WIDE: {len(c):,} pictures have a tag and a concept here, and "
+            f"{paper.NUS_PICTURES:,} in the paper; of those here {sum(plan.documents):,} were "
+            "drawn."
+        )
+    return notes

@@ -1,0 +1,163 @@
+"""The tables of the paper, as lines of text: our figures, and the paper's beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sightline_experiments.lscmr import paper
+from sightline_experiments.lscmr.corel import Swept
+from sightline_experiments.lscmr.methods import STACKED
+from sightline_experiments.lscmr.results import (
+    FIXED,
+    MEASURES,
+    NUS,
+    OURS,
+    RANDOM,
+    DirectionResult,
+    LscmrResults,
+    compare,
+    compared,
+    gain,
+    theirs,
+)
+from sightline_experiments.report import MISSING, mean_and_std, notes, paired_test, unavailable
+from sightline_experiments.tuning import said
+
+_HEADS = {
+    FIXED: "Published split. Wikipedia, {}, published split",
+    RANDOM: "Table 2. Wikipedia, {}, random splits",
+    NUS: "Table 3. NUS-WIDE, {}",
+}
+# What the paper has of a dataset, by its title.
+_PAPERS = {"Wikipedia": ("Table 2", paper.WIKIPEDIA), "NUS-WIDE": ("Table 3", paper.NUS_WIDE)}
+
+
+def lines(found: LscmrResults) -> Iterator[str]:
+    """Yield every table."""
+    for protocol, direction in found.groups():
+        yield from _table(protocol, direction, found.of(protocol, direction))
+    yield from _dimensions(found)
+    yield from _corel(found.swept)
+    for title in found.unavailable:
+        yield from unavailable(title)
+        yield from papers_own(title)
+    yield ""
+    measured = {protocol for protocol, _ in found.groups()}
+    if measured != {NUS}:
+        yield paper.DIFFERENCE
+    if NUS in measured:
+        yield paper.NUS_DIFFERENCE
+    yield from notes(found.notes)
+
+
+def papers_own(title: str) -> Iterator[str]:
+    """Yield the paper's figures of a dataset alone."""
+    head, table = _PAPERS[title]
+    yield f"{head}. {title}, figures of the paper"
+    names = (f"{direction} {measure}" for direction, measure in table)
+    yield f"{'':<15}" + "".join(f"{name:>22}" for name in names)
+    for method in next(iter(table.values())):
+        cells = (
+            f"{values[method]:.4f}" + ("?" if _is_unsure(title, *key, method) else "")
+            for key, values in table.items()
+        )
+        yield f"{method:<15}" + "".join(f"{cell:>22}" for cell in cells)
+
+
+def _is_unsure(title: str, direction: str, measure: str, method: str) -> bool:
+    return title == "Wikipedia" and (direction, measure, method) in paper.UNSURE
+
+
+def _table(protocol: str, direction: str, ran: dict[str, DirectionResult]) -> Iterator[str]:
+    yield ""
+    yield f"{_HEADS[protocol].format(direction)}; settings by validation queries"
+    beside = "".join(f"{m:>18}{'paper':>8}" for m in MEASURES)
+    yield f"{'':<22}{beside}{'seconds':>9}  settings"
+    for name, r in ran.items():
+        cells = "".join(f"{mean_and_std(r.means(m)):>18}{_theirs(r, m):>8}" for m in MEASURES)
+        seconds = np.mean([t.seconds for t in r.chosen])
+        yield f"{name:<22}{cells}{seconds:>9.2f}  {said(r.chosen[0].settings)}"
+    if protocol == RANDOM:
+        for measure in MEASURES:
+            yield from _gain(ran, measure)
+    yield from _wilcoxon(ran, protocol)
+
+
+def _theirs(r: DirectionResult, measure: str) -> str:
+    value = theirs(r, measure)
+    if value is None:
+        return MISSING
+    title = "NUS-WIDE" if r.protocol == NUS else "Wikipedia"
+    unsure = "?" if _is_unsure(title, r.direction, measure, r.method) else ""
+    return f"{value:.4f}{unsure}"
+
+
+def _gain(ran: dict[str, DirectionResult], measure: str) -> Iterator[str]:
+    """Yield our gain over rivals that see the same; of LSCMR stacked over the others too."""
+    for ours, inputs, seen in (
+        ("LSCMR", "", ""),
+        (STACKED, " stacked", ""),
+        (STACKED, "", ", which sees other inputs"),
+    ):
+        found = gain(ran, measure, ours, inputs)
+        if found is None:
+            continue
+        rival, share = found
+        word = "above" if share >= 0 else "below"
+        verdict = "reached" if share >= paper.GAIN else "not reached"
+        yield (
+            f"{measure}: {ours} is {abs(share):.1%} {word} the best rival, {rival}{seen}; "
+            f"the aim of {paper.GAIN:.1%} above is {verdict}"
+        )
+
+
+def _wilcoxon(ran: dict[str, DirectionResult], protocol: str) -> Iterator[str]:
+    pairs = compared(ran, protocol)
+    if not pairs:
+        return
+    yield f"{OURS[protocol]} against each, Wilcoxon, two-sided, AvgP of test queries of all splits:"
+    for mine, r in pairs:
+        yield f"  {r.method:<22}{paired_test(compare(mine, r))}"
+
+
+def _dimensions(found: LscmrResults) -> Iterator[str]:
+    if not found.dimensions:
+        return
+    yield ""
+    yield (
+        "Dimensions of the shared space: LSCMR's mean AvgP of the first split's validation queries "
+        f"(paper: figure 3, best at {paper.BEST_DIMENSIONS})"
+    )
+    for direction, points in found.dimensions.items():
+        yield f"{direction:<15}" + "".join(f"{k:>6}: {value:.4f}" for k, value in points)
+
+
+def _corel(swept: Sequence[Swept]) -> Iterator[str]:
+    if not swept:
+        return
+    yield ""
+    yield (
+        "Corel5K: captions and pictures, LSCMR; mean AvgP of validation queries by dimensions, and "
+        "of test queries at the best"
+    )
+    for s in swept:
+        points = "".join(f"{k:>5}: {value:.4f}" for k, value in s.points)
+        yield (
+            f"{s.features:<15}{'same ' + s.relevance:<10}{s.direction:<14}{points}"
+            f"  test at {s.at}: MAP {s.avgp:.4f}, MAP@50 {s.at_50:.4f}"
+            f"  (lam {s.lam:g}, {s.n_dropped:,} lists dropped)"
+        )
+    for s in swept:
+        if s.topics:
+            yield from _topics(s)
+
+
+def _topics(s: Swept) -> Iterator[str]:
+    yield ""
+    yield f"Words at both ends of dimensions: {s.features}, same {s.relevance}, {s.direction}"
+    for number, (high, low) in enumerate(s.topics):
+        yield f"{number:>4}  {' '.join(high)}  |  {' '.join(low)}"
+    for word, near in s.near.items():
+        yield f"  near {word}: {' '.join(near)}"

@@ -1,0 +1,201 @@
+"""The experiments of paper D: similarities of pictures combined by online learners and rivals.
+
+`plan` holds everything that may be tuned; `folds` shares the pictures out; `pool` describes them;
+`frames` lays descriptors out; `protocol` is what learners see of a fold, `methods` what they do
+with it; `evaluation` measures each choice once on the test queries. Beside the table: `timing`,
+`distractors`, `simulation`. `results`, `tables` and `curves` show what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.combiners.linear import Combiner, LinearCombiner
+from sightline.contracts import Compute, Json, Progress
+from sightline.errors import MissingExtra
+from sightline_experiments.cache import ArrayCache
+from sightline_experiments.datasets.classed import Classed
+from sightline_experiments.experiment import Trial
+from sightline_experiments.online.evaluation import FoldTestSet
+from sightline_experiments.online.folds import Fold, make_folds
+from sightline_experiments.online.frames import choose_frames, framed_rows, some_queries
+from sightline_experiments.online.methods import METHODS
+from sightline_experiments.online.plan import Plan
+from sightline_experiments.online.pool import DEEP, NINE, Describer
+from sightline_experiments.online.protocol import Task, choose_task
+from sightline_experiments.online.results import Extras, FoldResult, OnlineResults
+from sightline_experiments.online.simulation import simulate
+from sightline_experiments.online.timing import learn_from_many, time_methods
+from sightline_experiments.tuning import Choice, Settings
+
+Floats = NDArray[np.float32]
+# What the time against triplets, the large run, distractors and the simulation look at.
+_ONCE = "nine"
+_DEEPER = "+deep"
+
+
+def run(
+    datasets: Mapping[str, tuple[Classed, ArrayCache] | None],
+    plan: Plan,
+    compute: Compute,
+    progress: Progress,
+) -> OnlineResults:
+    """Measure every dataset that is there; the first of them also by what is beside the table.
+
+    Parameters
+    ----------
+    datasets : by title, each with the cache of its descriptors, or None if it is not there.
+    """
+    found = OnlineResults(_settings(plan))
+    first = True
+    for title, given in datasets.items():
+        if given is None:
+            found.unavailable.append(title)
+            continue
+        _Experiment(*given, plan, compute, progress, found).run(beside=first)
+        first = False
+    return found
+
+
+def _settings(plan: Plan) -> dict[str, Json]:
+    return {
+        "folds": plan.folds,
+        "triplets": plan.triplets,
+        "queries of a fold": {"validation": plan.validation, "test": plan.test},
+        "ranked": "all other pictures of the dataset",
+        "settings and frames chosen by": "mAP of the fold's own validation queries",
+        "codebooks, frames and scales from": "training pictures of the fold",
+        "phi": "against what is usual for a picture where validation queries say so",
+        "SURF": "replaced by dense gradients, which are free to use",
+        "similarities": "cosine, exp(-L1), exp(-L2^2), exp(-chi2), by mean distance",
+        "distractors": "made of training pictures' descriptors, each number times 1 + N(0, .1^2)",
+        "deep": f"{DEEP}, from a network trained on ImageNet",
+    }
+
+
+class _Experiment:
+    """One dataset."""
+
+    def __init__(
+        self,
+        c: Classed,
+        cache: ArrayCache,
+        plan: Plan,
+        compute: Compute,
+        progress: Progress,
+        found: OnlineResults,
+    ) -> None:
+        self.title, self.plan, self.progress, self.found = c.kind.title, plan, progress, found
+        self.labels = np.asarray(c.labels, dtype=np.int64)
+        self.describer = Describer(c, compute, cache, progress)
+        self.folds, tests = make_folds(c.labels, plan.folds, plan.validation, plan.test)
+        self.test_set = FoldTestSet(tests)
+        self.results: dict[tuple[str, str], FoldResult] = {}
+        self.choices: dict[tuple[str, str], Choice[tuple[Trial, Combiner]]] = {}
+        self.left_out: set[str] = set()
+
+    def run(self, beside: bool) -> None:
+        """Measure all methods, fold by fold, since they share what they see of one."""
+        rows = self.describer.describe(self.folds, NINE)
+        features = list(self.plan.features)
+        if any(_DEEPER in f for f in features):
+            try:
+                for own, deep in zip(
+                    rows, self.describer.describe(self.folds, [DEEP]), strict=True
+                ):
+                    own |= deep
+            except MissingExtra as e:
+                features = [f for f in features if _DEEPER not in f]
+                self.found.notes.append(f"{self.title}: {DEEP} was left out: {e}")
+        for fold, own in zip(self.folds, rows, strict=True):
+            framed = self._framed(own, fold)
+            for name in features:
+                views = tuple(framed[n] for n in (NINE if name == _ONCE else framed))
+                plain = Task(
+                    fold, self.labels, views, self.plan.triplets, n_sample=self.plan.sample
+                )
+                task = choose_task(plain, some_queries(fold, self.plan.frame_queries))
+                self._say(task, name)
+                combiners = self._methods(task, name)
+                if fold.number == 0 and name == _ONCE:
+                    self._beside(task, combiners, beside)
+        self.found.methods += self.results.values()
+
+    def _framed(self, rows: Mapping[str, Floats], fold: Fold) -> dict[str, Floats]:
+        plan = self.plan
+        frames = choose_frames(
+            rows, self.labels, fold, self.progress, plan.frame_queries, plan.frames
+        )
+        self.found.frames.setdefault(self.title, []).append(frames)
+        return {name: framed_rows(own, frames[name], fold) for name, own in rows.items()}
+
+    def _say(self, task: Task, features: str) -> None:
+        said = "what is usual for a picture" if task.in_context else "all training pairs"
+        self.found.frames[self.title][-1][f"phi of {features}"] = f"against {said}"
+
+    def _methods(self, task: Task, features: str) -> dict[str, Combiner]:
+        """Choose and measure every method; return what was chosen."""
+        found = {}
+        what = f"{self.title}, {features}, fold {task.fold.number}"
+        for name in self.plan.searches:
+            if name in self.left_out:
+                continue
+            self.progress.start(f"{what}: {name}", None)
+            try:
+                trial, combiner = self._chosen(task, features, name)
+            except MissingExtra as e:
+                self.left_out.add(name)
+                self.found.notes.append(f"{name} was left out: {e}")
+                continue
+            finally:
+                self.progress.finish()
+            ran = self.results[features, name]
+            ran.chosen.append(trial)
+            ran.avgp.append(self.test_set.measure(name, features, combiner, task))
+            found[name] = combiner
+        return found
+
+    def _chosen(self, task: Task, features: str, name: str) -> tuple[Trial, Combiner]:
+        key = features, name
+        first = key not in self.choices
+        if first:
+            self.choices[key] = Choice(self.plan.searches[name])
+
+        def attempt(settings: Settings) -> tuple[Trial, Combiner]:
+            made, seconds = METHODS[name].fit(task, settings)
+            value = task.validation.mean_avgp(made.decision_function(task.validation.rows))
+            trial = Trial(task.fold.number, settings, value, seconds)
+            self.results.setdefault(key, FoldResult(name, (self.title, features))).trials.append(
+                trial
+            )
+            self.progress.advance()
+            return trial, made
+
+        return self.choices[key].best(attempt, lambda made: made[0].value, first)
+
+    def _beside(self, task: Task, combiners: Mapping[str, Combiner], all_of_it: bool) -> None:
+        """Measure what is beside the table; time against triplets alone where not all of it."""
+        plan, progress, extras = self.plan, self.progress, Extras(self.title)
+        chosen = {name: self.results[_ONCE, name].chosen[0].settings for name in combiners}
+        extras.times = time_methods(task, chosen, plan.times, progress)
+        self.found.extras.append(extras)
+        if not all_of_it:
+            return
+        if plan.simulated:
+            extras.simulated = simulate(task, chosen, plan.simulated, plan.refit, progress)
+        if plan.large:
+            large, extras.comparing = learn_from_many(task, chosen, plan.large, progress)
+            extras.n_large = plan.large
+            for one in large:
+                who = f"{one.method}, {plan.large:,} triplets"
+                avgp = self.test_set.measure(who, _ONCE, one.combiner, task)
+                extras.large[one.method] = one.seconds, float(np.nanmean(avgp))
+        if plan.distractors:
+            weights = {n: c.w_ for n, c in combiners.items() if isinstance(c, LinearCombiner)}
+            extras.n_distracted = plan.distracted
+            extras.distracted = self.test_set.distract(
+                weights, _ONCE, task, plan.distractors, plan.distracted, progress
+            )

@@ -1,0 +1,145 @@
+"""What a run does: folds, sizes, and the settings that are tried. All that may be tuned is here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sightline.contracts import Json
+from sightline.similarity.context import SAMPLE
+from sightline.similarity.frames import FRAMES
+from sightline_experiments.online.methods import METHODS
+from sightline_experiments.online.protocol import LAWS
+from sightline_experiments.tuning import Search, Stage, tried
+
+FEATURES = ("nine", "nine+deep")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run.
+
+    Attributes
+    ----------
+    folds, triplets, validation, test : how many; queries are those of one fold.
+    frames, frame_queries : what is tried, and validation queries that it is chosen by.
+    sample : training pictures that tell what is usual for a picture.
+    searches : the settings to try, for each method.
+    features : sets of descriptors, of `FEATURES`.
+    times : numbers of triplets at which training is timed.
+    large : triplets of the large run; none at 0.
+    distractors, distracted : how many pictures are added, ascending, and test queries asked.
+    simulated, refit : queries that come one by one, and how many come between two fits of RankSVM.
+    """
+
+    folds: int
+    triplets: int
+    validation: int
+    test: int
+    frames: tuple[str, ...]
+    frame_queries: int
+    sample: int
+    searches: Mapping[str, Search]
+    features: tuple[str, ...]
+    times: tuple[int, ...]
+    large: int
+    distractors: tuple[int, ...]
+    distracted: int
+    simulated: int
+    refit: int
+
+    def with_folds(self, n: int) -> Plan:
+        """Return the plan with n folds."""
+        return replace(self, folds=n)
+
+    def with_features(self, features: tuple[str, ...]) -> Plan:
+        """Return the plan with other sets of descriptors."""
+        return replace(self, features=features)
+
+
+_LAW = tried("law", *(law for law in LAWS if law != "queries"))
+_QUERIES: dict[str, Json] = {"law": "queries"}
+_C = tried("C", 1e-5, 1e-4, 1e-2, 1e-1, 1.0)
+
+
+def _learners() -> dict[str, Search]:
+    """Return the searches of online learners: the strength first, then the law."""
+    found = {}
+    for name in ("OPR", "OPAR-I", "OPAR-II", "OGDR"):
+        own: dict[str, Json] = {}
+        stages: tuple[Stage, ...] = (_LAW,)
+        if name.startswith("OPAR"):
+            own, stages = {"C": 1e-3}, (_C, _LAW)
+        if name == "OGDR":
+            own, stages = {"eta": 1e-3}, (tried("eta", 1e-5, 1e-4, 1e-2, 1e-1), _LAW)
+        found[name] = found[f"{name} averaged"] = Search({**_QUERIES, **own}, stages)
+    found["AROW"] = Search({**_QUERIES, "r": 1.0}, (tried("r", 0.01, 100.0, 1e4, 1e5), _LAW))
+    found["SCW"] = Search(
+        {**_QUERIES, "C": 1e-2, "eta": 0.9},
+        (tried("C", 1e-4, 1e-3, 0.1, 1.0), tried("eta", 0.6, 0.75), _LAW),
+    )
+    return found
+
+
+def _rivals() -> dict[str, Search]:
+    """Return the searches of batch rivals; slow ones try what they are most sensitive to, once."""
+    return {
+        "RankSVM": Search({**_QUERIES, "C": 1e-4}, (tried("C", 1e-6, 1e-5, 1e-3, 1e-2), _LAW)),
+        "RankNet": Search({**_QUERIES, "rate": 5e-4}, (tried("rate", 5e-5, 5e-3, once=True),)),
+        "C-Ascent": Search({**_QUERIES, "n_restarts": 0}),
+        "λ-MART": Search({**_QUERIES, "n_trees": 300}, (tried("min_leaf", 200, once=True),)),
+    }
+
+
+def full_plan() -> Plan:
+    """Return the run whose figures may be quoted."""
+    fixed = {"Best-Fea": Search({}), "Uni-Con": Search({})}
+    searches = fixed | _rivals() | _learners()
+    return Plan(
+        folds=5,
+        triplets=200_000,
+        validation=300,
+        test=150,
+        frames=FRAMES,
+        frame_queries=100,
+        sample=SAMPLE,
+        searches={name: searches[name] for name in METHODS},
+        features=FEATURES,
+        times=(10_000, 50_000, 100_000, 150_000, 200_000),
+        large=3_000_000,
+        distractors=(10_000, 100_000, 1_000_000),
+        distracted=50,
+        simulated=2000,
+        refit=100,
+    )
+
+
+def quick_plan() -> Plan:
+    """Return a run that shows how it goes: one fold, one setting each, fewer of everything."""
+    full = full_plan()
+    few: dict[str, dict[str, Json]] = {
+        "RankNet": {"n_epochs": 5},
+        "C-Ascent": {"max_rounds": 1, "n_steps": 6},
+        "λ-MART": {"n_trees": 40, "min_leaf": 200},
+    }
+    searches = {
+        name: Search({**search.start, **few.get(name, {})})
+        for name, search in full.searches.items()
+    }
+    return replace(
+        full,
+        folds=1,
+        triplets=30_000,
+        validation=60,
+        frames=("plain", "ranks", "reduced"),
+        frame_queries=20,
+        sample=50,
+        searches=searches,
+        features=FEATURES[:1],
+        times=(10_000, 30_000),
+        large=0,
+        distractors=(10_000,),
+        distracted=10,
+        simulated=100,
+        refit=50,
+    )

@@ -1,0 +1,155 @@
+"""Evaluation on the test pictures, once for each method and split.
+
+`CorelTestSet.measure` ranks the test pictures for the test queries by a fitted method. Nothing else
+in this package reads the test pictures, their words or their features.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.measures.many import ManyMeasured, average_precisions
+from sightline_experiments.datasets.corel5k import Corel5K, vocabulary
+from sightline_experiments.one_shot import OneShotTestSet
+from sightline_experiments.pamir.protocol import Scorer, Split, labels_of, part_of, statistics
+from sightline_experiments.pamir.seeing import SomeRows, Views
+
+EASY = 3  # relevant pictures that an easy query has at least
+
+Int = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The best pictures of a query, as numbers in the dataset, and whether each is relevant.
+
+    `relevant` counts all relevant pictures that there are.
+    """
+
+    relevant: int
+    best: tuple[tuple[int, bool], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What became of a method on the test queries of one split.
+
+    Attributes
+    ----------
+    measured : AvgP, P10 and BEP by query.
+    groups : which queries belong to each group, by its name.
+    precision : interpolated precision at recall 0, 0.1, … 1, the mean over queries.
+    top : the best pictures of each query that is to be shown.
+    word_seconds, query_seconds : CPU time to score all test pictures for all words, and for one
+        query.
+    """
+
+    measured: ManyMeasured
+    groups: dict[str, Bool]
+    precision: NDArray[np.float64]
+    top: dict[str, Shown]
+    word_seconds: float
+    query_seconds: float
+
+
+class CorelTestSet(OneShotTestSet):
+    """The test pictures. `measure` is the only way to them, and open once for each split.
+
+    Parameters
+    ----------
+    c, views : the dataset, and rows of its distinct test pictures.
+    twice : count the picture that is listed twice two times, as the paper does; else once.
+    sheets : queries whose best pictures are to be shown.
+    """
+
+    def __init__(
+        self, c: Corel5K, views: Views, twice: bool = True, sheets: Sequence[str] = ()
+    ) -> None:
+        super().__init__("queries")
+        rows = c.test if twice else tuple({r.picture: r for r in c.test}.values())
+        distinct = {p: i for i, p in enumerate(dict.fromkeys(r.picture for r in c.test))}
+        at = np.array([distinct[r.picture] for r in rows])
+        self._pictures = tuple(r.picture for r in rows)
+        self._part = part_of(np.arange(len(rows)), labels_of(c, rows), SomeRows(views, at))
+        self._words, self._sheets = vocabulary(c), tuple(sheets)
+        self.statistics = statistics(self._part)
+        self.ceiling = float(np.mean([min(len(fit), 10) / 10 for _, fit in self._part.asked]))
+
+    def sizes(self, splits: Sequence[Split]) -> dict[str, list[int]]:
+        """Return how many queries each group has, in each split."""
+        found = [self._groups(s) for s in splits]
+        return {name: [int(g[name].sum()) for g in found] for name in found[0]}
+
+    def measure(self, who: str, scorer: Scorer, split: Split) -> Outcome:
+        """Rank the test pictures for every test query, and measure the rankings."""
+        self.claim(who, split=split.number)
+        queries = self._part.queries(split.idf)
+        begun = time.process_time()
+        words = scorer.words(self._part.views)
+        scored = time.process_time()
+        scores = scorer.combine(words, queries)
+        # To answer is to sort as well.
+        order = np.argsort(-scores, axis=1, kind="stable")
+        ended = time.process_time()
+        return Outcome(
+            average_precisions(scores, queries),
+            self._groups(split),
+            self._precision(order),
+            self._top(order),
+            scored - begun,
+            (ended - scored) / max(len(queries), 1),
+        )
+
+    def _groups(self, split: Split) -> dict[str, Bool]:
+        asked = self._part.asked
+        relevant = np.array([len(fit) for _, fit in asked])
+        words = np.array([len(terms) for terms, _ in asked])
+        train = {terms for terms, _ in split.train.asked}
+        other = {terms for terms, _ in split.validation.asked}
+        new = np.array([terms not in train for terms, _ in asked])
+        unseen = new & np.array([terms not in other for terms, _ in asked])
+        return {
+            "all": np.ones(len(asked), bool),
+            "easy": relevant >= EASY,
+            "difficult": relevant < EASY,
+            "one-word": words == 1,
+            "multi-word": words > 1,
+            "not in train": new,
+            "not in train or validation": unseen,
+        }
+
+    def _fits(self) -> Bool:
+        fits = np.zeros((len(self._part.asked), len(self._part)), bool)
+        for query, (_, pictures) in enumerate(self._part.asked):
+            fits[query, list(pictures)] = True
+        return fits
+
+    def _precision(self, order: Int) -> NDArray[np.float64]:
+        """Return the best precision at each of eleven recalls or beyond, the mean of queries."""
+        ranked = np.take_along_axis(self._fits(), order, axis=1)
+        found = ranked.cumsum(axis=1)
+        precision = found / np.arange(1, ranked.shape[1] + 1)
+        best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
+        recall = found / found[:, -1:]
+        levels = [(recall < level / 10 - 1e-12).sum(axis=1) for level in range(11)]
+        rows = np.arange(len(best))
+        return np.array([best[rows, first].mean() for first in levels])
+
+    def _top(self, order: Int, n: int = 5) -> dict[str, Shown]:
+        place = {word: i for i, word in enumerate(self._words)}
+        asked = {terms: i for i, (terms, _) in enumerate(self._part.asked)}
+        found: dict[str, Shown] = {}
+        for text in self._sheets:
+            terms = tuple(sorted(place.get(w, -1) for w in text.split()))
+            if terms not in asked:
+                continue
+            fit = set(self._part.asked[asked[terms]][1])
+            best = order[asked[terms], :n].tolist()
+            found[text] = Shown(len(fit), tuple((self._pictures[p], p in fit) for p in best))
+        return found

@@ -1,0 +1,157 @@
+"""What a run does: features, grids and sizes. Everything that may be tuned stands here.
+
+Three sets of features. `classic-strict` is the paper's: visual terms of one block size, size and
+codebook chosen by each method, or one Gaussian of such blocks. `classic` allows several block
+sizes, parts of the picture, colours, textures and edges of the whole (`features.local.layout`),
+Gaussians of blocks, and Fisher vectors of gradients and colours (`features.local.fisher`). `deep`
+adds three networks that were trained on ImageNet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sightline import plugins
+from sightline.contracts import Json
+from sightline_experiments.pamir.kernels import KernelPlan
+from sightline_experiments.pamir.selection import views_of
+from sightline_experiments.tuning import Search, Stage, tried
+
+SEEDS = (0, 1, 2, 3, 4)
+FEATURES = ("classic-strict", "classic", "deep")
+CURVE = (500, 1000, 2000, 4000)
+# The paper writes "building car"; with these words it has the 3 relevant pictures of the paper.
+SHEETS = ("buildings cars", "petals")
+
+BLOCKS = (32, 48, 64, 96, 128, 256)
+SIZES = (2000, 10_000)
+QUICK_BLOCKS = (64, 128, 256)
+
+_PAMIR: dict[str, Json] = {"C": 0.1, "n_iter": 6_000_000, "eval_every": 200_000, "patience": 4}
+_KERNELS = KernelPlan((("match", 0.5),), learning=tuple(_PAMIR.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run: splits, and for each set of features the methods with their searches."""
+
+    seeds: tuple[int, ...]
+    searches: Mapping[str, Mapping[str, Search]]
+    curve: tuple[int, ...] = ()
+    kernels: KernelPlan | None = None
+
+    def with_splits(self, n: int) -> Plan:
+        """Return the plan with n splits."""
+        return replace(self, seeds=tuple(range(n)))
+
+    def views(self, features: str) -> list[str]:
+        """Return every view that methods on a set of features may look at, in a fixed order."""
+        return sorted({v for search in self.searches[features].values() for v in views_of(search)})
+
+
+_C = tried("C", 0.03, 0.3)
+# What SVMs see is chosen with one strength for all words, then a strength for each of them.
+_EACH = tried("C", [0.3, 1.0, 3.0, 10.0])
+_WIDTH = tried("factor", 0.5, 1.0, once=True)
+_ROOTS = tried("weighting", "hellinger", once=True)
+_CENTRED = tried("weighting", "centred", once=True)
+
+
+def _strict() -> dict[str, Search]:
+    """Return searches over one block size and codebook for each method, begun near the paper's."""
+    seen = (tried("block", *BLOCKS, once=True), tried("terms", *SIZES, once=True))
+    # The other kernel of one block size that a picture's blocks give without a table of all pairs.
+    likely = Stage(
+        tuple({"view": f"g{b}", "kernel": "likelihood", "factor": 0.5} for b in BLOCKS[:4])
+        + tuple({"view": "g64", "kernel": "likelihood", "factor": f} for f in (0.25, 0.35, 1.0)),
+        once=True,
+    )
+    return {
+        "PAMIR": Search({"block": 64, "terms": 10_000, **_PAMIR}, (*seen, _ROOTS, likely, _C)),
+        "SVM": Search({"block": 48, "terms": 10_000, "C": 1.0}, (*seen, _ROOTS, likely, _EACH)),
+        "PLSA": Search(
+            {"block": 32, "terms": 2000, "n_aspects": 200},
+            (*seen, tried("n_aspects", 100, 400)),
+        ),
+        "CMTT": Search(
+            {"block": 256, "terms": 2000, "rank": 50}, (*seen, tried("rank", 100, 200, 400))
+        ),
+        "CMRM": Search(
+            {"block": 128, "terms": 2000, "alpha": 0.5, "beta": 0.1},
+            (*seen, tried("joint_counts", True), tried("beta", 0.02, 0.2, 0.5)),
+        ),
+    }
+
+
+_MIXED = "b32+64+128_k2000_s1+2"
+_DEEP = " & ".join(name for name in plugins.SETS["best"] if name != "fisher")
+
+
+def _classic() -> dict[str, Search]:
+    """Return searches over several block sizes, spatial parts, and the whole picture's vector."""
+    terms = ("b32+64+128_k2000", _MIXED)
+    counted = tried("view", *terms, once=True)
+    seen = tried("view", f"{_MIXED} & classic", once=True)
+    mixed: dict[str, Json] = {
+        "view": "fisher & g32 & g64",
+        "weighting": "centred",
+        "kernel": ["linear", "likelihood", "likelihood"],
+        "factor": [1.0, 0.5, 0.5],
+        "weights": [4.0, 1.0, 1.0],
+    }
+    kernel = Stage(({"view": "fisher", "kernel": "rbf"}, mixed), once=True)
+    return {
+        "PAMIR": Search({"view": "fisher", **_PAMIR}, (seen, _CENTRED, kernel, _C)),
+        "SVM": Search({"view": "fisher", "C": 1.0}, (seen, _CENTRED, kernel, _EACH)),
+        "PLSA": Search({"view": terms[0], "n_aspects": 400}, (counted,)),
+        "CMTT": Search({"view": terms[0], "rank": 200}, (counted, tried("rank", 400))),
+        "CMRM": Search(
+            {"view": terms[0], "alpha": 0.5, "beta": 0.1},
+            (counted, tried("joint_counts", True), tried("beta", 0.2, 0.5)),
+        ),
+        # A step of it looks at many pictures, and long rows make that slow.
+        "WARP": Search({"view": "fisher", **_PAMIR, "n_iter": 800_000}),
+        "kernel ridge": Search({"view": "fisher & classic", "factor": 0.7}, (_WIDTH,)),
+        "log-product": Search({"view": "fisher & classic", "factor": 0.7}, (_WIDTH,)),
+    }
+
+
+def _deep() -> dict[str, Search]:
+    everything = f"{_DEEP} & fisher"
+    return {
+        "PAMIR": Search(
+            {"view": _DEEP, "weighting": "whitened", **_PAMIR}, (tried("weighting", "unit"), _C)
+        ),
+        "SVM": Search({"view": _DEEP, "kernel": "rbf"}),
+        "neighbours": Search({"view": everything}),
+        "kernel PAMIR": Search({"view": everything, **_PAMIR}),
+        "kernel ridge": Search({"view": everything, "factor": 0.7}, (_WIDTH,)),
+        "log-product": Search({"view": everything, "factor": 0.7}, (_WIDTH,)),
+        "sightline train": Search({"view": everything}),
+    }
+
+
+def full_plan(features: Iterable[str] = FEATURES) -> Plan:
+    """Return the run whose figures may be quoted."""
+    made = {"classic-strict": _strict, "classic": _classic, "deep": _deep}
+    searches = {f: made[f]() for f in features}
+    return Plan(SEEDS, searches, CURVE, _KERNELS if "classic-strict" in searches else None)
+
+
+def quick_plan(features: Iterable[str] = ("classic-strict",)) -> Plan:
+    """Return a run that shows how it goes: one split, one setting each, few block sizes."""
+    chosen: dict[str, dict[str, Search]] = {
+        "classic-strict": {
+            "PAMIR": Search(
+                {"block": 64, "terms": 3000, **_PAMIR}, (tried("block", *QUICK_BLOCKS),)
+            ),
+            "SVM": Search({"block": 64, "terms": 3000, "C": 1.0}),
+            "PLSA": Search({"block": 64, "terms": 3000, "n_aspects": 100}),
+            "CMTT": Search({"block": 256, "terms": 3000, "rank": 50}),
+            "CMRM": Search({"block": 128, "terms": 3000, "alpha": 0.5, "beta": 0.1}),
+        },
+        "classic": {name: Search(s.start) for name, s in _classic().items()},
+        "deep": {name: Search(s.start) for name, s in _deep().items()},
+    }
+    return Plan(SEEDS[:1], {f: chosen[f] for f in features}, CURVE[1::2])

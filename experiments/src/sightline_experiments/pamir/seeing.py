@@ -1,0 +1,151 @@
+"""How a method sees the rows of the pool: which of them, weighted how, side by side.
+
+A view is named by its parts, `b64_k10000` or `b32_k2000 & classic` (`terms` says what the former
+are), and each part is weighted by
+what training pictures say, so that a weighting is learnt once and then applied to other pictures.
+
+    tfidf      counts times idf, of length 1 (the paper); idf from training pictures
+    hellinger  square roots of counts times idf, of length 1
+    counts     as they are, for those who count
+    unit       of length 1
+    centred    less the mean picture, of length 1
+    whitened   centred, strong directions damped, of length 1
+
+Means and variances of blocks (`g64`) stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Json
+from sightline.errors import ParameterError, UsageError
+from sightline.features.local.visterms import idf_of, weighted
+from sightline.similarity.whitening import Whitening
+from sightline_experiments.extraction import View
+from sightline_experiments.pamir.terms import is_gaussians
+
+Views = Mapping[str, View]
+Weigh = Callable[[View], View]
+
+SPARSE, DENSE = ("tfidf", "hellinger", "counts"), ("unit", "centred", "whitened")
+
+
+def view_of(settings: Mapping[str, Json]) -> str:
+    """Return the view that settings name: `view`, or the visual terms of a `block` size.
+
+    >>> view_of({"block": 64, "terms": 3000, "C": 0.1})
+    'b64_k3000'
+    """
+    if "view" in settings:
+        return str(settings["view"])
+    return f"b{settings['block']}_k{settings['terms']}"
+
+
+class SomeRows(Mapping[str, View]):
+    """Views of some of the pictures; rows are taken when a view is asked for, and not kept.
+
+    >>> dict(SomeRows({"a": np.arange(3)}, np.array([2, 0])))
+    {'a': array([2, 0])}
+    """
+
+    def __init__(self, views: Views, rows: NDArray[np.int64]) -> None:
+        self._views, self._rows = views, rows
+
+    def __getitem__(self, name: str) -> View:
+        return self._views[name][self._rows]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._views)
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+
+def parts_of(view: str) -> tuple[str, ...]:
+    """Return the names of a view's parts.
+
+    >>> parts_of("b64_k10000 & classic")
+    ('b64_k10000', 'classic')
+    """
+    return tuple(part.strip() for part in view.split("&"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seeing:
+    """A view as one method sees it, learnt from training pictures."""
+
+    parts: tuple[str, ...]
+    weighings: tuple[Weigh, ...]
+
+    @classmethod
+    def of(cls, views: Views, view: str, weighting: str = "") -> Seeing:
+        """Learn the weighting of a view; by default tfidf where rows are sparse, else unit."""
+        names = parts_of(view)
+        for name in names:
+            if name not in views:
+                raise UsageError(f"The pool has no {name!r}. It has: {', '.join(views)}.")
+        weighings = (
+            _as_it_is if is_gaussians(n) else _weighing(views[n], weighting) for n in names
+        )
+        return cls(names, tuple(weighings))
+
+    def each(self, views: Views) -> tuple[View, ...]:
+        """Return the parts, weighted, one by one."""
+        pairs = zip(self.parts, self.weighings, strict=True)
+        return tuple(weigh(views[name]) for name, weigh in pairs)
+
+    def __call__(self, views: Views) -> View:
+        """Return the parts side by side."""
+        return joined(self.each(views))
+
+
+def joined(parts: tuple[View, ...]) -> View:
+    """Return parts side by side, scaled so that rows of length 1 stay so."""
+    if len(parts) == 1:
+        return parts[0]
+    scale = np.float32(1 / np.sqrt(len(parts)))
+    if not any(hasattr(part, "tocsr") for part in parts):
+        return np.hstack(parts) * scale
+    from scipy.sparse import csr_matrix, hstack
+
+    both = hstack([csr_matrix(part) for part in parts], format="csr", dtype=np.float32)
+    both.data *= scale
+    return both
+
+
+def _weighing(view: View, weighting: str) -> Weigh:
+    sparse = hasattr(view, "tocsr")
+    known = SPARSE if sparse else DENSE
+    # Of a view of both kinds, each part takes what it can of the weighting asked for.
+    how = weighting if weighting in known else known[0]
+    if weighting and weighting not in SPARSE + DENSE:
+        listed = f"one of {', '.join(SPARSE + DENSE)}"
+        raise ParameterError.of("weighting", "a view", listed, weighting)
+    if how == "whitened":
+        return Whitening.of(_unit(view))
+    if how == "unit":
+        return _unit
+    if how == "centred":
+        mean = _unit(view).mean(axis=0)
+        return lambda v: _unit(_unit(v) - mean)
+    if how == "counts":
+        return _as_it_is
+    idf = np.asarray(idf_of(view), np.float32)
+    if how == "hellinger":
+        root = np.sqrt(idf)
+        return lambda v: weighted(v.sqrt(), root)
+    return lambda v: weighted(v, idf)
+
+
+def _as_it_is(view: View) -> View:
+    return view
+
+
+def _unit(view: View) -> View:
+    length = np.sqrt(np.einsum("ij,ij->i", view, view))
+    return np.asarray(view / np.where(length > 0, length, 1)[:, None], np.float32)

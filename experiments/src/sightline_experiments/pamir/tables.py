@@ -1,0 +1,239 @@
+"""The tables of the paper, as lines of text: our figures, and the paper's beside them.
+
+A dash stands where the paper's figure is lost or nothing was measured. A star marks the method that
+is better than each other one of the five, by the mean and for more queries, and differs from it at
+the 95 % level (Wilcoxon, each query averaged over splits).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from sightline.features.local.blocks import grid
+from sightline.measures.significance import p_text, wilcoxon
+from sightline_experiments.pamir import paper
+from sightline_experiments.pamir.methods import PAPER
+from sightline_experiments.pamir.protocol import Statistics
+from sightline_experiments.pamir.results import (
+    MEASURES,
+    SIGNIFICANT,
+    PamirResults,
+    SplitResult,
+    compare,
+    compared,
+)
+from sightline_experiments.pamir.seeing import view_of
+from sightline_experiments.pamir.terms import is_terms, terms_class
+from sightline_experiments.report import MISSING, fraction, notes
+from sightline_experiments.tuning import said
+
+
+def lines(found: PamirResults) -> Iterator[str]:
+    """Yield every table."""
+    yield from _table_1(found)
+    for features in found.features():
+        yield ""
+        yield f"== {features}" + (" (a network trained on ImageNet)" if features == "deep" else "")
+        ran = found.of(features)
+        if features == "classic-strict":
+            yield from _table_3(ran)
+            yield from _table_4(found, ran)
+        yield from _table_5(found, ran)
+        yield from _table_6(ran)
+        yield from _tables_7_8(ran)
+        yield from _table_9(found, ran)
+        yield from _table_groups(found, ran, "X", ("easy", "difficult"))
+        yield from _table_groups(found, ran, "XI", ("one-word", "multi-word"))
+        yield from _table_12(found, ran)
+        yield from _wilcoxon(ran)
+    yield from notes(found.notes)
+
+
+def _title(number: str, text: str) -> Iterator[str]:
+    yield ""
+    yield f"Table {number}. {text}"
+
+
+def _percent(values: Sequence[float]) -> str:
+    mean, spread = 100 * float(np.mean(values)), 100 * float(np.std(values))
+    return f"{mean:5.2f}" + (f" ± {spread:4.2f}" if len(values) > 1 else "")
+
+
+def _table_1(found: PamirResults) -> Iterator[str]:
+    yield from _title("I", "Corel5K (mean over splits; paper in brackets)")
+    yield f"{'':<24}{'train':>22}{'validation':>16}{'test':>20}"
+    parts = (found.train, found.validation, [found.test])
+
+    def row(name: str, of: Callable[[Statistics], float], form: str, *said: str) -> str:
+        means = [format(float(np.mean([of(s) for s in part])), form) for part in parts]
+        cells = [f"{m} [{p}]" for m, p in zip(means, said, strict=True)]
+        return f"{name:<24}{cells[0]:>22}{cells[1]:>16}{cells[2]:>20}"
+
+    yield row("pictures", lambda s: s.pictures, ",.0f", "4,000", "500", "500")
+    yield row("queries", lambda s: s.queries, ",.0f", MISSING, MISSING, f"{paper.TEST_QUERIES:,}")
+    relevant = str(paper.TRAIN_RELEVANT)
+    yield row("relevant per query", lambda s: s.relevant, ".2f", relevant, MISSING, MISSING)
+    yield row(
+        "words in queries", lambda s: s.vocabulary, ".0f", MISSING, MISSING, str(paper.VOCABULARY)
+    )
+    yield row("words per query", lambda s: s.words, ".2f", MISSING, MISSING, MISSING)
+    yield row("triplets", lambda s: s.triplets, ".3g", f"{paper.TRIPLETS:.3g}", MISSING, MISSING)
+    ceiling = f"{100 * found.ceiling:.1f} % [{100 * paper.CEILING_P10:.1f} %]"
+    yield f"Best possible P10 on the test queries: {ceiling}"
+    groups = []
+    for name, sizes in found.sizes.items():
+        least, most = min(sizes), max(sizes)
+        count = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        theirs = f" [{paper.GROUPS[name]:,}]" if name in paper.GROUPS else ""
+        groups.append(f"{name} {count}{theirs}")
+    yield f"Test queries: {'; '.join(groups)}"
+
+
+def _table_3(ran: dict[str, SplitResult]) -> Iterator[str]:
+    if "PAMIR" not in ran:
+        return
+    best: dict[int, tuple[float, str]] = {}
+    for trial in ran["PAMIR"].trials:
+        view = view_of(trial.settings)
+        if trial.split != ran["PAMIR"].trials[0].split or not is_terms(view):
+            continue
+        blocks = terms_class(view).blocks
+        if len(blocks) == 1 and trial.value > best.get(blocks[0], (-1.0, ""))[0]:
+            best[blocks[0]] = (trial.value, view)
+    yield from _title("III", "Block size for PAMIR, by validation queries of the first split")
+    yield f"{'block':>6}{'blocks per picture':>20}{'AvgP':>9}{'paper':>8}   visual terms"
+    for block, (avgp, view) in sorted(best.items()):
+        n = len(grid(256, 384, block))
+        yield f"{block:>6}{n:>20}{100 * avgp:>9.2f}{MISSING:>8}   {view}"
+
+
+def _table_4(found: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
+    if "PAMIR" not in ran:
+        return
+    yield from _title("IV", "Kernel for PAMIR, by validation queries of the first split")
+    yield f"{'kernel':<22}{'AvgP':>8}{'paper':>8}   settings"
+    trials = [(k.kernel, k.avgp, said(k.settings)) for k in found.kernels]
+    for t in ran["PAMIR"].trials:
+        if t.split == ran["PAMIR"].trials[0].split:
+            likely = t.settings.get("kernel") == "likelihood"
+            kernel = "expected likelihood" if likely else "visterm-linear"
+            trials.append((kernel, t.value, said(t.settings)))
+    for name in ("expected likelihood", "match", "visterm-linear"):
+        best = max((t[1:] for t in trials if t[0] == name), default=None)
+        figures = (
+            f"{MISSING:>8}{MISSING:>8}" if best is None else f"{100 * best[0]:>8.2f}{MISSING:>8}"
+        )
+        yield f"{name:<22}{figures}   {'not tried' if best is None else best[1]}"
+
+
+def _table_5(found: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
+    if "PAMIR" not in ran:
+        return
+    yield from _title("V", "PAMIR's aggressiveness c and steps n, against training triplets")
+    yield f"{'split':>6}{'c':>8}{'n':>12}{'triplets':>12}{'paper: c':>12}{'n':>12}{'triplets':>12}"
+    for trial, train in zip(ran["PAMIR"].chosen, found.train, strict=True):
+        c, n = trial.settings.get("C", 0.0), trial.scorer.found.get("n_iter", 0)
+        theirs = f"{MISSING:>12}{paper.STEPS:>12.3g}{paper.TRIPLETS:>12.3g}"
+        yield f"{trial.split:>6}{c:>8}{n:>12.3g}{train.triplets:>12.3g}{theirs}"
+
+
+def _table_6(ran: dict[str, SplitResult]) -> Iterator[str]:
+    yield from _title("VI", "Settings chosen by validation queries")
+    for name, r in ran.items():
+        yield f"{name:<16} paper: {paper.SETTINGS.get(name, MISSING)}"
+        for trial in r.chosen:
+            own = said(trial.settings | trial.scorer.found)
+            yield f"{'':<16} split {trial.split}: {own}; AvgP {100 * trial.value:.2f}"
+
+
+def _tables_7_8(ran: dict[str, SplitResult]) -> Iterator[str]:
+    yield from _title(
+        "VII and VIII", "CPU seconds to train and index, CPU milliseconds for one query"
+    )
+    yield f"{'':<16}{'index s':>10}{'paper':>8}{'query ms':>12}{'paper':>8}"
+    for name, r in ran.items():
+        index = np.mean([t.seconds + o.word_seconds
+                         for t, o in zip(r.chosen, r.outcomes, strict=True)])  # fmt: skip
+        query = 1000 * np.mean([o.query_seconds for o in r.outcomes])
+        theirs = f"{1000 * paper.QUERY_SECONDS:.2f}" if name in PAPER else MISSING
+        yield f"{name:<16}{index:>10.2f}{MISSING:>8}{query:>12.3f}{theirs:>8}"
+
+
+def _star(ran: dict[str, SplitResult], name: str, measure: str, group: str) -> str:
+    """Return a star for the best of the five, if it differs from each of the others."""
+    five = {n: r for n, r in ran.items() if n in PAPER}
+    others = [n for n in five if n != name]
+    if name not in five or not others:
+        return " "
+    mean = {n: np.mean(r.means(measure, group)) for n, r in five.items()}
+    if any(mean[n] >= mean[name] for n in others):
+        return " "
+    tests = [compare(five[name], five[n], measure, group) for n in others]
+    # A mean may be higher by a few queries while most of them are ranked worse.
+    better = (t.p < SIGNIFICANT and t.helped > t.harmed for t in tests)
+    return "*" if all(better) else " "
+
+
+def _table_9(found: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
+    yield from _title("IX", f"All {found.test.queries:,} test queries, in per cent")
+    yield f"{'':<16}" + "".join(f"{m:>15}{'paper':>8}" for m in MEASURES)
+    for name, r in ran.items():
+        cells = []
+        for measure in MEASURES:
+            own = _percent(r.means(measure)) + _star(ran, name, measure, "all")
+            cells.append(
+                f"{own:>15}{fraction(paper.FIGURES.get((name, 'all', measure)), 100, 1):>8}"
+            )
+        yield f"{name:<16}" + "".join(cells)
+
+
+def _table_groups(
+    found: PamirResults, ran: dict[str, SplitResult], number: str, groups: Sequence[str]
+) -> Iterator[str]:
+    yield from _title(number, "AvgP, in per cent, by kind of query")
+    heads = (f"{g} ({round(float(np.mean(found.sizes[g]))):,})" for g in groups)
+    yield f"{'':<16}" + "".join(f"{h:>22}" for h in heads)
+    for name, r in ran.items():
+        cells = (_percent(r.means("AvgP", g)) + _star(ran, name, "AvgP", g) for g in groups)
+        yield f"{name:<16}" + "".join(f"{c:>22}" for c in cells)
+    if "PAMIR" in ran and "SVM" in ran:
+        gains = []
+        for g in groups:
+            mine, theirs = (float(np.mean(ran[m].means("AvgP", g))) for m in ("PAMIR", "SVM"))
+            gain = f"{100 * (mine / theirs - 1):+.1f} %" if theirs > 0 else MISSING
+            gains.append(f"{gain} [{100 * paper.GAINS[g]:+.1f} %]")
+        yield f"{'PAMIR over SVM':<16}" + "".join(f"{g:>22}" for g in gains)
+
+
+def _table_12(found: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
+    for group in ("not in train", "not in train or validation"):
+        sizes = found.sizes[group]
+        count = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+        yield from _title(
+            "XII", f"Test queries {group}: {count} [601]; the paper's figures are lost"
+        )
+        yield f"{'':<16}" + "".join(f"{m:>16}" for m in MEASURES)
+        for name, r in ran.items():
+            cells = (_percent(r.means(m, group)) + _star(ran, name, m, group) for m in MEASURES)
+            yield f"{name:<16}" + "".join(f"{c:>16}" for c in cells)
+
+
+def _wilcoxon(ran: dict[str, SplitResult]) -> Iterator[str]:
+    last = ""
+    for ours, r in compared(ran):
+        if ours.method != last:
+            yield ""
+            how = "two-sided, queries averaged over splits; then by split"
+            yield f"Wilcoxon, {ours.method} against each: {how}"
+        last = ours.method
+        for measure in MEASURES:
+            test = compare(ours, r, measure)
+            splits = zip(ours.values(measure), r.values(measure), strict=True)
+            each = ", ".join(p_text(wilcoxon(a, b).p) for a, b in splits)
+            sign = "+" if test.difference > 0 else "-"
+            yield (
+                f"{r.method:<16}{measure:>5}  {sign}{abs(100 * test.difference):5.2f}  "
+                f"p {p_text(test.p):<8} ({test.helped:,} better, {test.harmed:,} worse)  {each}"
+            )

@@ -1,0 +1,274 @@
+"""The methods: the latent model, the paper's rivals, and ridge on whole pictures.
+
+    latent model                  `regions.scored.ScoredRegionModel`, on what ridge says of regions
+    latent model, plain           `regions.model.RegionModel`, scenes latent, as in the paper
+    SVM                           a linear one for each tag, on the picture's row
+    pseudo-label + SVM            scenes found by clustering rows and tags, told apart by SVMs
+    pseudo-annotation + K-means   test pictures clustered by rows and by the tags that SVMs give
+    K-means                       test pictures clustered by rows
+    ridge                         a linear score for each tag, learnt on whole pictures' rows and
+                                  read in each region; test pictures clustered by their scores
+
+Of SVMs and of ridge a tag is given where its score is above a threshold that validation chooses. A
+picture's row is how often each codeword occurs, as in the paper, or (`rows: shares`) the share of
+regions and the share of the area that has it. The latent model sees these shares by a chi-squared
+kernel (`regions.kernel_rows`); "SVM, chi2" and "pseudo-label + SVM, chi2" are the rivals on the
+same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.errors import MissingExtra
+from sightline.regions.model import RegionModel, Step, filled
+from sightline.regions.scenes import clusters, scaled
+from sightline.regions.scored import ScoredRegionModel
+from sightline_experiments.regions import paper
+from sightline_experiments.regions.seeing import Seen
+from sightline_experiments.tuning import Settings
+
+Doubles = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Int = NDArray[np.int64]
+CHI2 = "chi2"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """What a method says of pictures; None where it says nothing of that kind.
+
+    Attributes
+    ----------
+    tags, scores : (pictures, tags).
+    scenes : a group for each picture.
+    regions : the tag of each region, picture by picture.
+    """
+
+    tags: Bools | None = None
+    scores: Doubles | None = None
+    scenes: Int | None = None
+    regions: list[Int] | None = None
+
+    def only(self, at: Int) -> Said:
+        """Return what was said of some of the pictures."""
+        return Said(
+            None if self.tags is None else self.tags[at],
+            None if self.scores is None else self.scores[at],
+            None if self.scenes is None else self.scenes[at],
+            None if self.regions is None else [self.regions[i] for i in at],
+        )
+
+
+Say = Callable[[Seen, Int], Said]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """A method that has learnt.
+
+    Attributes
+    ----------
+    say : what it says.
+    model : if there is more to be seen of it.
+    tagger : gives the tags that settings are chosen by, where the method itself gives none.
+    course : how learning went, where it was watched.
+    """
+
+    say: Say
+    model: ScoredRegionModel | None = None
+    tagger: Say | None = None
+    course: Sequence[Step] = ()
+
+
+class Learner:
+    """Fits methods on one half, and remembers what can serve several settings."""
+
+    def __init__(self, seen: Seen, n_scenes: int) -> None:
+        self.seen, self.n_scenes = seen, n_scenes
+        self._kept: dict[tuple[Any, ...], Any] = {}
+
+    def fit(self, name: str, settings: Settings, pictures: Int) -> Fitted:
+        """Let a method learn from some pictures."""
+        makers = {
+            paper.LATENT: self._latent,
+            paper.PLAIN: self._plain,
+            paper.SVM: self._svm,
+            paper.SVM_CHI2: self._svm,
+            paper.PSEUDO_LABEL: self._pseudo_label,
+            paper.PSEUDO_LABEL_CHI2: self._pseudo_label,
+            paper.PSEUDO_TAGS: self._pseudo_tags,
+            paper.K_MEANS: self._k_means,
+            paper.RIDGE: self._ridge,
+        }
+        return makers[name](settings, pictures)
+
+    def _latent(self, settings: Settings, pictures: Int) -> Fitted:
+        rest = {k: v for k, v in settings.items() if k != "lean"}
+
+        def make() -> tuple[ScoredRegionModel, list[Step]]:
+            X, whole, areas = inputs(self.seen, pictures)
+            model, course = ScoredRegionModel(n_scenes=self.n_scenes, **rest), list[Step]()  # type: ignore[arg-type]
+            # Measuring F takes as long as learning, so it is done where it is shown.
+            shown = self.seen.half.number == 0 and len(pictures) == len(self.seen.half.development)
+            watch = course.append if shown else None
+            return model.fit(X, self.seen.tags[pictures], whole, areas, watch), course
+
+        fitted, course = self._once(("latent", len(pictures), *sorted(rest.items())), make)
+        model = copy(fitted)
+        model.lean = float(str(settings.get("lean", 0.0)))
+
+        def say(seen: Seen, of: Int) -> Said:
+            given = inputs(seen, of)
+            said, margins = model.predict(*given), model.decision_function(*given)
+            return Said(said.tags, margins, said.scenes, model.label_regions(*given))
+
+        return Fitted(say, model, course=course)
+
+    def _plain(self, settings: Settings, pictures: Int) -> Fitted:
+        rest = {k: v for k, v in settings.items() if k != "lean"}
+
+        def make() -> RegionModel:
+            X, whole, Y = self.seen.of(pictures)
+            model = RegionModel(n_scenes=self.n_scenes, scene_loss=0.0, **rest)  # type: ignore[arg-type]
+            return model.fit(X, Y, whole)
+
+        model = copy(self._once(("plain", len(pictures), *sorted(rest.items())), make))
+        model.lean = float(str(settings.get("lean", 0.0)))
+
+        def say(seen: Seen, of: Int) -> Said:
+            X, whole, _ = seen.of(of)
+            said, margins = model.predict(X, whole), model.decision_function(X, whole)
+            return Said(said.tags, margins, said.scenes, model.label_regions(X, whole))
+
+        return Fitted(say)
+
+    def _svm(self, settings: Settings, pictures: Int) -> Fitted:
+        score = self._svm_scores(settings, pictures)
+        threshold = float(str(settings.get("threshold", 0.0)))
+
+        def say(seen: Seen, of: Int) -> Said:
+            scores = score(_rows(seen, settings)[of])
+            return Said(scores > threshold, scores)
+
+        return Fitted(say)
+
+    def _svm_scores(self, settings: Settings, pictures: Int) -> Callable[[Doubles], Doubles]:
+        C, rows = float(str(settings.get("C", 1.0))), _rows(self.seen, settings)[pictures]
+        low, wide = _range(rows, settings)
+        Y = self.seen.tags[pictures]
+        key = "svm", len(pictures), C, settings.get("rows")
+        W, constant = self._once(key, lambda: svm_weights((rows - low) / wide, Y, C))
+
+        def scores(whole: Doubles) -> Doubles:
+            found: Doubles = (whole - low) / wide @ W + constant
+            return found
+
+        return scores
+
+    def _pseudo_label(self, settings: Settings, pictures: Int) -> Fitted:
+        C = float(str(settings.get("C", 1.0)))
+        rows = _rows(self.seen, settings)[pictures]
+        low, wide = _range(rows, settings)
+        Y = self.pseudo_scenes(pictures)[:, None] == np.arange(self.n_scenes)
+        W, constant = svm_weights((rows - low) / wide, Y, C)
+
+        def say(seen: Seen, of: Int) -> Said:
+            scores = (_rows(seen, settings)[of] - low) / wide @ W + constant
+            return Said(scenes=scores.argmax(axis=1))
+
+        return Fitted(say)
+
+    def pseudo_scenes(self, of: Int) -> Int:
+        """Return the clusters that some development pictures belong to, by rows and tags."""
+        half = self.seen.half.development
+        rows = np.hstack([scaled(self.seen.whole[half]), self.seen.tags[half]])
+        labels: Int = self._once(("scenes",), lambda: clusters(rows, self.n_scenes))
+        return labels[np.searchsorted(half, of)]
+
+    def _pseudo_tags(self, settings: Settings, pictures: Int) -> Fitted:
+        tagger = self._svm(settings, pictures)
+
+        def say(seen: Seen, of: Int) -> Said:
+            tags = tagger.say(seen, of).tags
+            assert tags is not None
+            rows = np.hstack([scaled(seen.whole[of]), tags])
+            return Said(scenes=clusters(rows, self.n_scenes))
+
+        return Fitted(say, tagger=tagger.say)
+
+    def _k_means(self, settings: Settings, pictures: Int) -> Fitted:
+        return Fitted(lambda seen, of: Said(scenes=clusters(scaled(seen.whole[of]), self.n_scenes)))
+
+    def _ridge(self, settings: Settings, pictures: Int) -> Fitted:
+        alpha = float(str(settings.get("alpha", 0.1)))
+        threshold = float(str(settings.get("threshold", 0.3)))
+        W, constant = self._once(
+            ("ridge", len(pictures), alpha),
+            lambda: ridge_weights(self.seen.whole[pictures], self.seen.tags[pictures], alpha),
+        )
+
+        def say(seen: Seen, of: Int) -> Said:
+            scores = seen.whole[of] @ W + constant
+            tags = scores > threshold
+            regions = [
+                filled(np.full(len(rows), -1), rows @ W, own)
+                for rows, own in zip((seen.regions[p] for p in of), tags, strict=True)
+            ]
+            return Said(tags, scores, clusters(scores, self.n_scenes), regions)
+
+        return Fitted(say)
+
+    def _once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+
+def inputs(seen: Seen, of: Int) -> tuple[list[Doubles], Doubles, list[Doubles]]:
+    """Return what the latent model sees of pictures: regions, whole rows and regions' areas."""
+    X, whole, _ = seen.of(of)
+    return X, whole if seen.words is None else seen.likeness[of], [seen.areas[p] for p in of]
+
+
+def _rows(seen: Seen, settings: Settings) -> Doubles:
+    named = {"shares": seen.shares, CHI2: seen.likeness}
+    return named.get(str(settings.get("rows")), seen.whole)
+
+
+def svm_weights(X: Doubles, Y: Bools, C: float) -> tuple[Doubles, Doubles]:
+    """Return weights and constants of a linear SVM for each column; -1 where it never changes."""
+    try:
+        from sklearn.svm import LinearSVC
+    except ImportError as e:
+        raise MissingExtra.of("The SVM rival", "rivals") from e
+    W, constant = np.zeros((X.shape[1], Y.shape[1])), np.where(Y.any(axis=0), 1.0, -1.0)
+    for j in np.flatnonzero(Y.any(axis=0) & ~Y.all(axis=0)):
+        # The squared hinge is solved to the end in seconds where the plain one takes minutes.
+        found = LinearSVC(C=C, dual=False, max_iter=5000, tol=1e-3).fit(X, Y[:, j])
+        W[:, j], constant[j] = found.coef_[0], found.intercept_[0]
+    return W, constant
+
+
+def ridge_weights(X: Doubles, Y: Bools, alpha: float) -> tuple[Doubles, Doubles]:
+    """Return weights and constants for which scores are about 1 for yes and 0 for no."""
+    mean, usual = X.mean(axis=0), Y.mean(axis=0)
+    centered = X - mean
+    gram = centered.T @ centered
+    gram.flat[:: len(gram) + 1] += alpha * max(float(np.square(centered).sum(axis=1).mean()), 1e-12)
+    W = np.linalg.solve(gram, centered.T @ (Y - usual))
+    return W, usual - mean @ W
+
+
+def _range(rows: Doubles, settings: Settings) -> tuple[Doubles, Doubles]:
+    """Return what brings columns to 0..1; rows of the kernel stay as they are."""
+    low, wide = rows.min(axis=0), np.ptp(rows, axis=0)
+    if settings.get("rows") == CHI2:
+        return np.zeros_like(low), np.ones_like(wide)
+    return low, np.where(wide > 0, wide, 1.0)

@@ -1,0 +1,200 @@
+"""Regions of all pictures and what is seen in them, found in worker processes and kept.
+
+Regions are those of `regions.segment`. Descriptors of texture need textons of training pictures, so
+they are found anew for every half; vectors of a network need no training here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Compute, Done, Job, Json, Progress
+from sightline.errors import DataError
+from sightline.features.deep import session
+from sightline.features.deep.network import LITE2
+from sightline.regions.deep import region_vectors
+from sightline.regions.descriptors import (
+    Described,
+    choose_textons,
+    colours,
+    places,
+    shapes,
+    textures,
+)
+from sightline.regions.segment import Segmenter
+from sightline_experiments.cache import ArrayCache, Arrays
+from sightline_experiments.datasets.msrc import MSRC, TITLE
+from sightline_experiments.extraction import decoded
+
+NETWORK, SIZE = LITE2, 320
+TASK = "sightline_experiments.regions.pool:see"
+_TEXTON_PICTURES = 80
+
+Floats = NDArray[np.float32]
+Labels = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """The regions of one picture, and what was seen in them.
+
+    Attributes
+    ----------
+    labels : the region of each pixel.
+    classic : descriptors without texture; no rows of that where deep ones were asked for.
+    deep : a row for each region, and `whole` one for the picture.
+    """
+
+    labels: Labels
+    arrays: Arrays
+
+    def described(self, texture: Floats) -> Described:
+        """Return the classic descriptors with textures."""
+        a = self.arrays
+        return Described(a["shape"], texture, a["colour"], a["place"])
+
+
+class Pool:
+    """Cuts and describes pictures, and keeps what was found."""
+
+    def __init__(self, c: MSRC, compute: Compute, cache: ArrayCache, progress: Progress) -> None:
+        self.c, self.compute, self.cache, self.progress = c, compute, cache, progress
+
+    def classic(self, cut: Segmenter) -> list[Cut]:
+        """Return regions with their shapes, colours and places."""
+        return self._seen(cut, "classic", {})
+
+    def deep(self, cut: Segmenter) -> list[Cut]:
+        """Return regions with vectors of the network."""
+        session.require(NETWORK)
+        return self._seen(cut, f"deep-{NETWORK.name}-{SIZE}", {})
+
+    def textures(self, cuts: Sequence[Cut], pictures: NDArray[np.int64], key: str) -> list[Floats]:
+        """Return textures of all pictures' regions by textons of some pictures."""
+        some = np.sort(np.random.default_rng(0).permutation(pictures)[:_TEXTON_PICTURES])
+        textons = choose_textons(list(decoded(self.c, some.tolist(), self.compute)))
+        extra = {"textons": textons}
+        found = self._run("texture", cuts, extra, f"textures {key}")
+        return [a["texture"] for a in found]
+
+    def _seen(self, cut: Segmenter, what: str, extra: Arrays) -> list[Cut]:
+        key = f"regions-{what}-{cut.scale:g}-{cut.sigma:g}-{cut.smallest:g}-{cut.most}"
+        kept = self.cache.get(key)
+        if kept is not None and int(kept["pictures"][0]) == len(self.c):
+            return _unpacked(kept)
+        args: dict[str, Json] = {
+            "scale": cut.scale, "sigma": cut.sigma, "smallest": cut.smallest, "most": cut.most,
+        }  # fmt: skip
+        kind = "classic" if what == "classic" else "deep"
+        found = self._run(kind, None, extra, f"cut into regions, {kind}", args)
+        packed = _packed(found)
+        self.cache.put(key, packed)
+        return _unpacked(packed)
+
+    def _run(
+        self,
+        kind: str,
+        cuts: Sequence[Cut] | None,
+        extra: Arrays,
+        said: str,
+        more: dict[str, Json] | None = None,
+    ) -> list[Arrays]:
+        n = len(self.c)
+        self.progress.start(f"{TITLE}: {said}", n)
+        found = []
+        args: dict[str, Json] = {"kind": kind, **(more or {})}
+        try:
+            for at, answer in enumerate(
+                self.compute.run(TASK, self._jobs(cuts, extra, args), "describe")
+            ):
+                if not isinstance(answer, Done):
+                    name = f"{self.c.source.where}: {self.c.files[at]}"
+                    raise DataError(f"{name} has no regions: {answer.reason}.")
+                found.append(_load(answer.blob))
+                self.progress.advance()
+        finally:
+            self.progress.finish()
+        return found
+
+    def _jobs(
+        self, cuts: Sequence[Cut] | None, extra: Arrays, args: dict[str, Json]
+    ) -> Iterator[Job]:
+        pictures = decoded(self.c, range(len(self.c)), self.compute)
+        for at, rgb in enumerate(pictures):
+            labels = {} if cuts is None else {"labels": cuts[at].labels}
+            blob = _save({"rgb": rgb, **labels, **extra})
+            yield Job(self.c.files[at].encode(), dict(args), blob)
+
+
+def see(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
+    """Cut a picture into regions, or take those it has, and describe them (runs in a worker)."""
+    given = _load(bytes(blob))
+    rgb = given["rgb"]
+    if args["kind"] == "texture":
+        labels = given["labels"]
+        n = int(labels.max()) + 1
+        return Done({}, _save({"texture": textures(rgb, labels, n, given["textons"])}))
+    cut = Segmenter(
+        float(str(args["scale"])), float(str(args["sigma"])), float(str(args["smallest"])),
+        int(str(args["most"])),
+    )  # fmt: skip
+    labels = cut.cut(rgb)
+    n = int(labels.max()) + 1
+    if args["kind"] == "classic":
+        seen: Arrays = {
+            "shape": shapes(labels, n), "colour": colours(rgb, labels, n),
+            "place": places(labels, n),
+        }  # fmt: skip
+    else:
+        seen = {
+            "deep": region_vectors(rgb, labels, NETWORK, SIZE),
+            "whole": region_vectors(rgb, np.zeros_like(labels), NETWORK, SIZE),
+        }
+    return Done({}, _save({"labels": labels, **seen}))
+
+
+def _save(arrays: Arrays) -> bytes:
+    from safetensors.numpy import save
+
+    content: bytes = save({k: np.ascontiguousarray(a) for k, a in arrays.items()})
+    return content
+
+
+def _load(content: bytes) -> Arrays:
+    from safetensors.numpy import load
+
+    arrays: Arrays = load(content)
+    return arrays
+
+
+def _packed(found: Sequence[Arrays]) -> Arrays:
+    """Return arrays of many pictures as a few: rows one after the other, and where each begins."""
+    packed: Arrays = {
+        "pictures": np.array([len(found)]),
+        "size": np.array([a["labels"].shape for a in found], np.int64),
+        # There are at most 50 regions in a picture.
+        "labels": np.concatenate([a["labels"].ravel() for a in found]).astype(np.uint8),
+    }
+    for name in found[0]:
+        if name != "labels":
+            packed[f"rows.{name}"] = np.concatenate([a[name] for a in found])
+            packed[f"count.{name}"] = np.array([len(a[name]) for a in found], np.int64)
+    return packed
+
+
+def _unpacked(packed: Arrays) -> list[Cut]:
+    sizes = packed["size"]
+    pixels = np.split(packed["labels"], np.cumsum(sizes.prod(axis=1))[:-1])
+    names = [k.removeprefix("rows.") for k in packed if k.startswith("rows.")]
+    rows: dict[str, list[NDArray[Any]]] = {
+        n: np.split(packed[f"rows.{n}"], np.cumsum(packed[f"count.{n}"])[:-1]) for n in names
+    }
+    return [
+        Cut(p.reshape(size).astype(np.int32), {n: rows[n][i] for n in names})
+        for i, (p, size) in enumerate(zip(pixels, sizes.tolist(), strict=True))
+    ]

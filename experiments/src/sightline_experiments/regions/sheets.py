@@ -1,0 +1,173 @@
+"""Figures 3 to 5 of the paper: words of scenes, where words lie, and test pictures with regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from sightline.contracts import Compute
+from sightline.regions.descriptors import KINDS
+from sightline_experiments.datasets.msrc import MSRC
+from sightline_experiments.extraction import decoded
+from sightline_experiments.regions import paper
+from sightline_experiments.regions.evaluation import Shown
+from sightline_experiments.regions.results import RegionResults
+
+_WIDE, _GAP, _LINE, _INK, _FAINT = 240, 12, 17, "#202020", "#707070"
+_COVER = 0.55
+_BEST = 5
+
+# What has a colour of its own is hard to read in another one.
+_OWN = {
+    "grass": (70, 190, 60), "sky": (110, 190, 250), "water": (40, 90, 220), "tree": (20, 110, 50),
+    "road": (90, 80, 120), "building": (200, 60, 50), "sheep": (240, 220, 150),
+    "face": (240, 160, 120), "body": (200, 110, 180), "chair": (150, 90, 30), "boat": (0, 190, 190),
+}  # fmt: skip
+
+Color = tuple[int, int, int]
+RGB = NDArray[np.uint8]
+Int = NDArray[np.int64]
+
+
+def draw_sheets(c: MSRC, found: RegionResults, compute: Compute, out: Path) -> list[Path]:
+    """Write the figures of each set of features, of the first half; return the files."""
+    files = []
+    for features in found.features():
+        for method in (paper.LATENT, paper.RIDGE):
+            ran = found.of(features).get(method)
+            if ran is None or not ran.outcomes or not ran.outcomes[0].shown:
+                continue
+            shown = ran.outcomes[0].shown
+            pictures = list(decoded(c, [s.picture for s in shown], compute))
+            name = "latent" if method == paper.LATENT else "ridge"
+            files.append(out / f"figure5-{features}-{name}.png")
+            overlays(shown, pictures, c.words).save(files[-1], "PNG")
+        if features in found.models:
+            files += _of_model(found, features, out)
+    return files
+
+
+def _of_model(found: RegionResults, features: str, out: Path) -> list[Path]:
+    fitted, seen = found.models[features]
+    model = fitted.model
+    if model is None:
+        return []
+    gamma = model.model_.weights_.gamma
+    files = [out / f"figure3-{features}.png"]
+    gains = gamma[:, :, 1] - gamma[:, :, 0]
+    # All share a large constant that weighs against what regions and pictures say.
+    words_of_scenes(gains - gains.mean(), found.words).save(files[0], "PNG")
+    if seen.words is not None:
+        place = KINDS.index("place")
+        begin = sum(seen.words.sizes[:place])
+        alpha = model.ridge_.regions.weights[begin : begin + seen.words.sizes[place]]
+        masks = [seen.words.mask(int(w)) for w in alpha.argmax(axis=0)]
+        files.append(out / f"figure4-{features}.png")
+        masks_of_words(masks, found.words).save(files[1], "PNG")
+    return files
+
+
+def palette(words: Sequence[str]) -> list[Color]:
+    """Return a colour for each word: its own, or one far from those of its neighbours.
+
+    >>> palette(["grass", "book"])[0]
+    (70, 190, 60)
+    """
+    return [_OWN.get(word, colour_of(i)) for i, word in enumerate(words)]
+
+
+def colour_of(word: int) -> Color:
+    """Return the colour of a word: far from those of the words before and after it.
+
+    >>> colour_of(0) != colour_of(1)
+    True
+    """
+    hue = word * 0.61803399 % 1.0 * 6
+    light = (235, 200, 165)[word % 3]
+    rising = [abs(hue - 3) - 1, 2 - abs(hue - 2), 2 - abs(hue - 4)]
+    r, g, b = (round(light * (0.15 + 0.85 * min(1.0, max(0.0, x)))) for x in rising)
+    return r, g, b
+
+
+def overlay(rgb: RGB, painted: Int, colors: Sequence[Color]) -> RGB:
+    """Return a picture under the colours of its words; what has none stays grey."""
+    grey = (rgb @ np.array([0.299, 0.587, 0.114]))[..., None].repeat(3, axis=2)
+    out = 0.4 * grey + 110
+    for word in np.unique(painted[painted >= 0]):
+        at = painted == word
+        out[at] = (1 - _COVER) * grey[at] + _COVER * np.array(colors[int(word)])
+    found: RGB = np.clip(out, 0, 255).astype(np.uint8)
+    return found
+
+
+def overlays(shown: Sequence[Shown], pictures: Sequence[RGB], words: Sequence[str]) -> Image.Image:
+    """Lay out a row for each picture: itself, as the method paints it, and the truth."""
+    heights = [round(p.shape[0] * _WIDE / p.shape[1]) for p in pictures]
+    size = (3 * (_WIDE + _GAP) + _GAP, sum(heights) + len(shown) * (2 * _LINE + _GAP) + _GAP)
+    sheet = Image.new("RGB", size, "white")
+    pen, y, colors = ImageDraw.Draw(sheet), _GAP, palette(words)
+    for one, rgb, height in zip(shown, pictures, heights, strict=True):
+        tiles = (rgb, overlay(rgb, one.painted, colors), overlay(rgb, one.truth, colors))
+        for i, tile in enumerate(tiles):
+            small = Image.fromarray(tile).resize((_WIDE, height), Image.Resampling.LANCZOS)
+            sheet.paste(small, (_GAP + i * (_WIDE + _GAP), y))
+        y += height
+        for i, (names, where) in enumerate(((one.given, one.painted), (one.tags, one.truth))):
+            _legend(pen, names, where, words, _GAP + (i + 1) * (_WIDE + _GAP), y + 2)
+        y += 2 * _LINE + _GAP
+    return sheet
+
+
+def _legend(
+    pen: ImageDraw.ImageDraw, names: Sequence[str], where: Int, words: Sequence[str], x: int, y: int
+) -> None:
+    """Write names, each after a square of its colour; those painted nowhere are faint."""
+    font, left, colors = ImageFont.load_default(13), x, palette(words)
+    for name in names:
+        word = words.index(name)
+        long = int(font.getlength(name)) + 18
+        if left + long > x + _WIDE:
+            left, y = x, y + _LINE
+        pen.rectangle((left, y + 2, left + 10, y + 12), colors[word])
+        pen.text((left + 14, y), name, _INK if (where == word).any() else _FAINT, font)
+        left += long + 4
+
+
+def words_of_scenes(gains: NDArray[np.float64], words: Sequence[str]) -> Image.Image:
+    """Draw the five strongest words of each scene with bars (figure 3)."""
+    columns, tall = 4, (_BEST + 1) * _LINE + _GAP
+    rows = -(-len(gains) // columns)
+    sheet = Image.new("RGB", (columns * (_WIDE + _GAP) + _GAP, rows * tall + _GAP), "white")
+    pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(13)
+    most = max(float(np.abs(gains).max()), 1e-12)
+    for s, own in enumerate(gains):
+        x, y = _GAP + s % columns * (_WIDE + _GAP), _GAP + s // columns * tall
+        pen.text((x, y), f"scene {s}", _FAINT, font)
+        for i, j in enumerate(np.argsort(-own, kind="stable")[:_BEST]):
+            top = y + (i + 1) * _LINE
+            pen.text((x, top), words[int(j)], _INK, font)
+            bar = round(abs(float(own[j])) / most * (_WIDE - 90))
+            color = "#2a6fc9" if own[j] > 0 else "#c8c8cc"
+            pen.rectangle((x + 84, top + 3, x + 84 + bar, top + 13), color)
+    return sheet
+
+
+def masks_of_words(masks: Sequence[NDArray[np.float32]], words: Sequence[str]) -> Image.Image:
+    """Draw where each word lies by its favourite place (figure 4), the brightest cell white."""
+    columns, side = 7, 96
+    rows = -(-len(words) // columns)
+    cell = side + _GAP
+    sheet = Image.new("RGB", (columns * cell + _GAP, rows * (cell + _LINE) + _GAP), "white")
+    pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(13)
+    for i, (mask, word) in enumerate(zip(masks, words, strict=True)):
+        x, y = _GAP + i % columns * cell, _GAP + i // columns * (cell + _LINE)
+        # Places of small regions are faint: any one of them fills little of its cells.
+        bright = mask / max(float(mask.max()), 1e-6)
+        tile = Image.fromarray((255 * bright).astype(np.uint8)).resize((side, side))
+        sheet.paste(tile, (x, y + _LINE))
+        pen.text((x, y), word, _INK, font)
+    return sheet

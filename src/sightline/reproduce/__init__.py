@@ -1,1 +1,0 @@
-"""Reproductions: one file for each experiment, all reporting their figures in one form."""

@@ -1,0 +1,1 @@
+"""What tests are made of: small collections, data sets, files and servers."""
