@@ -94,8 +94,10 @@ def _seen(entry: dict[str, object]) -> Seen:
     listed = regions.get("RegionList", []) if isinstance(regions, dict) else []
     names = tuple(str(region.get("Name")) for region in listed)
     complaints = tuple(f"{k}: {v}" for k, v in entry.items() if k.endswith(("Warning", "Error")))
-    lists = (_listed(entry.get(name)) for name in (_TAGS_LIST, _HIERARCHICAL, _SUBJECT))
-    return Seen(*lists, names, complaints)
+    tags, hierarchical, subject = (
+        _listed(entry.get(name)) for name in (_TAGS_LIST, _HIERARCHICAL, _SUBJECT)
+    )
+    return Seen(tags, hierarchical, subject, names, complaints)
 
 
 def _listed(value: object) -> tuple[str, ...]:

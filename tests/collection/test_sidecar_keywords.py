@@ -246,3 +246,33 @@ def test_a_region_of_a_word_in_a_hierarchy_makes_no_second_tag(c: Collection) ->
     into(c, proposed={1: [ProposedWord("tree", 0.9, (0.0, 0.0, 0.5, 0.25))]})
     (seen,) = read([folder_of(c) / "000.jpg.xmp"])
     assert seen == Seen(("Nature/Tree",), ("Nature|Tree",), ("Tree",), ("tree",))
+
+
+def test_a_folder_of_sidecars_knows_the_hierarchies_of_those_beside_the_pictures(
+    tmp_path: Path, c: Collection
+) -> None:
+    without_texts(c)
+    packet = keywords_packet({HIERARCHICAL: ("Music|Bands", "b/w"), SUBJECT: ("Bands", "AC/DC")})
+    (folder_of(c) / "000.jpg.xmp").write_bytes(packet)
+    again(c)
+    c.export("xmp", tmp_path / "aside")
+    made = read_keywords((tmp_path / "aside" / "000.jpg.xmp").read_bytes())
+    assert made[TAGS_LIST] == ("Music/Bands", "b|w", "AC|DC")
+    assert made[HIERARCHICAL] == ("Music|Bands", "b/w", "AC/DC")
+
+
+def test_keywords_of_iptc_and_names_of_folders_are_flat(tmp_path: Path, c: Collection) -> None:
+    without_texts(c)
+    record = b"\x1c\x02\x19\x00\x05AC/DC"
+    block = b"Photoshop 3.0\0" + b"8BIM\x04\x04\0\0" + len(record).to_bytes(4, "big") + record
+    data = (folder_of(c) / "000.jpg").read_bytes()
+    (folder_of(c) / "b|w").mkdir()
+    (folder_of(c) / "b|w" / "new.jpg").write_bytes(
+        data[:2] + b"\xff\xed" + (len(block) + 2).to_bytes(2, "big") + block + data[2:]
+    )
+    store = tmp_path / "store"
+    c = Collection.open(folder_of(c), store=store, workers=1, folder_words=True)
+    again(c)
+    c.export("xmp", tmp_path / "aside")
+    made = read_keywords((tmp_path / "aside" / "b|w" / "new.jpg.xmp").read_bytes())
+    assert made[TAGS_LIST] == ("b|w", "AC|DC") and made[SUBJECT] == ("b|w", "AC/DC")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from sightline.pictures.keyword_lists import HIERARCHICAL, SUBJECT, TAGS_LIST, s
 from sightline.words.tokens import tag_terms
 from tests.sidecars_made import ALL, keywords_packet
 
-Lists = dict[str, tuple[str, ...]]
+Lists = Mapping[str, tuple[str, ...]]
 EVERY = (TAGS_LIST, HIERARCHICAL, SUBJECT)
 
 
