@@ -11,17 +11,17 @@ NPM := $(shell command -v npm)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,demo,deep,plots,parquet,faiss,milvus,milvus-server,ray]' -e experiments
 	touch $@
 
-# The checker of the page's types, and the one of its accessibility. No file of ours names where
-# packages come from, so nothing is locked but the versions.
+# The checker of the page's types, the one of its accessibility, and exiftool for sidecars where the
+# system has none. No file of ours names where packages come from, so nothing is locked but the versions.
 .node/ready: Makefile
-	npm install --silent --no-save --no-package-lock --prefix .node typescript@7.0.2 axe-core@4.14.0
+	npm install --silent --no-save --no-package-lock --prefix .node typescript@7.0.2 axe-core@4.14.0 exiftool-vendored.pl@13.59.3
 	touch $@
 
 demo: .venv/ready
 	$(BIN)/sightline demo --folder .demo
 
 test: .venv/ready
-	@$(if $(NPM),$(MAKE) -s .node/ready || echo "axe-core could not be installed by npm.")
+	@$(if $(NPM),$(MAKE) -s .node/ready || echo "axe-core and exiftool could not be installed by npm.")
 	$(BIN)/pytest -n 2 --dist worksteal
 
 lint: .venv/ready $(if $(NPM),.node/ready)

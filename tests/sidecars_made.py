@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from xml.sax.saxutils import escape
+
+from sightline.pictures.xmp_names import ADDRESSES
+
 DIGIKAM = """<?xml version="1.0" encoding="UTF-8"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="XMP Core 4.4.0-Exiv2">
  <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -216,3 +221,14 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "deep": (b"<a>" * 100_000, "not well-formed"),
     "utf-32": (f"{_START}{_DC}/>{_END}".encode("utf-32"), "not"),
 }  # fmt: skip
+
+
+def keywords_packet(lists: Mapping[str, Sequence[str]]) -> bytes:
+    """Return a packet with some keyword lists, as exiftool writes them."""
+    properties = ""
+    for name, entries in lists.items():
+        prefix = name.partition(":")[0]
+        items = "".join(f"    <rdf:li>{escape(entry)}</rdf:li>\n" for entry in entries)
+        properties += f" <rdf:Description xmlns:{prefix}='{ADDRESSES[prefix]}'>\n  <{name}>\n"
+        properties += f"   <rdf:Bag>\n{items}   </rdf:Bag>\n  </{name}>\n </rdf:Description>\n"
+    return f"{_START}\n{properties}{_END}\n".encode()

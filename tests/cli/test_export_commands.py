@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.test_commands import Shell
 from tests.photos import fingerprint, make_photos
-from tests.sidecars_made import DARKTABLE
+from tests.sidecars_made import DARKTABLE, keywords_packet
 
 
 @pytest.fixture
@@ -78,6 +78,19 @@ def test_it_shows_what_it_would_do_and_asks(
     assert "nothing to write" in shell("export", "xmp", "--into-collection", "--yes").out
 
 
+def test_lists_that_are_completed_are_shown(shell: Shell) -> None:
+    """So is done to what earlier versions wrote."""
+    flat = keywords_packet({"dc:subject": ("tree", "snow")})
+    (shell.photos / "000.jpg.xmp").write_bytes(flat)
+    assert shell("index").code == 0
+    dry = shell("export", "xmp", "--into-collection", "--dry-run")
+    assert "additions to 1 (10 words, 2 to more keyword lists)" in dry.out
+    assert "add\t000.jpg.xmp\tin all keyword lists: tree, snow" in dry.err
+    said = json.loads(shell("export", "xmp", "--into-collection", "--yes", "--json").out)
+    assert said["files"][0]["completed"] == ["tree", "snow"] and said["completed"] == 2
+    assert said["changed"] == 1 and said["written"] == 7
+
+
 def test_files_that_were_left_alone_are_named(shell: Shell) -> None:
     (shell.photos / "000.jpg.xmp").write_text("no XML")
     ran = shell("export", "xmp", "--into-collection", "--yes")
@@ -94,7 +107,8 @@ def test_it_answers_programs(shell: Shell, tmp_path: Path) -> None:
     )
     assert said["format"] == "xmp" and said["written"] == said["new"] == said["pictures"] == 7
     assert said["kinds"] == {"carried": 12} and said["left"] == []
-    assert said["files"][0] == {"path": "000.jpg.xmp", "new": True, "words": ["tree", "snow"]}
+    first = {"path": "000.jpg.xmp", "new": True, "words": ["tree", "snow"], "completed": []}
+    assert said["files"][0] == first and said["completed"] == 0
     ran = shell("export", "csv", str(tmp_path / "n.csv"), "--only", "proposed", "--json")
     assert ran.code == 2 and "train --regions" in ran.err
 

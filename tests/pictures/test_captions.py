@@ -18,7 +18,7 @@ ROOT = b"/home/me/pictures"
 
 def test_sidecar_written_by_exiftool() -> None:
     data = (FIXTURES / "exiftool-sidecar.xmp").read_bytes()
-    labels = ("Places/France/Paris", "night", "Places|France|Paris", "Paris", "tower")
+    labels = ("Places/France/Paris", "night", "tower")
     expected = Tags("xmp-sidecar", labels, "Eiffel\nThe tower at night")
     assert read_sidecar(b"exiftool-sidecar.xmp", data) == expected
     assert read_sidecar(b"SIDECAR.XMP", data) == expected
@@ -26,7 +26,7 @@ def test_sidecar_written_by_exiftool() -> None:
 
 def test_sidecar_written_by_exiv2() -> None:
     data = (FIXTURES / "exiv2-sidecar.xmp").read_bytes()
-    labels = ("Things/boats", "Things|boats", "harbour", "boats")
+    labels = ("Things/boats", "harbour")
     assert read_sidecar(b"a.xmp", data) == Tags("xmp-sidecar", labels, "Harbour")
 
 

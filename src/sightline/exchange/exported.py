@@ -43,8 +43,9 @@ class ExportedWord:
 class ExportedPicture:
     """A picture of the collection with its words, and its running text if it has one.
 
-    Width and height are those of the upright picture. `whole` is the same with all that it carries
-    and people accepted, where some of that was not asked for.
+    Width and height are those of the upright picture. `refused` are terms that somebody said do not
+    fit. `whole` is the same with all that it carries and people accepted, where some of that was
+    not asked for.
     """
 
     picture: int
@@ -55,6 +56,7 @@ class ExportedPicture:
     words: tuple[ExportedWord, ...]
     caption: str = ""
     caption_sources: tuple[str, ...] = ()
+    refused: frozenset[str] = frozenset()
     whole: ExportedPicture | None = None
 
     @property

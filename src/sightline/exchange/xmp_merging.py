@@ -1,75 +1,85 @@
 """Words put into an XMP packet that is there, or into a new one.
 
-Nothing is taken out or moved: what is new goes between the bytes of the packet. Words go to
-`dc:subject`, which every program reads, and to a `digiKam:TagsList` that is there, which some
-read in its place. Lightroom's hierarchies stay as they are, and a word that stands in one is not
-added. A running text goes to `dc:description` where there is none, places of words go to the
-regions of the Metadata Working Group.
+Nothing is taken out or moved: what is new goes between the bytes of the packet. Keywords go to the
+three lists that programs read, each made complete (see `xmp_keywords`), a running text to
+`dc:description` where there is none, places of words to the regions of the Metadata Working Group.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sightline.errors import DataError
 from sightline.exchange.exported import folded, writable
+from sightline.exchange.xmp_keywords import WRITTEN, Missing, levels, missing
 from sightline.exchange.xmp_places import Element, Places, inside, line_before, places
 from sightline.exchange.xmp_regions import UNSEEN, Frame, Region, region_node, regions_node
 from sightline.exchange.xmp_text import Node, listed, written
-from sightline.pictures._xmp import MAX_BYTES, read_xmp
+from sightline.pictures._xmp import MAX_BYTES, read_keywords
+from sightline.pictures.keyword_lists import Levels
 
 EMPTY = b"""<?xml version="1.0" encoding="UTF-8"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="Sightline">
  <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
   <rdf:Description rdf:about=""
-    xmlns:dc="http://purl.org/dc/elements/1.1/">
+    xmlns:dc="http://purl.org/dc/elements/1.1/"
+    xmlns:digiKam="http://www.digikam.org/ns/1.0/"
+    xmlns:lr="http://ns.adobe.com/lightroom/1.0/">
   </rdf:Description>
  </rdf:RDF>
 </x:xmpmeta>
 """
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _DECLARED = re.compile(rb"""\s*<\?xml\s[^>]*?\bencoding\s*=\s*["']([^"']*)["']""")
-_LEVEL = re.compile(r"[/|]")
+_TOOLKIT = re.compile(rb"""\bx:xmptk\s*=\s*["']Sightline["']""")
 _ASCII = ("us-ascii", "ascii")
 
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What a packet should say: words, running text, regions in a frame."""
+    """What a packet should say.
 
-    words: tuple[str, ...] = ()
+    Attributes
+    ----------
+    words : as people type them, parted by `/` and `|`, or as levels.
+    caption : running text.
+    regions, frame : places of words in the picture.
+    complete : also give each keyword list the keywords of the others, if there are no new words.
+    refused : terms that do not fit the picture; the packet's keywords that hold one stay where
+        they are, and go to no other list.
+    """
+
+    words: tuple[str | Levels, ...] = ()
     caption: str = ""
     regions: tuple[Region, ...] = ()
     frame: Frame = UNSEEN
+    complete: bool = False
+    refused: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A packet with what was added to it; `data` is the packet itself if that is nothing."""
+    """A packet with what was added to it; `data` is the packet itself if that is nothing.
+
+    `words` are new to the packet, `completed` were in some of its keyword lists alone.
+    """
 
     data: bytes
     words: tuple[str, ...] = ()
     regions: int = 0
     captioned: bool = False
+    completed: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.words or self.regions or self.captioned)
+        return bool(self.words or self.regions or self.captioned or self.completed)
 
 
-def flat(words: Iterable[str]) -> tuple[str, ...]:
-    """Return words as they go to `dc:subject`: each level of a hierarchy is one, none twice.
-
-    >>> flat(["Places/New York", "new york", "snow"])
-    ('Places', 'New York', 'snow')
-    """
-    levels = (writable(level) for word in words for level in _LEVEL.split(word))
-    first: dict[str, str] = {}
-    for level in levels:
-        if key := folded(level):
-            first.setdefault(key, level)
-    return tuple(first.values())
+def made_here(packet: bytes) -> bool:
+    """Say whether a packet is one that was made of `EMPTY`, and that no program wrote anew."""
+    return _TOOLKIT.search(packet[:1000]) is not None
 
 
 def merged(packet: bytes, new: Additions) -> Merged:
@@ -86,7 +96,7 @@ def merged(packet: bytes, new: Additions) -> Merged:
     ------
     DataError
         The packet cannot be understood well enough to add to it: too large, not XML, declares
-        entities, in another encoding than UTF-8 or UTF-16, or its words are no list.
+        entities, in another encoding than UTF-8 or UTF-16, or its keywords are no list.
 
     Examples
     --------
@@ -100,15 +110,22 @@ def merged(packet: bytes, new: Additions) -> Merged:
     begin, end = text.find(b"<"), text.rfind(b">") + 1
     body = text[max(begin, 0) : end]
     found = places(body)
-    outcome = Merged(packet, *_news(packet, found, new))
+    if found.rdf is None:
+        raise DataError("there is no rdf:RDF in it, so it is not XMP")
+    lacking = _lacking(packet, found, new)
+    captioned = bool(writable(new.caption)) and not found.captioned
+    regions = _new_regions(found, new)
+    outcome = Merged(packet, lacking.words, len(regions), captioned, lacking.completed)
     if not outcome:
         return outcome
-    changed = _spliced(body, _changes(body, found, new, outcome), plain_ascii)
+    caption = new.caption if captioned else ""
+    changes = _changes(body, found, lacking, replace(new, caption=caption, regions=tuple(regions)))
+    changed = _spliced(body, changes, plain_ascii)
     places(changed)
     whole = text[: max(begin, 0)] + changed + text[end:]
     data = mark + whole.decode("utf-8").encode(codec)
-    _refuse_unsound(packet, data, outcome)
-    return Merged(data, outcome.words, outcome.regions, outcome.captioned)
+    _check_readable(packet, data, lacking)
+    return replace(outcome, data=data)
 
 
 def _text(packet: bytes) -> tuple[bytes, str, bytes, bool]:
@@ -128,18 +145,18 @@ def _text(packet: bytes) -> tuple[bytes, str, bytes, bool]:
     return mark, codec, text, said in _ASCII
 
 
-def _news(packet: bytes, found: Places, new: Additions) -> tuple[tuple[str, ...], int, bool]:
-    """Return the words, the number of regions, and whether a text are to be added."""
-    if found.rdf is None:
-        raise DataError("there is no rdf:RDF in it, so it is not XMP")
-    said = read_xmp(packet)
-    known = {folded(w) for w in (*said.labels, *flat(said.labels))}
-    words = tuple(w for w in flat(new.words) if folded(w) not in known)
-    text = found.subject is not None and not (found.subjects or found.subject.plain)
-    if words and (found.unlisted or text):
-        raise DataError("its dc:subject is no list of words")
-    captioned = bool(writable(new.caption)) and not found.captioned
-    return words, len(_new_regions(found, new)), captioned
+def _lacking(packet: bytes, found: Places, new: Additions) -> Missing:
+    """Return what the keyword lists lack; nothing where no words are given."""
+    if not new.words and not new.complete:
+        return Missing()
+    given = [levels(word) if isinstance(word, str) else word for word in new.words]
+    lacking = missing(read_keywords(packet), given, new.refused)
+    for name in lacking.entries:
+        there = found.properties.get(name)
+        text = there is not None and name not in found.lists and not there.plain
+        if name in found.attributes or text:
+            raise DataError(f"its {name} is no list of words")
+    return lacking
 
 
 def _new_regions(found: Places, new: Additions) -> list[Region]:
@@ -153,42 +170,32 @@ def _new_regions(found: Places, new: Additions) -> list[Region]:
 _Change = tuple[int, int, str]
 
 
-def _changes(body: bytes, found: Places, new: Additions, outcome: Merged) -> list[_Change]:
+def _changes(body: bytes, found: Places, lacking: Missing, new: Additions) -> list[_Change]:
     inserted: list[tuple[Element, list[Node]]] = []
     properties: list[Node] = []
-    if outcome.captioned:
-        entry = Node("rdf:li", {"xml:lang": "x-default"}, text=writable(new.caption))
+    if caption := writable(new.caption):
+        entry = Node("rdf:li", {"xml:lang": "x-default"}, text=caption)
         properties.append(Node("dc:description", parts=(Node("rdf:Alt", parts=(entry,)),)))
-    if outcome.words:
-        subject = listed("dc:subject", "rdf:Bag", outcome.words)
-        if found.subjects is not None:
-            inserted.append((found.subjects, list(subject.parts[0].parts)))
-        elif found.subject is not None:
-            inserted.append((found.subject, list(subject.parts)))
+    for name, entries in lacking.entries.items():
+        keywords = listed(name, WRITTEN[name], entries)
+        if name in found.lists:
+            inserted.append((found.lists[name], list(keywords.parts[0].parts)))
+        elif name in found.properties:
+            inserted.append((found.properties[name], list(keywords.parts)))
         else:
-            properties.append(subject)
-        if found.tags is not None:
-            paths = _paths(new.words, outcome.words)
-            inserted.append((found.tags, [Node("rdf:li", text=p) for p in paths]))
-    if regions := _new_regions(found, new):
+            properties.append(keywords)
+    if new.regions:
         if found.region_list is not None:
-            nodes = [region_node(r, new.frame.orientation) for r in regions]
+            nodes = [region_node(r, new.frame.orientation) for r in new.regions]
             inserted.append((found.region_list, nodes))
         else:
-            properties.append(regions_node(regions, new.frame))
+            properties.append(regions_node(new.regions, new.frame))
     if properties and found.description is not None:
         inserted.append((found.description, properties))
     elif properties and found.rdf is not None:
         whole = Node("rdf:Description", {"rdf:about": ""}, tuple(properties))
         inserted.append((found.rdf, [whole]))
     return [_change(body, element, nodes) for element, nodes in inserted]
-
-
-def _paths(words: Sequence[str], added: Sequence[str]) -> list[str]:
-    """Return the words with a level that is added, as digiKam writes hierarchies."""
-    fresh = {folded(a) for a in added}
-    several = ("/".join(flat([word])) for word in words)
-    return [p for p in dict.fromkeys(several) if fresh.intersection(map(folded, p.split("/")))]
 
 
 def _change(body: bytes, element: Element, nodes: Sequence[Node]) -> _Change:
@@ -206,10 +213,12 @@ def _spliced(body: bytes, changes: list[_Change], plain_ascii: bool) -> bytes:
     return body
 
 
-def _refuse_unsound(packet: bytes, data: bytes, outcome: Merged) -> None:
-    """Read what was made as an index will: it must say what the packet said, and what is new."""
+def _check_readable(packet: bytes, data: bytes, lacking: Missing) -> None:
+    """Read what was made as an index will: each list must hold what it held, and what is new."""
     if len(data) > MAX_BYTES:
         raise DataError(f"with the words it would have {len(data)} bytes, more than {MAX_BYTES}")
-    now = set(read_xmp(data).labels)
-    if not now.issuperset((*read_xmp(packet).labels, *outcome.words)):
-        raise DataError("its words could not be read back once they were added")
+    before, after = read_keywords(packet), read_keywords(data)
+    for name in before.keys() | after.keys():
+        wanted = Counter((*before.get(name, ()), *lacking.entries.get(name, ())))
+        if Counter(after.get(name, ())) != wanted:
+            raise DataError(f"its {name} could not be read back once words were added")

@@ -12,6 +12,7 @@ from xml.parsers import expat
 
 from sightline.errors import DataError
 from sightline.exchange.exported import folded
+from sightline.pictures.keyword_lists import KEYWORD_LISTS
 from sightline.pictures.xmp_names import DESCRIPTION, LISTS, Prefixes
 
 _TAG = re.compile(rb"""<(?:[^>"']++|"[^"]*+"|'[^']*+')*+>""")
@@ -37,21 +38,19 @@ class Element:
 class Places:
     """The elements of a packet that something may be put into; None where there is none.
 
-    Of a property that is a list there is the property and its list. `captioned` is whether there
-    is a `dc:description`, `unlisted` whether `dc:subject` is given as an attribute; `named` are the
-    regions there are.
+    Of keyword lists there are `properties` and, inside these, `lists`, by name; `attributes` are
+    those given as an attribute, which has no list. `captioned` is whether there is a
+    `dc:description`; `named` are the regions there are.
     """
 
     rdf: Element | None = None
     description: Element | None = None
-    subject: Element | None = None
-    subjects: Element | None = None
-    tagged: Element | None = None
-    tags: Element | None = None
     regions: Element | None = None
     region_list: Element | None = None
+    properties: dict[str, Element] = field(default_factory=dict)
+    lists: dict[str, Element] = field(default_factory=dict)
+    attributes: set[str] = field(default_factory=set)
     captioned: bool = False
-    unlisted: bool = False
     named: set[str] = field(default_factory=set)
 
 
@@ -118,7 +117,7 @@ class _Walk:
         keys = {self._prefixes.key(a) for a in attributes if not a.startswith("xmlns")}
         self._open.append(self._element(name, key, not keys))
         if self._path[-2:] == DESCRIPTION:
-            self.found.unlisted |= "dc:subject" in keys
+            self.found.attributes |= keys.intersection(KEYWORD_LISTS)
             self.found.captioned |= "dc:description" in keys
         self._regions += key == "mwg-rs:Regions"
         if self._regions:
@@ -128,34 +127,41 @@ class _Walk:
 
     def _element(self, name: str, key: str, plain: bool) -> Element | None:
         place = self._place(key)
-        if place is None:
+        known = None if place else self._known(key)
+        if place is None and known is None:
             return None
         at, usual = self._parser.CurrentByteIndex, self._prefixes.usual()
         element = Element(name, at, self._rdf[-1], usual, plain)
-        setattr(self.found, place, element)
+        if place is not None:
+            setattr(self.found, place, element)
+        elif known is not None:
+            known[0][known[1]] = element
         return element
 
+    def _known(self, key: str) -> tuple[dict[str, Element], str] | None:
+        """Say where a keyword list, or the list in it, is noted; only the first of each is."""
+        found, path = self.found, self._path
+        if path[-3:-1] == DESCRIPTION and key in KEYWORD_LISTS and key not in found.properties:
+            return found.properties, key
+        if key in LISTS and self._open and self._open[-1] is not None:
+            name = path[-2]
+            if found.properties.get(name) is self._open[-1] and name not in found.lists:
+                return found.lists, name
+        return None
+
     def _place(self, key: str) -> str | None:
-        """Say which place an element is; only the first of each counts."""
+        """Say which other place an element is; only the first of each counts."""
         found, path = self.found, self._path
         if key == "rdf:RDF" and found.rdf is None:
             return "rdf"
         if path[-2:] == DESCRIPTION and found.description is None:
             return "description"
         if path[-3:-1] == DESCRIPTION:
-            if key == "dc:subject" and found.subject is None:
-                return "subject"
-            if key == "digiKam:TagsList" and found.tagged is None:
-                return "tagged"
             if key == "mwg-rs:Regions" and found.regions is None:
                 return "regions"
             found.captioned |= key == "dc:description"
         if key not in LISTS or not self._open:
             return None
-        if found.subjects is None and self._open[-1] is found.subject is not None:
-            return "subjects"
-        if found.tags is None and self._open[-1] is found.tagged is not None:
-            return "tags"
         if path[-2] == "mwg-rs:RegionList" and self._regions and found.region_list is None:
             return "region_list"
         return None

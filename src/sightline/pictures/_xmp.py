@@ -12,19 +12,15 @@ import re
 from typing import NamedTuple
 from xml.parsers import expat
 
+from sightline.pictures.keyword_lists import KEYWORD_LISTS, labels
 from sightline.pictures.xmp_names import DESCRIPTION, LISTS, Prefixes
 
 MAX_BYTES = 1 << 20
 
-_LABELS = (
-    "digiKam:TagsList",
-    "lr:hierarchicalSubject",
-    "dc:subject",
-    "MicrosoftPhoto:LastKeywordXMP",
-)
 _TEXTS = ("dc:title", "dc:description")
 _DATES = ("photoshop:DateCreated", "exif:DateTimeOriginal")
-_WANTED = frozenset(_LABELS + _TEXTS + _DATES)
+_Found = dict[str, list[tuple[str, str]]]
+_WANTED = frozenset(KEYWORD_LISTS + _TEXTS + _DATES)
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -103,24 +99,37 @@ def read_xmp(data: bytes) -> Described:
         Labels without repeats in the order digiKam, Lightroom, Dublin Core, Microsoft; title and
         description as text; the two dates of taking, if given.
     """
+    found = _properties(data)
+    return Described(
+        labels(_keywords(found)),
+        running([_preferred(found[key]) for key in _TEXTS if key in found]),
+        tuple(found[key][0][1] for key in _DATES if key in found),
+    )
+
+
+def read_keywords(data: bytes) -> dict[str, tuple[str, ...]]:
+    """Return the keyword lists of an XMP packet by name, as they are; none of an unreadable one."""
+    return _keywords(_properties(data))
+
+
+def _keywords(found: _Found) -> dict[str, tuple[str, ...]]:
+    return {key: tuple(entry for _, entry in found[key]) for key in KEYWORD_LISTS if key in found}
+
+
+def _properties(data: bytes) -> _Found:
+    """Return the values of the wanted properties, each with its language."""
     if not 0 < len(data) <= MAX_BYTES:
-        return Described()
+        return {}
     text = decoded(data)
     text = text[text.find("<") : text.rfind(">") + 1]
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        return Described()
+        return {}
     packet = _Packet()
     try:
         packet.parse(text)
     except expat.ExpatError:
-        return Described()
-    found = packet.found
-    labels = (label for key in _LABELS for _, label in found.get(key, ()))
-    return Described(
-        tuple(dict.fromkeys(labels)),
-        running([_preferred(found[key]) for key in _TEXTS if key in found]),
-        tuple(found[key][0][1] for key in _DATES if key in found),
-    )
+        return {}
+    return packet.found
 
 
 def _preferred(alternatives: list[tuple[str, str]]) -> str:
@@ -132,7 +141,7 @@ class _Packet:
     """Collects (language, value) pairs for every wanted property of the described picture."""
 
     def __init__(self) -> None:
-        self.found: dict[str, list[tuple[str, str]]] = {}
+        self.found: _Found = {}
         self._prefixes = Prefixes()
         self._path: list[str] = []
         self._property = ""

@@ -45,6 +45,8 @@ _PNG_RAW = b"Raw profile type "
 _PNG_NAMES = {b"exif": "exif", b"APP1": "exif", b"xmp": "xmp", b"iptc": "iptc", b"8bim": "iptc"}
 _WEBP_NAMES = {b"EXIF": "exif", b"XMP ": "xmp"}
 _GIF_XMP = re.compile(rb"\x21\xff\x0bXMP DataXMP")
+_PACKET = re.compile(rb"<x:x[am]pmeta[\s>]")
+_PACKET_END = re.compile(rb"</x:x[am]pmeta\s*>")
 _GIF_END = b"\x01\xff\xfe\xfd\xfc"
 
 
@@ -116,6 +118,23 @@ def read_metadata(
     return Metadata(
         _orientation(fields), _taken(fields, from_xmp, from_iptc), _tags(from_xmp, from_iptc)
     )
+
+
+def xmp_packet(data: bytes | memoryview, kind: str) -> bytes:
+    """Return the XMP packet embedded in a picture file; empty if none is found.
+
+    >>> xmp_packet(b"not a picture", "JPEG")
+    b''
+    """
+    view = memoryview(data)
+    if carrier := _CARRIERS.get(kind):
+        parts = carrier(view)
+        header = parts.exif
+        return parts.xmp or (_exif_fields(memoryview(header)).get(_XMP, b"") if header else b"")
+    # HEIF and AVIF have it in one piece.
+    head = _PACKET.search(view)
+    end = _PACKET_END.search(view, head.end()) if head else None
+    return bytes(view[head.start() : end.end()]) if head and end else b""
 
 
 def _tags(from_xmp: Described, from_iptc: Described) -> tuple[Tags, ...]:

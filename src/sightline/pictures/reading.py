@@ -22,6 +22,7 @@ from sightline.errors import DataError
 from sightline.pictures.captions import MAX_SIDECAR, read_sidecar
 from sightline.pictures.decode import Unfit, decode
 from sightline.pictures.folder import Found
+from sightline.pictures.keyword_lists import MAX_LABEL
 from sightline.pictures.thumbnails import thumbnail
 from sightline.records import Tags, shown
 
@@ -226,7 +227,7 @@ def _plain(words: Sequence[Tags]) -> list[Json]:
     out: list[Json] = []
     for w in words:
         if w.tags or w.text:
-            tags: list[Json] = [t[:200] for t in w.tags[:_TAGS_LIMIT]]
+            tags: list[Json] = [t[:MAX_LABEL] for t in w.tags[:_TAGS_LIMIT]]
             out.append([w.source, tags, w.text[:_TEXT_LIMIT]])
     return out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -45,9 +46,13 @@ def _show_plan(report: ExportReport) -> None:
 
 
 def _what(s: Sidecar) -> str:
-    words = ", ".join(shown(w.encode()) for w in s.words[:_WORDS]) + ", …" * (len(s.words) > _WORDS)
     more = [counted(s.regions, "region")] * bool(s.regions) + ["a caption"] * s.captioned
-    return "; ".join([words] * bool(words) + more)
+    more += [f"in all keyword lists: {_first(s.completed)}"] * bool(s.completed)
+    return "; ".join([_first(s.words)] * bool(s.words) + more)
+
+
+def _first(words: Sequence[str]) -> str:
+    return ", ".join(shown(w.encode()) for w in words[:_WORDS]) + ", …" * (len(words) > _WORDS)
 
 
 def _outcome(report: ExportReport) -> str:
@@ -74,6 +79,7 @@ def _files(report: ExportReport) -> str:
         report.regions
     )
     more += [counted(report.captions, "caption")] * bool(report.captions)
+    more += [f"{report.completed} to more keyword lists"] * bool(report.completed)
     return f"{' and '.join(added)} ({', '.join(more)})"
 
 
@@ -82,10 +88,12 @@ def as_plain(report: ExportReport) -> dict[str, object]:
     return {
         "format": report.form, "target": None if report.place is None else str(report.place),
         "pictures": report.pictures, "words": report.words, "kinds": dict(report.kinds),
-        "captions": report.captions, "regions": report.regions, "new": report.new,
-        "changed": report.changed, "written": report.written, "dry_run": report.dry_run,
+        "completed": report.completed, "captions": report.captions, "regions": report.regions,
+        "new": report.new, "changed": report.changed, "written": report.written,
+        "dry_run": report.dry_run,
         "files": [
-            {"path": text_of(s.path), "new": s.before is None, "words": list(s.words)}
+            {"path": text_of(s.path), "new": s.before is None, "words": list(s.words),
+             "completed": list(s.completed)}
             for s in report.sidecars
         ],
         "left": [{"path": text_of(x.path), "reason": x.reason} for x in report.left],

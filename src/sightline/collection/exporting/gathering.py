@@ -83,7 +83,7 @@ def _picture(
     said: Mapping[str, bool],
     proposed: Sequence[ProposedWord],
 ) -> ExportedPicture:
-    denied = {word for word, fits in said.items() if not fits}
+    denied = frozenset(word for word, fits in said.items() if not fits)
     found: dict[str, ExportedWord] = {}
     for w in _all_words(own, said, proposed):
         unsure = w.confidence is not None and w.confidence < choice.min_confidence
@@ -95,7 +95,7 @@ def _picture(
     caption = writable("\n".join(dict.fromkeys(t.text for t in texts)))
     return ExportedPicture(
         facts.picture, facts.path, facts.width, facts.height, facts.format, tuple(found.values()),
-        caption, tuple(t.source for t in texts),
+        caption, tuple(t.source for t in texts), denied,
     )  # fmt: skip
 
 

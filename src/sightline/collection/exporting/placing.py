@@ -62,13 +62,14 @@ def checksum(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def contents(at: int, name: bytes, limit: int) -> bytes | None:
+def contents(at: int, name: bytes, limit: int, *, read_only: bool = False) -> bytes | None:
     """Return what a regular file holds; None if there is none.
 
     Raises
     ------
     DataError
-        It is a link or no file, is read-only, larger than `limit`, or cannot be read.
+        It is a link or no file, is read-only (unless that will do), larger than `limit`, or cannot
+        be read.
     """
     try:
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
@@ -82,7 +83,7 @@ def contents(at: int, name: bytes, limit: int) -> bytes | None:
         about = os.fstat(fd)
         if not stat.S_ISREG(about.st_mode):
             raise DataError("it is not a regular file")
-        if not about.st_mode & 0o222:
+        if not read_only and not about.st_mode & 0o222:
             raise DataError("it is read-only")
         if about.st_size > limit:
             raise DataError(f"it has {about.st_size} bytes, and at most {limit} are read")

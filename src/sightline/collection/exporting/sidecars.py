@@ -1,9 +1,10 @@
 """XMP sidecars: new ones in a folder tree of their own, or beside the pictures, merged.
 
 Beside the pictures only what is new is written: a word that the picture's file or its sidecar
-carries already is no reason to touch anything. Where a sidecar has to be made, it gets all words,
-also those that were not asked for, because many programs read a sidecar in place of what the file
-says.
+carries already is no reason to touch anything. Where a sidecar has to be made, or holds no keyword
+yet, it gets all words, also those that were not asked for, because many programs read a sidecar in
+place of what the file says. A sidecar that was made here, or that has words which are known from
+elsewhere too, is completed where a keyword list lacks what another has.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection as Names
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sightline.collection.exporting.placing import (
     checksum,
@@ -24,14 +26,20 @@ from sightline.collection.exporting.placing import (
 )
 from sightline.errors import DataError
 from sightline.exchange.exported import ExportedPicture, ExportedWord
-from sightline.exchange.xmp_merging import EMPTY, Additions, Merged, merged
+from sightline.exchange.xmp_keywords import known_paths, levels, separated
+from sightline.exchange.xmp_merging import EMPTY, Additions, Merged, made_here, merged
 from sightline.exchange.xmp_regions import Frame, Region
+from sightline.pictures._xmp import read_keywords
 from sightline.pictures.captions import MAX_SIDECAR, sidecar_names
 from sightline.pictures.folder import EXTRA, PICTURES, REFUSED
-from sightline.pictures.metadata import read_metadata
+from sightline.pictures.keyword_lists import Levels
+from sightline.pictures.metadata import read_metadata, xmp_packet
 from sightline.pictures.reading import open_regular
 
-_IN_FILES = frozenset(("xmp", "iptc", "xmp-sidecar"))
+_SIDECAR = "xmp-sidecar"
+_IN_FILES = frozenset(("xmp", "iptc", _SIDECAR))
+# Sources whose words have no hierarchy: a separator is part of a name.
+_FLAT = frozenset(("iptc", "folder"))
 _TURNED = frozenset(("JPEG", "PNG", "TIFF", "WEBP"))
 
 
@@ -45,6 +53,7 @@ class Sidecar:
     before : checksum of what is there; None for a new file.
     new : what it should say.
     words, regions, captioned : what of that is added.
+    completed : words that some of its keyword lists had and others get.
     """
 
     folder: bytes
@@ -54,6 +63,7 @@ class Sidecar:
     words: tuple[str, ...]
     regions: int
     captioned: bool
+    completed: tuple[str, ...] = ()
 
     @property
     def path(self) -> bytes:
@@ -134,18 +144,35 @@ class Beside(Writer):
     def plan(self, p: ExportedPicture) -> Sidecar | None:
         news = tuple(w for w in p.words if _IN_FILES.isdisjoint(w.sources))
         told = bool(p.caption) and _IN_FILES.isdisjoint(p.caption_sources)
-        if not (news or told or (self.boxes and any(w.box for w in p.words))):
+        asked = bool(news or told or (self.boxes and any(w.box for w in p.words)))
+        if not asked and not any(_SIDECAR in w.sources for w in p.words):
             return None
         folder, name = os.path.split(self.place(p))
-        with folder_below(self.root, folder) as at:
-            there = contents(at, name, MAX_SIDECAR)
+        there = self._there(folder, name, asked)
         if there is None:
+            if not asked:
+                return None
             whole = p.whole or p
             new = self.additions(whole, whole.words, text=True)
             return planned(folder, name, None, new, merged(EMPTY, new))
-        new = self.additions(p, news, text=told)
+        if news and not read_keywords(there):
+            p = p.whole or p
+            news = p.words
+        new = replace(self.additions(p, news, text=told), complete=_is_ours(there, p))
         outcome = merged(there, new)
+        if outcome and not asked:
+            self._there(folder, name, True)
         return planned(folder, name, checksum(there), new, outcome) if outcome else None
+
+    def _there(self, folder: bytes, name: bytes, asked: bool) -> bytes | None:
+        """Return the sidecar that is there; unless something is to be written, any or none."""
+        with folder_below(self.root, folder) as at:
+            try:
+                return contents(at, name, MAX_SIDECAR, read_only=not asked)
+            except DataError:
+                if asked:
+                    raise
+                return None
 
     def additions(
         self, p: ExportedPicture, words: tuple[ExportedWord, ...], *, text: bool
@@ -154,7 +181,27 @@ class Beside(Writer):
         boxes = ((w.word, w.box) for w in p.words if self.boxes)
         placed = tuple(Region(word, box) for word, box in boxes if box is not None)
         frame = Frame(p.width, p.height, self._orientation(p) if placed else 1)
-        return Additions(tuple(w.word for w in words), p.caption if text else "", placed, frame)
+        caption = p.caption if text else ""
+        return Additions(self._paths(p, words), caption, placed, frame, refused=p.refused)
+
+    def _paths(self, p: ExportedPicture, words: Sequence[ExportedWord]) -> tuple[Levels, ...]:
+        """Return the levels of words: as their file says, else parted as people type them."""
+        doubtful = {s for w in words if separated(w.word) for s in w.sources}
+        known: dict[str, Levels] = {}
+        if "xmp" in doubtful:
+            with open_regular(self.root, p.path, self.follow) as f:
+                packet = xmp_packet(f.read(self.max_bytes), p.format)
+            known |= known_paths(read_keywords(packet))
+        if _SIDECAR in doubtful:
+            folder, name = os.path.split(self.place(p))
+            there = self._there(folder, name, False)
+            beside = known_paths(read_keywords(there or b""))
+            known |= {e: path for e, path in beside.items() if len(path) > len(known.get(e, ()))}
+        return tuple(
+            (w.word,) if not separated(w.word) or (w.word not in known and _is_flat(w))
+            else known.get(w.word) or levels(w.word)
+            for w in words
+        )  # fmt: skip
 
     def _orientation(self, p: ExportedPicture) -> int:
         if p.format not in _TURNED:
@@ -226,4 +273,16 @@ def planned(
     folder: bytes, name: bytes, before: str | None, new: Additions, outcome: Merged
 ) -> Sidecar:
     """Return a sidecar to be written, with what is added to it."""
-    return Sidecar(folder, name, before, new, outcome.words, outcome.regions, outcome.captioned)
+    added = outcome.words, outcome.regions, outcome.captioned, outcome.completed
+    return Sidecar(folder, name, before, new, *added)
+
+
+def _is_ours(packet: bytes, p: ExportedPicture) -> bool:
+    """Say whether a sidecar is to be kept complete: made here, or with words known elsewhere."""
+    outside = (w for w in p.words if _SIDECAR in w.sources and not _IN_FILES.issuperset(w.sources))
+    return made_here(packet) or any(outside)
+
+
+def _is_flat(w: ExportedWord) -> bool:
+    """Say whether a word is only from where nothing parts levels."""
+    return _FLAT.issuperset(w.sources)

@@ -65,6 +65,7 @@ class ExportReport:
     form, place : as ordered; no place means beside the pictures.
     pictures : that have words to give.
     words : written, or beside the pictures: added; `kinds` says how many of each kind were given.
+    completed : words that some keyword lists of a sidecar had and others get.
     captions, regions : running texts and boxes written.
     new, changed : files that are made, and files that are there and added to.
     sidecars : what is done to each sidecar, in the order of the pictures' ids.
@@ -85,6 +86,7 @@ class ExportReport:
     left: tuple[LeftAlone, ...] = ()
     written: int = 0
     dry_run: bool = False
+    completed: int = 0
 
 
 class Run:
@@ -162,6 +164,7 @@ class Run:
         report = replace(
             self._report(),
             words=sum(len(p.words) for p in plans),
+            completed=sum(len(p.completed) for p in plans),
             captions=sum(p.captioned for p in plans),
             regions=sum(p.regions for p in plans),
             new=sum(p.before is None for p in plans),
