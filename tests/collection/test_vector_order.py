@@ -202,6 +202,7 @@ def test_a_store_of_before_keeps_rows_in_order(c: Collection, tmp_path: Path) ->
     arrays: dict[str, Any]
     for arrays in (
         {}, {"image_path": as_text(paths)}, {"id": np.array([f"#{i}" for i in range(8)])},
+        {"url": np.array(["http://x.example/y"] * 8)},
     ):  # fmt: skip
         np.savez(tmp_path / "v.npz", vectors=rows, **arrays)
         as_before(c, tmp_path / "v.npz", rows)
@@ -252,15 +253,21 @@ def test_a_store_of_before_opens_and_fingerprints_are_those_of_before(tmp_path: 
     rows = np.eye(2, dtype=np.float32)
     names = np.array(["a.jpg", "b.jpg"])
     np.savez(tmp_path / "v.npz", vectors=rows, names=names)
-    table = {"Filename": names, "url": names, "v": rows.tolist()}
-    pq.write_table(pa.table(table), tmp_path / "v.parquet")
+    columns = {"Filename": names, "url": names, "v": rows.tolist()}
+    pq.write_table(pa.table(columns), tmp_path / "v.parquet")
     np.save(tmp_path / "v.npy", rows)
     for file in ("v.npz", "v.parquet", "v.npy"):
         v = read_vectors(tmp_path / file)
         assert v.fingerprint == fingerprint("v", v.sha256, 2)
-    url = read_vectors(tmp_path / "v.parquet").candidates[1]
-    by_url = read_vectors(tmp_path / "v.parquet").by(url)
-    assert by_url.fingerprint == fingerprint("v", by_url.sha256, 2, "url") != v.fingerprint
+    table = read_vectors(tmp_path / "v.parquet")
+    by_url = table.by(table.candidates[1])
+    assert by_url.fingerprint == fingerprint("v", table.sha256, 2, "url") != table.fingerprint
+    # Naming a column does not give it the place of the one that was read before.
+    np.savez(tmp_path / "w.npz", vectors=rows, names=names, ids=names)
+    for file, column in (("v.parquet", "url"), ("w.npz", "ids"), ("w.npz", "names")):
+        v = read_vectors(tmp_path / file, "v", column)
+        same = fingerprint("v", v.sha256, 2, "" if column == "names" else column)
+        assert v.fingerprint == same
 
 
 def test_what_is_remembered_of_a_file_is_as_before(c: Collection, tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_odd_file_names(tmp_path: Path) -> None:
 
 def refused(path: Path, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
-        read_vectors(path)
+        read_vectors(path).check_keys()
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def _copy(path: Path, key_column: str, keys: IO[bytes], rows: IO[bytes] | None) 
         file = pq.ParquetFile(raw, read_dictionary=columns, pre_buffer=False, buffer_size=1 << 20)
         shape = _copy_rows(path, file, vectors, rows) if rows else (file.metadata.num_rows, 0)
         copied = _copy_keys(path, file, columns, shape[0], keys)
-    implied = _implied(schema, columns)
+    implied = _implied([*columns, *texts])
     return shape, [(c, c == implied) for c in copied], texts
 
 
@@ -198,8 +198,8 @@ def _text_columns(path: Path, schema: Any, key_column: str) -> tuple[list[str], 
     return columns, more
 
 
-def _implied(schema: Any, columns: list[str]) -> str | None:
-    fields = {f.name.lower(): f.name for f in schema if f.name in columns}
+def _implied(texts: list[str]) -> str | None:
+    fields = {t.lower(): t for t in texts}
     return next((fields[n] for n in _IMPLIED if n in fields), None)
 
 

@@ -193,7 +193,7 @@ def read_npz(path: Path, key_column: str) -> Table:
         check_matrix(path, headers[name])
         others = {n: h for n, h in headers.items() if n != name}
         columns, more = _text_arrays(path, others, headers[name].shape[0], key_column)
-        implied = next((n for n in _IMPLIED if n in columns), None)
+        implied = next((n for n in _IMPLIED if n in others and others[n].dtype.kind in "US"), None)
         keys = tuple(
             Keys(n, as_paths(_read_member(z, members[n], headers[n])), n == implied)
             for n in columns

@@ -110,7 +110,7 @@ class ImportedVectors:
     def check_keys(self) -> None:
         """Refuse keys that are missing, or are the same on two rows."""
         if self.keys is not None:
-            _check_keys(self.source, self.keys, len(self))
+            _check_keys(self.source, self.keys)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -127,7 +127,8 @@ class ImportedVectors:
 def read_vectors(path: Path, name: str | None = None, key_column: str = "") -> ImportedVectors:
     """Read a file of vectors: .npy, .npz, .parquet or .safetensors.
 
-    Of several key columns the best by name is set; the others are among the `candidates`.
+    Of several key columns the best by name is set; the others are among the `candidates`. Whether
+    keys are missing or repeated is asked of the one that is chosen, by `check_keys`.
 
     Parameters
     ----------
@@ -156,25 +157,30 @@ def read_vectors(path: Path, name: str | None = None, key_column: str = "") -> I
     stamp = stamp_of(path)
     table = _read(path, ending, key_column)
     sha = _sha256(path)
-    candidates, texts = _fitting(table)
+    candidates = _fitting(path, table)
+    keys = candidates[0] if candidates else None
     called = name or _safe_name(path)
     length = int(table.rows.shape[1])
-    keys = candidates[0] if candidates else None
     read = ImportedVectors(
-        called, length, keys, candidates, texts, table.rows, sha, path, stamp, key_column
+        called, length, keys, candidates, table.texts, table.rows, sha, path, stamp, key_column
     )
-    if len(candidates) == 1:
-        read.check_keys()
     _check_finite(read)
     if stamp_of(path) != stamp:
         raise DataError(f"{named(path)} was changed while it was read. Run again.")
     return read
 
 
-def _fitting(table: Table) -> tuple[tuple[Keys, ...], tuple[str, ...]]:
-    """Return the key columns that have a key for each row; if none has, the first there is."""
-    fit = tuple(k for k in table.keys if len(k.values) == len(table.rows))
-    return fit or table.keys[:1], table.texts
+def _fitting(path: Path, table: Table) -> tuple[Keys, ...]:
+    """Return the key columns that have a key for each row."""
+    rows = len(table.rows)
+    fit = tuple(k for k in table.keys if len(k.values) == rows)
+    if table.keys and not fit:
+        first = table.keys[0]
+        raise DataError(
+            f"{named(path)} has {rows} rows and {len(first.values)} paths in {first.column!r:.60}. "
+            "Give one path for each row, in order."
+        )
+    return fit
 
 
 def fingerprint(name: str, sha256: str, length: int, column: str = "") -> str:
@@ -279,13 +285,7 @@ def _listed_paths(file: Path) -> tuple[bytes, ...]:
     return tuple(line.removesuffix(b"\r") for line in lines)
 
 
-def _check_keys(path: Path, keys: Keys, rows: int) -> None:
-    n = len(keys.values)
-    if n != rows:
-        raise DataError(
-            f"{named(path)} has {rows} rows and {n} paths in {keys.column!r:.60}. "
-            "Give one path for each row, in order."
-        )
+def _check_keys(path: Path, keys: Keys) -> None:
     first: dict[bytes, int] = {}
     for i, p in enumerate(keys.values):
         if not p:
