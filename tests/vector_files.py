@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,8 +37,10 @@ def writer(c: Collection) -> Writer:
 
 
 def add(c: Collection, file: Path, name: str | None = None) -> ImportReport:
+    """Import a file; arrays that have no room for keys are in the order of the pictures."""
     with writer(c) as w:
-        return import_vectors(w, c.root, read_vectors(file, name), QUIET)
+        by_order = file.suffix == ".npy"
+        return import_vectors(w, c.root, read_vectors(file, name), QUIET, by_order)
 
 
 def refresh(c: Collection) -> list[str]:
@@ -77,6 +80,17 @@ def vectors_of(c: Collection, fingerprint: str) -> dict[bytes, list[float]]:
 def features_of(c: Collection) -> set[str]:
     with c.home.reader() as reader:
         return {f for s in reader.snapshot.segments for f in s.features}
+
+
+def checksum(c: Collection) -> str:
+    """Return a checksum of a store: log, catalogue, settings, versions and arrays."""
+    out = hashlib.sha256()
+    for file in sorted(c.home.folder.rglob("*")):
+        # Locks, what SQLite shares between processes, and the diary of commands are no content.
+        other = file.name in ("lock", "writers") or file.name.endswith("-shm")
+        if file.is_file() and not other and file.parent.name != "log":
+            out.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}".encode())
+    return out.hexdigest()
 
 
 def as_text(paths: Sequence[bytes]) -> NDArray[np.str_]:

@@ -17,12 +17,10 @@ from sightline.collection import Collection
 from sightline.collection.importing import (
     forget_vectors,
     open_vectors,
-    remember_vectors,
     remembered_vectors,
 )
 from sightline.compute.inline import InlineCompute
 from sightline.errors import DataError, UsageError
-from sightline.features.imported import read_vectors
 from sightline.records import DenseQuery, SparseRows
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
@@ -86,6 +84,10 @@ def test_ways_to_write_a_path(c: Collection, photos: Path) -> None:
     assert report.without == (b"000.jpg", b"caf\xe9 \xff.jpg")
     assert report.problems() == [
         "v.npz: no picture here for 2 of 8 rows, the first elsewhere/000.jpg",
+        "v.npz: 1 of these rows have a file name that fits several pictures or rows, "
+        "the first elsewhere/000.jpg",
+        "v.npz: 1 of 8 rows were matched by file name alone, "
+        "the first C:\\\\Users\\\\me\\\\005.jpg",
         "v.npz: no vector for 2 of 8 pictures, the first 000.jpg",
     ]
 
@@ -231,9 +233,7 @@ def test_another_file_of_the_same_name_replaces_it(c: Collection, tmp_path: Path
     add(c, tmp_path / "v.npz")
     (tmp_path / "new").mkdir()
     wanted = save(tmp_path / "new" / "v.npz", all_paths(c)[:3], seed=1)
-    with writer(c) as w:
-        remember_vectors(w, read_vectors(tmp_path / "new" / "v.npz"), QUIET)
-    refresh(c)
+    add(c, tmp_path / "new" / "v.npz")
     (only,) = features_of(c)
     assert vectors_of(c, only) == wanted
     with c.home.reader() as reader:

@@ -8,16 +8,10 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.importing import (
-    refresh_vectors,
-    remember_vectors,
-    remembered_vectors,
-)
+from sightline.collection.importing import remembered_vectors
 from sightline.compute.inline import InlineCompute
-from sightline.features.imported import read_vectors
 from tests.photos import make_photo
 from tests.vector_files import (
-    QUIET,
     add,
     all_paths,
     features_of,
@@ -27,7 +21,6 @@ from tests.vector_files import (
     save,
     vectors_of,
     version,
-    writer,
 )
 
 
@@ -126,17 +119,17 @@ def test_an_order_that_cannot_be_known_is_not_guessed(
     assert len(vectors_of(c, name)) == 6, "the edited picture goes without, others keep theirs"
 
 
-def test_a_remembered_file_is_read_with_the_next_index(c: Collection, tmp_path: Path) -> None:
+def test_a_given_file_is_read_once_and_remembered(c: Collection, tmp_path: Path) -> None:
     wanted = save(tmp_path / "v.npz", all_paths(c))
-    with writer(c) as w:
-        vectors = read_vectors(tmp_path / "v.npz")
-        remember_vectors(w, vectors, QUIET)
-        remember_vectors(w, vectors, QUIET)
-        assert [f.path for f in remembered_vectors(w.catalogue)] == [str(tmp_path / "v.npz")]
-        os.remove(tmp_path / "v.npz")
-        assert refresh_vectors(w, c.root, QUIET, [vectors]) == []
+    report = c.index(vectors=[str(tmp_path / "v.npz")], compute=InlineCompute())
+    assert [(v.matched, v.key_column) for v in report.vectors] == [(8, "paths")]
+    with c.home.reader() as reader:
+        files = remembered_vectors(reader.catalogue)
+    assert [f.path for f in files] == [str(tmp_path / "v.npz")]
     (name,) = features_of(c)
     assert vectors_of(c, name) == wanted
+    os.remove(tmp_path / "v.npz")
+    assert len(c.index(compute=InlineCompute()).problems) == 1
 
 
 def test_a_file_that_is_gone_leaves_its_rows(c: Collection, photos: Path, tmp_path: Path) -> None:

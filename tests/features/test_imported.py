@@ -156,7 +156,7 @@ def test_odd_file_names(tmp_path: Path) -> None:
 
 def refused(path: Path, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
-        read_vectors(path)
+        read_vectors(path).check_keys()
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,9 @@ def test_wrong_arrays(tmp_path: Path, array: NDArray[Any], sentence: str, ending
 def test_wrong_paths(tmp_path: Path) -> None:
     path = npy(tmp_path)
     (tmp_path / "v.txt").write_text("a.jpg\nb.jpg\n")
-    refused(path, "has 3 rows and 2 paths. Give one path for each row")
+    refused(path, "has 3 rows and 2 paths in 'v.txt'. Give one path for each row")
     (tmp_path / "v.txt").write_text("a.jpg\nb.jpg\na.jpg\n")
-    refused(path, "Rows 0 and 2 of .* have the same path a.jpg. Keep one")
+    refused(path, "Rows 0 and 2 of .* have the same path a.jpg in 'v.txt'. Keep one")
     (tmp_path / "v.txt").write_text("a.jpg\n\nc.jpg\n")
     refused(path, "Row 1 of .* has an empty path")
     np.savez(tmp_path / "v.npz", vectors=ROWS, paths=np.arange(3))
@@ -227,7 +227,7 @@ def test_wrong_tables(tmp_path: Path) -> None:
         ),
         ({"path": ["a", "b"], "v": [[1.0], None]}, "Row 1 of .* has no vector. Leave"),
         ({"path": ["a", "b"], "v": [[1.0], [None]]}, r"Row 1 \(b\) of .*Got nan"),
-        ({"path": ["a", None], "v": [[1.0], [2.0]]}, "Row 1 of .* has no path"),
+        ({"path": ["a", None], "v": [[1.0], [2.0]]}, "Row 1 of .* has an empty path in 'path'"),
         ({"path": ["a", "a"], "v": [[1.0], [2.0]]}, "have the same path a"),
         (
             {"image": [{"path": "a"}], "v": [[1.0]]},
@@ -293,8 +293,8 @@ def test_a_file_that_changes_while_it_is_read(
 ) -> None:
     path = npy(tmp_path)
 
-    def slow(p: Path) -> _vector_files.Table:
-        table = _vector_files.read_npy(p)
+    def slow(p: Path, key_column: str) -> _vector_files.Table:
+        table = _vector_files.read_npy(p, key_column)
         os.utime(p, ns=(5, 5))
         return table
 

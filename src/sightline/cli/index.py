@@ -40,6 +40,17 @@ if TYPE_CHECKING:
     help="Vectors you computed: .npy, .npz, .parquet or .safetensors. The file is remembered.",
 )
 @click.option(
+    "--key-column",
+    metavar="NAME",
+    default="",
+    help="The column or array of --vectors that holds paths or file names.",
+)
+@click.option(
+    "--by-order",
+    is_flag=True,
+    help="Rows of --vectors have no keys: they are in the order of the pictures' sorted paths.",
+)
+@click.option(
     "--forget-vectors",
     multiple=True,
     metavar="FILE|NAME",
@@ -69,6 +80,8 @@ def index(
     features: tuple[str, ...],
     vectors: tuple[str, ...],
     forget_vectors: tuple[str, ...],
+    key_column: str,
+    by_order: bool,
     refit: bool,
     retry: bool,
     allow_empty: bool,
@@ -91,7 +104,10 @@ def index(
         flags["features"] = ",".join(features)
     c = open_collection(folder or collection, store, writes=True, **flags)
     if dry_run:
-        return _preview(c, words, forget_words, vectors, as_json)
+        return _preview(
+            c, as_json, words=words, forget_words=forget_words,
+            vectors=vectors, by_order=by_order, key_column=key_column,
+        )  # fmt: skip
     from sightline.cli.log import logged
 
     with logged(c, "index"):
@@ -100,6 +116,8 @@ def index(
             forget_words=forget_words,
             vectors=vectors,
             forget_vectors=forget_vectors,
+            by_order=by_order,
+            key_column=key_column,
             refit=refit,
             retry=retry,
             allow_empty=allow_empty,
@@ -116,12 +134,22 @@ def index(
                 ],
                 "problems": list(report.problems), "version": report.version,
                 "seconds": round(report.seconds, 3),
+                "vectors": [
+                    {
+                        "file": v.file, "key_column": v.key_column, "rows": v.rows,
+                        "matched": v.matched, "by_name": v.n_by_name,
+                        "unmatched": v.n_unmatched, "unclear": v.n_unclear, "without": v.n_without,
+                    }
+                    for v in report.vectors
+                ],
             }
         )  # fmt: skip
     else:
         for p in report.problems[:20]:
             click.echo(p, err=True)
         print_skipped(report.skipped, 20)
+        for v in report.vectors:
+            click.echo(v.summary())
         click.echo(
             f"{report.seen} seen = {report.indexed} indexed + {len(report.skipped)} skipped "
             f"({report.added} new, {report.changed} changed, {report.moved} moved, "
@@ -130,14 +158,8 @@ def index(
     return 1 if strict and report.skipped else 0
 
 
-def _preview(
-    c: Collection,
-    words: tuple[str, ...],
-    forget_words: tuple[str, ...],
-    vectors: tuple[str, ...],
-    as_json: bool,
-) -> int:
-    p = c.preview(words=words, forget_words=forget_words, vectors=vectors)
+def _preview(c: Collection, as_json: bool, **given: Any) -> int:
+    p = c.preview(**given)
     counts = {
         "seen": p.plan.seen, "to_read": len(p.plan.read), "words_changed": p.reworded,
         "skipped": p.skipped, "unchanged": p.same, "vanished": len(p.plan.vanished),

@@ -119,6 +119,8 @@ class Collection(
         features: Sequence[str] = (),
         vectors: Sequence[str] = (),
         forget_vectors: Sequence[str] = (),
+        by_order: bool = False,
+        key_column: str = "",
         refit: bool = False,
         retry: bool = False,
         allow_empty: bool = False,
@@ -140,6 +142,12 @@ class Collection(
             `NAME=FILE`, to keep as a feature from now on.
         forget_vectors
             Such files, or the names of their features, no longer to be kept.
+        by_order
+            Rows of `vectors` are in the order of the pictures' sorted paths. Only files without a
+            key column are read so, and only when this is said.
+        key_column
+            The column or array of `vectors` that holds paths or file names, where it has a name
+            that is not known, or there are several.
         refit
             Make the codebooks of fitted features anew; every picture is then described again.
         retry
@@ -148,6 +156,7 @@ class Collection(
             Believe an empty folder that held pictures before; it may be a disk not mounted.
         """
         from sightline.collection import importing
+        from sightline.collection._vector_checks import check_given, read_given
         from sightline.collection.indexing import IndexRun
         from sightline.collection.learning.serving import scorer_of
         from sightline.collection.options import flags_to_remember, index_options, remember_tables
@@ -158,9 +167,10 @@ class Collection(
         tables, forgotten = _real(words), _real(forget_words)
         for path in tables:
             self._check_table(path)
-        given, bar = [importing.open_vectors(v) for v in vectors], progress or NoProgress()
+        given, bar = read_given(vectors, by_order, key_column), progress or NoProgress()
         s = self.settings
         options = index_options(s, features, retry=retry, refit=refit, allow_empty=allow_empty)
+        check_given(self.home, self.root, options, given, by_order, forget_vectors)
         with computing(s, bar, compute) as own, Writer(self.home, "index", s.wait) as writer:
             remember_tables(writer, self.root, tables, forgotten)
             self._keep(flags_to_remember(self.origins, features))
@@ -168,9 +178,7 @@ class Collection(
             writer.scorer = scorer_of(self.home, writer.version, there)
             for forgotten_file in forget_vectors:
                 importing.forget_vectors(writer, forgotten_file, bar)
-            for v in given:
-                importing.remember_vectors(writer, v, bar)
-            return IndexRun(self.root, writer, own, options, bar, given).run()
+            return IndexRun(self.root, writer, own, options, bar, given, by_order).run()
 
     def _keep(self, kept: dict[str, settings_of.Value]) -> None:
         if kept:
@@ -199,15 +207,26 @@ class Collection(
         if not os.path.isfile(path):
             raise UsageError(f"There is no file {path}. Name a table of words.")
         try:
-            read_table(path, self.root)
+            table = read_table(path, self.root)
         except SightlineError as e:
             raise UsageError(f"{path} cannot be used as a table of words: {e}") from e
+        if table.problems and next(iter(table), None) is None:
+            raise UsageError(
+                f"{path} cannot be used as a table of words: none of its rows gives words to a "
+                f"picture. {table.problems[0]}"
+            )
 
     def preview(
-        self, *, words: Paths = (), forget_words: Paths = (), vectors: Sequence[str] = ()
+        self,
+        *,
+        words: Paths = (),
+        forget_words: Paths = (),
+        vectors: Sequence[str] = (),
+        by_order: bool = False,
+        key_column: str = "",
     ) -> Preview:
-        """Return what an index would do now, without doing it."""
-        from sightline.collection.importing import open_vectors
+        """Return what an index would do now, without doing it; what it would refuse is refused."""
+        from sightline.collection._vector_checks import check_given, read_given
         from sightline.collection.options import index_options
         from sightline.collection.previewing import preview
 
@@ -215,9 +234,9 @@ class Collection(
         given = _real(words)
         for path in given:
             self._check_table(path)
-        for file in vectors:
-            open_vectors(file)
         options = index_options(replace(self.settings, features=""))
+        read = read_given(vectors, by_order, key_column)
+        check_given(self.home, self.root, options, read, by_order)
         return preview(self.home, self.root, options, given, set(_real(forget_words)))
 
     # -- looking at pictures -----------------------------------------------------------------

@@ -1,36 +1,46 @@
 """The user's own vectors: a file of them is remembered, and its rows are kept with the pictures.
 
-The log says which files there are. Every index brings the rows up to date: pictures that are new or
-were read again get theirs, a file that changed replaces its rows, one that is gone leaves them.
-Rows are published in batches, each complete in itself, so a killed run goes on where it was.
+The log says which files there are; a file is remembered once its rows are known to fit. Every index
+brings the rows up to date: pictures that are new or were read again get theirs, a file that changed
+replaces its rows, one that is gone leaves them. A file that was assigned by order stays so until
+the owner names it again. Rows are published in batches, each complete in itself, so a killed run
+goes on where it was.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from sightline import plugins
-from sightline.collection.attaching import Here, publish_rows
-from sightline.collection.matching import Matched, match_paths, order_of, pictures_then
+from sightline.collection._assignment import by_key_or_order, in_order, matches, no_match
+from sightline.collection.attaching import BATCH, Here, publish_rows
+from sightline.collection.matching import Matched, order_of, pictures_then
 from sightline.contracts import Progress
 from sightline.errors import DataError, MissingExtra, ParameterError, UsageError
 from sightline.features.imported import ImportedVectors, read_vectors, stamp_of
-from sightline.records import shown
+from sightline.records import FeatureRows, shown
 from sightline.store.catalogue import Catalogue, VectorsFile, vectors_text
 from sightline.store.events import NewEvent
 from sightline.store.writer import Change, Writer
 
 _NAMED = 20
+# By which rules rows were assigned; a file that was read by older ones is looked at again.
+_RULES = "keys"
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
     """What became of a file: pictures with a vector, rows without a picture, and the reverse.
 
-    `unmatched` and `without` name only the first few; the counts are of all.
+    `key_column` is the column rows were assigned by, None where that was by order. `unmatched`,
+    `without`, `unclear` and `by_name` name only the first few; the counts are of all. `unclear`
+    are unmatched rows whose file name fits several pictures or rows; `by_name` are rows that were
+    matched by the file name alone.
     """
 
     file: str
@@ -41,6 +51,17 @@ class ImportReport:
     n_unmatched: int
     without: tuple[bytes, ...]
     n_without: int
+    key_column: str | None = None
+    unclear: tuple[bytes, ...] = ()
+    n_unclear: int = 0
+    by_name: tuple[bytes, ...] = ()
+    n_by_name: int = 0
+
+    def summary(self) -> str:
+        """Say how many pictures have a vector, and how rows were assigned."""
+        how = "by order" if self.key_column is None else f"by {self.key_column!r:.60}"
+        n = self.matched + self.n_without
+        return f"{self.file}: {self.matched} of {n} pictures have a vector, assigned {how}"
 
     def problems(self) -> list[str]:
         """Say what did not fit, one sentence each."""
@@ -48,6 +69,16 @@ class ImportReport:
         if self.n_unmatched:
             of = f"{self.n_unmatched} of {self.rows} rows, the first {shown(self.unmatched[0])}"
             out.append(f"{self.file}: no picture here for {of}")
+        if self.n_unclear:
+            out.append(
+                f"{self.file}: {self.n_unclear} of these rows have a file name that fits several "
+                f"pictures or rows, the first {shown(self.unclear[0])}"
+            )
+        if self.n_by_name:
+            out.append(
+                f"{self.file}: {self.n_by_name} of {self.rows} rows were matched by file name "
+                f"alone, the first {shown(self.by_name[0])}"
+            )
         if self.n_without:
             n = self.matched + self.n_without
             of = f"{self.n_without} of {n} pictures, the first {shown(self.without[0])}"
@@ -55,7 +86,7 @@ class ImportReport:
         return out
 
 
-def open_vectors(given: str | os.PathLike[str]) -> ImportedVectors:
+def open_vectors(given: str | os.PathLike[str], key_column: str = "") -> ImportedVectors:
     """Read a file of vectors as people name it: FILE, or NAME=FILE to call the feature NAME."""
     text = os.fspath(given)
     name, equals, rest = text.partition("=")
@@ -63,7 +94,7 @@ def open_vectors(given: str | os.PathLike[str]) -> ImportedVectors:
         name, rest = "", text
     path = Path(rest).expanduser()
     try:
-        return read_vectors(path, name or None)
+        return read_vectors(path, name or None, key_column)
     except (DataError, ParameterError) as e:
         raise UsageError(f"{_shown(str(path))} cannot be used as a file of vectors: {e}") from e
 
@@ -73,57 +104,57 @@ def remembered_vectors(catalogue: Catalogue) -> list[VectorsFile]:
     return [f for f in catalogue.vectors_files() if f.present]
 
 
-def remember_vectors(writer: Writer, vectors: ImportedVectors, progress: Progress) -> None:
-    """Have every index look at a file from now on; its rows come with the next refresh.
-
-    A file that was remembered under the same name is replaced by it.
-    """
-    _refuse_taken(vectors.name)
-    _drop_forgotten(writer, progress)
-    place = _place(vectors.source)
-    known = _known(writer, vectors.name)
-    if known is None:
-        _log(writer, VectorsFile(vectors.name, place))
-    elif known.path != place:
-        # What is known of its rows still holds: the file may have been moved.
-        _log(writer, replace(known, path=place))
+def same_as_before(
+    vectors: ImportedVectors, known: VectorsFile | None, by_order: bool
+) -> ImportedVectors | None:
+    """Return vectors as they were assigned before, if they are remembered in the same state."""
+    if known is None or bool(known.order) != by_order or (by_order and vectors.candidates):
+        return None
+    ways = [vectors] if by_order else [vectors.by(k) for k in vectors.candidates]
+    return next((v for v in ways if v.fingerprint == known.fingerprint), None)
 
 
 def import_vectors(
-    writer: Writer, root: bytes, vectors: ImportedVectors, progress: Progress
+    writer: Writer,
+    root: bytes,
+    vectors: ImportedVectors,
+    progress: Progress,
+    by_order: bool = False,
 ) -> ImportReport:
-    """Remember a file of vectors and publish its rows with the pictures they belong to.
+    """Publish the rows of a file with the pictures they belong to, and remember it.
+
+    A file that was remembered under the same name is replaced by it. `by_order` says that rows are
+    in the order of the pictures' sorted paths.
 
     Raises
     ------
     DataError
-        No row belongs to any picture, or rows without paths are not as many as the pictures.
+        It is not clear which row belongs to which picture, or no row belongs to any; the file is
+        not remembered then.
     UsageError
         A feature that is computed has that name.
     """
-    _refuse_taken(vectors.name)
+    refuse_taken(vectors.name)
     # Rows a killed run has not removed yet must not be taken for rows of this file.
     _drop_forgotten(writer, progress)
-    return _attach(writer, root, vectors, progress)
+    here = Here(writer)
+    chosen = same_as_before(vectors, _known(writer, vectors.name), by_order)
+    chosen = chosen or by_key_or_order(vectors, here.pictures, root, by_order)
+    return _attach(writer, root, chosen, here, progress)
 
 
-def refresh_vectors(
-    writer: Writer, root: bytes, progress: Progress, given: Sequence[ImportedVectors] = ()
-) -> list[str]:
-    """Bring the rows of all remembered files up to date; return what is wrong, if anything.
-
-    `given` are files that were read just now, so that they are not read twice.
-    """
+def refresh_vectors(writer: Writer, root: bytes, progress: Progress) -> list[str]:
+    """Bring the rows of all remembered files up to date; return what is wrong, if anything."""
     _drop_forgotten(writer, progress)
-    read = {(v.name, _place(v.source)): v for v in given}
     problems: list[str] = []
     for file in remembered_vectors(writer.catalogue):
         try:
-            problems += _refresh(writer, root, file, read.get((file.name, file.path)), progress)
+            problems += _refresh(writer, root, file, progress)
         except (DataError, MissingExtra) as e:
+            stays = "The vectors it gave before stay" if file.fingerprint else "It gave no vectors"
             problems.append(
-                f"{e} The vectors it gave before stay; "
-                f"to drop them: sightline index --forget-vectors {_shown(file.path)}"
+                f"{e} {stays}; to forget the file: "
+                f"sightline index --forget-vectors {_shown(file.path)}"
             )
     return problems
 
@@ -165,11 +196,12 @@ def _known(writer: Writer, name: str) -> VectorsFile | None:
 
 
 def _log(writer: Writer, file: VectorsFile) -> None:
-    events = writer.append([NewEvent("vectors-file", body=asdict(file))])
+    events = writer.append([NewEvent("vectors-file", body=file.as_json())])
     writer.note(Change(events=events))
 
 
-def _refuse_taken(name: str) -> None:
+def refuse_taken(name: str) -> None:
+    """Refuse the name of a feature that is computed."""
     if name in plugins.SETS or name in plugins.names("features"):
         raise UsageError(
             f"{name!r} is the name of a feature that is computed from pictures. "
@@ -183,41 +215,82 @@ def _state_key(name: str) -> str:
 
 def _state(stamp: str, fingerprint: str, without: Sequence[bytes]) -> str:
     """Return what decides whether a file has to be looked at again, as one comparable text."""
-    return f"{stamp} {fingerprint} {order_of(without)}"
+    return f"{_RULES} {stamp} {fingerprint} {order_of(without)}"
 
 
 # -- bringing rows up to date --------------------------------------------------------------------
 
 
-def _refresh(
-    writer: Writer,
-    root: bytes,
-    file: VectorsFile,
-    given: ImportedVectors | None,
-    progress: Progress,
-) -> list[str]:
+def _refresh(writer: Writer, root: bytes, file: VectorsFile, progress: Progress) -> list[str]:
     here = Here(writer)
     without = here.without(here.having(file.fingerprint))
     state = _state(stamp_of(Path(file.path)), file.fingerprint, without)
     if state == writer.catalogue.meta(_state_key(file.name)):
         return []
-    vectors = given or read_vectors(Path(file.path), file.name)
-    return _attach(writer, root, vectors, progress).problems()
+    vectors = read_vectors(Path(file.path), file.name, file.key_column)
+    if file.order:
+        _refuse_displaced(writer, root, file, vectors, here)
+        vectors = replace(vectors, keys=None, candidates=())
+    by_order = bool(file.order)
+    chosen = same_as_before(vectors, file, by_order)
+    chosen = chosen or by_key_or_order(vectors, here.pictures, root, by_order)
+    return _attach(writer, root, chosen, here, progress).problems()
+
+
+def _refuse_displaced(
+    writer: Writer, root: bytes, file: VectorsFile, vectors: ImportedVectors, here: Here
+) -> None:
+    """Refuse to go on by order with a file whose keys say that rows belong to other pictures.
+
+    Before all names of key columns were known, such files were assigned by order.
+    """
+    unchanged = vectors.by(None).fingerprint == file.fingerprint
+    then = pictures_then(writer.log.read(), file) if vectors.candidates else {}
+    for keys in vectors.candidates:
+        rows = matches(vectors, keys, here.as_then(then), root).rows
+        n, path = _displaced(here, file, vectors, rows)
+        if not rows or (unchanged and not n):
+            continue
+        column = f"{keys.column!r:.60}"
+        what = f"it now has the key column {column}"
+        if unchanged:
+            what = (
+                f"by its key column {column} {n} of {len(rows)} pictures have the vector of "
+                f"another one, the first {shown(path)}"
+            )
+        raise DataError(
+            f"The rows of {_shown(file.path)} were assigned in the order of the pictures, but "
+            f"{what}. To assign them by key: "
+            f"sightline index --vectors {file.name}={_shown(file.path)}."
+        )
+
+
+def _displaced(
+    here: Here, file: VectorsFile, vectors: ImportedVectors, rows: dict[int, int]
+) -> tuple[int, bytes]:
+    """Count the pictures whose stored row is not the one given, and return the first path."""
+    ids = np.array(sorted(here.having(file.fingerprint) & rows.keys()), np.int64)
+    wrong: set[int] = set()
+    for start in range(0, len(ids), BATCH):
+        part = ids[start : start + BATCH]
+        stored = here.snapshot.rows(file.fingerprint, part)
+        given = vectors.take([rows[i] for i in part.tolist()])
+        if not isinstance(stored, FeatureRows) or stored.rows.shape != given.shape:
+            wrong.update(part.tolist())
+        else:
+            wrong.update(part[(stored.rows != given).any(axis=1)].tolist())
+    return len(wrong), min((p for p, i in here.pictures.items() if i in wrong), default=b"")
 
 
 def _attach(
-    writer: Writer, root: bytes, vectors: ImportedVectors, progress: Progress
+    writer: Writer, root: bytes, vectors: ImportedVectors, here: Here, progress: Progress
 ) -> ImportReport:
     """Give every picture its row of a file, unless it has it, and take older rows away."""
-    here = Here(writer)
     has = here.having(vectors.fingerprint)
     file, matched = _matched(writer, root, vectors, here, has)
     new = {p: row for p, row in matched.rows.items() if p not in has}
     if not new and not has:
-        raise DataError(
-            f"No row of {_shown(file.path)} belongs to a picture here. Its paths must lie in "
-            f"{shown(root)} or name its files" + _first(vectors, matched)
-        )
+        raise no_match(vectors, [vectors.keys] if vectors.keys else [], root)
     if file != _known(writer, file.name):
         _log(writer, file)
     stale = here.stale(file.name, file.fingerprint)
@@ -226,22 +299,25 @@ def _attach(
     state = _state(vectors.stamp, file.fingerprint, without)
     writer.note(Change(meta=[(_state_key(file.name), state)]))
     paths = vectors.paths or ()
+
+    def first(rows: list[int]) -> tuple[bytes, ...]:
+        return tuple(paths[row] for row in rows[:_NAMED])
+
     return ImportReport(
         file=shown(os.path.basename(os.fsencode(file.path))),
         fingerprint=file.fingerprint,
         rows=len(vectors),
         matched=len(has | new.keys()),
-        unmatched=tuple(paths[row] for row in matched.lost[:_NAMED]),
+        unmatched=first(matched.lost),
         n_unmatched=len(matched.lost),
         without=tuple(without[:_NAMED]),
         n_without=len(without),
+        key_column=vectors.keys.column if vectors.keys else None,
+        unclear=first(matched.unclear),
+        n_unclear=len(matched.unclear),
+        by_name=first(matched.by_name),
+        n_by_name=len(matched.by_name),
     )
-
-
-def _first(vectors: ImportedVectors, matched: Matched) -> str:
-    if vectors.paths is None or not matched.lost:
-        return "."
-    return f". Got {shown(vectors.paths[matched.lost[0]])}."
 
 
 def _matched(
@@ -252,18 +328,20 @@ def _matched(
     A file that is as it was describes the pictures there were when it was first read: they keep
     their rows wherever they have moved since.
     """
-    file = VectorsFile(vectors.name, _place(vectors.source), vectors.fingerprint)
+    place, column = _place(vectors.source), vectors.key_column
+    file = VectorsFile(vectors.name, place, vectors.fingerprint, key_column=column)
     known = _known(writer, vectors.name)
     then: dict[bytes, int] = {}
     unchanged = known is not None and known.fingerprint == vectors.fingerprint
     if known is not None and unchanged and here.without(has):
         then = pictures_then(writer.log.read(), known)
-    if vectors.paths is not None:
-        folder = os.path.dirname(os.fsencode(file.path))
-        return file, match_paths(vectors.paths, here.as_then(then), root, folder)
+    if vectors.keys is not None:
+        matched = matches(vectors, vectors.keys, here.as_then(then), root)
+        matched.check_double(vectors.keys.values)
+        return file, matched
     order = order_of(here.pictures)
     if known is None or not unchanged or known.order == order != order_of(then):
-        return replace(file, order=order), _in_order(file, len(vectors), here)
+        return replace(file, order=order), in_order(vectors, here.pictures)
     file = replace(file, order=known.order)
     if here.without(has) and order_of(then) != known.order:
         raise DataError(
@@ -272,17 +350,6 @@ def _matched(
         )
     rows = {then[path]: row for row, path in enumerate(sorted(then))}
     return file, Matched({p: row for p, row in rows.items() if p in here.live})
-
-
-def _in_order(file: VectorsFile, n_rows: int, here: Here) -> Matched:
-    if n_rows != len(here.pictures):
-        raise DataError(
-            f"{_shown(file.path)} has {n_rows} rows and the collection has "
-            f"{len(here.pictures)} pictures. Without paths, rows are taken in the order of the "
-            "pictures' sorted paths, so both must be equal. Save the paths too: as 'paths' in an "
-            ".npz file, or one on each line of x.paths.txt beside x.npy."
-        )
-    return Matched({here.pictures[path]: row for row, path in enumerate(sorted(here.pictures))})
 
 
 def _drop_forgotten(writer: Writer, progress: Progress) -> None:

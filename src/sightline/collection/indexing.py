@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sightline.collection import fitting, words
-from sightline.collection.importing import refresh_vectors
+from sightline.collection.importing import ImportReport, import_vectors, refresh_vectors
 from sightline.collection.planning import Plan, make_plan, stamps_of
 from sightline.collection.reading import BATCH, IndexOptions, PictureReader
 from sightline.collection.rewording import from_files, publish_words, with_new_sidecars
 from sightline.contracts import Compute, Failed, Progress
-from sightline.errors import CollectionError, Interrupted
+from sightline.errors import CollectionError, DataError, Interrupted
 from sightline.features.imported import ImportedVectors
 from sightline.pictures.folder import Found, walk
 from sightline.pictures.reading import WORDS_TASK, problems_of, request, words_of
@@ -34,7 +34,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What a run saw and did: `seen` is always `indexed` + the number of `skipped`."""
+    """What a run saw and did: `seen` is always `indexed` + the number of `skipped`.
+
+    `vectors` says what became of each file of vectors that was given.
+    """
 
     seen: int
     indexed: int
@@ -46,6 +49,7 @@ class IndexReport:
     problems: tuple[str, ...]
     version: int
     seconds: float
+    vectors: tuple[ImportReport, ...] = ()
 
 
 class IndexRun:
@@ -59,9 +63,11 @@ class IndexRun:
         options: IndexOptions,
         progress: Progress,
         vectors: Sequence[ImportedVectors] = (),
+        by_order: bool = False,
     ) -> None:
         self.root, self.writer, self.compute = root, writer, compute
-        self.options, self.progress, self.vectors = options, progress, vectors
+        self.options, self.progress = options, progress
+        self.vectors, self.by_order = vectors, by_order
         self.problems: list[str] = []
         self.reworded = self.gone = 0
 
@@ -78,13 +84,16 @@ class IndexRun:
             reader.read(plan)
             self._reword(plan)
             self._drop(plan, reader)
-            self.problems += refresh_vectors(self.writer, self.root, self.progress, self.vectors)
+            imported, refused = self._import_vectors()
+            self.problems += refresh_vectors(self.writer, self.root, self.progress)
         except KeyboardInterrupt:
             raise Interrupted(
                 f"Stopped. {self.writer.version.live} pictures are indexed; "
                 "run the same command again to go on."
             ) from None
         self._finish(before)
+        if refused:
+            raise DataError(refused)
         # Pictures in folders that could not be listed are still held, and count as seen.
         live = set(self._ids_now()) if plan.unlisted else set()
         skipped = [*plan.still_skipped, *plan.skipped_now, *reader.skipped]
@@ -99,7 +108,23 @@ class IndexRun:
             problems=(*self.problems, *reader.problems),
             version=self.writer.version.number,
             seconds=time.monotonic() - begun,
+            vectors=imported,
         )
+
+    def _import_vectors(self) -> tuple[tuple[ImportReport, ...], str]:
+        """Add the files of vectors that were given; return what became of them, and a refusal.
+
+        They were checked before the run; only what reading pictures brought to light can be wrong.
+        """
+        done: list[ImportReport] = []
+        for v in self.vectors:
+            try:
+                report = import_vectors(self.writer, self.root, v, self.progress, self.by_order)
+            except DataError as e:
+                return (), f"The pictures are indexed, but vectors were not added: {e}"
+            done.append(report)
+            self.problems += report.problems()
+        return tuple(done), ""
 
     # -- planning ----------------------------------------------------------------------------
 

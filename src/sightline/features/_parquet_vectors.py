@@ -1,4 +1,4 @@
-"""Vectors in a Parquet table: a column of lists, or a column for each number, and one of paths.
+"""Vectors in a Parquet table: a column of lists, or a column for each number, and one of keys.
 
 A damaged or hostile table can make the library end the process, or unpack a few bytes to gigabytes.
 So it is read in a process of its own, within limits, that writes plain rows to a file without name.
@@ -19,9 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import DataError, MissingExtra, SightlineError
+from sightline.features._key_columns import Keys, is_path, key_columns
 from sightline.features._vector_files import Header, Table, check_matrix, check_size, choose, named
 
-_PATHS = ("path", "file", "filename", "image", "name")
+# What key columns were called before others were known; see `Keys.implied`.
+_IMPLIED = ("path", "file", "filename", "image", "name")
+# No key is longer; what is longer is the picture itself.
+_LONGEST = 1 << 16
 _NO_VECTOR = frozenset(("id", "index", "__index_level_0__"))
 _AT_ONCE = 1024
 # A page is unpacked whole, and some programs write a file's numbers as one page.
@@ -32,15 +36,31 @@ _QUIET = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1"}
 Rows = NDArray[np.float32]
 
 
-def read_parquet(path: Path) -> Table:
+def read_parquet(path: Path, key_column: str) -> Table:
     """Read a table with one row for each picture."""
+    with tempfile.TemporaryFile() as rows:
+        shape, keys, texts = _run(path, rows, key_column)
+        mapped = np.memmap(rows, np.float32, "r", 0, shape).view(np.ndarray)
+        return Table(mapped, keys, texts)
+
+
+def read_parquet_keys(path: Path, key_column: str) -> tuple[tuple[Keys, ...], tuple[str, ...]]:
+    """Read the columns of keys alone, and the names of other columns of text."""
+    _, keys, texts = _run(path, None, key_column)
+    return keys, texts
+
+
+def _run(
+    path: Path, rows: IO[bytes] | None, key_column: str
+) -> tuple[tuple[int, int], tuple[Keys, ...], tuple[str, ...]]:
     if importlib.util.find_spec("pyarrow") is None:
         raise MissingExtra.of("Reading .parquet files", "parquet")
-    with tempfile.TemporaryFile() as rows, tempfile.TemporaryFile() as paths:
-        fds = rows.fileno(), paths.fileno()
+    with tempfile.TemporaryFile() as keys:
+        fds = (*((rows.fileno(),) if rows else ()), keys.fileno())
+        given = [os.fspath(path), key_column, *map(str, reversed(fds))]
         ran = subprocess.run(
             # Without -P, Python files lying in the current folder could be imported and run.
-            [sys.executable, "-P", "-m", __name__, os.fspath(path), *map(str, fds)],
+            [sys.executable, "-P", "-m", __name__, *given],
             pass_fds=fds,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -50,18 +70,26 @@ def read_parquet(path: Path) -> Table:
             raise DataError(json.loads(ran.stdout))
         if ran.returncode:
             raise ValueError(f"its reader ended with code {ran.returncode}")
-        shape, listed = json.loads(ran.stdout)
-        mapped = np.memmap(rows, np.float32, "r", 0, tuple(shape)).view(np.ndarray)
-        paths.seek(0)
-        return Table(mapped, tuple(paths.read().split(b"\0")) if listed else None)
+        (n, length), columns, texts = json.loads(ran.stdout)
+        keys.seek(0)
+        values = tuple(keys.read().split(b"\0"))
+        found = tuple(
+            Keys(column, values[i * n : (i + 1) * n], implied)
+            for i, (column, implied) in enumerate(columns)
+        )
+        return (n, length), found, tuple(texts)
 
 
 def main(argv: list[str]) -> int:
-    """Run as `FILE ROWS PATHS`, the last two being descriptors to write to."""
+    """Run as `FILE COLUMN KEYS [ROWS]`, the last two being descriptors to write to."""
     path = Path(argv[0])
     try:
-        with os.fdopen(int(argv[1]), "wb") as rows, os.fdopen(int(argv[2]), "wb") as paths:
-            said: object = _copy(path, rows, paths)
+        with os.fdopen(int(argv[2]), "wb") as keys:
+            if len(argv) == 3:
+                said: object = _copy(path, argv[1], keys, None)
+            else:
+                with os.fdopen(int(argv[3]), "wb") as rows:
+                    said = _copy(path, argv[1], keys, rows)
             code = 0
     except SightlineError as e:
         said, code = str(e), _REFUSED
@@ -73,34 +101,66 @@ def main(argv: list[str]) -> int:
     return code
 
 
-def _copy(path: Path, rows: IO[bytes], paths: IO[bytes]) -> tuple[tuple[int, int], bool]:
-    """Copy vectors and paths to files; return the shape and whether there are paths."""
+def _copy(path: Path, key_column: str, keys: IO[bytes], rows: IO[bytes] | None) -> object:
+    """Copy vectors and keys to files; return the shape, the key columns and other texts."""
     import pyarrow.parquet as pq
 
     _limit_memory(os.stat(path).st_size)
     with open(path, "rb") as raw:
         schema = pq.read_schema(raw)
-        listed, columns = _path_column(path, schema), _vector_columns(path, schema)
+        columns, texts = _text_columns(path, schema, key_column)
+        vectors = _vector_columns(path, schema) if rows else []
         raw.seek(0)
         # As a dictionary, a path that is repeated a million times is held once.
-        once = [listed] if listed else []
-        file = pq.ParquetFile(raw, read_dictionary=once, pre_buffer=False, buffer_size=1 << 20)
-        n, done, length, text = file.metadata.num_rows, 0, 1, 0
-        for batch in file.iter_batches(_AT_ONCE, columns=[*columns, *once], use_threads=False):
-            part = _numbers(path, batch, columns, done)
-            length = length if done else part.shape[1]
-            if part.shape[1] != length:
-                raise _uneven(path, done, part.shape[1], length)
-            check_size(path, 4 * max(n, done + len(part)) * length)
-            rows.write(part.tobytes())
-            if listed:
-                found = _texts(path, batch.column(listed), done)
-                text += sum(map(len, found)) + len(found)
-                check_size(path, text)
-                paths.write((b"\0" if done else b"") + b"\0".join(found))
-            done += len(part)
+        file = pq.ParquetFile(raw, read_dictionary=columns, pre_buffer=False, buffer_size=1 << 20)
+        shape = _copy_rows(path, file, vectors, rows) if rows else (file.metadata.num_rows, 0)
+        copied = _copy_keys(path, file, columns, shape[0], keys)
+    implied = _implied([*columns, *texts])
+    return shape, [(c, c == implied) for c in copied], texts
+
+
+def _copy_rows(path: Path, file: Any, columns: list[str], rows: IO[bytes]) -> tuple[int, int]:
+    n, done, length = file.metadata.num_rows, 0, 1
+    for batch in file.iter_batches(_AT_ONCE, columns=columns, use_threads=False):
+        part = _numbers(path, batch, columns, done)
+        length = length if done else part.shape[1]
+        if part.shape[1] != length:
+            raise _uneven(path, done, part.shape[1], length)
+        check_size(path, 4 * max(n, done + len(part)) * length)
+        rows.write(part.tobytes())
+        done += len(part)
     check_matrix(path, Header((done, length), np.dtype(np.float32)))
-    return (done, length), listed is not None
+    return done, length
+
+
+def _copy_keys(path: Path, file: Any, columns: list[str], n: int, keys: IO[bytes]) -> list[str]:
+    """Copy columns of `n` keys one after the other; return those that can hold keys."""
+    copied: list[str] = []
+    size, wrong = 0, ""
+    for column in columns:
+        begin, done, wrong = keys.tell(), 0, ""
+        for batch in file.iter_batches(_AT_ONCE, columns=[column], use_threads=False):
+            found, wrong = _texts(batch.column(column))
+            if wrong:
+                break
+            size += sum(map(len, found)) + len(found)
+            check_size(path, size)
+            keys.write((b"\0" if copied or done else b"") + b"\0".join(found))
+            done += len(found)
+        if wrong:
+            # Columns of this name may hold the pictures themselves.
+            keys.seek(begin)
+            keys.truncate()
+        elif done != n:
+            raise DataError(f"The column {column!r} of {named(path)} has {done} of {n} rows.")
+        else:
+            copied.append(column)
+    if columns and not copied:
+        raise DataError(
+            f"{wrong} in the column {columns[-1]!r} of {named(path)} is no path: it has a zero "
+            f"byte or more than {_LONGEST} bytes. Name the key column with --key-column."
+        )
+    return copied
 
 
 def _limit_memory(size: int) -> None:
@@ -116,24 +176,31 @@ def _limit_memory(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _path_column(path: Path, schema: Any) -> str | None:
-    """Return the column of paths, or None where there is nothing that could be one."""
+def _text_columns(path: Path, schema: Any, key_column: str) -> tuple[list[str], list[str]]:
+    """Return the columns of keys, the best first, and the other columns of text."""
     import pyarrow.types as kinds
 
-    fields = {f.name.lower(): f for f in schema}
-    for name in (n for n in _PATHS if n in fields):
-        kind = fields[name].type
-        plain = kind.value_type if kinds.is_dictionary(kind) else kind
-        if any(is_kind(plain) for is_kind in (
-            kinds.is_string, kinds.is_large_string, kinds.is_binary, kinds.is_large_binary
-        )):  # fmt: skip
-            return str(fields[name].name)
-    for name in (n for n in _PATHS if n in fields):
+    texts, others = [], []
+    for f in schema:
+        plain = f.type.value_type if kinds.is_dictionary(f.type) else f.type
+        binary = kinds.is_binary(plain) or kinds.is_large_binary(plain)
+        if binary or kinds.is_string(plain) or kinds.is_large_string(plain):
+            texts.append(f.name)
+        else:
+            others.append(f)
+    columns, more = key_columns(named(path), texts, key_column)
+    wrong = [f for f in others if is_path(f.name) or f.name.lower() in _IMPLIED]
+    if wrong and not columns:
         raise DataError(
-            f"The column {name!r} of {named(path)} must hold paths as text. "
-            f"Got {str(fields[name].type)[:60]}. Write the paths as a column of strings."
+            f"The column {wrong[0].name!r} of {named(path)} must hold paths as text. "
+            f"Got {str(wrong[0].type)[:60]}. Write the paths as a column of strings."
         )
-    return None
+    return columns, more
+
+
+def _implied(texts: list[str]) -> str | None:
+    fields = {t.lower(): t for t in texts}
+    return next((fields[n] for n in _IMPLIED if n in fields), None)
 
 
 def _vector_columns(path: Path, schema: Any) -> list[str]:
@@ -194,18 +261,17 @@ def _uneven(path: Path, row: int, got: int, expected: int) -> DataError:
     )
 
 
-def _texts(path: Path, column: Any, done: int) -> list[bytes]:
+def _texts(column: Any) -> tuple[list[bytes], str]:
+    """Return the keys of a batch, empty where they are missing, and one that cannot be a key."""
     import pyarrow as pa
 
-    if column.null_count:
-        row = done + _first_missing(column)
-        raise DataError(f"Row {row} of {named(path)} has no path. Leave such rows out.")
     # As bytes, since a file name need not be UTF-8.
     known = column.dictionary.cast(pa.large_binary()).to_pylist()
-    strange = next((k for k in known if b"\0" in k), None)
+    strange = next((k for k in known if k and (b"\0" in k or len(k) > _LONGEST)), None)
     if strange is not None:
-        raise DataError(f"{strange!r:.60} in {named(path)} is no path: it has a zero byte.")
-    return [known[i] for i in column.indices.to_pylist()]
+        return [], f"{strange!r:.60}"
+    indices = column.indices.to_pylist()
+    return [b"" if i is None else known[i] or b"" for i in indices], ""
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import DataError
+from sightline.features._key_columns import Keys, is_path, key_columns
 from sightline.records import shown
 
 # A packed file may grow this much when read: vectors hardly shrink, so more of it is an attack.
@@ -28,8 +29,9 @@ SMALL_BYTES = 64 << 20
 MAX_BYTES = 8 << 30
 
 VECTORS = ("vectors", "embeddings", "vector", "embedding")
-PATHS = ("paths", "names", "files", "ids")
 
+# What key columns were called before others were known; see `Keys.implied`.
+_IMPLIED = ("paths", "names", "files", "ids")
 _HEAD = 64 << 10
 _DIRECTORY = 1 << 20
 _CHUNK = 1 << 20
@@ -41,10 +43,15 @@ _SAFETENSORS = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a file holds: rows as they are, possibly mapped, and their paths if it names them."""
+    """What a file holds: rows as they are, possibly mapped, and whose they are if it says so.
+
+    `keys` are the columns that can tell, the best first; `texts` names other columns with a text
+    for each row.
+    """
 
     rows: NDArray[Any]
-    paths: tuple[bytes, ...] | None = None
+    keys: tuple[Keys, ...] = ()
+    texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +139,9 @@ def choose(path: Path, arrays: Mapping[str, Header]) -> str:
 # -- .npy ------------------------------------------------------------------------------------------
 
 
-def read_npy(path: Path) -> Table:
-    """Map an array file into memory."""
+def read_npy(path: Path, key_column: str) -> Table:
+    """Map an array file into memory; it has no columns of text."""
+    key_columns(named(path), (), key_column)
     with open(path, "rb") as f:
         header = _array_header(f)
         size = os.fstat(f.fileno()).st_size
@@ -174,8 +182,8 @@ class _Guarded(io.FileIO):
         return super().read(_DIRECTORY if size is None or size < 0 else size)
 
 
-def read_npz(path: Path) -> Table:
-    """Read the vectors, and the paths if there are any, of several arrays in one file."""
+def read_npz(path: Path, key_column: str) -> Table:
+    """Read the vectors, and the keys if there are any, of several arrays in one file."""
     with _Guarded(path) as raw, zipfile.ZipFile(raw) as z:
         every = z.infolist()
         check_size(path, sum(i.file_size for i in every))
@@ -183,17 +191,39 @@ def read_npz(path: Path) -> Table:
         headers = {n: _member_header(z, i) for n, i in members.items()}
         name = choose(path, headers)
         check_matrix(path, headers[name])
-        listed = [n for n in PATHS if n in headers and n != name]
-        paths = next((n for n in listed if headers[n].dtype.kind in "US"), None)
-        if listed and paths is None:
+        others = {n: h for n, h in headers.items() if n != name}
+        columns, more = _text_arrays(path, others, headers[name].shape[0], key_column)
+        implied = next((n for n in _IMPLIED if n in others and others[n].dtype.kind in "US"), None)
+        keys = tuple(
+            Keys(n, as_paths(_read_member(z, members[n], headers[n])), n == implied)
+            for n in columns
+        )
+        return Table(_read_member(z, members[name], headers[name]), keys, more)
+
+
+def _text_arrays(
+    path: Path, arrays: Mapping[str, Header], rows: int, key_column: str
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return the arrays of keys, the best first, and the other arrays of a text for each row."""
+    fit = [n for n, h in arrays.items() if h.shape == (rows,)]
+    # Objects may be texts: that they are not read does not make the file one without keys.
+    texts = [n for n in fit if arrays[n].dtype.kind in "US" or arrays[n].dtype.hasobject]
+    columns, more = key_columns(named(path), texts, key_column)
+    readable = [n for n in columns if arrays[n].dtype.kind in "US"]
+    if not readable:
+        wrong = columns or [n for n in arrays if _must_be_keys(n, arrays[n])]
+        readable = [n for n in wrong if arrays[n].dtype.kind in "US"]
+        if wrong and not readable:
             raise DataError(
-                f"The array {listed[0]!r} in {named(path)} must hold paths as text. "
-                f"Got {headers[listed[0]].dtype}. Save it as np.array(paths, dtype=str)."
+                f"The array {wrong[0]!r} in {named(path)} must hold paths as text. "
+                f"Got {arrays[wrong[0]].dtype}. Save it as np.array(paths, dtype=str)."
             )
-        rows = _read_member(z, members[name], headers[name])
-        if paths is None:
-            return Table(rows)
-        return Table(rows, as_paths(_read_member(z, members[paths], headers[paths])))
+    return readable, tuple(more)
+
+
+def _must_be_keys(name: str, header: Header) -> bool:
+    """Say whether an array that cannot be used as keys was certainly meant to be."""
+    return bool(header.shape) and (is_path(name) or name in _IMPLIED[:3])
 
 
 def _member_header(z: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
@@ -235,8 +265,8 @@ def as_paths(array: NDArray[Any]) -> tuple[bytes, ...]:
 # -- .safetensors ----------------------------------------------------------------------------------
 
 
-def read_safetensors(path: Path) -> Table:
-    """Map a tensor into memory; paths may stand in the metadata, as a JSON list."""
+def read_safetensors(path: Path, key_column: str) -> Table:
+    """Map a tensor into memory; keys may stand in the metadata, as a JSON list."""
     from safetensors import safe_open
 
     # The library refuses what is malformed; since it copies tensors, they are mapped here.
@@ -254,7 +284,19 @@ def read_safetensors(path: Path) -> Table:
     if tensors[name]["dtype"] == "BF16":
         # The upper half of a float32.
         rows = (rows.astype(np.uint32) << 16).view(np.float32)
-    return Table(rows, _listed(metadata["paths"]) if "paths" in metadata else None)
+    return Table(rows, *_metadata_keys(path, metadata, len(rows), key_column))
+
+
+def _metadata_keys(
+    path: Path, metadata: Mapping[str, str], rows: int, key_column: str
+) -> tuple[tuple[Keys, ...], tuple[str, ...]]:
+    lists = {n: v for n, t in metadata.items() if (v := _listed(t)) is not None}
+    if "paths" in metadata and "paths" not in lists:
+        got = metadata["paths"]
+        raise DataError(f"The metadata 'paths' must be a JSON list of strings. Got {got!r:.60}.")
+    texts = [n for n, v in lists.items() if len(v) == rows or n == "paths"]
+    columns, more = key_columns(named(path), texts, key_column)
+    return tuple(Keys(n, lists[n], n == "paths") for n in columns), tuple(more)
 
 
 def _tensor_header(tensor: dict[str, Any], start: int) -> Header:
@@ -262,20 +304,24 @@ def _tensor_header(tensor: dict[str, Any], start: int) -> Header:
     return Header(tuple(tensor["shape"]), dtype, start + tensor["data_offsets"][0])
 
 
-def _listed(text: str) -> tuple[bytes, ...]:
-    found = json.loads(text)
-    if not isinstance(found, list) or not all(isinstance(p, str) for p in found):
-        raise DataError(f"The metadata 'paths' must be a JSON list of strings. Got {text!r:.60}.")
-    return tuple(p.encode("utf-8", "surrogateescape") for p in found)
+def _listed(text: str) -> tuple[bytes, ...] | None:
+    """Return a JSON list of strings; None where a text is something else."""
+    try:
+        found = json.loads(text)
+        if isinstance(found, list) and all(isinstance(p, str) for p in found):
+            return tuple(p.encode("utf-8", "surrogateescape") for p in found)
+    except (ValueError, RecursionError):
+        pass
+    return None
 
 
-def _read_parquet(path: Path) -> Table:
+def _read_parquet(path: Path, key_column: str) -> Table:
     from sightline.features._parquet_vectors import read_parquet
 
-    return read_parquet(path)
+    return read_parquet(path, key_column)
 
 
-READERS: Mapping[str, Callable[[Path], Table]] = {
+READERS: Mapping[str, Callable[[Path, str], Table]] = {
     ".npy": read_npy,
     ".npz": read_npz,
     ".parquet": _read_parquet,

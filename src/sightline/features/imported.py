@@ -1,8 +1,10 @@
 """Vectors somebody else computed (CLIP, DINO, anything): a file of them becomes a feature.
 
-A file has one row for each picture. Which row is whose is said by paths in the file or in a list
-beside it; without paths the rows are in the order of the pictures' sorted paths. The feature's
-fingerprint covers the content of both, so rows of two states of a file are never mixed.
+A file has one row for each picture. Which row is whose is said by a key column in the file, by a
+list beside it, or by the metadata that clip-retrieval writes; see `_key_columns` for the names that
+are known. There may be several such columns: the caller, who knows the pictures, chooses. The
+feature's fingerprint covers the content and the column, so rows of two states of a file, or of one
+file assigned in two ways, are never mixed.
 
 >>> import pathlib, tempfile
 >>> box = tempfile.TemporaryDirectory()
@@ -24,7 +26,7 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import DataError, ParameterError, SightlineError
+from sightline.features._key_columns import Keys
 from sightline.features._vector_files import READERS, Table, named
 from sightline.records import shown
 
@@ -41,6 +44,8 @@ _BLOCK_BYTES = 4 << 20
 _BESIDE = (".paths.txt", ".txt")
 _WITH_LIST = frozenset((".npy", ".safetensors"))
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+# clip-retrieval keeps the paths of img_emb/img_emb_0.npy in metadata/metadata_0.parquet.
+_SHARD = re.compile(r"img_emb_([0-9]+)\.npy")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,24 +58,59 @@ class ImportedVectors:
         The feature's name, and what its rows are kept under.
     length
         Numbers in each vector.
-    paths : tuple of bytes, or None
-        The path of each row as it was written; None where rows are in the order of the pictures.
+    keys : Keys, or None
+        The column rows are assigned by; None where rows are in the order of the pictures.
+    candidates : tuple of Keys
+        The columns rows could be assigned by, the best first.
+    texts : tuple of str
+        The other columns that have a text for each row.
     rows
         The numbers as they lie in the file, possibly mapped; `take` gives them as float32.
-    sha256
-        Checksum of the file, and of the list of paths if that lies beside it.
+    file_sha256
+        Checksum of the file.
     source, stamp
         Where the file lies, and its size and time when it was read.
+    key_column
+        The key column the user named, if any.
     """
 
     name: str
-    fingerprint: str
     length: int
-    paths: tuple[bytes, ...] | None
+    keys: Keys | None
+    candidates: tuple[Keys, ...]
+    texts: tuple[str, ...]
     rows: NDArray[Any]
-    sha256: str
+    file_sha256: str
     source: Path
     stamp: str
+    key_column: str = ""
+
+    @property
+    def paths(self) -> tuple[bytes, ...] | None:
+        """The key of each row as it was written; None where rows are in the pictures' order."""
+        return self.keys.values if self.keys else None
+
+    @property
+    def sha256(self) -> str:
+        """Checksum of the file, and of the file the keys stand in if that is another."""
+        if self.keys is None or not self.keys.digest:
+            return self.file_sha256
+        return hashlib.sha256(f"{self.file_sha256} {self.keys.digest}".encode()).hexdigest()
+
+    @property
+    def fingerprint(self) -> str:
+        """What the rows are kept under."""
+        column = "" if self.keys is None or self.keys.implied else self.keys.column
+        return fingerprint(self.name, self.sha256, self.length, column)
+
+    def by(self, keys: Keys | None) -> ImportedVectors:
+        """Return the same vectors, assigned by another column, or by order."""
+        return replace(self, keys=keys)
+
+    def check_keys(self) -> None:
+        """Refuse keys that are missing, or are the same on two rows."""
+        if self.keys is not None:
+            _check_keys(self.source, self.keys)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -84,8 +124,11 @@ class ImportedVectors:
         return out
 
 
-def read_vectors(path: Path, name: str | None = None) -> ImportedVectors:
+def read_vectors(path: Path, name: str | None = None, key_column: str = "") -> ImportedVectors:
     """Read a file of vectors: .npy, .npz, .parquet or .safetensors.
+
+    Of several key columns the best by name is set; the others are among the `candidates`. Whether
+    keys are missing or repeated is asked of the one that is chosen, by `check_keys`.
 
     Parameters
     ----------
@@ -94,6 +137,8 @@ def read_vectors(path: Path, name: str | None = None) -> ImportedVectors:
         of its rows, one on each line.
     name : str, optional
         What to call the feature; by default the file's name without its ending.
+    key_column : str, optional
+        The column or array of keys, where it has a name that is not known or there are several.
 
     Raises
     ------
@@ -110,25 +155,37 @@ def read_vectors(path: Path, name: str | None = None) -> ImportedVectors:
     if name is not None and not _NAME.fullmatch(name):
         raise ParameterError.of("name", "read_vectors", "letters, digits, '_' and '-'", name)
     stamp = stamp_of(path)
-    beside = _list_beside(path)
-    table = _read(path, ending)
+    table = _read(path, ending, key_column)
     sha = _sha256(path)
-    if table.paths is None and beside is not None:
-        table = Table(table.rows, _listed_paths(beside))
-        sha = hashlib.sha256(f"{sha} {_sha256(beside)}".encode()).hexdigest()
-    _check_paths(path, table)
-    _check_finite(path, table)
-    if stamp_of(path) != stamp:
-        raise DataError(f"{named(path)} was changed while it was read. Run again.")
+    candidates = _fitting(path, table)
+    keys = candidates[0] if candidates else None
     called = name or _safe_name(path)
     length = int(table.rows.shape[1])
-    print_of = fingerprint(called, sha, length)
-    return ImportedVectors(called, print_of, length, table.paths, table.rows, sha, path, stamp)
+    read = ImportedVectors(
+        called, length, keys, candidates, table.texts, table.rows, sha, path, stamp, key_column
+    )
+    _check_finite(read)
+    if stamp_of(path) != stamp:
+        raise DataError(f"{named(path)} was changed while it was read. Run again.")
+    return read
 
 
-def fingerprint(name: str, sha256: str, length: int) -> str:
+def _fitting(path: Path, table: Table) -> tuple[Keys, ...]:
+    """Return the key columns that have a key for each row."""
+    rows = len(table.rows)
+    fit = tuple(k for k in table.keys if len(k.values) == rows)
+    if table.keys and not fit:
+        first = table.keys[0]
+        raise DataError(
+            f"{named(path)} has {rows} rows and {len(first.values)} paths in {first.column!r:.60}. "
+            "Give one path for each row, in order."
+        )
+    return fit
+
+
+def fingerprint(name: str, sha256: str, length: int, column: str = "") -> str:
     """Return the name under which rows of a file are kept: they fit only an equal one."""
-    about = json.dumps([name, sha256, length])
+    about = json.dumps([name, sha256, length, *([column] if column else [])])
     return f"{name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
 
 
@@ -137,11 +194,12 @@ def _safe_name(path: Path) -> str:
 
 
 def stamp_of(path: Path) -> str:
-    """Return size and time of a file and of the lists beside it, as one comparable text."""
+    """Return size and time of a file and of what may lie beside it, as one comparable text."""
     files = [path]
     if path.suffix.lower() in _WITH_LIST:
         files += [path.with_suffix(tail) for tail in _BESIDE]
-    return " ".join(_stamp(f) for f in files)
+    metadata = _metadata_of(path)
+    return " ".join(_stamp(f) for f in [*files, *([metadata] if metadata else [])])
 
 
 def _stamp(path: Path) -> str:
@@ -152,11 +210,15 @@ def _stamp(path: Path) -> str:
     return f"{s.st_size}:{s.st_mtime_ns}"
 
 
-def _read(path: Path, ending: str) -> Table:
+def _read(path: Path, ending: str, key_column: str) -> Table:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise DataError(f"{named(path)} is not a file. Name a file of vectors.")
-        return READERS[ending](path)
+        beside = _keys_beside(path, key_column)
+        if beside is None:
+            return READERS[ending](path, key_column)
+        table = READERS[ending](path, "")
+        return Table(table.rows, (*table.keys, *beside.keys), (*table.texts, *beside.texts))
     except SightlineError:
         raise
     except OSError as e:
@@ -183,11 +245,29 @@ def _sha256(path: Path) -> str:
         raise _unreadable(path, e) from e
 
 
-def _list_beside(path: Path) -> Path | None:
+def _metadata_of(path: Path) -> Path | None:
+    shard = _SHARD.fullmatch(path.name)
+    folder = path.parent.parent / "metadata"
+    return folder / f"metadata_{shard[1]}.parquet" if shard else None
+
+
+def _keys_beside(path: Path, key_column: str) -> Table | None:
+    """Return the keys that lie beside a file which holds arrays alone."""
     if path.suffix.lower() not in _WITH_LIST:
         return None
-    found = (path.with_suffix(tail) for tail in _BESIDE)
-    return next((p for p in found if p.is_file()), None)
+    lists = (path.with_suffix(tail) for tail in _BESIDE)
+    file = next((p for p in lists if p.is_file()), None)
+    if file is not None and not key_column:
+        return Table(np.empty((0, 0)), (Keys(file.name, _listed_paths(file), True, _sha256(file)),))
+    metadata = _metadata_of(path)
+    if metadata is not None and metadata.is_file():
+        from sightline.features._parquet_vectors import read_parquet_keys
+
+        found, texts = read_parquet_keys(metadata, key_column)
+        digest = _sha256(metadata)
+        keys = tuple(replace(k, implied=False, digest=digest) for k in found)
+        return Table(np.empty((0, 0)), keys, texts)
+    return None
 
 
 def _listed_paths(file: Path) -> tuple[bytes, ...]:
@@ -205,22 +285,18 @@ def _listed_paths(file: Path) -> tuple[bytes, ...]:
     return tuple(line.removesuffix(b"\r") for line in lines)
 
 
-def _check_paths(path: Path, table: Table) -> None:
-    if table.paths is None:
-        return
-    n, rows = len(table.paths), len(table.rows)
-    if n != rows:
-        raise DataError(
-            f"{named(path)} has {rows} rows and {n} paths. Give one path for each row, in order."
-        )
+def _check_keys(path: Path, keys: Keys) -> None:
     first: dict[bytes, int] = {}
-    for i, p in enumerate(table.paths):
+    for i, p in enumerate(keys.values):
         if not p:
-            raise DataError(f"Row {i} of {named(path)} has an empty path. Name its picture.")
+            raise DataError(
+                f"Row {i} of {named(path)} has an empty path in {keys.column!r:.60}. "
+                "Name its picture, or leave the row out."
+            )
         if first.setdefault(p, i) != i:
             raise DataError(
-                f"Rows {first[p]} and {i} of {named(path)} have the same path {shown(p)}. "
-                "Keep one of them."
+                f"Rows {first[p]} and {i} of {named(path)} have the same path {shown(p)} in "
+                f"{keys.column!r:.60}. Keep one of them."
             )
 
 
@@ -229,17 +305,17 @@ def _as_float32(rows: NDArray[Any]) -> NDArray[np.float32]:
         return np.ascontiguousarray(rows, np.float32)
 
 
-def _check_finite(path: Path, table: Table) -> None:
-    step = max(1, _BLOCK_BYTES // (4 * table.rows.shape[1]))
-    for start in range(0, len(table.rows), step):
-        block = _as_float32(table.rows[start : start + step])
+def _check_finite(v: ImportedVectors) -> None:
+    step = max(1, _BLOCK_BYTES // (4 * v.length))
+    for start in range(0, len(v), step):
+        block = _as_float32(v.rows[start : start + step])
         good = np.isfinite(block)
         if good.all():
             continue
         at, column = (int(i) for i in np.argwhere(~good)[0])
         row = start + at
-        whose = f" ({shown(table.paths[row])})" if table.paths is not None else ""
+        whose = f" ({shown(v.paths[row])})" if v.paths is not None else ""
         raise DataError(
-            f"Row {row}{whose} of {named(path)} must be finite as 32-bit numbers. "
-            f"Got {table.rows[row, column]} in column {column}. Mend it or leave the row out."
+            f"Row {row}{whose} of {named(v.source)} must be finite as 32-bit numbers. "
+            f"Got {v.rows[row, column]} in column {column}. Mend it or leave the row out."
         )

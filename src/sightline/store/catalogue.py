@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from sightline.contracts import Json
 from sightline.records import Skipped, Tags
 from sightline.store.database import connect, connect_sealed, database_errors
 from sightline.store.events import Event
@@ -55,7 +56,8 @@ class VectorsFile:
     """A file of vectors every index looks at; `present` is false once it is to be forgotten.
 
     `fingerprint` is that of its rows in the store, empty before it was ever read; `order` is the
-    checksum of the pictures' paths whose order its rows had, empty where the file names paths.
+    checksum of the pictures' paths whose order its rows had, empty where the file has keys.
+    `key_column` is the column of keys where the user named it.
     """
 
     name: str
@@ -63,6 +65,12 @@ class VectorsFile:
     fingerprint: str = ""
     order: str = ""
     present: bool = True
+    key_column: str = ""
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as it is kept; what is not set is left out, as stores had it before."""
+        out: dict[str, Json] = asdict(self)
+        return out if self.key_column else {k: v for k, v in out.items() if k != "key_column"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +159,8 @@ class Catalogue:
         elif e.kind == "words-file":
             self._apply_words_file(str(b["path"]), bool(b.get("present", True)))
         elif e.kind == "vectors-file":
-            told = {k: str(b.get(k, "")) for k in ("name", "path", "fingerprint", "order")}
+            texts = ("name", "path", "fingerprint", "order", "key_column")
+            told = {k: str(b.get(k, "")) for k in texts}
             file = VectorsFile(**told, present=bool(b.get("present", True)))
             others = [f for f in self.vectors_files() if f.name != file.name]
             self.set_meta("vectors_files", vectors_text([*others, file]))
@@ -333,4 +342,4 @@ class Catalogue:
 
 def vectors_text(files: Iterable[VectorsFile]) -> str:
     """Return files of vectors as the small value they are kept in."""
-    return json.dumps([asdict(f) for f in files])
+    return json.dumps([f.as_json() for f in files])
