@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sightline.contracts import Progress
     from sightline.settings import Settings
     from sightline.store.home import Home
+    from sightline.store.upkeep.keeping import Rollback
     from sightline.store.upkeep.verifying import Verified
 
 
@@ -47,8 +48,12 @@ class Upkeep:
             return self.verify()
         return mended
 
-    def rollback(self, number: int | None = None) -> int:
-        """Publish an older version again, by default the one before; return the new number."""
+    def rollback(self, number: int | None = None) -> Rollback:
+        """Publish an older version again, by default the one before; return from which to which.
+
+        What differs between the two is brought up to date by the next index.
+        """
+        from sightline.store.upkeep.keeping import Rollback, describe_version
         from sightline.store.writer import Writer
 
         self.home.refuse_nothing()
@@ -65,7 +70,10 @@ class Upkeep:
                     f"There is no version {number if number is not None else 'before this one'} "
                     f"to go back to. Kept: {listed}."
                 )
-            return writer.rollback(number or finished[-1]).number
+            left, restored = (
+                describe_version(self.home, n) for n in (current, number or finished[-1])
+            )
+            return Rollback(writer.rollback(restored.number).number, left, restored)
 
     def backup(self, target: str | os.PathLike[str]) -> Verified:
         """Copy the store to a new folder and check the copy."""

@@ -178,6 +178,10 @@ def _best_version(home: Home, catalogue: Catalogue, say: Callable[[str], None]) 
             home.versions.remove([number])
             say(f"removed the damaged version {number}")
             continue
+        if number != int(catalogue.meta("current") or 0):
+            # The rows of another version need not be what the catalogue says of the pictures.
+            with transaction(catalogue.db, catalogue.path):
+                catalogue.mark_all_unpublished()
         _drop_damaged_older(home, number, say)
         return _without_damage(home, version, say)
     version = Version(max([*numbers, int(catalogue.meta("current") or 0), 0]) + 1)

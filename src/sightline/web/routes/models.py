@@ -82,10 +82,21 @@ class RollbackBody(Body):
     version: Id | None = None
 
 
-class Rolled(BaseModel):
-    """An older version is published again, under a new number."""
+class Kept(BaseModel):
+    """A version by number, when it was written (seconds since 1970), and its pictures."""
 
     version: int
+    written: int
+    pictures: int
+
+
+class Rolled(BaseModel):
+    """An older version is published again, under a new number: `left` was served before,
+    `restored` is the one gone back to."""
+
+    version: int
+    left: Kept
+    restored: Kept
 
 
 @router.get("")
@@ -109,7 +120,12 @@ def compare(a: One, b: One, service: Served) -> Compared:
 @router.post("/rollback")
 def rollback(body: RollbackBody, service: Served) -> Rolled:
     """Publish an older version again, pictures and models as they were."""
-    return Rolled(version=service.collection.rollback(body.version))
+    done = service.collection.rollback(body.version)
+    left, restored = (
+        Kept(version=v.number, written=v.written, pictures=v.pictures)
+        for v in (done.left, done.restored)
+    )
+    return Rolled(version=done.version, left=left, restored=restored)
 
 
 def _difference(kind: str, before: Model | None, after: Model | None) -> Difference:
