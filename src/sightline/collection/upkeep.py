@@ -40,13 +40,15 @@ class Upkeep:
 
     def repair(self, say: Callable[[str], None], progress: Progress | None = None) -> Verified:
         """Mend the store, then read again the pictures that lost their place in it."""
+        from sightline.store.locks import running
         from sightline.store.upkeep.repairing import repair
 
-        mended = repair(self.home, say, self.settings.wait)
-        if os.path.isdir(self.root):
-            self.index(progress=progress)
-            return self.verify()
-        return mended
+        with running(self.home.folder, "store repair"):
+            mended = repair(self.home, say, self.settings.wait)
+            if os.path.isdir(self.root):
+                self.index(progress=progress)
+                return self.verify()
+            return mended
 
     def rollback(self, number: int | None = None) -> Rollback:
         """Publish an older version again, by default the one before; return from which to which.

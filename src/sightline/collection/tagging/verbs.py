@@ -68,10 +68,12 @@ class Tagging:
         """
         from sightline.collection.tagging.training import RegionOptions, train_regions
         from sightline.compute.chosen import learning_on
+        from sightline.store.locks import running
 
         bar = progress or NoProgress()
         options = RegionOptions(scenes, force, dry_run, self.settings.session_cap, feature)
-        with learning_on(self.settings, bar, compute) as there:
+        sign = running(self.home.folder, "train --regions")
+        with sign, learning_on(self.settings, bar, compute) as there:
             self._cut_first(feature, bar, dry_run, there)
             try:
                 return train_regions(self.home, options, self.settings.wait, bar, there)
