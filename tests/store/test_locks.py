@@ -82,7 +82,8 @@ class Looking(NoProgress):
 
 
 def mine(command: str) -> str:
-    return rf"'sightline {command}' \(process {os.getpid()} on \S+, since (\d{{4}}-\d\d-\d\d )?\d\d:\d\d\)"
+    since = r"since (\d{4}-\d\d-\d\d )?\d\d:\d\d"
+    return rf"'sightline {command}' \(process {os.getpid()} on \S+, {since}\)"
 
 
 def test_the_index_of_a_training_is_named_as_training(tmp_path: Path) -> None:
