@@ -156,6 +156,7 @@ class Collection(
         from sightline.store.writer import Writer
 
         self.refuse_wrong_places()
+        self.require_writable()
         tables, forgotten = _real(words), _real(forget_words)
         for path in tables:
             self._check_table(path)

@@ -28,6 +28,12 @@ class Upkeep:
     index: Callable[..., Any]
     resolve: Callable[[Sequence[str | bytes | int]], list[int]]
 
+    def require_writable(self) -> None:
+        """Refuse, before any work is done for it, what would change a read-only store."""
+        from sightline.store.locks import require_writable
+
+        require_writable(self.home.folder)
+
     def verify(self, progress: Progress | None = None) -> Verified:
         """Check every byte of the store."""
         from sightline.store.locks import Lock

@@ -8,6 +8,7 @@ most of its time, as a training, says so by a locked file of its own in `running
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -20,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 
-from sightline.errors import StoreBusy, StoreError
+from sightline.errors import StoreBusy, StoreError, StoreReadOnly
 from sightline.store.durable import disk_errors
 
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -190,8 +191,7 @@ class Lock:
 
     def __init__(self, folder: Path, verb: str, wait: float = 0.0, *, name: str = "lock") -> None:
         self.path = folder / name
-        with disk_errors(self.path):
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._fd = _open_for_writing(self.path)
         deadline = time.monotonic() + wait
         while not _try_lock(self._fd, fcntl.LOCK_EX):
             if time.monotonic() >= deadline:
@@ -237,7 +237,7 @@ class Presence:
     """A writer's sign that it is there; only the last one to leave may seal the store."""
 
     def __init__(self, folder: Path) -> None:
-        self._fd = os.open(folder / "writers", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._fd = _open_for_writing(folder / "writers")
         fcntl.flock(self._fd, fcntl.LOCK_SH)
 
     def alone(self) -> bool:
@@ -257,6 +257,39 @@ def _try_lock(fd: int, how: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def require_writable(folder: Path) -> None:
+    """Refuse at once what would change a store that cannot be written."""
+    place = folder
+    while not place.exists():
+        place = place.parent
+    own = os.access in os.supports_effective_ids
+    if not os.access(place, os.W_OK | os.X_OK, effective_ids=own):
+        mounted = os.statvfs(place).f_flag & os.ST_RDONLY
+        raise _read_only(folder, errno.EROFS if mounted else errno.EACCES)
+
+
+def _open_for_writing(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as e:
+        if e.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise _read_only(path.parent, e.errno) from e
+        with disk_errors(path):
+            raise
+
+
+def _read_only(folder: Path, why: int) -> StoreReadOnly:
+    reason = f"this user may not write there ({os.strerror(why)})"
+    remedy = "Give this user the right to write there"
+    if why == errno.EROFS:
+        reason, remedy = "its file system is mounted read-only", "Mount it for writing"
+    return StoreReadOnly(
+        f"{folder} is read-only: {reason}. It can be searched, but nothing can be "
+        f"indexed, learnt or judged. {remedy}, or copy the store to a place of your own "
+        "(sightline store backup TARGET) and name that with --store."
+    )
 
 
 def refuse_network_file_system(folder: Path) -> None:

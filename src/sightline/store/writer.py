@@ -25,7 +25,7 @@ from sightline.store.database import transaction
 from sightline.store.durable import disk_errors, make_folder
 from sightline.store.events import Event, EventLog, NewEvent
 from sightline.store.home import Home, current_version
-from sightline.store.locks import Lock, Presence, refuse_network_file_system
+from sightline.store.locks import Lock, Presence, refuse_network_file_system, require_writable
 from sightline.store.models import model_problems, remove_models_except
 from sightline.store.scores import Scores, with_scores
 from sightline.store.segments import OpenSegment, merge, wants_merging, with_dead, write_segment
@@ -85,6 +85,7 @@ class Judging:
     def __init__(self, home: Home) -> None:
         if not home.exists():
             raise StoreError(f"Nothing is indexed in {home.folder} yet. Run: sightline index")
+        require_writable(home.folder)
         self._home = home
         self._presence = Presence(home.folder)
         try:
@@ -113,6 +114,7 @@ class Writer:
     """Open for changing what is published; one at a time."""
 
     def __init__(self, home: Home, verb: str, wait: float = 0.0) -> None:
+        require_writable(home.folder)
         refuse_network_file_system(_existing(home.folder))
         for folder in (home.folder, home.shards, home.versions.folder, home.models):
             make_folder(folder)

@@ -134,9 +134,11 @@ class Comparing:
             Measure, and publish nothing.
         """
         from sightline.collection.likeness.training import SimilarOptions, train_similar
-        from sightline.store.locks import running
+        from sightline.store.locks import require_writable, running
 
         bar = progress or NoProgress()
+        if not dry_run:
+            require_writable(self.home.folder)
         cap = self.settings.session_cap
         options = SimilarOptions(source, tuple(features), force, dry_run, cap)
         with running(self.home.folder, "train --similar"):

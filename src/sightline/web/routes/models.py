@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from sightline.collection.showing.proofs import ModelVersion
-from sightline.web.shapes import Body, Id, Served
+from sightline.web.shapes import Body, Id, Served, Writable
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
 
@@ -118,7 +118,7 @@ def compare(a: One, b: One, service: Served) -> Compared:
 
 
 @router.post("/rollback")
-def rollback(body: RollbackBody, service: Served) -> Rolled:
+def rollback(body: RollbackBody, service: Writable) -> Rolled:
     """Publish an older version again, pictures and models as they were."""
     done = service.collection.rollback(body.version)
     left, restored = (

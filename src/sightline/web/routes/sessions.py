@@ -22,6 +22,7 @@ from sightline.web.shapes import (
     Page,
     Served,
     Words,
+    Writable,
     cursor,
     hits,
     words_only,
@@ -90,7 +91,7 @@ class States(BaseModel):
 
 
 @router.post("", status_code=201)
-def begin(body: BeginBody, service: Served) -> Round:
+def begin(body: BeginBody, service: Writable) -> Round:
     """Begin a session and see the first hits; it can be judged by its name, restarts or not."""
     query = words_only(body.query) if body.query else ""
     if bool(query.strip()) == bool(body.like):
