@@ -17,7 +17,6 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.errors import StoreReadOnly
-from sightline.store import locks
 from sightline.store.writer import Judging, Writer
 from tests.served import Served, painted, running
 
@@ -205,7 +204,7 @@ def test_a_file_system_that_becomes_read_only_is_named_so(
             raise OSError(number, os.strerror(number), str(path))
         return real(path, flags, *more, **named)
 
-    monkeypatch.setattr(locks.os, "open", refusing)
+    monkeypatch.setattr(os, "open", refusing)
     with running(c) as s:
         path = f"/v1/sessions/{session}/judgements"
         body: dict[str, Any] = {"relevant": [2]}
