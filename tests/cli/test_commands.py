@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -203,7 +204,11 @@ def test_store_commands(indexed: Shell) -> None:
     make_photo(indexed.photos / "new.jpg", 9)
     indexed("index", "--workers", "1")
     assert "8 pictures" in indexed("store", "rollback", "--list").out
-    assert "Published again" in indexed("store", "rollback").out
+    back = indexed("store", "rollback").out
+    assert "Published again" in back
+    when = r"\(\d{4}-\d\d-\d\d \d\d:\d\d"
+    found = re.search(rf"version (\d+) {when}, 9 pictures\) to version (\d+) {when}, 8 p", back)
+    assert found is not None and int(found[1]) > int(found[2])
     assert "8 pictures" in indexed().out
     assert "1 new" in indexed("index", "--workers", "1").out or "9 indexed" in indexed("index").out
     copy = indexed.store.parent / "copy"

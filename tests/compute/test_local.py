@@ -354,3 +354,24 @@ def test_python_files_in_the_current_folder_are_not_run(
 
 def _words_job(root: Path) -> Job:
     return Job(b"", {"root": str(root), "sidecars": [], "follow": False})
+
+
+@pytest.mark.parametrize("kind", ["decode", "describe"])
+def test_a_worker_that_nobody_waits_for_any_more_ends_without_a_word(kind: str) -> None:
+    """Its command ended while it was still starting: both pipes are closed before it is ready."""
+    to_worker, from_us = os.pipe()
+    from_worker, to_us = os.pipe()
+    region = os.memfd_create("region")
+    os.ftruncate(region, channel.REGION_BYTES)
+    for fd in (from_us, from_worker):
+        os.close(fd)
+    given = [kind, str(1 << 33), str(to_worker), str(to_us), str(region), PERFORM]
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-P", "-m", "sightline.compute.worker", *given],
+            pass_fds=(to_worker, to_us, region), capture_output=True,
+        )  # fmt: skip
+    finally:
+        for fd in (to_worker, to_us, region):
+            os.close(fd)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")

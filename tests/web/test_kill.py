@@ -8,6 +8,8 @@ import random
 import threading
 from pathlib import Path
 
+import pytest
+
 from sightline.collection import Collection
 from sightline.collection.sessions.once import mark_name
 from sightline.errors import SightlineError
@@ -92,3 +94,68 @@ def test_the_harness_reports_a_server_that_says_yes_too_soon(tmp_path: Path) -> 
     c = painted(tmp_path, train=False, n=24)
     said = judge_until_killed(Process(c, HASTY), 5, 0)
     assert "lost" in problems_after(c, said)[0]
+
+
+# A server that dies after a judgement is on the disk and before anybody is told.
+SILENT = """
+import os
+from sightline.collection.sessions.session import Session
+real = Session.mark
+def silent(self, *given, **more):
+    real(self, *given, **more)
+    os.kill(os.getpid(), 9)
+Session.mark = silent
+"""
+
+
+def first_judgement(server: Process, session: str) -> dict[str, object]:
+    sent = server.client.post(f"/v1/sessions/{session}/judgements", {"relevant": [1]}, "first")
+    return dict(sent)
+
+
+@pytest.mark.parametrize("before", ["", SILENT], ids=["not written", "written"])
+def test_a_first_judgement_sent_again_after_a_restart_counts_once(
+    tmp_path: Path, before: str
+) -> None:
+    """The server ends before the first judgement of a session is answered; the client asks on."""
+    c = painted(tmp_path, train=False, n=24)
+    with Process(c, before) as server:
+        begun = server.client.begin("red", limit=5)
+        if before:
+            with pytest.raises((OSError, http.client.HTTPException, ServiceError)):
+                first_judgement(server, begun.session)
+        server.kill()
+    answers = []
+    for _ in range(2):
+        with Process(c) as server:
+            answers += [first_judgement(server, begun.session) for _ in range(2)]
+            hits = server.client.hits(begun.session, 5)
+            assert hits.hits[0].id == 1 and hits.round == 1
+    assert answers == [
+        {"version": c.version(), "session": begun.session, "judgements": 1, "judged": 1}
+    ] * 4  # fmt: skip
+    assert len(events_of(c, "judged")) == 1 and len(events_of(c, "session-started")) == 1
+    (state,) = c.sessions()
+    assert (state.id, state.relevant) == (begun.session, 1) and c.verify().sound
+
+
+def test_sessions_in_which_nothing_was_judged_are_hidden_reverted_and_purged(
+    tmp_path: Path,
+) -> None:
+    c = painted(tmp_path, train=False, n=24)
+    with Process(c) as server:
+        names = [server.client.begin("red").session for _ in range(3)]
+        assert server.client.get("/v1/sessions")["sessions"] == []
+        state = server.client.get(f"/v1/sessions/{names[0]}")
+        assert (state["relevant"], state["other"], state["marks"]["relevant"]) == (0, 0, [])
+        assert server.client.revert(names[1])
+        with pytest.raises(ServiceError, match="was reverted"):
+            server.client.judge(names[1], [1])
+    assert c.sessions() == [] and {s.id for s in c.sessions(empty=True)} == {*names}
+    assert c.purge(sessions=names[1:2]) >= 1
+    assert {s.id for s in c.sessions(empty=True)} == {names[0], names[2]}
+    resumed = c.judge(resume=names[2])
+    resumed.mark(relevant=[1])
+    resumed.close()
+    assert [s.id for s in c.sessions()] == [names[2]]
+    assert c.revert(names[0]) and c.verify().sound

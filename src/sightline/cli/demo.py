@@ -41,6 +41,7 @@ def demo(folder: str, json_file: str | None, debug: bool) -> int:
     from sightline.collection import Collection
     from sightline.demo.emoji import CREDIT, WITHHELD, build_demo
     from sightline.progress import ProgressBar
+    from sightline.store.locks import running
 
     if json_file is not None and not Path(json_file).absolute().parent.is_dir():
         raise UsageError(f"There is no folder {Path(json_file).absolute().parent} for the figures.")
@@ -50,7 +51,8 @@ def demo(folder: str, json_file: str | None, debug: bool) -> int:
     click.echo(f"{built.n_pictures} pictures in {built.pictures}; {CREDIT}")
     click.echo(f"Words of {built.n_withheld} of them are withheld, in {built.withheld}")
     c = Collection.open(built.pictures, store=base / "store")
-    _index_and_train(c, built.words)
+    with running(c.home.folder, "demo"):
+        _index_and_train(c, built.words)
     sheet: list[tuple[str, Results]] = []
     for query in QUERIES:
         _search(c, query, sheet)

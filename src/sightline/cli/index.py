@@ -128,6 +128,7 @@ def index(
             {
                 "seen": report.seen, "indexed": report.indexed, "added": report.added,
                 "changed": report.changed, "moved": report.moved, "gone": report.gone,
+                "reused": report.reused,
                 "skipped": [
                     {"path": text_of(s.path), "kind": s.kind, "reason": s.reason}
                     for s in report.skipped
@@ -150,10 +151,11 @@ def index(
         print_skipped(report.skipped, 20)
         for v in report.vectors:
             click.echo(v.summary())
+        reused = f", {report.reused} reused" if report.reused else ""
         click.echo(
             f"{report.seen} seen = {report.indexed} indexed + {len(report.skipped)} skipped "
             f"({report.added} new, {report.changed} changed, {report.moved} moved, "
-            f"{report.gone} gone) in {report.seconds:.1f} s"
+            f"{report.gone} gone{reused}) in {report.seconds:.1f} s"
         )
     return 1 if strict and report.skipped else 0
 

@@ -112,6 +112,7 @@ def _serve(
     as_json: bool, token_file: Path | None,
 ) -> None:  # fmt: skip
     from sightline.cli.log import logged
+    from sightline.store.locks import works_for
     from sightline.web.server import Address, serve
     from sightline.web.serving.ending import LastResort
 
@@ -126,6 +127,7 @@ def _serve(
             click.echo(f"For programs: Authorization: Bearer {show}")
         sys.stdout.flush()
 
+    works_for("sightline serve")
     resort = LastResort()
     # Ctrl-C is how a server is meant to end.
     with logged(c, "serve"), contextlib.suppress(KeyboardInterrupt):

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 
 @click.group(invoke_without_command=True)
+@click.option("--empty", is_flag=True, help="Also sessions in which nothing was judged.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common_options
 @click.pass_context
 def sessions(
     ctx: click.Context,
+    empty: bool,
     as_json: bool,
     collection: str | None,
     store: str | None,
@@ -38,7 +40,7 @@ def sessions(
         outer.update({k: v for k, v in (("collection", collection), ("store", store)) if v})
         return 0
     c = open_collection(collection, store)
-    found = c.sessions()
+    found = c.sessions(empty=empty)
     if as_json:
         print_json([asdict(s) for s in found])
         return 0

@@ -10,7 +10,7 @@ import click
 from sightline.records import shown
 
 if TYPE_CHECKING:
-    from sightline.collection import State
+    from sightline.collection import Collection, State
 
 
 def show_state(collection: str | None, store: str | None) -> None:
@@ -18,11 +18,12 @@ def show_state(collection: str | None, store: str | None) -> None:
     from sightline.cli.common import open_collection
     from sightline.errors import NoCollection
 
+    c = None
     try:
         c = open_collection(collection, store)
         s = c.state()
     except NoCollection:
-        _first_steps(collection)
+        _first_steps(collection, c)
         return
     click.echo(f"{shown(c.root)}: {s.pictures} pictures, {s.with_words} of them with words")
     click.echo(f"{s.words} different words, {s.skipped} files skipped, version {s.version}")
@@ -32,7 +33,13 @@ def show_state(collection: str | None, store: str | None) -> None:
     if s.regions:
         click.echo(f"regions: {s.regions}")
     click.echo(f"kept in {c.home.folder}")
+    _show_running(c)
     click.echo(f"next: {_next(s)}")
+
+
+def _show_running(c: Collection) -> None:
+    for command in c.running():
+        click.echo(f"running: {command}")
 
 
 def _next(s: State) -> str:
@@ -48,7 +55,9 @@ def _next(s: State) -> str:
     return 'sightline search "WORDS"'
 
 
-def _first_steps(collection: str | None) -> None:
+def _first_steps(collection: str | None, c: Collection | None) -> None:
     folder = collection or os.environ.get("SIGHTLINE_COLLECTION") or "."
     click.echo("No collection here yet.")
+    if c is not None:
+        _show_running(c)
     click.echo(f"next: sightline index {folder}      (or, to try it out: sightline demo)")

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import click
 
 from sightline.cli.common import (
     common_options,
+    counted,
     engine_option,
     open_collection,
     print_json,
     wait_option,
 )
+
+if TYPE_CHECKING:
+    from sightline.store.upkeep.keeping import KeptVersion
 
 
 @click.group()
@@ -122,11 +127,24 @@ def rollback(
         kept = describe_versions(c.home)
         for v in kept:
             state = " (current)" if v is kept[-1] else "" if v.finished else " (unfinished)"
-            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(v.written))
-            click.echo(f"{v.number}\t{when}\t{v.pictures} pictures{state}\t{v.note}")
+            click.echo(f"{v.number}\t{_when(v)}\t{v.pictures} pictures{state}\t{v.note}")
         return 0
-    click.echo(f"Published again, as version {c.rollback(version)}.")
+    done = c.rollback(version)
+    click.echo(
+        f"Published again, as version {done.version}: rolled back from {_named(done.left)} to "
+        f"{_named(done.restored)}."
+    )
+    if done.left.pictures or done.restored.pictures:
+        click.echo("The next index brings what differs up to date.", err=True)
     return 0
+
+
+def _when(v: KeptVersion) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(v.written))
+
+
+def _named(v: KeptVersion) -> str:
+    return f"version {v.number} ({_when(v)}, {counted(v.pictures, 'picture')})"
 
 
 @store.command()

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sightline.contracts import Compute, Progress
     from sightline.records import Skipped, Tags
     from sightline.store.home import Home, Reader
+    from sightline.store.locks import Running
 
 Paths = Sequence[str | os.PathLike[str]]
 
@@ -164,6 +165,7 @@ class Collection(
         from sightline.store.writer import Writer
 
         self.refuse_wrong_places()
+        self.require_writable()
         tables, forgotten = _real(words), _real(forget_words)
         for path in tables:
             self._check_table(path)
@@ -276,6 +278,12 @@ class Collection(
                 regions = describe_placer(self.home, reader.snapshot.regions)
             pictures = len(reader.snapshot.ids())
             return State(pictures, with_words, skipped, version, len(terms), said, alike, regions)
+
+    def running(self) -> list[Running]:
+        """Return the commands that are at work on the store now, such as a training."""
+        from sightline.store.locks import commands
+
+        return commands(self.home.folder)
 
     def features(self) -> list[FeatureState]:
         """Return every feature there is, with what the store and the model have of it."""

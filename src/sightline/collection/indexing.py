@@ -8,7 +8,7 @@ was. A file that cannot be read is named with its reason and never stops the run
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -16,7 +16,12 @@ from sightline.collection import fitting, words
 from sightline.collection.importing import ImportReport, import_vectors, refresh_vectors
 from sightline.collection.planning import Plan, make_plan, stamps_of
 from sightline.collection.reading import BATCH, IndexOptions, PictureReader
-from sightline.collection.rewording import from_files, publish_words, with_new_sidecars
+from sightline.collection.rewording import (
+    from_files,
+    publish_kept,
+    publish_words,
+    with_new_sidecars,
+)
 from sightline.contracts import Compute, Failed, Progress
 from sightline.errors import CollectionError, DataError, Interrupted
 from sightline.features.imported import ImportedVectors
@@ -26,6 +31,7 @@ from sightline.records import Skipped, Tags, shown
 from sightline.store.catalogue import Catalogue
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
+from sightline.store.upkeep.rollback import kept_rows
 from sightline.store.writer import Change, Stamp, Writer
 from sightline.words import tokens
 
@@ -37,6 +43,7 @@ class IndexReport:
     """What a run saw and did: `seen` is always `indexed` + the number of `skipped`.
 
     `vectors` says what became of each file of vectors that was given.
+    `reused` counts pictures whose rows came from another version after a rollback, unread.
     """
 
     seen: int
@@ -50,6 +57,7 @@ class IndexReport:
     version: int
     seconds: float
     vectors: tuple[ImportReport, ...] = ()
+    reused: int = 0
 
 
 class IndexRun:
@@ -81,6 +89,7 @@ class IndexRun:
             self.root, self.writer, self.compute, self.options, self.progress, self._files
         )
         try:
+            self._reuse(plan)
             reader.read(plan)
             self._reword(plan)
             self._drop(plan, reader)
@@ -109,6 +118,7 @@ class IndexRun:
             version=self.writer.version.number,
             seconds=time.monotonic() - begun,
             vectors=imported,
+            reused=len(plan.reuse),
         )
 
     def _import_vectors(self) -> tuple[tuple[ImportReport, ...], str]:
@@ -135,7 +145,10 @@ class IndexRun:
             features = fitting.resolved(self.writer, self.options.features, size)
             self.options = replace(self.options, features=features)
         self._snapshot = Snapshot(self.writer.home.shards, self.writer.version)
-        plan = plan_for(self.root, catalogue, self._complete(), self.options)
+        live, wanted = self._complete(), {w.fingerprint for w in self.options.features}
+        known = catalogue.known()
+        self._kept = kept_rows(self.writer.home, known, self._snapshot, live, wanted)
+        plan = plan_for(self.root, catalogue, live, self.options, self._kept)
         self._refuse_vanished(plan)
         self.problems = [f"{shown(u.path)}: {u.reason}" for u in plan.unreadable]
         self._load_word_files(plan)
@@ -185,7 +198,20 @@ class IndexRun:
             here = {k.path for k in catalogue.known()} | {t.found.path for t in plan.read}
             self.problems += self._files.unmatched(here)
 
-    # -- words that changed, pictures that went --------------------------------------------------
+    # -- rows of other versions, words that changed, pictures that went ----------------------------
+
+    def _reuse(self, plan: Plan) -> None:
+        """Publish the right rows of pictures that a rollback left behind; no file is read."""
+        if not plan.reuse:
+            return
+        features = {w.fingerprint for w in self.options.features}
+        features |= {f.fingerprint for f in self.writer.catalogue.vectors_files()}
+        features |= {f for s in self._snapshot.segments for f in s.features}
+        self.progress.start("reuse", len(plan.reuse))
+        for part in _chunks(plan.reuse):
+            publish_kept(self.writer, part, self._kept, features)
+            self.progress.advance(len(part))
+        self.progress.finish()
 
     def _reword(self, plan: Plan) -> None:
         """Publish pictures whose own words, or words in files about many, have changed."""
@@ -263,7 +289,13 @@ class IndexRun:
             w.publish(Change(), finished=True)
 
 
-def plan_for(root: bytes, catalogue: Catalogue, live: set[int], o: IndexOptions) -> Plan:
+def plan_for(
+    root: bytes,
+    catalogue: Catalogue,
+    live: set[int],
+    o: IndexOptions,
+    reusable: Container[int] = (),
+) -> Plan:
     """Walk the folder and compare it with what the catalogue knows."""
     walked = walk(root, follow=o.limits.follow, hidden=o.hidden, exclude=o.exclude)
     # A limit that was changed may let in what it kept out.
@@ -274,6 +306,7 @@ def plan_for(root: bytes, catalogue: Catalogue, live: set[int], o: IndexOptions)
         catalogue.skipped(),
         live,
         root,
+        reusable=reusable,
         retry=retry,
         follow=o.limits.follow,
     )

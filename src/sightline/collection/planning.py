@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -41,6 +41,7 @@ class Plan:
 
     read: list[ToRead] = field(default_factory=list)
     words: list[tuple[Found, Known]] = field(default_factory=list)
+    reuse: list[tuple[Found, Known]] = field(default_factory=list)
     touched: list[tuple[Found, Known]] = field(default_factory=list)
     vanished: list[Known] = field(default_factory=list)
     unlisted: list[Known] = field(default_factory=list)
@@ -72,10 +73,14 @@ def make_plan(
     live: set[int],
     root: bytes,
     *,
+    reusable: Container[int] = (),
     retry: bool = False,
     follow: bool = False,
 ) -> Plan:
-    """Compare what is there with what is known; `live` are the ids with complete rows."""
+    """Compare what is there with what is known; `live` are the ids with complete rows.
+
+    `reusable` are pictures with an outdated row whose right row lies in the store.
+    """
     plan = Plan()
     by_path = {k.path: k for k in known}
     bad = {s.path: (s, size, mtime) for s, size, mtime in skipped}
@@ -96,11 +101,14 @@ def make_plan(
         elif (k := by_path.pop(item.path, None)) is None:
             plan.read.append(ToRead(item))
         else:
-            _compare(plan, item, k, live, changed)
+            if (item.size, item.mtime) != (k.size, k.mtime):
+                changed.append((item, k))
+            else:
+                plan.same += _place(plan, item, k, live, reusable)
     plan.no_longer_skipped = list(bad)
     for k in by_path.values():
         (plan.unlisted if _below(k.path, plan.unreadable) else plan.vanished).append(k)
-    _identify(plan, changed, partial(_sha, root, follow), live)
+    _identify(plan, changed, partial(_sha, root, follow), live, reusable)
     return plan
 
 
@@ -109,17 +117,19 @@ def _still_bad(found: Found, before: tuple[Skipped, int, int]) -> bool:
     return (found.size, found.mtime) == (size, mtime) and skipped.kind not in _PASSING
 
 
-def _compare(
-    plan: Plan, found: Found, k: Known, live: set[int], changed: list[tuple[Found, Known]]
-) -> None:
-    if (found.size, found.mtime) != (k.size, k.mtime):
-        changed.append((found, k))
-    elif k.picture not in live or k.stamps == UNPUBLISHED:
+def _place(plan: Plan, found: Found, k: Known, live: set[int], reusable: Container[int]) -> bool:
+    """Say what to do for a picture whose content is as known; return whether nothing is."""
+    outdated = k.outdated
+    right = outdated is None or outdated.part == "features"
+    if k.picture in reusable:
+        plan.reuse.append((found, k))
+    elif k.picture not in live or k.stamps == UNPUBLISHED or not right:
         plan.read.append(ToRead(found, k.picture))
-    elif stamps_of(found) != k.stamps:
+        return False
+    if stamps_of(found) != (outdated.stamps if outdated else k.stamps):
         plan.words.append((found, k))
-    else:
-        plan.same += 1
+        return False
+    return k.picture not in reusable
 
 
 def _below(path: bytes, folders: list[Unreadable]) -> bool:
@@ -127,7 +137,11 @@ def _below(path: bytes, folders: list[Unreadable]) -> bool:
 
 
 def _identify(
-    plan: Plan, changed: list[tuple[Found, Known]], sha_of: _Hash, live: set[int]
+    plan: Plan,
+    changed: list[tuple[Found, Known]],
+    sha_of: _Hash,
+    live: set[int],
+    reusable: Container[int],
 ) -> None:
     """Settle who is who among files that changed in place, and note whose content is homeless."""
     homeless = list(plan.vanished)
@@ -137,11 +151,8 @@ def _identify(
         if sha != k.sha:
             homeless.append(k)
             edited.append((found, k, sha))
-        elif k.picture in live and k.stamps != UNPUBLISHED:
-            same_words = stamps_of(found) == k.stamps
-            (plan.touched if same_words else plan.words).append((found, k))
-        else:
-            plan.read.append(ToRead(found, k.picture))
+        elif _place(plan, found, k, live, reusable):
+            plan.touched.append((found, k))
     free: dict[str, list[int]] = defaultdict(list)
     for k in sorted(homeless, key=lambda k: k.picture):
         free[k.sha].append(k.picture)

@@ -59,13 +59,16 @@ class Teaching:
         from sightline.collection.learning.learners import kind_of
         from sightline.collection.training import TrainOptions, train
         from sightline.compute.chosen import learning_on
+        from sightline.store.locks import require_writable, running
 
         bar = progress or NoProgress()
         for name in rankers:
             kind_of(name)
+        if not dry_run:
+            require_writable(self.home.folder)
         s = self.settings
         given = (tuple(rankers), tuple(features), force, dry_run, s.session_cap, s.shards)
-        with learning_on(s, bar, compute) as there:
+        with running(self.home.folder, "train"), learning_on(s, bar, compute) as there:
             self._describe_first(features, bar, dry_run, there)
             try:
                 return train(self.home, TrainOptions(*given), s.wait, bar, there)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sightline.contracts import Progress
     from sightline.settings import Settings
     from sightline.store.home import Home
+    from sightline.store.upkeep.keeping import Rollback
     from sightline.store.upkeep.verifying import Verified
 
 
@@ -26,6 +27,12 @@ class Upkeep:
     settings: Settings
     index: Callable[..., Any]
     resolve: Callable[[Sequence[str | bytes | int]], list[int]]
+
+    def require_writable(self) -> None:
+        """Refuse, before any work is done for it, what would change a read-only store."""
+        from sightline.store.locks import require_writable
+
+        require_writable(self.home.folder)
 
     def verify(self, progress: Progress | None = None) -> Verified:
         """Check every byte of the store."""
@@ -39,16 +46,22 @@ class Upkeep:
 
     def repair(self, say: Callable[[str], None], progress: Progress | None = None) -> Verified:
         """Mend the store, then read again the pictures that lost their place in it."""
+        from sightline.store.locks import running
         from sightline.store.upkeep.repairing import repair
 
-        mended = repair(self.home, say, self.settings.wait)
-        if os.path.isdir(self.root):
-            self.index(progress=progress)
-            return self.verify()
-        return mended
+        with running(self.home.folder, "store repair"):
+            mended = repair(self.home, say, self.settings.wait)
+            if os.path.isdir(self.root):
+                self.index(progress=progress)
+                return self.verify()
+            return mended
 
-    def rollback(self, number: int | None = None) -> int:
-        """Publish an older version again, by default the one before; return the new number."""
+    def rollback(self, number: int | None = None) -> Rollback:
+        """Publish an older version again, by default the one before; return from which to which.
+
+        What differs between the two is brought up to date by the next index.
+        """
+        from sightline.store.upkeep.keeping import Rollback, describe_version
         from sightline.store.writer import Writer
 
         self.home.refuse_nothing()
@@ -65,7 +78,10 @@ class Upkeep:
                     f"There is no version {number if number is not None else 'before this one'} "
                     f"to go back to. Kept: {listed}."
                 )
-            return writer.rollback(number or finished[-1]).number
+            left, restored = (
+                describe_version(self.home, n) for n in (current, number or finished[-1])
+            )
+            return Rollback(writer.rollback(restored.number).number, left, restored)
 
     def backup(self, target: str | os.PathLike[str]) -> Verified:
         """Copy the store to a new folder and check the copy."""

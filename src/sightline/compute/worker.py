@@ -26,8 +26,9 @@ def main(argv: list[str]) -> None:
     if kind == "decode":
         sandbox.forbid_writing()
         filtered = sandbox.filter_calls()
-    channel.send({"ready": True, "filtered": filtered})
     try:
+        # Whoever started it may be gone already, if imports took long.
+        channel.send({"ready": True, "filtered": filtered})
         while True:
             _answer(channel)
     except Closed:

@@ -21,8 +21,36 @@ from sightline.store.schema import prepare
 
 # In place of a picture's stamps: a crash came between the log and the publish.
 UNPUBLISHED = "unpublished"
+_OUTDATED = "outdated"
 _KNOWN = "id, path, sha, size, mtime, stamps"
 _FACTS = "id, path, size, mtime, width, height, format, taken"
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """A row that a rollback left behind what is known of its picture; kept before the stamps.
+
+    `version` holds the row that is right. `part` is what differs there: all of the `row`, its
+    `words` (and perhaps features) alone, or only `features` that the current row lacks.
+
+    >>> Outdated.of(str(Outdated(7, "words", "[]")))
+    Outdated(version=7, part='words', stamps='[]')
+    """
+
+    version: int
+    part: str
+    stamps: str
+
+    def __str__(self) -> str:
+        return f"{_OUTDATED} {self.version} {self.part} {self.stamps}"
+
+    @classmethod
+    def of(cls, stamps: str) -> Outdated | None:
+        """Read it back; None where the stamps are those of an ordinary row."""
+        if not stamps.startswith(f"{_OUTDATED} "):
+            return None
+        _, version, part, rest = stamps.split(" ", 3)
+        return cls(int(version), part, rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +63,10 @@ class Known:
     size: int
     mtime: int
     stamps: str
+
+    @property
+    def outdated(self) -> Outdated | None:
+        return Outdated.of(self.stamps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +166,16 @@ class Catalogue:
 
     def mark_unpublished(self, pictures: Iterable[int]) -> None:
         """Have the next index read pictures again, since their rows are not what is known here."""
+        self.restamp((p, UNPUBLISHED) for p in pictures)
+
+    def restamp(self, stamps: Iterable[tuple[int, str]]) -> None:
+        """Replace the stamps of pictures; sizes and times stay."""
         sql = "UPDATE pictures SET stamps=? WHERE id=?"
-        self.db.executemany(sql, ((UNPUBLISHED, p) for p in pictures))
+        self.db.executemany(sql, ((text, p) for p, text in stamps))
+
+    def mark_all_unpublished(self) -> None:
+        """Have the next index read every picture again."""
+        self.db.execute("UPDATE pictures SET stamps=? WHERE gone=0", (UNPUBLISHED,))
 
     def _apply(self, e: Event) -> None:
         b = e.body

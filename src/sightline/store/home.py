@@ -12,6 +12,7 @@ config.toml         the owner's settings, if any
 tag-words.toml      the owner's list of synonyms and invisible words, if any
 log/                rotating log, without captions or queries
 lock, writers       kernel locks; empty when nobody writes
+running/            a file for each command at work, to name it to others (locks)
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from sightline.errors import NoCollection, StoreDamaged
 from sightline.store.catalogue import Catalogue
 from sightline.store.engines.candidates import Engine
+from sightline.store.locks import RUNNING
 from sightline.store.snapshot import Snapshot
 from sightline.store.versions import Version, Versions
 
@@ -80,7 +82,9 @@ class Home:
         ours = ("events.sqlite3", "catalogue.sqlite3", "seal.json", "config.toml", "log", "lock")
         names = (p.name for p in self.folder.iterdir())
         more = ("writers", "shards", "versions", "models", "ivf", "identity", "tag-words.toml")
-        return all(n in (*ours, *more, "exporting") or n.startswith(ours[:2]) for n in names)
+        return all(
+            n in (*ours, *more, "exporting", RUNNING) or n.startswith(ours[:2]) for n in names
+        )
 
     def reader(self) -> Reader:
         """Open the current version for reading."""

@@ -25,10 +25,11 @@ from sightline.store.database import transaction
 from sightline.store.durable import disk_errors, make_folder
 from sightline.store.events import Event, EventLog, NewEvent
 from sightline.store.home import Home, current_version
-from sightline.store.locks import Lock, Presence, refuse_network_file_system
-from sightline.store.models import remove_models_except
+from sightline.store.locks import Lock, Presence, refuse_network_file_system, require_writable
+from sightline.store.models import model_problems, remove_models_except
 from sightline.store.scores import Scores, with_scores
 from sightline.store.segments import OpenSegment, merge, wants_merging, with_dead, write_segment
+from sightline.store.upkeep.rollback import outdated_after
 from sightline.store.versions import Segment, Version
 
 Int = NDArray[np.int64]
@@ -52,6 +53,7 @@ class Change:
     batches: Sequence[Batch] = ()
     dead: Sequence[int] = ()
     stamps: Sequence[Stamp] = ()
+    outdated: Sequence[tuple[int, str]] = ()
     skipped: Sequence[tuple[Skipped, int, int]] = ()
     unskipped: Sequence[bytes] = ()
     terms: Sequence[tuple[int, str]] = ()
@@ -83,6 +85,7 @@ class Judging:
     def __init__(self, home: Home) -> None:
         if not home.exists():
             raise StoreError(f"Nothing is indexed in {home.folder} yet. Run: sightline index")
+        require_writable(home.folder)
         self._home = home
         self._presence = Presence(home.folder)
         try:
@@ -111,6 +114,7 @@ class Writer:
     """Open for changing what is published; one at a time."""
 
     def __init__(self, home: Home, verb: str, wait: float = 0.0) -> None:
+        require_writable(home.folder)
         refuse_network_file_system(_existing(home.folder))
         for folder in (home.folder, home.shards, home.versions.folder, home.models):
             make_folder(folder)
@@ -276,19 +280,27 @@ class Writer:
         return True
 
     def rollback(self, number: int) -> Version:
-        """Publish an older version again."""
+        """Publish an older version again.
+
+        The pictures whose rows are then behind what is known are marked with the pointer's move.
+        """
         old = self.home.versions.read(number)
-        note = f"rollback to {number}"
         if self.scorer is not None and self.scorer.model != old.model:
             self.scorer = None
-        # Scores apart, since another model changes nothing about the pictures.
-        before, now = ({_unscored(s) for s in v.segments} for v in (old, self.version))
-        # The rows of these pictures are no longer what the catalogue says; the next index looks.
-        ids = [OpenSegment.open(self.home.shards, s).ids.tolist() for s in before ^ now]
-        with transaction(self.catalogue.db, self.catalogue.path):
-            self.catalogue.mark_unpublished(i for part in ids for i in part)
-        number = self.version.number + 1
-        return self._swap(replace(old, number=number, note=note, returned=number), Change())
+        known = self.catalogue.known()
+        outdated = outdated_after(self.home, self.log, known, self.version, old)
+        note, number = f"rollback to {number}", self.version.number + 1
+        new = replace(old, number=number, note=note, returned=number)
+        new = replace(new, codebooks=self._codebooks_with(old))
+        return self._swap(new, Change(outdated=outdated))
+
+    def _codebooks_with(self, old: Version) -> tuple[str, ...]:
+        """Return a version's codebooks and those of kinds it had none of yet, so that rows made
+        with them are of use again."""
+        kinds = {c.rpartition("-")[0] for c in old.codebooks}
+        more = [c for c in self.version.codebooks if c.rpartition("-")[0] not in kinds]
+        sound = [c for c in more if not model_problems(self.home.models, c)]
+        return tuple(sorted([*old.codebooks, *sound]))
 
     def forget_older(self) -> None:
         """Remove every version but the current one; there is no going back after this."""
@@ -323,6 +335,7 @@ class Writer:
         c.add_terms(change.terms)
         for s in change.stamps:
             c.stamp(s.picture, s.size, s.mtime, s.stamps)
+        c.restamp(change.outdated)
         for skipped, size, mtime in change.skipped:
             c.skip(skipped, size, mtime)
         c.unskip(change.unskipped)

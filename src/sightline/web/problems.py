@@ -73,6 +73,8 @@ _HINTS = {
     "or type the token that it printed for programs.",
     "code": "Type the token that `sightline serve` printed for programs.",
     "host": "Ask by the address that `sightline serve` printed, or name this one: --allow-host",
+    "read-only": "Searching works. To judge or learn, have the store mounted or owned so that "
+    "`sightline serve` can write it, or serve a copy of it.",
     "no-route": "Go to the beginning: /",
     "origin": "A page of another site led here. Type the address yourself.",
 }

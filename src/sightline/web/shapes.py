@@ -39,6 +39,15 @@ def _service(request: Request) -> Service:
 Served = Annotated[Service, Depends(_service)]
 
 
+def _writable(service: Served) -> Service:
+    service.collection.require_writable()
+    return service
+
+
+# For what must write: a read-only store is named before any work is done.
+Writable = Annotated[Service, Depends(_writable)]
+
+
 class Body(BaseModel):
     """Something a client sends; what it does not know is refused, not passed over."""
 

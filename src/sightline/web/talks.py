@@ -24,7 +24,7 @@ _END_SECONDS = 1.0
 class Talks:
     """Judging sessions that are going on: each is one client's at a time.
 
-    One of which nothing is written yet is known here alone; any other can be read from the log.
+    Each is in the log before its name is given to anybody, so it can go on after a restart.
     """
 
     def __init__(self, collection: Collection, most: int) -> None:
@@ -54,8 +54,7 @@ class Talks:
         with self._lock:
             kept = self._open.get(name)
         if kept is None:
-            known = {s.id for s in self._collection.sessions()}
-            if name not in known:
+            if not self._collection.has_session(name):
                 raise Problem(404, "no-session", f"There is no session {name} here.")
             kept = self._keep(self._collection.judge(resume=name))
         session, lock = kept

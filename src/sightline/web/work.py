@@ -129,6 +129,9 @@ def main() -> int:
 
 def _done(request: dict[str, Any], told: Told) -> object:
     from sightline.collection import Collection
+    from sightline.store.locks import works_for
+
+    works_for("sightline serve")
 
     root = request["root"].encode("utf-8", "surrogateescape")
     c = Collection.open(root, store=request["store"])

@@ -134,15 +134,20 @@ class Comparing:
             Measure, and publish nothing.
         """
         from sightline.collection.likeness.training import SimilarOptions, train_similar
+        from sightline.store.locks import require_writable, running
 
         bar = progress or NoProgress()
-        self._describe_to_compare(features, bar, dry_run)
+        if not dry_run:
+            require_writable(self.home.folder)
         cap = self.settings.session_cap
         options = SimilarOptions(source, tuple(features), force, dry_run, cap)
-        try:
-            return train_similar(self.home, options, self.settings.wait, bar)
-        except KeyboardInterrupt:
-            raise Interrupted("Stopped. Nothing was published; what was there serves on.") from None
+        with running(self.home.folder, "train --similar"):
+            self._describe_to_compare(features, bar, dry_run)
+            try:
+                return train_similar(self.home, options, self.settings.wait, bar)
+            except KeyboardInterrupt:
+                said = "Stopped. Nothing was published; what was there serves on."
+                raise Interrupted(said) from None
 
     def _describe_to_compare(
         self, features: Sequence[str], progress: Progress, dry_run: bool

@@ -53,6 +53,11 @@ class Record:
         return len(self.listed)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it began and nothing was ever judged, saved or clicked in it."""
+        return not (self.marks or self.undone or self.words or self.listed)
+
+    @property
     def judged(self) -> dict[int, bool]:
         """Every picture that was judged, and whether it fits, in the order they were named last."""
         return _together(self.marks)

@@ -119,6 +119,18 @@ class Session:
         """
         return self._current()[1].slips
 
+    def begin(self) -> None:
+        """Write what it began with, so that any process can go on with it by its id.
+
+        It is on the disk when this returns. The first `mark` does the same.
+        """
+        self._refuse_reverted(self._record())
+        self._append([self._begun()])
+
+    def _begun(self) -> NewEvent:
+        key = f"session-started:{self.id}"
+        return NewEvent("session-started", None, self.start.body(), self.id, key)
+
     def mark(
         self, relevant: Iterable[Named] = (), other: Iterable[Named] = (), *, key: str = ""
     ) -> int:
@@ -155,10 +167,7 @@ class Session:
             )
             for p, fits in judged.items()
         ]  # fmt: skip
-        begun = NewEvent(
-            "session-started", None, self.start.body(), self.id, f"session-started:{self.id}"
-        )
-        self._append([begun, *events])
+        self._append([self._begun(), *events])
         return len(events)
 
     def undo(self, *, key: str = "") -> dict[int, bool]:

@@ -80,7 +80,7 @@ class Sessions:
     ) -> Session:
         """Begin a judging session, or go on with one; give one of `query`, `like` and `resume`.
 
-        Nothing is written before the first picture is judged.
+        Nothing is written before the first picture is judged, or `Session.begin` is called.
 
         Parameters
         ----------
@@ -212,12 +212,15 @@ class Sessions:
         record.start.refuse_newer(session)
         return record.start
 
-    def _session(self, session: str) -> Record:
+    def _recorded(self, session: str) -> Record | None:
         from sightline.collection.sessions.record import read_session
         from sightline.store.events import EventLog
 
         with self.home.reader(), contextlib.closing(EventLog(self.home.events, write=False)) as log:
-            record = read_session(log, session)
+            return read_session(log, session)
+
+    def _session(self, session: str) -> Record:
+        record = self._recorded(session)
         if record is None:
             raise CollectionError(
                 f"There is no session {session!r} in {shown(self.root)}{_elsewhere(session)}. "
@@ -225,13 +228,23 @@ class Sessions:
             )
         return record
 
-    def sessions(self) -> list[SessionState]:
-        """Return every session the collection knows, the oldest first."""
+    def sessions(self, *, empty: bool = False) -> list[SessionState]:
+        """Return the sessions in which something was judged, the oldest first.
+
+        Parameters
+        ----------
+        empty
+            Also those that began and in which nothing was ever judged.
+        """
         from sightline.collection.sessions.record import read_sessions
         from sightline.store.events import EventLog
 
         with self.home.reader(), contextlib.closing(EventLog(self.home.events, write=False)) as log:
-            return [_state(r) for r in read_sessions(log)]
+            return [_state(r) for r in read_sessions(log) if empty or not r.is_empty]
+
+    def has_session(self, session: str) -> bool:
+        """Say whether the log knows a session of this id."""
+        return self._recorded(session) is not None
 
     def session(self, session: str) -> SessionState:
         """Return how one session stands."""

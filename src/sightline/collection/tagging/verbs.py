@@ -68,10 +68,14 @@ class Tagging:
         """
         from sightline.collection.tagging.training import RegionOptions, train_regions
         from sightline.compute.chosen import learning_on
+        from sightline.store.locks import require_writable, running
 
         bar = progress or NoProgress()
         options = RegionOptions(scenes, force, dry_run, self.settings.session_cap, feature)
-        with learning_on(self.settings, bar, compute) as there:
+        if not dry_run:
+            require_writable(self.home.folder)
+        sign = running(self.home.folder, "train --regions")
+        with sign, learning_on(self.settings, bar, compute) as there:
             self._cut_first(feature, bar, dry_run, there)
             try:
                 return train_regions(self.home, options, self.settings.wait, bar, there)
@@ -143,7 +147,9 @@ class Tagging:
             `carry_accepted`; a new version of the collection is written for that.
         """
         from sightline.collection.tagging.reviewing import Review, carry_accepted
+        from sightline.store.locks import require_writable
 
+        require_writable(self.home.folder)
         if carry and self.home.exists():
             carry_accepted(self.home, self.settings.wait)
         found = self.tag(

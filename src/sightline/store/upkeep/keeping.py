@@ -41,6 +41,15 @@ class KeptVersion:
     regions: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """An older version is published again, as `version`: that before, and the one gone back to."""
+
+    version: int
+    left: KeptVersion
+    restored: KeptVersion
+
+
 def backup(home: Home, target: Path, wait: float = 0.0) -> Verified:
     """Copy a store to a new folder and check the copy; the copy is a store like any other."""
     if not home.exists():
@@ -128,11 +137,17 @@ def describe_versions(home: Home) -> list[KeptVersion]:
     for number in home.versions.numbers():
         path = home.versions.folder / version_name(number)
         try:
-            v, written = home.versions.read(number), int(path.stat().st_mtime)
+            out.append(describe_version(home, number))
         except (StoreDamaged, FileNotFoundError):
             if path.exists():
                 raise
             continue  # A publish has removed it since it was listed.
-        models = (v.model, v.similar, v.regions)
-        out.append(KeptVersion(v.number, v.live, v.finished, v.note, written, *models))
     return out
+
+
+def describe_version(home: Home, number: int) -> KeptVersion:
+    """Return what there is to say of one version that is kept."""
+    written = int((home.versions.folder / version_name(number)).stat().st_mtime)
+    v = home.versions.read(number)
+    models = (v.model, v.similar, v.regions)
+    return KeptVersion(v.number, v.live, v.finished, v.note, written, *models)

@@ -25,7 +25,7 @@ from sightline.store.durable import make_folder, sync_folder
 from sightline.store.engines import faiss_files
 from sightline.store.events import COLUMNS, Event, EventLog, checked
 from sightline.store.home import Home
-from sightline.store.locks import Lock, Presence
+from sightline.store.locks import Lock, Presence, require_writable
 from sightline.store.models import model_problems, remove_models_except
 from sightline.store.segments import OpenSegment
 from sightline.store.upkeep.verifying import Verified, file_problem, verify
@@ -37,6 +37,7 @@ def repair(home: Home, say: Callable[[str], None], wait: float = 0.0) -> Verifie
 
     Pictures whose rows were lost are read again by the next `index`.
     """
+    require_writable(home.folder)
     for folder in (home.folder, home.shards, home.versions.folder, home.models):
         make_folder(folder)
     with Lock(home.folder, "store repair", wait), _nobody_else(home):
@@ -178,6 +179,10 @@ def _best_version(home: Home, catalogue: Catalogue, say: Callable[[str], None]) 
             home.versions.remove([number])
             say(f"removed the damaged version {number}")
             continue
+        if number != int(catalogue.meta("current") or 0):
+            # The rows of another version need not be what the catalogue says of the pictures.
+            with transaction(catalogue.db, catalogue.path):
+                catalogue.mark_all_unpublished()
         _drop_damaged_older(home, number, say)
         return _without_damage(home, version, say)
     version = Version(max([*numbers, int(catalogue.meta("current") or 0), 0]) + 1)

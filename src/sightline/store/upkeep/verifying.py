@@ -21,13 +21,14 @@ from sightline.store.durable import file_sha256
 from sightline.store.engines import faiss_files
 from sightline.store.events import EventLog
 from sightline.store.home import Home
+from sightline.store.locks import RUNNING
 from sightline.store.models import model_problems
 from sightline.store.versions import FileEntry
 
 # The owner's settings and list of words, the store's name, the log for people and the locks are
 # not data.
 _SETTINGS = ("config.toml", "tag-words.toml", "identity")
-_NOT_DATA = frozenset([*_SETTINGS, "log", "lock", "exporting", "writers", "seal.json"])
+_NOT_DATA = frozenset([*_SETTINGS, "log", "lock", "exporting", "writers", "seal.json", RUNNING])
 
 
 @dataclass(frozen=True, slots=True)

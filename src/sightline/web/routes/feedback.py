@@ -17,7 +17,7 @@ from sightline.collection.clicks.sent import SentClick, SentRanking
 from sightline.exchange.impressions import CLICKS
 from sightline.web.limits import MOST, NAMED, QUERY
 from sightline.web.problems import Problem
-from sightline.web.shapes import Served, words_only
+from sightline.web.shapes import Served, Writable, words_only
 
 router = APIRouter(tags=["metarank"])
 
@@ -114,7 +114,7 @@ def rank(
 
 @router.post("/feedback")
 def feedback(
-    body: Event | Annotated[list[Event], Field(max_length=NAMED)], service: Served
+    body: Event | Annotated[list[Event], Field(max_length=NAMED)], service: Writable
 ) -> Accepted:
     """Take in rankings and interactions; they are on the disk when this is answered.
 

@@ -97,6 +97,8 @@ class JobStates(BaseModel):
 @router.post("", status_code=202)
 def start(body: JobBody, service: Served, response: Response) -> JobState:
     """Put a job into the queue; it runs in a process of its own."""
+    if isinstance(body, IndexJob) or (isinstance(body, TrainJob) and not body.dry_run):
+        service.collection.require_writable()
     job = service.jobs.start(body.verb, body.model_dump(exclude={"verb"}))
     response.headers["location"] = f"/v1/jobs/{job.id}"
     return _state(job, service)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header
 from pydantic import BaseModel, Field
 
 from sightline.web.routes.sessions import One, known
-from sightline.web.shapes import Body, Ids, Served
+from sightline.web.shapes import Body, Ids, Writable
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
 
@@ -67,7 +67,7 @@ class Reverted(BaseModel):
 
 
 @router.post("/{session}/judgements")
-def judge(session: One, body: MarkBody, service: Served, key: Key = "") -> Marked:
+def judge(session: One, body: MarkBody, service: Writable, key: Key = "") -> Marked:
     """Say which pictures fit and which do not; it is on the disk when this is answered."""
     service.here([*body.relevant, *body.other])
     with service.talks.use(session) as s:
@@ -78,7 +78,7 @@ def judge(session: One, body: MarkBody, service: Served, key: Key = "") -> Marke
 
 
 @router.post("/{session}/undo")
-def undo(session: One, service: Served, key: Key = "") -> Undone:
+def undo(session: One, service: Writable, key: Key = "") -> Undone:
     """Take the last judgements back."""
     with service.talks.use(session) as s:
         judged = s.undo(key=key)
@@ -88,7 +88,7 @@ def undo(session: One, service: Served, key: Key = "") -> Undone:
 
 
 @router.post("/{session}/word")
-def save(session: One, body: WordBody, service: Served) -> Saved:
+def save(session: One, body: WordBody, service: Writable) -> Saved:
     """Give the pictures that fit a word, so that search and train know it."""
     with service.talks.use(session) as s:
         n = s.save_as(body.word)
@@ -97,7 +97,7 @@ def save(session: One, body: WordBody, service: Served) -> Saved:
 
 
 @router.post("/{session}/revert")
-def revert(session: One, service: Served) -> Reverted:
+def revert(session: One, service: Writable) -> Reverted:
     """Take back all that a session said, and the words made of it."""
     known(service, session)
     stood = service.collection.revert(session)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from sightline.collection.showing.proofs import ModelVersion
-from sightline.web.shapes import Body, Id, Served
+from sightline.web.shapes import Body, Id, Served, Writable
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
 
@@ -82,10 +82,21 @@ class RollbackBody(Body):
     version: Id | None = None
 
 
-class Rolled(BaseModel):
-    """An older version is published again, under a new number."""
+class Kept(BaseModel):
+    """A version by number, when it was written (seconds since 1970), and its pictures."""
 
     version: int
+    written: int
+    pictures: int
+
+
+class Rolled(BaseModel):
+    """An older version is published again, under a new number: `left` was served before,
+    `restored` is the one gone back to."""
+
+    version: int
+    left: Kept
+    restored: Kept
 
 
 @router.get("")
@@ -107,9 +118,14 @@ def compare(a: One, b: One, service: Served) -> Compared:
 
 
 @router.post("/rollback")
-def rollback(body: RollbackBody, service: Served) -> Rolled:
+def rollback(body: RollbackBody, service: Writable) -> Rolled:
     """Publish an older version again, pictures and models as they were."""
-    return Rolled(version=service.collection.rollback(body.version))
+    done = service.collection.rollback(body.version)
+    left, restored = (
+        Kept(version=v.number, written=v.written, pictures=v.pictures)
+        for v in (done.left, done.restored)
+    )
+    return Rolled(version=done.version, left=left, restored=restored)
 
 
 def _difference(kind: str, before: Model | None, after: Model | None) -> Difference:

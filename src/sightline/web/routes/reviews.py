@@ -13,7 +13,7 @@ from sightline.web.problems import Problem
 from sightline.web.routes.sessions import known
 from sightline.web.routes.tags import Precision
 from sightline.web.service import Service
-from sightline.web.shapes import Body, Id, Name, Served
+from sightline.web.shapes import Body, Id, Name, Writable
 
 router = APIRouter(prefix="/v1/tags", tags=["tags"])
 
@@ -81,7 +81,7 @@ class Carried(BaseModel):
 
 
 @router.post("/answers")
-def answers(body: AnswersBody, service: Served) -> Reviewed:
+def answers(body: AnswersBody, service: Writable) -> Reviewed:
     """Answer suggestions; what is sent again is asked about no more, and counts once."""
     given = {(a.picture, a.word, a.add): a.yes for a in body.answers}
     pictures = service.here(sorted({a.picture for a in body.answers}))
@@ -109,7 +109,7 @@ def answers(body: AnswersBody, service: Served) -> Reviewed:
 
 
 @router.post("/undo")
-def undo(body: UndoBody, service: Served) -> Undone:
+def undo(body: UndoBody, service: Writable) -> Undone:
     """Take one answer of a review back, so that it is asked again; sent again, it counts once."""
     _refuse_others(service, body.session)
     stood = service.collection.take_back(body.session, body.picture, body.word)
@@ -117,7 +117,7 @@ def undo(body: UndoBody, service: Served) -> Undone:
 
 
 @router.post("/carry")
-def carry(service: Served) -> Carried:
+def carry(service: Writable) -> Carried:
     """Have pictures carry what reviews accepted, and no longer what was taken back."""
     try:
         carried: int | None = service.collection.carry_accepted()

@@ -22,6 +22,7 @@ from sightline.web.shapes import (
     Page,
     Served,
     Words,
+    Writable,
     cursor,
     hits,
     words_only,
@@ -90,15 +91,18 @@ class States(BaseModel):
 
 
 @router.post("", status_code=201)
-def begin(body: BeginBody, service: Served) -> Round:
-    """Begin a session and see the first hits; nothing is kept before something is judged."""
+def begin(body: BeginBody, service: Writable) -> Round:
+    """Begin a session and see the first hits; it can be judged by its name, restarts or not."""
     query = words_only(body.query) if body.query else ""
     if bool(query.strip()) == bool(body.like):
         raise Problem(400, "usage", "Begin with words or with pictures: one of query and like.")
     like, chosen = service.here(body.like), body.chosen(service)
     session = service.talks.begin(query=query, like=like, feature=body.feature, **chosen)
     with service.talks.use(session.id) as s:
-        return _round(s.next(Page(body.limit, None).wanted), body.limit)
+        first = _round(s.next(Page(body.limit, None).wanted), body.limit)
+        # Its name is an acknowledgement: whoever has it may judge after a restart.
+        s.begin()
+    return first
 
 
 @router.get("")
@@ -107,7 +111,7 @@ def sessions(
     limit: Annotated[Limit, Query()] = 100,
     cursor_: Annotated[Cursor | None, Query(alias="cursor")] = None,
 ) -> States:
-    """Return every session that said something."""
+    """Return every session in which something was judged."""
     page, found = Page(limit, cursor_), service.collection.sessions()
     some = found[page.offset : page.offset + limit]
     end = page.offset + len(some)
@@ -120,7 +124,7 @@ def sessions(
 
 @router.get("/{session}")
 def session(session: One, service: Served) -> OneState:
-    """Return how a session stands; one that said nothing yet has only hits."""
+    """Return how a session stands."""
     found, c = _state(known(service, session)), service.collection
     judged = c.judged(session)
     fit, unfit = ([p for p, fits in judged.items() if fits == kind] for kind in (True, False))
@@ -144,10 +148,9 @@ def session_hits(
 
 
 def known(service: Service, name: str) -> SessionState:
-    for s in service.collection.sessions():
-        if s.id == name:
-            return s
-    raise Problem(404, "no-session", f"There is no session {name} that said anything.")
+    if not service.collection.has_session(name):
+        raise Problem(404, "no-session", f"There is no session {name} here.")
+    return service.collection.session(name)
 
 
 def _round(r: Ranking, limit: int) -> Round:

@@ -52,7 +52,8 @@ export class VersionsPart {
     if (!(await confirmed(`Roll back to version ${v.version}?`, more, "Roll back"))) return;
     try {
       const told = await post("/v1/models/rollback", { version: v.version });
-      say(`Version ${v.version} is served again, as version ${told.version}.`);
+      const left = told.left;
+      say(`Version ${told.restored.version} is served again, as version ${told.version}. Before, it was version ${left.version} (${when(left.written)}, ${some(left.pictures, "picture")}).`);
     } catch (e) {
       return say(e instanceof Error ? e.message : String(e));
     }
