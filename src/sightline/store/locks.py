@@ -93,7 +93,8 @@ class Presence:
     """A writer's sign that it is there; only the last one to leave may seal the store."""
 
     def __init__(self, folder: Path) -> None:
-        self._fd = os.open(folder / "writers", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with disk_errors(folder / "writers"):
+            self._fd = os.open(folder / "writers", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._fd, fcntl.LOCK_SH)
 
     def alone(self) -> bool:
