@@ -22,6 +22,7 @@ SightlineError                exit 1
 │   ├── StoreReadOnly         exit 1   the store cannot be written
 │   ├── StoreBusy             exit 75  another process holds the lock; names it
 │   └── StoreIOError          exit 74  the disk said no: full, broken or vanished
+│       └── StoreFull         exit 74  no space is left; what was acknowledged stays readable
 └── Interrupted               exit 130 Ctrl-C; what was acknowledged stays
 
 Every message says what is wrong, the value got, and what to do.
@@ -141,6 +142,10 @@ class StoreIOError(StoreError):
     """The disk is full, broken or gone."""
 
     exit_code = 74
+
+
+class StoreFull(StoreIOError):
+    """No space is left on the disk; nothing was written, and everything can still be read."""
 
 
 class Interrupted(SightlineError):

@@ -7,6 +7,7 @@ the place it came from.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -192,7 +193,11 @@ def remember(store: Path, values: Mapping[str, Value]) -> None:
         lines = [line for line in lines if line.split("=")[0].strip() != name]
         lines.append(f"{name} = {text}")
     aside = path.with_name("config.toml.part")
-    aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    # Only the owner may read what is in a store, whatever the umask.
+    with contextlib.suppress(FileNotFoundError):
+        aside.unlink()
+    with open(aside, "x", encoding="utf-8", opener=lambda p, how: os.open(p, how, 0o600)) as file:
+        file.write("\n".join(lines) + "\n")
     os.replace(aside, path)
 
 

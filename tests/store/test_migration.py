@@ -41,6 +41,7 @@ def test_an_old_store_is_upgraded_by_the_next_index(old: Collection) -> None:
     assert old.verify().sound
     copy = old.home.folder / "catalogue.schema-1.sqlite3"
     assert rows(copy) == before
+    assert copy.stat().st_mode & 0o777 == 0o600
     assert sqlite3.connect(copy).execute("PRAGMA user_version").fetchone() == (1,)
 
 

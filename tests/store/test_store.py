@@ -20,11 +20,11 @@ from sightline.errors import (
     StoreBusy,
     StoreDamaged,
     StoreError,
-    StoreReadOnly,
     StoreTooNew,
 )
 from sightline.records import Batch, DenseQuery, FeatureRows, SparseRows
 from sightline.store import seal
+from sightline.store.events import EventLog
 from sightline.store.home import Home
 from sightline.store.locks import Lock, file_system, refuse_network_file_system
 from sightline.store.models import load_model, save_model
@@ -33,6 +33,8 @@ from sightline.store.upkeep.keeping import backup, purge
 from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Change, Writer
 from sightline.testing import check_store
+from tests.disks import judge_and_die, judged
+from tests.photos import fingerprint
 
 
 def batch(ids: Sequence[int], value: float = 1.0, terms: tuple[int, ...] = (5,)) -> Batch:
@@ -279,18 +281,27 @@ def test_a_store_of_a_newer_release_is_refused(tmp_path: Path) -> None:
         home.reader()
 
 
-def test_a_read_only_store_with_an_unfinished_log_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("index_file", [True, False])
+def test_a_read_only_store_is_read_with_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index_file: bool
 ) -> None:
     home = Home(tmp_path / "store")
     with Writer(home, "test") as w:
         w.publish(Change(batches=[batch([1])]), finished=True)
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    judge_and_die(home, [judged(1)])
+    if not index_file:
+        os.unlink(f"{home.events}-shm")
+    before = fingerprint(home.folder)
+    access = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: access(path, mode) if home.folder != path else False
+    )
     with home.reader() as reader:
         assert reader.snapshot.ids().tolist() == [1]
-    Path(f"{home.catalogue}-wal").write_bytes(b"something")
-    with pytest.raises(StoreReadOnly, match="unfinished log"):
-        home.reader()
+    log = EventLog(home.events, write=False)
+    assert [e.kind for e in log.read()] == ["judged"]
+    log.close()
+    assert fingerprint(home.folder) == before
 
 
 def sparse(ids: Sequence[int], name: str = "v-1", length: int = 70_000) -> Batch:

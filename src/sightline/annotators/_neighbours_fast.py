@@ -8,8 +8,9 @@ what no neighbour says is summed up in one term, so that a vocabulary may be lar
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sightline._njit_fast import njit
 
 Int = NDArray[np.int64]
 Places = NDArray[np.int32]

@@ -6,8 +6,9 @@ Sums are reassociated, so that several are made at a time.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sightline._njit_fast import njit
 
 Int = NDArray[np.int64]
 Index = NDArray[np.int32]

@@ -18,6 +18,7 @@ from sightline.records import shown
 if TYPE_CHECKING:
     from sightline.collection import Collection
 
+FIX_PERMISSIONS = "sightline store verify --fix-permissions"
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sightline.cli.common import (
+    FIX_PERMISSIONS,
     common_options,
     engine_option,
     open_collection,
@@ -192,6 +193,7 @@ def _version() -> str:
 def _store(c: Collection) -> list[tuple[str, str]]:
     from sightline.errors import SightlineError
     from sightline.store.locks import file_system
+    from sightline.store.upkeep.permissions import describe
 
     folder = c.home.folder
     there = folder if folder.exists() else next(p for p in folder.parents if p.exists())
@@ -203,6 +205,10 @@ def _store(c: Collection) -> list[tuple[str, str]]:
         ("free space", f"{space.f_bavail * space.f_frsize / 1e9:.1f} GB"),
         ("flush to disk", _flush_time(there)),
     ]
+    if found := c.exposed():
+        out.append(("permissions", f"{describe(found)}. Run: {FIX_PERMISSIONS}"))
+    elif folder.exists():
+        out.append(("permissions", "the owner's alone"))
     try:
         s = c.state()
         out.append(("pictures", f"{s.pictures}, {s.with_words} with words, {s.skipped} skipped"))
@@ -227,12 +233,17 @@ def _flush_time(folder: Path) -> str:
     if not os.access(folder, os.W_OK):
         return "the store is read-only"
     path = folder / f"doctor.{os.getpid()}.part"
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as e:
+        return f"nothing can be written: {e.strerror}"
     try:
         os.write(fd, b"x" * 4096)
         begun = time.perf_counter()
         os.fsync(fd)
         return f"{(time.perf_counter() - begun) * 1e3:.1f} ms"
+    except OSError as e:
+        return f"nothing can be written: {e.strerror}"
     finally:
         os.close(fd)
         os.unlink(path)

@@ -6,9 +6,13 @@ import contextlib
 import logging
 import logging.handlers
 import os
+import sys
 from collections.abc import Iterator
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
 
 from sightline.errors import SightlineError
 
@@ -44,10 +48,48 @@ def _handler(folder: Path) -> logging.Handler:
     """Return where to log; a place that cannot be written is the verb's to complain about."""
     if not folder.parent.exists() or not os.access(folder.parent, os.W_OK):
         return logging.NullHandler()
-    folder.mkdir(mode=0o700, exist_ok=True)
-    handler = logging.handlers.RotatingFileHandler(
-        folder / "sightline.log", maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8",
-        errors="backslashreplace",
-    )  # fmt: skip
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        handler = _LogFile(
+            folder / "sightline.log", maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8",
+            errors="backslashreplace",
+        )  # fmt: skip
+    except OSError as e:
+        _tell(e)
+        return logging.NullHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
     return handler
+
+
+class _LogFile(logging.handlers.RotatingFileHandler):
+    """A log that its owner alone can read; where it cannot be written, that is said once."""
+
+    _told = False
+
+    def _open(self) -> TextIOWrapper:
+        return open(
+            self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors,
+            opener=lambda path, how: os.open(path, how, 0o600),
+        )  # type: ignore[return-value]  # fmt: skip
+
+    def close(self) -> None:
+        try:
+            super().close()
+        except OSError as e:  # What could not be written is tried once more at the end.
+            self._tell_once(e)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        e = sys.exc_info()[1]
+        if not isinstance(e, OSError):
+            super().handleError(record)
+        else:
+            self._tell_once(e)
+
+    def _tell_once(self, e: OSError) -> None:
+        if not self._told:
+            self._told = True
+            _tell(e)
+
+
+def _tell(e: OSError) -> None:
+    click.echo(f"sightline: the log cannot be written: {e.strerror or e}", err=True)

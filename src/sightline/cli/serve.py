@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.common import common_options, engine_option, open_collection
+from sightline.cli.common import FIX_PERMISSIONS, common_options, engine_option, open_collection
 from sightline.errors import MissingExtra, UsageError
 from sightline.records import shown
 
@@ -113,6 +113,7 @@ def _serve(
 ) -> None:  # fmt: skip
     from sightline.cli.log import logged
     from sightline.store.locks import works_for
+    from sightline.store.upkeep.permissions import describe
     from sightline.web.server import Address, serve
     from sightline.web.serving.ending import LastResort
 
@@ -130,6 +131,10 @@ def _serve(
     works_for("sightline serve")
     resort = LastResort()
     # Ctrl-C is how a server is meant to end.
-    with logged(c, "serve"), contextlib.suppress(KeyboardInterrupt):
+    with logged(c, "serve") as log, contextlib.suppress(KeyboardInterrupt):
+        if found := c.exposed():
+            told = f"{describe(found)}. Run: {FIX_PERMISSIONS}"
+            log.warning("%s", told)
+            click.echo(f"warning: {told}", err=True)
         serve(service, *where, ready, resort)
     resort.settle()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sightline.cli.common import (
+    FIX_PERMISSIONS,
     common_options,
     counted,
     engine_option,
@@ -18,6 +19,7 @@ from sightline.cli.common import (
 
 if TYPE_CHECKING:
     from sightline.store.upkeep.keeping import KeptVersion
+    from sightline.store.upkeep.verifying import Verified
 
 
 @click.group()
@@ -26,12 +28,17 @@ def store() -> None:
 
 
 @store.command()
+@click.option(
+    "--fix-permissions", is_flag=True,
+    help="Take away the permissions that other users have for the store.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @wait_option
 @engine_option
 @common_options
 def verify(
     wait: float | None,
+    fix_permissions: bool,
     as_json: bool,
     engine: str | None,
     collection: str | None,
@@ -41,11 +48,12 @@ def verify(
     """Check every byte that was written; exits with 1 if anything is wrong.
 
     With an engine that holds rows of its own, these are counted and some are compared.
+    Permissions of other users are no damage: they are named, and --fix-permissions removes them.
     """
     from sightline.progress import ProgressBar
 
     c = open_collection(collection, store, wait=wait, engine=engine)
-    v = c.verify(ProgressBar())
+    v = c.verify(ProgressBar(), fix_permissions=fix_permissions)
     beside = c.engine_problems()
     sound = v.sound and not beside
     if as_json:
@@ -56,10 +64,14 @@ def verify(
                     {"file": p.file, "what": p.what, "derived": p.derived} for p in v.problems
                 ],
                 "leftovers": list(v.strays),
+                "permissions": {
+                    "exposed": [{"file": e.file, "mode": f"{e.mode:04o}"} for e in v.exposed],
+                    "restricted": v.restricted,
+                },
                 "engine": {"name": c.settings.engine, "problems": beside},
             }
         )  # fmt: skip
-        return 0 if sound else 1
+        return 0 if sound and not (fix_permissions and v.exposed) else 1
     for p in v.problems:
         click.echo(f"{p.file}: {p.what}")
     for text in beside:
@@ -67,14 +79,29 @@ def verify(
     for stray in v.strays:
         click.echo(f"{stray}: not part of the store", err=True)
     if not v.sealed:
-        click.echo("The last writer was killed; the databases were checked row by row.", err=True)
+        why = "was killed, or the disk was full"
+        click.echo(f"The last writer {why}; the databases were checked row by row.", err=True)
+    _tell_permissions(v, fixed=fix_permissions)
     if v.sound:
         click.echo(f"Sound: {v.files} files, {v.n_bytes / 1e6:.1f} MB checked.")
         if sound and "://" in c.settings.engine:
             click.echo(f"{c.settings.engine} holds the same rows.")
-        return 0 if sound else 1
+        return 0 if sound and not (fix_permissions and v.exposed) else 1
     click.echo("Run: sightline store repair", err=True)
     return 1
+
+
+def _tell_permissions(v: Verified, *, fixed: bool) -> None:
+    from sightline.store.upkeep.permissions import describe
+
+    if fixed:
+        done = counted(v.restricted, "file or folder", "files and folders")
+        click.echo(f"Took away the permissions of other users for {done}.")
+    if v.exposed:
+        remedy = (
+            "They belong to another user: ask that user." if fixed else f"Run: {FIX_PERMISSIONS}"
+        )
+        click.echo(f"warning: {describe(v.exposed)}. {remedy}", err=True)
 
 
 @store.command()

@@ -184,7 +184,10 @@ class Collection(
 
     def _keep(self, kept: dict[str, settings_of.Value]) -> None:
         if kept:
-            settings_of.remember(self.home.folder, kept)
+            from sightline.store.durable import disk_errors
+
+            with disk_errors(self.home.folder / "config.toml"):
+                settings_of.remember(self.home.folder, kept)
             self.settings = replace(self.settings, **kept)  # type: ignore[arg-type]
 
     def refuse_wrong_places(self) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from sightline.collection.finding import inside
 from sightline.errors import UsageError
-from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
     from sightline.contracts import Progress
     from sightline.settings import Settings
     from sightline.store.home import Home
     from sightline.store.upkeep.keeping import Rollback
+    from sightline.store.upkeep.permissions import Exposed
     from sightline.store.upkeep.verifying import Verified
 
 
@@ -34,15 +34,29 @@ class Upkeep:
 
         require_writable(self.home.folder)
 
-    def verify(self, progress: Progress | None = None) -> Verified:
-        """Check every byte of the store."""
+    def verify(
+        self, progress: Progress | None = None, *, fix_permissions: bool = False
+    ) -> Verified:
+        """Check every byte of the store.
+
+        Parameters
+        ----------
+        fix_permissions
+            Take away all permissions that other users have for files and folders of the store.
+        """
         from sightline.store.locks import Lock
         from sightline.store.upkeep.verifying import verify
 
         if os.access(self.home.folder, os.W_OK):
             with Lock(self.home.folder, "store verify", self.settings.wait):
-                return verify(self.home, progress or NoProgress())
-        return verify(self.home, progress or NoProgress())
+                return verify(self.home, progress, fix_permissions=fix_permissions)
+        return verify(self.home, progress, fix_permissions=fix_permissions)
+
+    def exposed(self) -> tuple[Exposed, ...]:
+        """Return the files and folders of the store that other users have permissions for."""
+        from sightline.store.upkeep.permissions import exposed
+
+        return exposed(self.home.folder)
 
     def repair(self, say: Callable[[str], None], progress: Progress | None = None) -> Verified:
         """Mend the store, then read again the pictures that lost their place in it."""

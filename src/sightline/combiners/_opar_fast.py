@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sightline._njit_fast import njit
 from sightline.solvers._pa_step_fast import step_length, step_size
 from sightline.solvers.pa_step import NEAREST, PASSIVE, REJECTED, UPDATED
 

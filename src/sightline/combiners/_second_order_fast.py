@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sightline._njit_fast import njit
 from sightline.solvers._second_order_fast import step_sizes
 from sightline.solvers.pa_step import PASSIVE, REJECTED, UPDATED
 

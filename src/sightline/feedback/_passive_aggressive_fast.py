@@ -7,9 +7,9 @@ numbers at once; weights are of double precision, since small steps add up over 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sightline._njit_fast import njit
 from sightline.solvers._pa_step_fast import step_size
 from sightline.solvers.pa_step import UPDATED
 

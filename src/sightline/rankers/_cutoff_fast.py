@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sightline._njit_fast import njit
 from sightline.solvers._pa_step_fast import step_size
 from sightline.solvers._triplets_fast import below, following
 from sightline.solvers.pa_step import UPDATED, VARIANTS

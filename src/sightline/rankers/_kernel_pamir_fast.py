@@ -8,9 +8,9 @@ G, and those of the two pictures in K, which is symmetric.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sightline._njit_fast import njit
 from sightline.rankers._pamir_fast import add_difference
 from sightline.solvers._pa_step_fast import step_size
 from sightline.solvers.pa_step import PASSIVE, UPDATED

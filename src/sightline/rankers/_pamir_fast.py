@@ -12,9 +12,9 @@ learnt from.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sightline._njit_fast import njit
 from sightline.solvers._fetch_fast import fetch_row
 from sightline.solvers._pa_step_fast import step_size
 from sightline.solvers.pa_step import PASSIVE, UPDATED

@@ -8,9 +8,9 @@ gains, and U itself is moved once after the last of them; that gives what moving
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sightline._njit_fast import njit
 from sightline.solvers._triplets_fast import below, following
 
 Floats = NDArray[np.float32]

@@ -7,9 +7,9 @@ other picture is the drawn triplet's, further ones come from a state of their ow
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sightline._njit_fast import njit
 from sightline.rankers._pamir_fast import (
     add_difference,
     gather,

@@ -18,8 +18,9 @@ Tables are (tags, regions) here, so that the regions of a tag lie side by side.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sightline._njit_fast import njit
 
 Doubles = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
+
+from sightline._njit_fast import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,8 @@ from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from sightline._njit_fast import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

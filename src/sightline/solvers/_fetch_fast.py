@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import config, njit, types
+from numba import config, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from sightline._njit_fast import njit
 
 Columns = NDArray[np.uint16] | NDArray[np.uint32]
 LINE = 64

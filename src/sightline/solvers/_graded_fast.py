@@ -7,9 +7,9 @@ triplets that are drawn without grades.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sightline._njit_fast import njit
 from sightline.solvers._triplets_fast import below, following, place_of_query, sort_few
 
 Int = NDArray[np.int64]

@@ -8,8 +8,9 @@ others stand above each relevant one.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sightline._njit_fast import njit
 
 Doubles = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from types import FunctionType
 
-from numba import njit
-
+from sightline._njit_fast import njit
 from sightline.solvers import pa_step
 
 step_length = njit(cache=True, nogil=True)(pa_step.step_length)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from sightline._njit_fast import njit
 from sightline.solvers import second_order
 
 step_sizes = njit(cache=True, nogil=True)(second_order.step_sizes)

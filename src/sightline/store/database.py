@@ -1,8 +1,7 @@
 """Opening SQLite files the one way this store does.
 
 Write-ahead log, synchronous=FULL (a commit that returned is on the disk), immediate transactions
-and a 30 s wait for other writers. A read-only place is opened without a log, and only when no
-unfinished log lies beside the file, because reading past it would show an old state.
+and a 30 s wait for other writers. Readers also work where nothing can be written (`readonly`).
 """
 
 from __future__ import annotations
@@ -12,49 +11,33 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 from sightline.errors import StoreDamaged, StoreIOError, StoreReadOnly, StoreTooNew
+from sightline.store.durable import create_private, disk_errors, full_disk, has_space
+from sightline.store.readonly import connect_reading, connect_writing, error_code, open_uri
 
-WAIT_SECONDS = 30.0
+# What SQLite answers where it cannot write; on a full disk that is the reason.
+_WRITING = frozenset(
+    (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC,
+     sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMMAP,
+     sqlite3.SQLITE_CANTOPEN)
+)  # fmt: skip
 
 
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     """Open a database for reading or writing; the file is created only for writing."""
     with database_errors(path):
-        if not write and not os.access(path.parent, os.W_OK):
-            return _connect_frozen(path)
-        mode = "rwc" if write else "rw"
-        db = sqlite3.connect(
-            f"file:{quote(os.fsencode(path))}?mode={mode}",
-            uri=True,
-            timeout=WAIT_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        db.execute("PRAGMA synchronous=FULL")
-        if write:
-            db.execute("PRAGMA journal_mode=WAL")
-        else:
-            db.execute("PRAGMA query_only=1")
-        return db
-
-
-def _connect_frozen(path: Path) -> sqlite3.Connection:
-    log = Path(f"{path}-wal")
-    if log.exists() and log.stat().st_size > 0:
-        raise StoreReadOnly(
-            f"{path} has an unfinished log ({log.name}) and its folder is read-only, so its last "
-            "changes cannot be read. Make the folder writable once, or copy the store elsewhere."
-        )
-    return connect_sealed(path)
+        if not write:
+            return connect_reading(path)
+        with disk_errors(path):
+            create_private(path)  # SQLite gives the files beside it the same permissions.
+        return connect_writing(path)
 
 
 def connect_sealed(path: Path) -> sqlite3.Connection:
     """Open a file that nobody is writing, touching nothing beside it."""
-    uri = f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1"
     with database_errors(path):
-        return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        return open_uri(path, "mode=ro&immutable=1")
 
 
 @contextlib.contextmanager
@@ -78,6 +61,8 @@ def database_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as e:
         text = str(e)
+        if _is_full(e, path):
+            raise full_disk(path) from e
         if "readonly" in text or "read-only" in text:
             raise StoreReadOnly(f"{path} cannot be written ({text}). Use --store DIR.") from e
         if "unable to open" in text and not path.exists():
@@ -88,6 +73,19 @@ def database_errors(path: Path) -> Iterator[None]:
     except (sqlite3.DatabaseError, UnicodeDecodeError) as e:
         # A damaged file can make SQLite quote bytes in its message that are no text.
         raise _damaged(path, str(e)) from e
+
+
+def _is_full(e: sqlite3.OperationalError, path: Path) -> bool:
+    code = error_code(e)
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE):
+        return True
+    if code in _WRITING or (code & 0xFF == sqlite3.SQLITE_READONLY and _is_writable(path)):
+        return path.exists() and not has_space(path)
+    return False
+
+
+def _is_writable(path: Path) -> bool:
+    return os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
 
 
 def _damaged(path: Path, text: str) -> StoreDamaged:

@@ -3,6 +3,9 @@
 A file is written aside, flushed to the disk, renamed into place, and then its folder is flushed,
 because a rename lives in the folder. A flush that fails is never tried again: after a failed
 fsync the kernel may have dropped the data and report success the second time.
+
+Files are readable and writable by their owner alone (0600) and folders too (0700), whatever the
+umask is.
 """
 
 from __future__ import annotations
@@ -11,11 +14,17 @@ import contextlib
 import errno
 import hashlib
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sightline.errors import StoreIOError
+from sightline.errors import StoreFull, StoreIOError
+
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+# A file system in memory, where there is one.
+_MEMORY = "/dev/shm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +42,20 @@ def disk_errors(path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as e:
-        if isinstance(e, StoreIOError):
-            raise
+        if e.errno in _NO_SPACE:
+            raise full_disk(path) from e
         raise StoreIOError(f"Cannot write {path}: {_reason(e, path)}") from e
 
 
+def full_disk(path: Path | str) -> StoreFull:
+    """Return the error of a disk that has no space left for a file."""
+    free = free_bytes(path)
+    return StoreFull(
+        f"Cannot write {path}: the disk is full ({free} bytes free). Free some space and run again."
+    )
+
+
 def _reason(e: OSError, path: Path | str) -> str:
-    if e.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"the disk is full ({_free(path)} bytes free). Free some space and run again."
     if e.errno == errno.EROFS:
         return "the file system is read-only. Name another place; for a store, with --store."
     if e.errno in (errno.EMFILE, errno.ENFILE):
@@ -48,13 +63,48 @@ def _reason(e: OSError, path: Path | str) -> str:
     return f"{e.strerror or e}. Check the disk and run again."
 
 
-def _free(path: Path | str) -> int:
+def free_bytes(path: Path | str) -> int:
+    """Return how many bytes the disk of a file has left, 0 where it does not tell."""
     folder = os.path.dirname(path) or "."
     try:
         s = os.statvfs(folder)
     except OSError:
         return 0
     return s.f_bavail * s.f_frsize
+
+
+def has_space(path: Path | str) -> bool:
+    """Say whether the disk of a file has any space left, for bytes and for names of files."""
+    try:
+        s = os.statvfs(os.path.dirname(path) or ".")
+    except OSError:
+        return True
+    return s.f_bavail > 0 and (s.f_files == 0 or s.f_favail > 0)
+
+
+@contextlib.contextmanager
+def scratch_folder(room: int = 1 << 20) -> Iterator[str]:
+    """Make a private folder for files that are needed for a moment, and remove it afterwards.
+
+    It lies in the usual place, unless that has no room for so many bytes and memory has.
+    """
+    with tempfile.TemporaryDirectory(prefix="sightline-", dir=_scratch_place(room)) as folder:
+        yield folder
+
+
+def scratch_places() -> list[str]:
+    """Return where such folders may lie, the usual place first."""
+    try:
+        usual = [tempfile.gettempdir()]
+    except FileNotFoundError:
+        usual = []  # Python has tried to write to each place there is, in vain.
+    return [*usual, *([_MEMORY] if os.access(_MEMORY, os.W_OK) else [])]
+
+
+def _scratch_place(room: int) -> str | None:
+    places = scratch_places()
+    roomy = (p for p in places if free_bytes(f"{p}/") >= room)
+    return next(roomy, next(iter(places), None))
 
 
 def sync_folder(folder: Path) -> None:
@@ -73,8 +123,22 @@ def make_folder(folder: Path) -> None:
         return
     make_folder(folder.parent)
     with disk_errors(folder):
-        folder.mkdir(exist_ok=True, mode=0o700)
+        folder.mkdir(exist_ok=True, mode=PRIVATE_FOLDER)
     sync_folder(folder.parent)
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file for its owner alone; one that is there is left as it is.
+
+    What is there is not even opened: closing it would drop the locks that SQLite has on it.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
+
+
+def open_private(path: str, flags: int) -> int:
+    """Open a file so that, if it is new, it is its owner's alone; an `opener` of `open`."""
+    return os.open(path, flags | os.O_CLOEXEC, PRIVATE_FILE)
 
 
 def write_file(
@@ -89,7 +153,7 @@ def write_file(
     digest, size = hashlib.sha256(), 0
     with disk_errors(folder / label):
         try:
-            with open(aside, "xb") as f:
+            with open(aside, "xb", opener=open_private) as f:
                 for part in parts:
                     f.write(part)
                     digest.update(part)
@@ -111,6 +175,7 @@ def adopt_file(folder: Path, aside: Path, name: Callable[[str], str]) -> Written
     with disk_errors(aside):
         fd = os.open(aside, os.O_RDONLY)
         try:
+            os.fchmod(fd, PRIVATE_FILE)
             os.fsync(fd)
         finally:
             os.close(fd)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sightline.errors import NoCollection, StoreError
 from sightline.store.database import database_errors, refuse_newer, schema_number, transaction
-from sightline.store.durable import sync_folder
+from sightline.store.durable import create_private, disk_errors, sync_folder
 
 _TABLES = (
     """CREATE TABLE pictures (id INTEGER PRIMARY KEY, path BLOB NOT NULL, gone INTEGER NOT NULL,
@@ -57,7 +57,10 @@ def prepare(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
 
 
 def _keep_copy(db: sqlite3.Connection, path: Path, found: int) -> None:
-    copy = sqlite3.connect(path.with_name(f"{path.stem}.schema-{found}.sqlite3"))
+    kept = path.with_name(f"{path.stem}.schema-{found}.sqlite3")
+    with disk_errors(kept):
+        create_private(kept)
+    copy = sqlite3.connect(kept)
     with copy:
         db.backup(copy)
     copy.close()

@@ -8,6 +8,7 @@ by the next writer.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Progress
-from sightline.errors import StoreDamaged, StoreError
+from sightline.errors import StoreDamaged, StoreError, StoreFull
 from sightline.records import Batch, Skipped
 from sightline.store import seal
 from sightline.store.catalogue import Catalogue
@@ -29,6 +30,7 @@ from sightline.store.locks import Lock, Presence, refuse_network_file_system, re
 from sightline.store.models import model_problems, remove_models_except
 from sightline.store.scores import Scores, with_scores
 from sightline.store.segments import OpenSegment, merge, wants_merging, with_dead, write_segment
+from sightline.store.upkeep.permissions import restrict
 from sightline.store.upkeep.rollback import outdated_after
 from sightline.store.versions import Segment, Version
 
@@ -116,8 +118,11 @@ class Writer:
     def __init__(self, home: Home, verb: str, wait: float = 0.0) -> None:
         require_writable(home.folder)
         refuse_network_file_system(_existing(home.folder))
+        new = not home.exists() and home.is_free()
         for folder in (home.folder, home.shards, home.versions.folder, home.models):
             make_folder(folder)
+        if new:
+            restrict(home.folder)  # Nothing is in there but what stores hold.
         self.home = home
         self.scorer: Scorer | None = None
         self._lock = Lock(home.folder, verb, wait)
@@ -365,7 +370,9 @@ def _leave(home: Home, presence: Presence, files: Iterable[EventLog | Catalogue]
         for f in files:
             f.close()
         if alone and not seal.has_open_logs(home.folder):
-            seal.lay_seal(home.folder)
+            # All is written; without a seal `verify` looks at every row.
+            with contextlib.suppress(StoreFull):
+                seal.lay_seal(home.folder)
     finally:
         presence.leave()
 

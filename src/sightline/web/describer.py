@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sightline.compute.local import LocalCompute
 from sightline.errors import DataError
+from sightline.store.durable import disk_errors, scratch_folder
 from sightline.web.problems import Problem, ending
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ class Describer:
         """Put a picture into a file of its own, have it used, and remove it again."""
 
         def with_file(compute: Compute) -> T:
-            with tempfile.TemporaryDirectory(prefix="sightline-") as folder:
+            with scratch_folder(2 * len(picture)) as folder:
                 path = os.path.join(folder, "picture")
-                with open(path, "wb") as file:
+                with disk_errors("the picture that was sent"), open(path, "wb") as file:
                     file.write(picture)
                 try:
                     return use(path, compute)

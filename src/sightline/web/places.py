@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import traceback
 from pathlib import Path
 
-_SENT = re.compile(re.escape(tempfile.gettempdir()) + r"/sightline-[^/\s]+(?:/picture)?")
+from sightline.store.durable import scratch_places
+
 _PACKAGE = Path(__file__).parent.parent
 # Where to look for more, as clients are told: the store is not theirs to know.
 LOG = "See log/sightline.log in the store."
@@ -26,7 +26,9 @@ def without_places(text: str, root: bytes, store: str) -> str:
     for place, name in sorted(named, key=lambda pair: -len(pair[0])):
         if len(place) > 1:
             text = text.replace(place, name)
-    return _WHO.sub("", _SENT.sub("the picture that was sent", text))
+    for place in map(re.escape, scratch_places()):
+        text = re.sub(rf"{place}/sightline-[^/\s]+(?:/picture)?", "the picture that was sent", text)
+    return _WHO.sub("", text)
 
 
 def where_it_failed(e: BaseException) -> str:

@@ -31,6 +31,7 @@ _TITLES = {
     429: "Too much at once",
     500: "Something is broken here",
     503: "Too much to do",
+    507: "The disk is full",
 }
 # The first that fits counts.
 _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
@@ -50,6 +51,7 @@ _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
     (errors.StoreReadOnly, 409, "read-only"),
     (errors.StoreTooNew, 409, "too-new"),
     (errors.StoreDamaged, 500, "damaged"),
+    (errors.StoreFull, 507, "disk-full"),
     (errors.StoreIOError, 500, "disk"),
     (errors.SightlineError, 500, "failed"),
 )

@@ -8,9 +8,9 @@ nearest cache and the decoder's memory is not pushed out of it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sightline._njit_fast import njit
 from sightline.features.local._lbp_fast import (
     channels,
     fill_codes,

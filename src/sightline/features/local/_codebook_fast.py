@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sightline._njit_fast import njit
 
 Floats = NDArray[np.float32]
 Labels = NDArray[np.int32]

@@ -13,8 +13,9 @@ which would keep the compiler from using vectors.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sightline._njit_fast import njit
 
 Bytes = NDArray[np.uint8]
 

@@ -6,8 +6,9 @@ Means and the hue are whole numbers, rounded down, computed without any rounding
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sightline._njit_fast import njit
 
 Doubles = NDArray[np.float64]
 

@@ -6,8 +6,9 @@ Brightness is exact: 219 (299 R + 587 G + 114 B) / 256,000 + 16.5, rounded down,
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sightline._njit_fast import njit
 
 _ROOT_2 = np.sqrt(2.0)
 _LEAST = 11.0

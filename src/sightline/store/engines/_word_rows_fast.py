@@ -11,8 +11,9 @@ answer until somebody runs `store verify`, but never a crash.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sightline._njit_fast import njit
 
 Int = NDArray[np.int64]
 Rows = NDArray[np.int32]

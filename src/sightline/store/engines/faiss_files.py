@@ -25,8 +25,11 @@ from sightline.contracts import Progress
 from sightline.errors import MissingExtra, StoreDamaged, StoreIOError
 from sightline.store.durable import (
     adopt_file,
+    create_private,
     disk_errors,
     file_sha256,
+    full_disk,
+    has_space,
     make_folder,
     sync_folder,
     write_file,
@@ -180,9 +183,14 @@ def _build_one(folder: Path, p: Published, view: View, progress: Progress) -> Bu
 def _write(index: Any, aside: Path) -> None:
     """Write lists aside; where there is no space for them nothing is left."""
     try:
+        with disk_errors(aside):
+            create_private(aside)
         client().write_index(index, str(aside))
     except RuntimeError as e:
+        full = None if has_space(aside) else full_disk(aside)
         aside.unlink(missing_ok=True)
+        if full is not None:
+            raise full from e
         raise StoreIOError(
             f"The lists could not be written to {aside.parent} ({str(e).splitlines()[0][:200]}). "
             "Is its disk full?"

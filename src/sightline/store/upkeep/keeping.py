@@ -11,12 +11,13 @@ from pathlib import Path
 
 from sightline.errors import StoreDamaged, StoreError
 from sightline.store import seal
-from sightline.store.database import connect, transaction
-from sightline.store.durable import make_folder, sync_folder
+from sightline.store.database import connect, database_errors, transaction
+from sightline.store.durable import disk_errors, make_folder, open_private, sync_folder
 from sightline.store.engines import faiss_files
 from sightline.store.home import Home
 from sightline.store.locks import Lock
 from sightline.store.snapshot import Snapshot
+from sightline.store.upkeep.permissions import restrict
 from sightline.store.upkeep.verifying import Verified, verify
 from sightline.store.versions import version_name
 from sightline.store.writer import Change, Writer
@@ -59,6 +60,7 @@ def backup(home: Home, target: Path, wait: float = 0.0) -> Verified:
     if target.exists() and any(target.iterdir()):
         raise StoreError(f"{target} is not empty. Name a new folder for the copy.")
     make_folder(target)
+    restrict(target)
     copy = Home(target)
     writable = os.access(home.folder, os.W_OK)
     with Lock(home.folder, "store backup", wait) if writable else contextlib.nullcontext():
@@ -76,14 +78,15 @@ def backup(home: Home, target: Path, wait: float = 0.0) -> Verified:
 def _copy_file(source: Path, target: Path) -> None:
     if source.suffix == ".sqlite3":
         # SQLite's own copying sees committed rows that still lie in the log beside the file.
-        from_db, to_db = connect(source, write=False), connect(target, write=True)
-        from_db.backup(to_db)
-        to_db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        from_db.close()
-        to_db.close()
+        with (
+            contextlib.closing(connect(source, write=False)) as from_db,
+            contextlib.closing(connect(target, write=True)) as to_db,
+            database_errors(target),
+        ):
+            from_db.backup(to_db)
+            to_db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return
-    shutil.copyfile(source, target)
-    _sync_file(target)
+    _copy_bytes(source, target)
 
 
 def _copy_tree(source: Path, target: Path) -> None:
@@ -92,17 +95,19 @@ def _copy_tree(source: Path, target: Path) -> None:
         if path.is_dir():
             _copy_tree(path, target / path.name)
         else:
-            shutil.copyfile(path, target / path.name)
-            _sync_file(target / path.name)
+            _copy_bytes(path, target / path.name)
     sync_folder(target)
 
 
-def _sync_file(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+def _copy_bytes(source: Path, target: Path) -> None:
+    with (
+        open(source, "rb") as old,
+        disk_errors(target),
+        open(target, "xb", opener=open_private) as new,
+    ):
+        shutil.copyfileobj(old, new)
+        new.flush()
+        os.fsync(new.fileno())
 
 
 def purge(home: Home, pictures: Iterable[int], sessions: Iterable[str], wait: float = 0.0) -> int:
@@ -125,7 +130,8 @@ def purge(home: Home, pictures: Iterable[int], sessions: Iterable[str], wait: fl
         carried = left.vocabulary()[0].tolist()
         with transaction(writer.catalogue.db, writer.catalogue.path):
             writer.catalogue.forget(doomed, keep_terms=carried)
-        writer.catalogue.db.execute("VACUUM")
+        with database_errors(home.catalogue):
+            writer.catalogue.db.execute("VACUUM")
         for path in (*home.folder.glob("*.damaged-*"), *home.folder.glob("*.schema-*")):
             path.unlink()
     return count

@@ -21,7 +21,7 @@ from sightline.errors import SightlineError, StoreBusy, StoreDamaged, StoreError
 from sightline.store import seal
 from sightline.store.catalogue import Catalogue
 from sightline.store.database import connect_sealed, transaction
-from sightline.store.durable import make_folder, sync_folder
+from sightline.store.durable import disk_errors, make_folder, sync_folder
 from sightline.store.engines import faiss_files
 from sightline.store.events import COLUMNS, Event, EventLog, checked
 from sightline.store.home import Home
@@ -40,7 +40,7 @@ def repair(home: Home, say: Callable[[str], None], wait: float = 0.0) -> Verifie
     require_writable(home.folder)
     for folder in (home.folder, home.shards, home.versions.folder, home.models):
         make_folder(folder)
-    with Lock(home.folder, "store repair", wait), _nobody_else(home):
+    with Lock(home.folder, "store repair", wait), _nobody_else(home), disk_errors(home.folder):
         before = verify(home) if home.events.exists() or home.catalogue.exists() else None
         damaged = {p.file for p in before.problems} if before else {"catalogue.sqlite3"}
         seal.break_seal(home.folder)
@@ -89,13 +89,16 @@ def _put_aside(path: Path, say: Callable[[str], None]) -> None:
 def _mend_log(home: Home, say: Callable[[str], None]) -> None:
     expected = _events_applied(home)
     events, cut = _sound_events(home.events)
-    _put_aside(home.events, say)
-    log = EventLog(home.events, write=True)
-    try:
+    # Nothing is moved before all of it is written: the disk may be full.
+    new = home.folder / "events.sqlite3.new"
+    for tail in ("", "-wal", "-shm"):
+        Path(f"{new}{tail}").unlink(missing_ok=True)
+    with contextlib.closing(EventLog(new, write=True)) as log:
         log.restore(events)
-    finally:
         log.checkpoint()
-        log.close()
+    _put_aside(home.events, say)
+    os.replace(new, home.events)
+    sync_folder(home.folder)
     lost = max(expected, events[-1].seq if events else 0) - len(events)
     tail = "; the file was cut off, so later ones may be missing" if cut else ""
     say(f"kept {len(events)} events of the log; {lost} were beyond reading{tail}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sightline.contracts import Progress
-from sightline.errors import NoCollection, StoreError
+from sightline.errors import NoCollection, StoreBusy, StoreError, StoreFull, StoreReadOnly
 from sightline.progress import NoProgress
 from sightline.store import seal
 from sightline.store.catalogue import Catalogue
@@ -23,11 +23,14 @@ from sightline.store.events import EventLog
 from sightline.store.home import Home
 from sightline.store.locks import RUNNING
 from sightline.store.models import model_problems
+from sightline.store.upkeep.permissions import Exposed, exposed, restrict
 from sightline.store.versions import FileEntry
 
 # The owner's settings and list of words, the store's name, the log for people and the locks are
 # not data.
 _SETTINGS = ("config.toml", "tag-words.toml", "identity")
+# A database that cannot be looked at now is not damaged.
+_NO_DAMAGE = (StoreBusy, StoreFull, StoreReadOnly)
 _NOT_DATA = frozenset([*_SETTINGS, "log", "lock", "exporting", "writers", "seal.json", RUNNING])
 
 
@@ -42,22 +45,34 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The outcome of a check."""
+    """The outcome of a check.
+
+    `exposed` is what others have permissions for, which is no damage; `restricted` counts the
+    files and folders that they had permissions for until now.
+    """
 
     problems: tuple[Problem, ...]
     sealed: bool
     files: int
     n_bytes: int
     strays: tuple[str, ...] = ()
+    exposed: tuple[Exposed, ...] = ()
+    restricted: int = 0
 
     @property
     def sound(self) -> bool:
         return not self.problems
 
 
-def verify(home: Home, progress: Progress | None = None) -> Verified:
-    """Check a store whose published state nobody is changing; no data in it is touched."""
+def verify(
+    home: Home, progress: Progress | None = None, *, fix_permissions: bool = False
+) -> Verified:
+    """Check a store whose published state nobody is changing; no data in it is touched.
+
+    `fix_permissions` takes the permissions of others away.
+    """
     progress = progress or NoProgress()
+    restricted = restrict(home.folder) if fix_permissions and home.exists() else 0
     state = seal.inspect_seal(home.folder)
     while state.problems and seal.seal_bytes(home.folder) != state.seen:
         state = seal.inspect_seal(home.folder)  # Somebody judged meanwhile, and sealed again.
@@ -81,7 +96,10 @@ def verify(home: Home, progress: Progress | None = None) -> Verified:
     progress.finish()
     problems += [Problem(f"ivf/{name}", what) for name, what in faiss_files.problems(home.ivf)]
     strays = tuple(_strays(home, set(entries), models))
-    return Verified(tuple(problems), state.sealed, len(entries), n_bytes, strays)
+    return Verified(
+        tuple(problems), state.sealed, len(entries), n_bytes, strays, exposed(home.folder),
+        restricted,
+    )  # fmt: skip
 
 
 def _seal_problem(text: str) -> Problem:
@@ -96,6 +114,8 @@ def _log_problems(home: Home, state: seal.SealState) -> list[str]:
         return []  # Every byte is what it was when it was last checked row by row.
     try:
         log = EventLog(home.events, write=False, sealed=state.sealed)
+    except _NO_DAMAGE:
+        raise
     except StoreError as e:
         return [str(e)]
     try:
@@ -108,6 +128,8 @@ def _last_seq(home: Home, state: seal.SealState) -> int:
     """Return where the log ends; a log that cannot be read is complained about elsewhere."""
     try:
         log = EventLog(home.events, write=False, sealed=state.sealed)
+    except _NO_DAMAGE:
+        raise
     except StoreError:
         return 1 << 62
     try:
@@ -125,6 +147,8 @@ def _catalogue_problems(home: Home, state: seal.SealState, last_seq: int) -> lis
         catalogue = Catalogue(home.catalogue, write=False, sealed=state.sealed)
     except NoCollection:
         return []  # Made, and never written to: a crash right at the beginning.
+    except _NO_DAMAGE:
+        raise
     except StoreError as e:
         return [str(e)]
     try:

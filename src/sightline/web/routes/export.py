@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from sightline.collection.exporting.verbs import FILES
+from sightline.store.durable import scratch_folder
 from sightline.web.problems import Problem
 from sightline.web.service import Service
 from sightline.web.shapes import Served
@@ -26,6 +26,8 @@ _MEDIA = {
     "coco": "application/octet-stream",
 }  # fmt: skip
 _BLOCK = 1 << 18
+# Files of words seldom need more; how long one gets is known when it is written.
+_ROOM = 64 << 20
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A file",
@@ -65,7 +67,7 @@ def export(
 
 def _written(service: Service, form: str, only: tuple[str, ...]) -> BinaryIO:
     """Write the file and return it open; its name is gone by then, so nothing is left behind."""
-    with tempfile.TemporaryDirectory(prefix="sightline-") as folder:
+    with scratch_folder(_ROOM) as folder:
         path = os.path.join(folder, FILES[form])
         service.collection.export(form, path, only=only)
         return open(path, "rb")

@@ -1,0 +1,116 @@
+"""Commands on a disk without one free byte: what reads works, what writes says why it does not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sightline.collection import Collection
+from sightline.store.events import NewEvent
+from tests.disks import KINDS, SmallDisk, judge_and_die, judged, small_disk
+
+READS: list[list[str]] = [
+    [],
+    ["search", "red"],
+    ["similar", "000_x.png"],
+    ["describe", "000_x.png"],
+    ["evaluate"],
+    ["sessions"],
+    ["store", "verify"],
+    ["doctor"],
+    ["serve", "--get", "/v1/report"],
+    ["serve", "--get", "/v1/export?format=csv"],
+]
+WRITES: list[list[str]] = [
+    ["index", "--workers", "1", "--folder-words"],
+    ["train", "--ranker", "ridge", "--force"],
+    ["sessions", "revert", "lasting"],
+    ["store", "rollback"],
+    ["store", "repair"],
+]
+# The machine has one disk, and that is full: other places for temporary files are read-only.
+CROWDED = """
+for place in /tmp /var/tmp; do
+  mount --rbind $place $place && mount -o remount,ro,bind $place || exit 99
+done
+exec "$@"
+"""
+COMPILED = """
+import numpy as np
+from sightline.similarity import _distances_fast
+x, found = np.eye(3), np.full((3, 3), np.nan)
+_distances_fast.l1_distances(x, x, found)
+assert np.allclose(found, 2 - 2 * x)
+"""
+
+
+@pytest.fixture(params=KINDS)
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(request.param, tmp_path / "disk") as found:
+        yield found
+
+
+@pytest.fixture
+def moved(taught: Collection, disk: SmallDisk) -> Collection:
+    """Return a trained collection whose store lies on the small disk, last judged by a killed."""
+    shutil.copytree(taught.home.folder, disk.folder / "store")
+    c = Collection.open(taught.root, store=disk.folder / "store", workers=1)
+    begun = NewEvent("session-started", None, {"query": "red", "like": []}, "lasting")
+    judge_and_die(c.home, [begun, judged(4), judged(5)])
+    return c
+
+
+def run(disk: SmallDisk, *command: str) -> subprocess.CompletedProcess[str]:
+    kept = {"TMPDIR": str(disk.folder), "NUMBA_CACHE_DIR": str(disk.folder / "kernels")}
+    ran = subprocess.run(
+        ["unshare", "-m", "sh", "-c", CROWDED, "sh", sys.executable, *command],
+        capture_output=True, text=True, env={**os.environ, **kept}, cwd=disk.folder,
+    )  # fmt: skip
+    if ran.returncode == 99 or "unshare failed" in ran.stderr:
+        pytest.skip("mounting in a namespace of its own needs privileges")
+    return ran
+
+
+def sightline(disk: SmallDisk, c: Collection, *command: str) -> subprocess.CompletedProcess[str]:
+    where = ["-C", os.fsdecode(c.root), "--store", str(c.home.folder)]
+    return run(disk, "-m", "sightline", *command, *where)
+
+
+def test_commands_that_read_work(disk: SmallDisk, moved: Collection) -> None:
+    for command in READS:
+        disk.fill()
+        ran = sightline(disk, moved, *command)
+        assert ran.returncode == 0, (command, ran.stderr)
+        assert "Traceback" not in ran.stderr and "repair" not in ran.stderr, ran.stderr
+        if command == ["sessions"]:
+            assert "lasting" in ran.stdout
+        if command[:1] == ["doctor"]:
+            assert "0.0 GB" in ran.stdout and "No space left" in ran.stdout
+
+
+def test_commands_that_write_say_that_the_disk_is_full(disk: SmallDisk, moved: Collection) -> None:
+    for command in WRITES:
+        Path(f"{moved.home.events}-shm").unlink(missing_ok=True)
+        disk.fill()
+        ran = sightline(disk, moved, *command)
+        assert ran.returncode == 74, (command, ran.stdout, ran.stderr)
+        assert "disk is full (" in ran.stderr and "Free some space" in ran.stderr, command
+        assert "Traceback" not in ran.stderr, ran.stderr
+        assert moved.verify().problems == ()
+    disk.empty()
+    assert [s.id for s in moved.sessions()] == ["lasting"]
+    assert sightline(disk, moved, "index", "--workers", "1").returncode == 0
+    assert moved.verify().sound and moved.search("red").hits
+
+
+def test_kernels_that_cannot_be_kept_are_compiled(disk: SmallDisk) -> None:
+    (disk.folder / "kernels").mkdir()
+    disk.fill()
+    ran = run(disk, "-c", COMPILED)
+    assert ran.returncode == 0, ran.stderr

@@ -1,0 +1,51 @@
+"""A store on a read-only mount is read with all that was acknowledged."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sightline.store.events import EventLog
+from sightline.store.home import Home
+from sightline.store.upkeep.verifying import verify
+from sightline.store.writer import Judging
+from tests.disks import judge_and_die, judged, read_only
+from tests.planted import plant
+
+
+def planted(folder: Path) -> Home:
+    return plant(folder / "store", [["tree"]], {"color": np.eye(1, dtype=np.float32)})
+
+
+def events(home: Home) -> list[str]:
+    log = EventLog(home.events, write=False)
+    try:
+        return [e.kind for e in log.read()]
+    finally:
+        log.close()
+
+
+@pytest.mark.parametrize("left", ["log and index", "log", "neither"])
+def test_a_read_only_mount_is_read_with_its_log(tmp_path: Path, left: str) -> None:
+    home = planted(tmp_path)
+    if left != "neither":
+        judge_and_die(home, [judged(1), judged(1)])
+    if left == "log":
+        os.unlink(f"{home.events}-shm")
+    with read_only(home.folder, tmp_path / "mounted") as place:
+        mounted = Home(place)
+        assert events(mounted) == ["picture-seen", *["judged"] * (0 if left == "neither" else 2)]
+        with mounted.reader() as reader:
+            assert reader.snapshot.ids().tolist() == [1]
+        assert verify(mounted).problems == ()
+
+
+def test_a_read_only_mount_of_a_store_that_is_written(tmp_path: Path) -> None:
+    home = planted(tmp_path)
+    with read_only(home.folder, tmp_path / "mounted") as place, Judging(home) as judging:
+        for i in range(1, 5):
+            judging.append([judged(1)])
+            assert events(Home(place)) == ["picture-seen", *["judged"] * i]
