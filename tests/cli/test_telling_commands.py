@@ -172,7 +172,12 @@ def test_topics_show_both_ends_near_words_and_a_sheet(trained: Shell, tmp_path: 
 def test_a_text_asks_for_pictures(trained: Shell, tmp_path: Path) -> None:
     article = tmp_path / "article.txt"
     article.write_text("An old house, painted red.\nRed, not so much zyxwvut, as RED can be.")
-    hits = json.loads(trained("search", "--text-file", str(article), "--json").out)["hits"]
+    ran = trained("search", "--text-file", str(article), "--json")
+    said = json.loads(ran.out)
+    hits = said["hits"]
+    assert {"word": "zyxwvut", "pictures": 0} in said["not_learned"] and said["predicted"] is True
+    assert "not learned: an (on no picture), old (on no picture)" in ran.err
+    assert not any(w["word"] == "red" for w in said["not_learned"])
     carried = {
         h["picture"]
         for h in json.loads(trained("search", "red", "--json", "-t", "99").out)["hits"]

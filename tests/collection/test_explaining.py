@@ -214,7 +214,11 @@ def test_a_word_that_was_not_learnt_is_named(trained: Collection, tmp_path: Path
     (tmp_path / "photos" / "001.txt").write_text("green, cold, unique")
     c.index(compute=InlineCompute())
     (w, *_) = why(c, "green unique")
+    assert w.parts is not None and [s.learned for s in w.words] == [True, False]
+    assert w.lines()[1].startswith("unique")
+    (w, *_) = why(c, "unique")
     assert w.parts is None and "has not learnt 'unique'" in w.problem
+    assert [s.learned for s in w.words] == [False]
     assert why(trained, "zzz") == []
 
 

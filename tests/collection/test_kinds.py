@@ -17,7 +17,8 @@ from sightline.collection.learning.kinds import KINDS, Kind
 from sightline.collection.learning.learners import Fitted, Recipe, builds_on, fit, kind_of
 from sightline.collection.learning.questions import idf_in, questions
 from sightline.collection.learning.samples import Sample
-from sightline.collection.training import TrainOptions, _without_validation, train
+from sightline.collection.learning.unvalidated import _without_validation
+from sightline.collection.training import TrainOptions, train
 from sightline.contracts import Progress
 from sightline.errors import DataError, UsageError
 from sightline.progress import NoProgress

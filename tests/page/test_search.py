@@ -252,3 +252,15 @@ def test_the_theme_can_be_changed_and_stays(visitor: Visitor) -> None:
     assert dark != light
     page.reload()
     assert page.evaluate(ground) == dark
+
+
+def test_words_that_were_not_learned_are_named_above_the_hits(visitor: Visitor) -> None:
+    visitor.go()
+    visitor.search("red xyzzy")
+    line = visitor.page.locator(".told .not-learned")
+    expect(line).to_have_text("not learned: xyzzy (on no picture)")
+    expect(visitor.grid.locator(".learnt").first).to_be_visible()
+    visitor.search("red")
+    expect(line).to_have_count(0)
+    visitor.search("xyzzy")
+    expect(line).to_contain_text("Nothing is predicted")

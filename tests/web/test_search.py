@@ -287,3 +287,26 @@ def test_only_pictures_that_carry_some_word(served: Served, taught: Collection) 
     ):  # fmt: skip
         both = served.post(path, {**asked, "tagged": True, "untagged": True})
         assert (both.status, both.code) == (400, "usage"), path
+
+
+def test_words_that_were_not_learned_are_named(served: Served, taught: Collection) -> None:
+    alone = served.post("/v1/search", {"query": "red", "limit": 60, "untagged": True}).json
+    found = served.post("/v1/search", {"query": "red xyzzy", "limit": 60, "untagged": True}).json
+    assert ids(found) == ids(alone) and ids(found)
+    assert found["not_learned"] == [{"word": "xyzzy", "pictures": 0}] and found["predicted"]
+    assert alone["not_learned"] == []
+    nothing = served.post("/v1/search", {"query": "xyzzy"}).json
+    assert nothing["predicted"] is False and not nothing["hits"]
+    without = served.post("/v1/search", {"query": "red xyzzy", "learnt": False}).json
+    assert without["predicted"] is None and not without["not_learned"]
+    assert served.client.search("red xyzzy").not_learned == (("xyzzy", 0),)
+    assert served.client.begin("red xyzzy").not_learned == (("xyzzy", 0),)
+    for path, body in (
+        ("/v1/why", {"query": "red xyzzy", "limit": 1}),
+        ("/v1/sessions", {"query": "red xyzzy"}),
+        ("/collections/pictures/points/query",
+         {"query": {"relevance_feedback": {"target": "red xyzzy"}}}),
+        ("/rank/words",
+         {"items": [{"id": "1"}], "fields": [{"name": "query", "value": "red xyzzy"}]}),
+    ):  # fmt: skip
+        assert served.post(path, body).json["not_learned"] == found["not_learned"], path

@@ -30,6 +30,7 @@ from sightline.annotators._balance import balanced
 from sightline.annotators._smoothers import Decomposed, Primal, Smoother, solved
 from sightline.annotators._weights import best_weights
 from sightline.annotators.targets import as_targets, mean_average_precision
+from sightline.annotators.unlabelled import fit_without, likely_positive
 from sightline.contracts import Estimator
 from sightline.errors import ParameterError
 from sightline.similarity.grams import LANDMARKS, MOST_PICTURES
@@ -121,10 +122,18 @@ class KernelRidge(Estimator):
         self.landmarks = landmarks
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any, queries: QuerySet | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        queries: QuerySet | None = None,
+        unlabelled: NDArray[np.bool_] | None = None,
+    ) -> Self:
         """Learn from pictures X, a matrix or a tuple of views, and the words Y they carry, 0 or 1.
 
-        Queries are not used: this model learns each word for itself.
+        Queries are not used: this model learns each word for itself. Of the cells of Y that are
+        `unlabelled`, those that score as a word's own pictures do are passed over
+        (`annotators.unlabelled`); that needs all pictures as landmarks.
         """
         self._check()
         given = X if isinstance(X, tuple) else (X,)
@@ -143,7 +152,7 @@ class KernelRidge(Estimator):
         self.bandwidths_ = self.kernel_.bandwidths
         if self.weights == "auto":
             self.kernel_ = replace(self.kernel_, weights=self._found_weights(views, targets))
-        self._fit(views, targets)
+        self._fit(views, targets, unlabelled)
         return self
 
     def decision_function(
@@ -209,8 +218,19 @@ class KernelRidge(Estimator):
         alpha = _WEIGHED_ALPHA if self.alpha == "auto" else float(self.alpha)
         return best_weights(grams, some[:, words], alpha)
 
-    def _fit(self, views: tuple[Rows, ...], Y: NDArray[np.float32]) -> None:
+    def _fit(
+        self,
+        views: tuple[Rows, ...],
+        Y: NDArray[np.float32],
+        unlabelled: NDArray[np.bool_] | None,
+    ) -> None:
         chosen = self._chosen(len(Y))
+        if unlabelled is not None and (len(chosen) < len(Y) or self.balance):
+            raise ParameterError.of(
+                "unlabelled", type(self).__name__,
+                f"None with a balance, and where {len(chosen)} landmarks stand for {len(Y)} "
+                "pictures", f"a table of shape {unlabelled.shape}",
+            )  # fmt: skip
         if self.balance and len(chosen) < len(Y):
             raise ParameterError.of(
                 "balance",
@@ -233,11 +253,26 @@ class KernelRidge(Estimator):
             self.dual_ = dual.astype(np.float32)
         else:
             self.dual_ = self._settle(Decomposed(K, Y), scale).astype(np.float32)
+        if unlabelled is not None:
+            self._pass_over(K, Y, scale, unlabelled)
         if self.balance:
             dual, self.leave_one_out_ = balanced(K, Y, self.alpha_ * scale, self.balance)
             self.dual_ = dual.astype(np.float32)
         if self._is_linear():
             self.W_ = np.ascontiguousarray((marks[0].T @ self.dual_).T, dtype=np.float32)
+
+    def _pass_over(
+        self,
+        K: NDArray[np.float32],
+        Y: NDArray[np.float32],
+        scale: float,
+        unlabelled: NDArray[np.bool_],
+    ) -> None:
+        """Fit again without unlabelled pictures that likely carry a word."""
+        likely = likely_positive(self.leave_one_out_, Y, unlabelled)
+        known = (self.dual_.astype(np.float64), self.leave_one_out_)
+        dual, self.leave_one_out_ = fit_without(K, Y, self.alpha_ * scale, likely, *known)
+        self.dual_ = dual.astype(np.float32)
 
     def _fit_landmarks(
         self, views: tuple[Rows, ...], K: NDArray[np.float32], Y: NDArray[np.float32], scale: float

@@ -97,6 +97,19 @@ def check_png(c: Collection, target: Path, what: str) -> None:
         raise UsageError(f"{target} lies inside the collection, where nothing is ever written.")
 
 
+def say_not_learned(results: Results) -> None:
+    """Name the words of a query that the model has not learned, and say if nothing is predicted."""
+    from sightline.collection.query import not_learned_lines
+
+    for line in not_learned_lines(results.not_learned, results.predicted):
+        click.echo(line, err=True)
+
+
+def not_learned_json(results: Results) -> list[dict[str, object]]:
+    """Return words that the model has not learned as plain values."""
+    return [{"word": w.word, "pictures": w.pictures} for w in results.not_learned]
+
+
 def say_missing(results: Results) -> None:
     """Say how many hits are no longer where they were, and why another engine answered."""
     if results.served:

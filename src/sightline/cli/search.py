@@ -27,8 +27,10 @@ from sightline.cli.filters import (
     full_path,
     likeness_mark,
     mark_of,
+    not_learned_json,
     print_hit,
     say_missing,
+    say_not_learned,
 )
 from sightline.cli.tag import places
 from sightline.errors import UsageError
@@ -212,11 +214,15 @@ def _queries_in(file: Path) -> list[tuple[str, str]]:
 
 def _print_trec(c: Collection, queries: list[tuple[str, str]], filters: dict[str, Any]) -> int:
     """Print answers as a TREC run; pictures go by their paths in the collection."""
+    from sightline.collection.query import not_learned_lines
     from sightline.measures.judged import RankedList
     from sightline.measures.runs import run_lines
 
     for name, text in queries:
-        hits = c.search(text, **filters).hits
+        found = c.search(text, **filters)
+        for line in not_learned_lines(found.not_learned, found.predicted):
+            click.echo(f"{text!r}: {line}", err=True)
+        hits = found.hits
         if not hits:
             click.echo(f"No picture fits {text!r}.", err=True)
             continue
@@ -234,6 +240,7 @@ def _explain(c: Collection, results: Results) -> None:
     for u in results.unknown:
         near = f" Near it: {', '.join(u.near)}." if u.near else ""
         click.echo(f"No picture carries {u.word!r}.{near}", err=True)
+    say_not_learned(results)
     say_missing(results)
     said = getattr(results, "said", "")
     for line in (said,) if isinstance(said, str) else said:
@@ -264,6 +271,8 @@ def _as_json(
             for h, own in zip(results.hits, said, strict=True)
         ],
         "unknown": [{"word": u.word, "near": list(u.near)} for u in results.unknown],
+        "not_learned": not_learned_json(results),
+        "predicted": results.predicted,
         "served": results.served,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from sightline.collection.training import TrainReport
 
 
+# Saved words that a report names, each on a line of its own.
+_SAVED_SHOWN = 10
 _RANKERS = (
     "A ranker to choose from, or several: pamir, kernel-pamir, warp, ridge, neighbours, svm, cmrm, "
     "cmtt, plsa; lscmr, ssi, cca, semantic-matching only if named. All others that can learn from "
@@ -247,8 +250,8 @@ def show_report(r: TrainReport) -> None:
         click.echo(f"{r.left_out} pictures with words lack features and were left out.")
     if p.n:
         click.echo(
-            f"On {p.n} held-out queries: mean AvgP {p.candidate:.3f}, untrained "
-            f"{p.untrained:.3f} (p {p_text(p.p)}; {p.helped} better, {p.harmed} worse)"
+            f"On {p.n} held-out quer{'y' if p.n == 1 else 'ies'}: mean AvgP {p.candidate:.3f}, "
+            f"untrained {p.untrained:.3f} (p {p_text(p.p)}; {p.helped} better, {p.harmed} worse)"
         )
     if p.current is not None:
         click.echo(
@@ -257,12 +260,20 @@ def show_report(r: TrainReport) -> None:
         )
     if p.not_compared:
         click.echo("Not compared with the model before: the features it needs are gone.")
+    for w in r.saved[:_SAVED_SHOWN]:
+        click.echo(f"Saved word: {w}.")
+    if len(r.saved) > _SAVED_SHOWN:
+        click.echo(f"… and {len(r.saved) - _SAVED_SHOWN} more saved words")
     if r.unproven:
-        click.echo(f"Unproven: {p.n} held-out queries are too few to tell. Add words.")
+        alone = len(r.saved) == r.words
+        todo = "Judge more pictures, and save them again." if alone else "Add words."
+        few = f"{p.n} held-out quer{'y is' if p.n == 1 else 'ies are'} too few to tell"
+        click.echo(f"Unproven: {few}. {todo}")
     if r.forced:
         click.echo("It is worse, and goes ahead because of --force.")
     what = f"version {r.version}" if r.version else "not published (--dry-run)"
-    click.echo(f"Learnt {r.words} words from {r.pictures} pictures in {r.seconds:.1f} s: {what}")
+    words = f"{r.words} word{'s' * (r.words != 1)}"
+    click.echo(f"Learnt {words} from {r.pictures} pictures in {r.seconds:.1f} s: {what}")
 
 
 def clicks_line(c: FromClicks) -> str:
@@ -301,7 +312,7 @@ def as_plain(r: TrainReport) -> dict[str, object]:
         "chosen": r.recipe, "words_combined_by": r.how, "words": r.words, "pictures": r.pictures,
         "left_out": r.left_out, "model": r.model, "version": r.version, "unproven": r.unproven,
         "forced": r.forced, "seconds": round(r.seconds, 3), "not_tried": list(r.not_tried),
-        "course": r.course,
+        "course": r.course, "saved": [asdict(w) for w in r.saved],
         "clicks": {
             "judgements": len(r.clicks.judgements), "lists": r.clicks.lists,
             "imports": r.clicks.imports, "capped": r.clicks.capped,

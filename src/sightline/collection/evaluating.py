@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.clicks.learning import known_judgements
 from sightline.collection.learning.choosing import measure
 from sightline.collection.learning.learners import Fitted, fit
 from sightline.collection.learning.parts import (
@@ -28,7 +27,8 @@ from sightline.collection.learning.parts import (
 )
 from sightline.collection.learning.proving import FEWEST_QUERIES, HeldOut, split
 from sightline.collection.learning.questions import combined, one_word
-from sightline.collection.learning.samples import MOST_WORDS, Sample, aligned, load_sample
+from sightline.collection.learning.samples import MOST_WORDS, Sample, aligned
+from sightline.collection.learning.saved_words import load_known
 from sightline.collection.learning.serving import Learnt, load_learnt
 from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import CollectionError
@@ -167,8 +167,9 @@ def evaluate(
     held = HeldOut.of(sample)
     if not len(held.queries):
         raise CollectionError(
-            f"None of the {len(sample)} pictures with words is both held out and asked about by "
-            "words others carry, so nothing can be measured. Give words to more pictures."
+            f"None of the {len(sample)} pictures that were learnt from is both held out and asked "
+            "about by words others carry, so nothing can be measured. Give words to more pictures, "
+            "or judge more and save them as a word."
         )
     rows = learnt.combination.rows(learnt.proof.scores(held.sample.views))
     queries = combined(held.queries, learnt.combination, held.idf)
@@ -197,9 +198,8 @@ def _loaded(home: Home) -> tuple[Learnt, Sample, dict[int, str]]:
                 "When the model was trained, too few pictures had words to hold any out. "
                 "Train again: sightline train"
             )
-        judgements, _ = known_judgements(log, reader.snapshot)
-        most = max(MOST_WORDS, len(learnt.terms))
-        sample = load_sample(reader.snapshot, judgements, most_words=most)
+        most, shared = max(MOST_WORDS, len(learnt.terms)), learnt.served.shared_space
+        sample, _ = load_known(reader, log, (), most, shared_space=shared)
         spelled = dict(reader.catalogue.terms())
     missing = set(learnt.features) - set(sample.views)
     if missing:

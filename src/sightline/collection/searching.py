@@ -1,11 +1,12 @@
 """Searching by the words pictures carry, and by what was learnt from them.
 
-Pictures that carry every word asked for come first and are marked so. If a model has learnt the
-words, the pictures it finds follow: their score is how likely they fit, and pictures below the
-cut-off, chosen on validation pictures, are left out, unless they carry some of the words: those
-come last, and are all that follows without a model or for words it does not know. With the cut-off
-turned off, what lies below it follows what lies above, in one order, whatever words it carries; so
-a line drawn after the first `within` pictures has above it what probably fits.
+Pictures that carry every word asked for come first and are marked so. Pictures that a model
+predicts follow, by those of the words it has learned (`query`): their score is how likely they fit,
+and pictures below the cut-off, chosen on validation pictures, are left out, unless they carry some
+of the words: those come last, and are all that follows without a model or where it has learned none
+of the words. With the cut-off turned off, what lies below it follows what lies above, in one order,
+whatever words it carries; so a line drawn after the first `within` pictures has above it what
+probably fits.
 
 Among pictures that carry words the order is the cosine between the query and the picture's words,
 weighted by how rare each word is in this collection. Pictures with every word have one added to
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.finding import refuse_both
+from sightline.collection.query import NotLearned, ResolvedQuery
 from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Facts, Where
@@ -57,7 +59,7 @@ class Part:
     more : whether the list goes on there.
     total : how many pictures the whole list has; None unless they were counted.
     within : how many of them carry every word or lie above the cut-off: the first ones, with and
-        without a cut; None unless counted, and without a model that knows the words.
+        without a cut; None unless counted, and where nothing is predicted.
     """
 
     reached: int
@@ -70,7 +72,13 @@ class Part:
 class Results:
     """The answer to a search: hits, best first, and what there is to say about them.
 
-    `served` says why another engine answered than was asked to; mostly it is empty.
+    Attributes
+    ----------
+    not_learned : words that the model has not learned, so that nothing is predicted by them;
+        pictures that carry them match as ever. Empty where no model was asked.
+    predicted : whether there is a predicted part; false if the model has learned none of the words
+        that pictures carry, None where no model was asked.
+    served : why another engine answered than was asked to; mostly it is empty.
     """
 
     hits: tuple[Hit, ...]
@@ -79,6 +87,8 @@ class Results:
     missing: int = 0
     part: Part | None = field(default=None, kw_only=True)
     served: str = field(default="", kw_only=True)
+    not_learned: tuple[NotLearned, ...] = field(default=(), kw_only=True)
+    predicted: bool | None = field(default=None, kw_only=True)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -114,7 +124,7 @@ class Ranked:
     """Every picture that a query ranks, ids ascending, with its score as in `Results`.
 
     `carried` are those that carry every word; `allowed` are the only ones that may appear, None for
-    all.
+    all; `not_learned` and `predicted` are as of `Results`.
     """
 
     ids: Int
@@ -122,6 +132,8 @@ class Ranked:
     carried: Int
     allowed: Int | None
     unknown: tuple[UnknownWord, ...]
+    not_learned: tuple[NotLearned, ...] = ()
+    predicted: bool | None = None
 
 
 def allowed_by(reader: Reader, where: Where, untagged: bool) -> Int | None:
@@ -184,44 +196,37 @@ class _Search:
     ) -> None:
         self.reader, self.root, self.query, self.k, self.where = reader, root, query, k, where
         self.options, self.snapshot = options, reader.snapshot
-        terms = np.array([term_id(t.text) for t in query.wanted], np.int64)
-        known = self.snapshot.carried(terms)
-        self.terms = terms[known]
-        self.weights = [t.weight for t, k in zip(query.wanted, known, strict=True) if k]
-        self.unknown = [t.text for t, k in zip(query.wanted, known, strict=True) if not k]
-        required = [(t, term_id(t.text)) for t in query.wanted if t.required]
-        self.required = [i for _, i in required]
-        self.learnt = self._learnt() if options.learnt else None
+        self.asked = ResolvedQuery.of(reader, query, options.learnt)
+        self.terms, self.learnt = self.asked.terms, self.asked.model
         # How likely the last learnt hit is: pictures with some of the words come after it.
         self.least = 1.0
         # How many pictures that a model found lie above the cut-off.
         self.above = 0
 
-    def _learnt(self) -> Learnt | None:
-        """Return the model, if there is one that has learnt every word that any picture carries."""
-        if not self.snapshot.model or not len(self.terms):
-            return None
-        from sightline.collection.learning.serving import load_learnt
-
-        learnt = load_learnt(self.reader.home, self.snapshot.model)
-        return learnt if learnt is not None and learnt.knows(self.terms).all() else None
-
     def results(self) -> Results:
-        said = tuple(UnknownWord(w, near(w, self._spellings())) for w in self.unknown)
         hits: list[Hit] = []
         missing, want = 0, self.k
         allowed = self._allowed()
         if self.options.skip is not None or self.options.count:
-            return self._part(said, allowed)
+            return self._part(allowed)
         while len(self.terms):
             ranked, hits, missing = self._hits(want, allowed)
             if len(hits) >= self.k or ranked < want:
                 break
             want *= 4  # Files of some hits are gone; look further down, in few steps.
-        served = self.reader.notice()
-        return Results(tuple(hits[: self.k]), said, self.snapshot.version, missing, served=served)
+        return self._answer(hits[: self.k], missing)
 
-    def _part(self, said: tuple[UnknownWord, ...], allowed: Int | None) -> Results:
+    def _answer(self, hits: list[Hit], missing: int, part: Part | None = None) -> Results:
+        asked = self.asked
+        return Results(
+            tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
+            served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
+        )  # fmt: skip
+
+    def _unknown(self) -> tuple[UnknownWord, ...]:
+        return tuple(UnknownWord(w, near(w, self._spellings())) for w in self.asked.unknown)
+
+    def _part(self, allowed: Int | None) -> Results:
         """Answer with one part of the list; only its own pictures are looked up.
 
         A file that is gone leaves a gap: parts begin at ranks, whatever became of files.
@@ -236,8 +241,7 @@ class _Search:
         if count and self.learnt is not None:
             within = self.above + (len(tops[0][0].ids) if tops else 0)
         part = Part(min(ranked, end), ranked > end, ranked if count else None, within)
-        served = self.reader.notice()
-        return Results(tuple(hits), said, self.snapshot.version, missing, part=part, served=served)
+        return self._answer(hits, missing, part)
 
     def _allowed(self) -> Int | None:
         """Return the ids filters, required and unwanted words leave; None when there are none."""
@@ -245,8 +249,8 @@ class _Search:
         parts = [] if left is None else [left]
         if self.options.among is not None:
             parts.append(np.unique(np.array(self.options.among, np.int64)))
-        if self.required:
-            parts.append(self.snapshot.carrying(self.required, every=True))
+        if self.asked.required:
+            parts.append(self.snapshot.carrying(self.asked.required, every=True))
         if self.query.unwanted:
             unwanted = [term_id(t) for t in self.query.unwanted]
             bad = self.snapshot.carrying(unwanted, every=False)
@@ -274,8 +278,8 @@ class _Search:
         scores = np.concatenate([*parts, np.zeros(0)])
         order = np.argsort(ids)
         carried = tops[0][0].ids if tops else np.zeros(0, np.int64)
-        unknown = tuple(UnknownWord(w, near(w, self._spellings())) for w in self.unknown)
-        return Ranked(ids[order], scores[order], np.sort(carried), allowed, unknown)
+        said = (self._unknown(), self.asked.not_learned, self.asked.predicted)
+        return Ranked(ids[order], scores[order], np.sort(carried), allowed, *said)
 
     def _tops(self, k: int, allowed: Int | None) -> list[tuple[Top, str]]:
         """Return the best pictures in three groups, the first of which comes first."""
@@ -302,7 +306,7 @@ class _Search:
         """Return the pictures the model finds, with how likely they fit."""
         if allowed is not None and not len(allowed):
             return _NOTHING
-        query = learnt.query(self.terms, self.weights)
+        query = learnt.query(self.asked.learned, self.asked.learned_weights)
         top = self.snapshot.top(query, k, allowed, learnt.more, without)
         if not len(top.ids):
             return _NOTHING
@@ -318,14 +322,15 @@ class _Search:
     def _least(self, learnt: Learnt, query: WordQuery) -> float:
         """Return the least score worth showing.
 
-        It may follow the best picture that carries none of the words, whatever filters leave.
+        It may follow the best picture that carries none of the words that predict, whatever filters
+        leave.
         """
-        carrying = self.snapshot.carrying(self.terms.tolist(), every=False)
+        carrying = self.snapshot.carrying(query.terms.tolist(), every=False)
         best = self.snapshot.top(query, 1, None, learnt.more, carrying).scores
         return learnt.least(query, float(best[0])) if len(best) else -np.inf
 
     def _carrying_all(self, allowed: Int | None) -> Int:
-        if self.unknown:
+        if self.asked.unknown:
             return np.zeros(0, np.int64)
         full = self.snapshot.carrying(self.terms.tolist(), every=True)
         return full if allowed is None else _both(full, allowed)
@@ -334,7 +339,7 @@ class _Search:
         if where is not None and not len(where):
             return _NOTHING
         idf = self.snapshot.idf(self.terms)
-        at, values = query_vector(range(len(self.terms)), idf, self.weights)
+        at, values = query_vector(range(len(self.terms)), idf, self.asked.weights)
         query = SparseQuery(self.terms[at], values)
         return self.snapshot.top(query, k, where)
 

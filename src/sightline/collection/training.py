@@ -5,6 +5,10 @@ is chosen and fitted on the others. It is published only if it passes the *no-ha
 AvgP is not below that of the model now served (less .001), on the held-out queries both know, and
 not below the untrained order on all. What is then served is fitted again, on everything, by the
 same recipe. With under 30 held-out queries there is no proof, and the model is marked `unproven`.
+
+Words saved from judging sessions are learnt beside the ordinary ones (`learning/saved_words`), and
+each is reported by itself. Where there are no others, the whole training is theirs; a ranker is
+chosen among several only if there are 30 validation queries to choose by.
 """
 
 from __future__ import annotations
@@ -18,13 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
-from sightline.collection.clicks.learning import FromClicks, known_judgements
+from sightline.collection.clicks.learning import FromClicks
 from sightline.collection.learning import choosing
 from sightline.collection.learning.choosing import Choice
 from sightline.collection.learning.kinds import KINDS
 from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
 from sightline.collection.learning.parts import fit_elsewhere, is_sharded
 from sightline.collection.learning.proving import (
+    FEWEST_QUERIES,
     HeldOut,
     Proof,
     proof_json,
@@ -33,11 +38,14 @@ from sightline.collection.learning.proving import (
     split,
 )
 from sightline.collection.learning.questions import carriers, idf_in
-from sightline.collection.learning.samples import (
-    MOST_TEXT_WORDS,
-    MOST_WORDS,
-    Sample,
-    load_sample,
+from sightline.collection.learning.samples import MOST_TEXT_WORDS, MOST_WORDS, Sample
+from sightline.collection.learning.saved_words import (
+    Joined,
+    SavedWord,
+    SavedWordModel,
+    learn_saved,
+    load_known,
+    saved_report,
 )
 from sightline.collection.learning.serving import (
     KIND,
@@ -52,17 +60,16 @@ from sightline.collection.learning.serving import (
 )
 from sightline.collection.learning.texts import text_curve
 from sightline.collection.learning.trying import Tried, noted
+from sightline.collection.learning.unvalidated import unvalidated
 from sightline.contracts import Json, Mapper, Progress
-from sightline.errors import DataError, StoreBusy, UsageError
+from sightline.errors import StoreBusy, UsageError
 from sightline.progress import NoProgress
-from sightline.rankers.cutoff import CutOff
 from sightline.solvers.structural import course_said
 from sightline.store.events import EventLog
 from sightline.store.home import Home
 from sightline.store.models import load_model, save_model
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Writer
-from sightline.words.combining import Combination
 
 # Choosing looks at so many pictures at most; the chosen recipe then sees all of them.
 CHOOSE_AMONG = 6_000
@@ -88,7 +95,10 @@ class TrainOptions:
 
 @dataclass(frozen=True, slots=True)
 class TrainReport:
-    """What a training did; `course` says how the one of lists went, without held-out pictures."""
+    """What a training did; `course` says how the one of lists went, without held-out pictures.
+
+    `saved` are the words that were saved from judging sessions.
+    """
 
     recipe: str
     how: str
@@ -105,6 +115,7 @@ class TrainReport:
     not_tried: tuple[str, ...] = ()
     clicks: FromClicks = field(default_factory=FromClicks)
     course: str = ""
+    saved: tuple[SavedWord, ...] = ()
 
 
 def train(
@@ -124,31 +135,40 @@ def train(
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before = reader.snapshot.model
         current = load_learnt(home, before)
-        judgements, clicks = known_judgements(log, reader.snapshot, options.session_cap)
         rankers = _in_shards(options.rankers or RANKERS, options.shards)
         needed, most = _needed(options, current), _most_words(rankers)
-        sample = load_sample(reader.snapshot, judgements, needed, most)
+        shared = any(kind_of(r).shared_space for r in rankers)
+        given = (reader, log, needed, most, options.session_cap, shared)
+        sample, clicks = load_known(*given)
+        spelled = dict(reader.catalogue.terms())
     choice = prepare(sample, rankers, _prints(sample, options.features), progress, compute)
     held = HeldOut.of(sample)
-    fits = _fits(sample, choice.recipe, progress, compute, twice=not options.dry_run)
+    serve = choice.served or choice
+    recipes = [choice.recipe, *([] if options.dry_run else [serve.recipe])]
+    fits = _fits(sample, recipes, progress, compute)
     candidate, proof, seen = _proven(sample, choice, held, current, next(fits), compute)
     if not options.force and not options.dry_run:
         refuse_harm(proof)
     forced = options.force and proof.proven and not proof.passes
+    saved, extra = saved_report(sample, candidate, choice.combination, spelled), None
+    if sample.saved is not None:
+        extra = learn_saved(sample.saved, choice.recipe.features, spelled)
+        saved = extra.words
     name, version = before, 0
     if not options.dry_run:
-        about, arrays = make_model(sample, choice, candidate, next(fits))
+        about, arrays = make_model(sample, serve, candidate, next(fits), extra)
         about["basis"], about["most_words"] = sample.basis(), most
         about["proof_seen"] = seen
         about["figures"] = proof_json(proof, choice.table, not proof.proven, forced)
         with Writer(home, "train", wait) as writer:
-            note = f"train: {choice.recipe}"
+            note = f"train: {serve.recipe}"
             refuse_removed(writer, sample)
             name, version = publish(writer, about, arrays, before, note, progress, compute)
+    n_words = len(sample.terms) + (len(sample.saved.terms) if sample.saved is not None else 0)
     return TrainReport(
-        str(choice.recipe), choice.combination.how, proof, choice.table, len(sample.terms),
+        str(serve.recipe), serve.combination.how, proof, choice.table, n_words,
         len(sample), sample.left_out, name, version, not proof.proven, forced,
-        time.monotonic() - begun, choice.not_tried, clicks, course_said(candidate.arrays),
+        time.monotonic() - begun, choice.not_tried, clicks, course_said(candidate.arrays), saved,
     )  # fmt: skip
 
 
@@ -158,9 +178,9 @@ def is_trained(home: Home, session_cap: int | None = None) -> bool:
         learnt = load_learnt(home, reader.snapshot.model)
         if learnt is None:
             return False
-        judgements, _ = known_judgements(log, reader.snapshot, session_cap)
-        most = learnt.about.get("most_words", MOST_WORDS)
-        sample = load_sample(reader.snapshot, judgements, most_words=int(str(most)))
+        most = int(str(learnt.about.get("most_words", MOST_WORDS)))
+        shared = learnt.served.shared_space
+        sample, _ = load_known(reader, log, (), most, session_cap, shared)
         return sample.basis() == learnt.about["basis"]
 
 
@@ -172,14 +192,14 @@ def _in_shards(rankers: Sequence[str], shards: int) -> tuple[str, ...]:
 
 
 def _fits(
-    sample: Sample, recipe: Recipe, progress: Progress, compute: Mapper | None, twice: bool
+    sample: Sample, recipes: Sequence[Recipe], progress: Progress, compute: Mapper | None
 ) -> Iterator[Fitted]:
-    """Yield the recipe fitted to what may prove it, and then to everything.
+    """Yield one recipe fitted to what may prove it, and another, if there is one, to everything.
 
-    Elsewhere both are learnt side by side.
+    Elsewhere the same recipe is learnt from both side by side.
     """
-    samples = [_provable(sample)[0], *([sample] if twice else [])]
-    if compute is not None and not is_sharded(recipe):
+    recipe, samples = recipes[0], [_provable(sample)[0], sample][: len(recipes)]
+    if compute is not None and not is_sharded(recipe) and len(set(recipes)) == 1:
         found = fit_elsewhere(recipe, samples, compute)
         for what in ("prove", "fit")[: len(samples)]:
             progress.start(what, 1)
@@ -191,8 +211,8 @@ def _fits(
     # What has no rounds to tell of is proven in silence.
     silent = not kind_of(recipe.ranker).shared_space
     yield _fitted(recipe, samples[0], "prove", NoProgress() if silent else progress, compute)
-    for rest in samples[1:]:
-        yield _fitted(recipe, rest, "fit", progress, compute)
+    for other, rest in zip(recipes[1:], samples[1:], strict=True):
+        yield _fitted(other, rest, "fit", progress, compute)
 
 
 def _provable(sample: Sample) -> tuple[Sample, bool]:
@@ -261,38 +281,14 @@ def prepare(
     rankers, not_tried = choosing.able(sample, rankers, features)
     if not rankers:
         raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
-    choice = choosing.choose_on(training, validation, rankers, features, progress, compute)
+    # Few queries of saved words would choose by luck.
+    fewest = 1 if sample.unlabelled is None else FEWEST_QUERIES
+    given = (training, validation, rankers, features, progress, compute, fewest)
+    choice = choosing.choose_on(*given)
     if choice is None:
-        rest = sample.only(~held)
-        recipe = choosing.candidates(sample, [_safest(rankers)], features)[-1]
-        alone = _without_validation(recipe, rest if carriers(rest.labels).any() else sample)
+        alone = unvalidated(sample, rankers, features)
         return replace(alone, not_tried=tuple(not_tried))
     return replace(choice, not_tried=(*not_tried, *choice.not_tried))
-
-
-def _safest(rankers: Sequence[str]) -> str:
-    """Return the most regularised of some rankers, for pictures too few to choose by."""
-    return "ridge" if "ridge" in rankers else rankers[-1]
-
-
-def _without_validation(recipe: Recipe, sample: Sample) -> Choice:
-    """Return the choice where pictures are too few to choose by: the most regularised one."""
-    try:
-        fitted = fit(recipe, sample)
-    except DataError as e:
-        raise UsageError(
-            f"{recipe.ranker} cannot learn from the {len(sample)} pictures with words that are not "
-            f"held out to prove what was learnt. Add words to more pictures. ({e})"
-        ) from e
-    scores = fitted.unseen if fitted.unseen is not None else fitted.scores(sample.views)
-    if kind_of(recipe.ranker).top:
-        combination = Combination.of_logits(len(sample.terms))
-    else:
-        combination = Combination("product").fit(scores, sample.labels)
-    # Where each word is as likely as not.
-    even = {"h": np.full(len(sample.terms), np.log(0.5)), "offsets": np.zeros(3), "follow": [0.0]}
-    cutoff = CutOff.from_arrays({name: np.asarray(a) for name, a in even.items()})
-    return Choice(fitted.recipe, combination, cutoff, ())
 
 
 def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -304,23 +300,34 @@ def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 def refuse_removed(writer: Writer, sample: Sample) -> None:
     """Stop a model that was taught by pictures which were removed while it learnt."""
     live = Snapshot(writer.home.shards, writer.version).ids()
-    if not np.isin(sample.ids, live).all():
+    taught = sample.ids if sample.saved is None else np.union1d(sample.ids, sample.saved.ids)
+    if not np.isin(taught, live).all():
         raise StoreBusy("Pictures were removed while this training ran. Run it again without them.")
 
 
 def make_model(
-    sample: Sample, choice: Choice, proof_fit: Fitted, served: Fitted
+    sample: Sample,
+    choice: Choice,
+    proof_fit: Fitted,
+    served: Fitted,
+    saved: SavedWordModel | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return what is to be kept of a recipe that was fitted to everything."""
-    counts = carriers(sample.labels)
-    idf = idf_in(sample.labels)
+    terms, counts, idf = sample.terms, carriers(sample.labels), idf_in(sample.labels)
     room = bytes_per_row([sample.views[f] for f in choice.recipe.features])
     held = sample.only(split(sample)[0])
     curve = None
     if served.shared_space:
         curve = text_curve(proof_fit, held if len(held) > 1 else sample)
+    if saved is not None:
+        joined, labels = Joined.of(terms, saved), saved.sample.labels
+        terms, choice = joined.terms, joined.choice(choice)
+        counts = joined.values(counts, carriers(labels))
+        idf = joined.values(idf, idf_in(labels))
+        served = joined.fitted(served, saved.served)
+        proof_fit = joined.fitted(proof_fit, saved.proof)
     return to_saved(
-        sample.terms, counts, idf, within_budget(counts, room), choice.combination, choice.cutoff,
+        terms, counts, idf, within_budget(counts, room), choice.combination, choice.cutoff,
         served, proof_fit, curve,
     )  # fmt: skip
 

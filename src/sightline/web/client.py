@@ -58,6 +58,7 @@ class Hits:
     """Pictures, best first, of one version; `next` is the cursor of the following page.
 
     Where they were counted, the list has `total`, of which the first `within` probably fit.
+    `not_learned` are words that the model has not learned, each with how many pictures carry it.
     """
 
     version: int
@@ -66,6 +67,7 @@ class Hits:
     said: tuple[str, ...]
     total: int | None = None
     within: int | None = None
+    not_learned: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Round:
     round: int
     hits: tuple[Hit, ...]
     said: tuple[str, ...]
+    not_learned: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,9 +329,16 @@ def _page(limit: int, cursor: str | None) -> dict[str, int | str]:
 def _hits(said: Mapping[str, Any]) -> Hits:
     found = tuple(_made(Hit, h) for h in said["hits"])
     more = said.get("total"), said.get("within")
-    return Hits(said["version"], found, said["next"], tuple(said["said"]), *more)
+    words = _not_learned(said)
+    return Hits(said["version"], found, said["next"], tuple(said["said"]), *more, words)
+
+
+def _not_learned(said: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Return words that were not learned; an older server names none."""
+    return tuple((w["word"], w["pictures"]) for w in said.get("not_learned", ()))
 
 
 def _round(said: Mapping[str, Any]) -> Round:
     found = tuple(_made(Hit, h) for h in said["hits"])
-    return Round(said["version"], said["session"], said["round"], found, tuple(said["said"]))
+    notes, words = tuple(said["said"]), _not_learned(said)
+    return Round(said["version"], said["session"], said["round"], found, notes, words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
@@ -18,6 +18,7 @@ from sightline.web.problems import Problem
 from sightline.web.service import Service
 
 if TYPE_CHECKING:
+    from sightline.collection.query import NotLearned as UnlearnedWord
     from sightline.collection.searching import Results
     from sightline.records import Hit as Found
 
@@ -105,12 +106,23 @@ class Unknown(BaseModel):
     near: list[str]
 
 
+class NotLearned(BaseModel):
+    """A word that the model has not learned, and on how many pictures it is."""
+
+    word: str
+    pictures: int
+
+
 class Hits(BaseModel):
     """Pictures, best first, of one version; `next` asks for more of the same version.
 
     `total` counts the whole list and `within` its first pictures that carry every word or lie above
-    the cut-off: where a line may be drawn. Both are null unless asked for, `within` also where no
-    model knows the words. Files that are gone (`missing`) leave fewer hits, and are counted.
+    the cut-off: where a line may be drawn. Both are null unless asked for, `within` also where
+    nothing is predicted. Files that are gone (`missing`) leave fewer hits, and are counted.
+
+    `not_learned` names words that the model has not learned: pictures that carry them match, and
+    what is predicted goes by the other words. `predicted` is false where there is none that was
+    learned, null where no model was asked.
     """
 
     version: int
@@ -119,6 +131,8 @@ class Hits(BaseModel):
     total: int | None = None
     within: int | None = None
     unknown: tuple[Unknown, ...] = ()
+    not_learned: tuple[NotLearned, ...] = ()
+    predicted: bool | None = None
     missing: int = 0
     said: tuple[str, ...] = ()
 
@@ -130,6 +144,11 @@ def hit(h: Found) -> Hit:
         id=h.picture, score=h.score, name=shown(h.path), tagged=h.tagged, learnt=h.learnt,
         thumbnail=f"{at}/thumbnail", original=f"{at}/original",
     )  # fmt: skip
+
+
+def not_learned(words: Iterable[UnlearnedWord]) -> tuple[NotLearned, ...]:
+    """Return words that the model has not learned as they are sent."""
+    return tuple(NotLearned(word=w.word, pictures=w.pictures) for w in words)
 
 
 def hits(results: Results, page: Page, said: Sequence[str] = ()) -> Hits:
@@ -148,6 +167,7 @@ def hits(results: Results, page: Page, said: Sequence[str] = ()) -> Hits:
         next=cursor(results.version, end) if more else None,
         total=part.total if part else None, within=part.within if part else None,
         unknown=tuple(Unknown(word=u.word, near=list(u.near)) for u in results.unknown),
+        not_learned=not_learned(results.not_learned), predicted=results.predicted,
         missing=results.missing, said=(*said, *[results.served] * bool(results.served)),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ import click
 from sightline.cli.common import text_of
 from sightline.cli.dialogue.answers import HELP, Answer, read_answer
 from sightline.cli.dialogue.terminal import Way, drawn
-from sightline.cli.filters import full_path, say_missing
+from sightline.cli.filters import full_path, not_learned_json, say_missing, say_not_learned
 from sightline.errors import SightlineError, UsageError
 from sightline.records import Hit, shown
 
@@ -226,6 +226,7 @@ class Dialogue:
             )
         for text in ranking.said:
             click.echo(text, err=True)
+        say_not_learned(ranking)
         say_missing(ranking)
         if self.as_json:
             click.echo(json.dumps(_as_json(self.c, self.session, ranking, judged)))
@@ -268,6 +269,8 @@ def _as_json(
         "blend": {"share": ranking.share, "before": ranking.before, "after": ranking.after},
         "said": list(ranking.said),
         "served": ranking.served,
+        "not_learned": not_learned_json(ranking),
+        "predicted": ranking.predicted,
         "hits": [
             {
                 "hit": i,

@@ -33,8 +33,10 @@ def say_unknown(found: Places) -> None:
     if found.unknown:
         names = ", ".join(repr(w) for w in found.unknown)
         click.echo(f"Where {names} lies was not learnt.", err=True)
+    # Where nothing was learnt of any word, that is the problem of every hit.
+    placed = any(h.words for h in found.hits)
     for h in found.hits:
-        if h.problem and not found.unknown:
+        if h.problem and (placed or not found.unknown):
             click.echo(f"No region of {shown(h.hit.path)}: {h.problem}.", err=True)
 
 

@@ -52,7 +52,9 @@ class WordShare:
     contribution : their product. Those of a learnt hit add up to the score from which its
         probability comes; those of a hit that carries words add up to its cosine.
     seen : what the model sees in the picture alone, as the probability with which the picture
-        would be found by this word alone; None without a model that knows the words.
+        would be found by this word alone; None without a model that has learned the word.
+    learned : false if there is a model and it has not learned the word, which then counts nothing
+        in what is predicted.
     """
 
     word: str
@@ -61,14 +63,17 @@ class WordShare:
     number: float
     contribution: float
     seen: float | None = None
+    learned: bool = True
 
     def text(self, *, learnt: bool) -> str:
         """Say what the word did for a hit that a model found, or that carries words."""
         sum_of = f"{_number(self.contribution)} = {self.weight:.3g} × {_number(self.number)}"
         likely = "" if self.seen is None else f"{self.seen:.0%} likely"
+        mark = "carried" if self.carried else "not carried"
+        if learnt and not self.learned:
+            return f"0  not learned, so it does not count ({mark})"
         if learnt and not self.carried:
             return f"{sum_of}  {likely}"
-        mark = "carried" if self.carried else "not carried"
         return f"{sum_of}  {mark}" + (f" ({likely} by the picture alone)" if likely else "")
 
     def as_json(self) -> dict[str, Json]:
@@ -76,7 +81,7 @@ class WordShare:
         return {
             "word": self.word, "carried": self.carried, "weight": _short(self.weight),
             "number": _short(self.number), "contribution": _short(self.contribution),
-            "seen": None if self.seen is None else _short(self.seen),
+            "seen": None if self.seen is None else _short(self.seen), "learned": self.learned,
         }  # fmt: skip
 
 
@@ -99,7 +104,8 @@ class Parts:
     Attributes
     ----------
     blocks : where they lie.
-    of_words : (words, rows, columns), in the order of the query's words, in units of the score.
+    of_words : (words, rows, columns), in the order of the query's words that were learned, in
+        units of the score.
     score : of the whole picture, as the model sees it: the sum over words of weight times number.
     likely : how likely the picture, as the model sees it, fits the query and each of its words.
     without : the same without the part that contributes most; empty for exact shares.
@@ -163,6 +169,11 @@ class Why:
     model: str = ""
     recipe: str = ""
 
+    @property
+    def learned(self) -> tuple[WordShare, ...]:
+        """The words that `parts` tell of, in their order."""
+        return tuple(w for w in self.words if w.learned)
+
     def heat_map(self, path: str | os.PathLike[str]) -> None:
         """Draw the picture with what its parts did, as PNG."""
         from sightline.collection.explaining.drawing import save_sheet
@@ -177,10 +188,11 @@ class Why:
     def as_json(self) -> dict[str, Json]:
         """Return it as plain values."""
         words = [w.as_json() for w in self.words]
+        learned = [said for said, w in zip(words, self.words, strict=True) if w.learned]
         seen: dict[str, Json] = {"parts": None, "rows": 0, "columns": 0}
         if self.parts is not None:
             seen = self.parts.as_json()
-            for said, values in zip(words, self.parts.of_words, strict=True):
+            for said, values in zip(learned, self.parts.of_words, strict=True):
                 said["parts"] = _rows(values)
         return {
             "words": list[Json](words), "features": [f.as_json() for f in self.features], **seen,

@@ -41,7 +41,7 @@ Pen = ImageDraw.ImageDraw
 
 def draw_sheet(whys: Sequence[Why], title: str = "") -> Image.Image:
     """Return a picture with a row for each hit."""
-    words = [w.word for w in whys[0].words] if whys else []
+    words = [w.word for w in whys[0].learned] if whys else []
     together = [] if len(words) == 1 else ["all words"]
     columns = ["picture", *together, *words[:MOST_WORDS]]
     width = 2 * MARGIN + len(columns) * (TILE + GAP) - GAP
@@ -165,7 +165,7 @@ def _maps(
 ) -> list[tuple[NDArray[np.float32], tuple[str, str]]]:
     """Return the maps of a row, each with the two lines below it."""
     maps = [parts.of_query, *parts.of_words]
-    carried = [False, *(share.carried for share in w.words)]
+    carried = [False, *(share.carried for share in w.learned)]
     said = []
     for i, (values, has) in enumerate(zip(maps, carried, strict=True)):
         first = f"seen: {parts.likely[i]:.0%} likely" + ("; carried" if has else "")

@@ -3,7 +3,8 @@
 A hit that carries every word has one more than the cosine between the query and its words, one that
 carries some has that cosine (below a model, times its cut-off): a word's share is the product of
 its two coordinates. A learnt hit has the sum of weight times published number, shown as a
-probability; a word that the picture carries counts with the number of a picture known to carry it.
+probability; a word that the picture carries counts with the number of a picture known to carry it,
+and a word that was not learned counts nothing.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sightline.collection.explaining.answers import WordShare
-from sightline.collection.learning.serving import Learnt, load_learnt
+from sightline.collection.learning.serving import Learnt
 from sightline.collection.learning.views import View, as_view
+from sightline.collection.query import ResolvedQuery
 from sightline.records import Hit
 from sightline.store.home import Reader
 from sightline.store.snapshot import Snapshot
@@ -65,43 +67,52 @@ class WordModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """The words of a query that any picture carries, and the model if it has learnt all of them.
+    """The words of a query that any picture carries, and the model asked for those it has learned.
 
-    `problem` says why there is no model.
+    `learned` says of each word whether it is one of the model's, which are in the same order;
+    `problem` says why no model explains the hits, and `predicted` is as of `ResolvedQuery`.
     """
 
     words: tuple[str, ...]
     terms: Int
     given: tuple[float, ...]
     model: WordModel | None
+    learned: NDArray[np.bool_]
     problem: str = ""
+    predicted: bool | None = None
 
     @classmethod
     def of(cls, reader: Reader, text: str, learnt: bool) -> Asked:
         """Read a query as the search does, with the model or without."""
-        wanted = parse(text).wanted
-        terms = np.array([term_id(t.text) for t in wanted], np.int64)
-        known = reader.snapshot.carried(terms)
-        kept = [t for t, k in zip(wanted, known, strict=True) if k]
-        words, given = tuple(t.text for t in kept), tuple(t.weight for t in kept)
-        model, problem = _model(reader, words, terms[known], given)
-        if not learnt:
-            model, problem = None, "the model was left out of the search"
-        return cls(words, terms[known], given, model, problem)
+        query = parse(text)
+        asked = ResolvedQuery.of(reader, query, learnt)
+        carried = set(asked.terms.tolist())
+        words = tuple(t.text for t in query.wanted if term_id(t.text) in carried)
+        learned = np.isin(asked.terms, asked.learned)
+        model = None
+        if asked.model is not None:
+            model = WordModel.of(asked.model, asked.learned, asked.learned_weights)
+        problem = "" if model is not None else _problem(asked, words, learnt)
+        return cls(
+            words, asked.terms, asked.weights, model, learned, problem, asked.predicted
+        )  # fmt: skip
+
+    def of_words(self, values: ArrayLike, others: float) -> NDArray[np.float64]:
+        """Return numbers of the model's words as numbers of all words; `others` for the rest."""
+        out = np.full(len(self.words), others)
+        out[self.learned] = values
+        return out
 
 
-def _model(
-    reader: Reader, words: Sequence[str], terms: Int, given: Sequence[float]
-) -> tuple[WordModel | None, str]:
-    if not len(terms):
-        return None, "no picture carries any of the words"
-    learnt = load_learnt(reader.home, reader.snapshot.model)
-    if learnt is None:
-        return None, "nothing was learnt yet, so only words count. Run: sightline train"
-    strange = [w for w, known in zip(words, learnt.knows(terms), strict=True) if not known]
-    if strange:
-        return None, f"the model has not learnt {', '.join(map(repr, strange))}"
-    return WordModel.of(learnt, terms, given), ""
+def _problem(asked: ResolvedQuery, words: Sequence[str], learnt: bool) -> str:
+    """Say why no model explains the hits of a query."""
+    if not learnt:
+        return "the model was left out of the search"
+    if not len(asked.terms):
+        return "no picture carries any of the words"
+    if asked.predicted is None:
+        return "nothing was learnt yet, so only words count. Run: sightline train"
+    return f"the model has not learnt {', '.join(map(repr, words))}"
 
 
 def word_shares(
@@ -127,12 +138,14 @@ def _shares(
     mine = _words_of(snapshot, hit.picture)
     carried = np.isin(asked.terms, mine)
     model = asked.model
-    seen: list[float | None] = [None] * len(asked.words)
+    likely = np.full(len(asked.words), np.nan)
     if model is not None and numbers is not None:
-        seen = list(model.likely(numbers)[1:])
+        likely = asked.of_words(model.likely(numbers)[1:], np.nan)
+    seen = [None if np.isnan(p) else float(p) for p in likely]
     if hit.learnt and model is not None and numbers is not None:
-        weights: NDArray[np.floating] = model.weights
-        counted: NDArray[np.floating] = np.where(carried, model.known, numbers)
+        weights: NDArray[np.floating] = asked.of_words(model.weights, 0.0)
+        published = np.where(carried[asked.learned], model.known, numbers)
+        counted: NDArray[np.floating] = asked.of_words(published, 0.0)
     else:
         length = float(np.sqrt(np.sum(snapshot.idf(mine) ** 2))) or 1.0
         weights, counted = query, np.where(carried, idf / length, 0.0)
@@ -140,9 +153,13 @@ def _shares(
         if not hit.tagged and total > 0:
             # Pictures with some of the words are shown below learnt ones.
             counted = counted * (hit.score / total)
+    # Without a model there is nothing that could have learned a word.
+    learned = [True] * len(seen) if asked.predicted is None else asked.learned.tolist()
     return tuple(
-        WordShare(word, bool(c), float(w), float(n), float(w * n), s)
-        for word, c, w, n, s in zip(asked.words, carried, weights, counted, seen, strict=True)
+        WordShare(word, bool(c), float(w), float(n), float(w * n), s, known)
+        for word, c, w, n, s, known in zip(
+            asked.words, carried, weights, counted, seen, learned, strict=True
+        )
     )
 
 

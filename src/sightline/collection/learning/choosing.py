@@ -25,6 +25,7 @@ from sightline.collection.learning.parts import measure_elsewhere, outcomes_of
 from sightline.collection.learning.questions import carriers, combined, idf_in, questions
 from sightline.collection.learning.samples import Sample
 from sightline.collection.learning.trying import Tried, outcomes
+from sightline.collection.learning.unlabelled import fit_combination
 from sightline.contracts import Mapper, Progress
 from sightline.errors import UsageError
 from sightline.measures.many import ManyMeasured, measure_queries, query_scores
@@ -67,7 +68,8 @@ class Look:
 class Choice:
     """The candidate chosen, with its way to combine words and the table of all that was tried.
 
-    `not_tried` says of every ranker that was asked for and left out why it was.
+    `not_tried` says of every ranker that was asked for and left out why it was. `served` is what to
+    serve in its place, where settings and calibration need every picture there is.
     """
 
     recipe: Recipe
@@ -75,6 +77,7 @@ class Choice:
     cutoff: CutOff
     table: tuple[Tried, ...]
     not_tried: tuple[str, ...] = ()
+    served: Choice | None = None
 
 
 def able(
@@ -204,14 +207,15 @@ def choose_on(
     features: Sequence[str] | None,
     progress: Progress,
     compute: Mapper | None = None,
+    fewest: int = 1,
 ) -> Choice | None:
-    """Choose among rankers that can learn; None where validation pictures ask for nothing known."""
+    """Choose among rankers that can learn; None where fewer validation queries can be asked."""
     known = carriers(training.labels) > 0
     if not known.any():
         return None
     idf = idf_in(training.labels)
     asked = questions(validation.labels, idf, known)
-    if not len(asked):
+    if len(asked) < fewest:
         return None
     given = (training, validation, asked, idf, progress)
     rankers, first = screened(rankers, features, *given, compute)
@@ -268,7 +272,7 @@ def settle(
     if kind_of(fitted.recipe.ranker).top:
         combination = Combination.of_logits(scores.shape[1])
     elif fitted.unseen is not None:
-        combination = Combination(how).fit(fitted.unseen, training.labels)
+        combination = fit_combination(how, fitted.unseen, training)
     else:
         combination = Combination(how).fit(scores, validation.labels)
     combination.fill_flat()

@@ -53,6 +53,7 @@ class Kind:
     asked : whether it is tried only where it is asked for by name.
     option : the setting that a name may end in, after a colon; "" if there is none.
     shared_space : whether words and pictures are points of one space.
+    unlabelled : whether it can be told which cells nobody labelled, to pass over likely positives.
     about : in a few words, what it is.
     """
 
@@ -69,6 +70,7 @@ class Kind:
     asked: bool = False
     option: str = ""
     shared_space: bool = False
+    unlabelled: bool = False
 
     def with_option(self, value: str) -> Kind:
         """Return the kind with its option set in all that is worth trying."""
@@ -103,6 +105,7 @@ class Kind:
         validation: Judged,
         told: Told | None = None,
         compute: Mapper | None = None,
+        unlabelled: NDArray[np.bool_] | None = None,
     ) -> tuple[Arrays, Settings, LeftOut]:
         """Fit it; return arrays to keep, settings found, and a way to scores as if unseen."""
         if self.landmarks and views[0].shape[0] > grams.MOST_PICTURES:
@@ -113,7 +116,9 @@ class Kind:
         if self.steps:
             estimator = self._in_steps(X, labels, settings, frame, validation, compute)
         else:
-            watched = {"told": told} if self.shared_space else {}
+            watched: dict[str, Any] = {"told": told} if self.shared_space else {}
+            if self.unlabelled and unlabelled is not None:
+                watched["unlabelled"] = unlabelled
             estimator = _class(self.place)(**settings).fit(X, labels, **watched)
         found: Settings = {s: _plain(getattr(estimator, a)) for s, a in self.found}
         # Some find them only when asked, which takes longer than to learn.
@@ -235,6 +240,7 @@ KINDS: dict[str, Kind] = {
         grid=({"kernel": "rbf"},),
         sees="views",
         found=(("alpha", "alpha_"),),
+        unlabelled=True,
     ),
     "log-product": Kind(
         "sightline.annotators.ridge:KernelRidge",

@@ -8,7 +8,7 @@ sees them side by side, kernel ridge averages their kernels, counts of visual wo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,12 @@ from sightline.errors import UsageError
 from sightline.records import QuerySet
 
 Float = NDArray[np.float32]
+Int = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
+
+# What learns words that were saved from sessions: it needs few pictures, and tells how sure it is.
+SAVED_BY = "ridge"
+_SAVED, _IS_SAVED = "saved.", "is_saved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +59,39 @@ def _no_scores() -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """A fitted recipe; `left_out` gives what `unseen` is."""
+    """A fitted recipe; `left_out` gives what `unseen` is.
+
+    `saved`, if there is one, scores the words where `is_saved` is true, which were learnt from
+    pictures of their own; it sees the same features.
+    """
 
     recipe: Recipe
     weightings: tuple[Weighting, ...]
     arrays: Mapping[str, NDArray[Any]]
     left_out: LeftOut = _no_scores
+    saved: Fitted | None = None
+    is_saved: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     @property
     def unseen(self) -> Float | None:
         """Scores of the training pictures, each as if left out; None if the ranker has none."""
         return self.left_out()
 
-    def scores(self, views: Mapping[str, View], words: NDArray[np.int64] | None = None) -> Float:
+    def scores(self, views: Mapping[str, View], words: Int | None = None) -> Float:
         """Return the scores of pictures for all words, or for the words at some positions."""
+        if self.saved is None:
+            return self._own_scores(views, words)
+        wanted = np.arange(len(self.is_saved)) if words is None else words
+        theirs = self.is_saved[wanted]
+        # Where each word is among those of its own part.
+        at = np.where(self.is_saved, np.cumsum(self.is_saved), np.cumsum(~self.is_saved)) - 1
+        out = np.empty((views[self.recipe.features[0]].shape[0], len(wanted)), np.float32)
+        for mine, scores in ((~theirs, self._own_scores), (theirs, self.saved.scores)):
+            if mine.any():
+                out[:, mine] = scores(views, at[wanted[mine]])
+        return out
+
+    def _own_scores(self, views: Mapping[str, View], words: Int | None) -> Float:
         seen = [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
         return kind_of(self.recipe.ranker).scores(self.arrays, seen, words)
 
@@ -92,12 +116,21 @@ class Fitted:
     def to_arrays(self, prefix: str) -> Arrays:
         """Return all numbers of it, under names with a prefix."""
         idf = {f"{prefix}idf.{i}": w.idf for i, w in enumerate(self.weightings)}
-        return {**idf, **{f"{prefix}{name}": a for name, a in self.arrays.items()}}
+        own = {**idf, **{f"{prefix}{name}": a for name, a in self.arrays.items()}}
+        if self.saved is None:
+            return own
+        mask = {f"{prefix}{_IS_SAVED}": self.is_saved.astype(np.uint8)}
+        return {**own, **mask, **self.saved.to_arrays(f"{prefix}{_SAVED}")}
 
     @classmethod
     def from_arrays(cls, recipe: Recipe, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Fitted:
         """Make it again from what `to_arrays` gave."""
         mine = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        if _IS_SAVED in mine:
+            is_saved = np.asarray(mine.pop(_IS_SAVED)).astype(np.bool_)
+            theirs = {n: mine.pop(n) for n in list(mine) if n.startswith(_SAVED)}
+            saved = cls.from_arrays(Recipe(SAVED_BY, recipe.features), theirs, _SAVED)
+            return replace(cls.from_arrays(recipe, mine, ""), saved=saved, is_saved=is_saved)
         counts = kind_of(recipe.ranker).counts
         weightings = tuple(
             Weighting(mine.pop(f"idf.{i}"), plain=counts) for i in range(len(recipe.features))
@@ -155,7 +188,7 @@ def fit(
         other, queries = validation
         pairs = zip(recipe.features, weightings, strict=True)
         judged = [w(other.views[f]) for f, w in pairs], queries
-    given = (views, sample.labels, dict(recipe.settings), judged, told, compute)
+    given = (views, sample.labels, dict(recipe.settings), judged, told, compute, sample.unlabelled)
     arrays, settings, left_out = kind.fit(*given)
     return Fitted(recipe.with_settings(**settings), weightings, arrays, left_out)
 

@@ -144,6 +144,8 @@ def sample_arrays(sample: Sample, prefix: str) -> Arrays:
     """Return pictures to learn from as arrays."""
     out: Arrays = {f"{prefix}ids": sample.ids, f"{prefix}terms": sample.terms}
     out |= table_arrays(sample.labels, f"{prefix}labels.")
+    if sample.unlabelled is not None:
+        out[f"{prefix}unlabelled"] = sample.unlabelled
     for i, view in enumerate(sample.views.values()):
         out |= table_arrays(view, f"{prefix}view{i}.")
     return out
@@ -153,7 +155,8 @@ def sample_of(features: Sequence[str], arrays: Given, prefix: str) -> Sample:
     """Return the pictures again; the names of features do not travel as arrays."""
     views = {name: table_of(arrays, f"{prefix}view{i}.") for i, name in enumerate(features)}
     labels = table_of(arrays, f"{prefix}labels.")
-    return Sample(arrays[f"{prefix}ids"], arrays[f"{prefix}terms"], labels, views)
+    free = arrays.get(f"{prefix}unlabelled")
+    return Sample(arrays[f"{prefix}ids"], arrays[f"{prefix}terms"], labels, views, unlabelled=free)
 
 
 def query_arrays(queries: QuerySet) -> Arrays:

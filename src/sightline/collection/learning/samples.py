@@ -2,12 +2,17 @@
 
 Words on pictures and judgements are one stream here: a picture that was judged to fit a query
 carries the words of that query, one that was judged not to fit a single word does not carry it.
+
+A picture without words says nothing of ordinary tags: its owner may not have come to it yet. A word
+that was saved from a session is different: the session went through the whole collection, so that
+word is learnt against all other pictures, a sample of many. Of those, the ones judged not to fit
+are negatives, and the others `unlabelled`. Both count for saved words alone.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -27,8 +32,11 @@ from sightline.words.term_ids import term_id
 LEAST_PICTURES = 2
 MOST_WORDS, MOST_TEXT_WORDS = 20_000, 50_000
 _MOSTLY = 0.9
+# Saved words are learnt from so many judged pictures at most, and so many that nobody judged.
+MOST_LABELLED, MOST_UNLABELLED = 3_000, 2_000
 
 Int = NDArray[np.int64]
+Bool = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +50,9 @@ class Sample:
     labels : scipy sparse table, pictures by words, 1 where a picture carries a word.
     views : their rows of each feature, by fingerprint.
     left_out : pictures with words that lack one of these features.
+    unlabelled : pictures by words, true where nobody said whether the picture fits; None for
+        ordinary words, which a picture with words lacks unless it carries them.
+    saved : pictures to learn saved words from, where there are ordinary words as well.
     """
 
     ids: Int
@@ -49,6 +60,8 @@ class Sample:
     labels: Any
     views: dict[str, View]
     left_out: int = 0
+    unlabelled: Bool | None = None
+    saved: Sample | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -59,12 +72,17 @@ class Sample:
         h.update(self.labels.indptr.astype(np.int64).tobytes())
         h.update(self.labels.indices.astype(np.int64).tobytes())
         h.update(" ".join(self.views).encode())
+        if self.unlabelled is not None:
+            h.update(np.packbits(self.unlabelled).tobytes())
+        if self.saved is not None:
+            h.update(self.saved.basis().encode())
         return h.hexdigest()[:16]
 
     def only(self, rows: Int | NDArray[np.bool_]) -> Sample:
-        """Return some of the pictures."""
+        """Return some of the pictures, without those that saved words alone are learnt from."""
         views = {name: view[rows] for name, view in self.views.items()}
-        return Sample(self.ids[rows], self.terms, self.labels[rows], views)
+        free = None if self.unlabelled is None else self.unlabelled[rows]
+        return Sample(self.ids[rows], self.terms, self.labels[rows], views, unlabelled=free)
 
 
 def aligned(sample: Sample, terms: Int) -> Sample:
@@ -78,7 +96,11 @@ def aligned(sample: Sample, terms: Int) -> Sample:
     shape = (len(sample), len(terms))
     labels = csr_matrix((cells.data[keep], (cells.row[keep], at[cells.col[keep]])), shape=shape)
     labels.sort_indices()
-    return replace(sample, terms=terms, labels=labels)
+    free = None
+    if sample.unlabelled is not None:
+        free = np.ones(shape, np.bool_)
+        free[:, at[known]] = sample.unlabelled[:, known]
+    return replace(sample, terms=terms, labels=labels, unlabelled=free, saved=None)
 
 
 def load_sample(
@@ -86,20 +108,85 @@ def load_sample(
     judgements: Iterable[Judgement] = (),
     wanted: Sequence[str] = (),
     most_words: int = MOST_WORDS,
+    saved: Collection[int] = (),
 ) -> Sample:
     """Gather all pictures that carry a word or were judged, and have features.
 
     `wanted` names the features to learn from; all that nearly every picture has by default. Of more
-    than `most_words` the most frequent are learnt.
+    than `most_words` the most frequent are learnt. `saved` are terms that only sessions gave to
+    pictures; where no other word can be learnt, the sample is that of the saved words.
     """
+    judgements = list(judgements)
     picture, term = carried_and_judged(snapshot, judgements)
-    features = common_features(snapshot, np.unique(picture))
-    named = [f for f in features if f.rpartition("-")[0] in plugins.expanded(wanted)]
-    features = tuple(named) or features
+    mine = np.isin(term, np.array(sorted(saved), np.int64))
+    if not mine.any():
+        return _sample(snapshot, picture, term, wanted, most_words)
+    no = {cell for cell, fits in term_verdicts(judgements, {}).items() if not fits}
+    given = (picture[mine], term[mine], no, most_words)
+    if not _learnable(picture[~mine], term[~mine]):
+        return _saved_sample(snapshot, *given, wanted)
+    sample = _sample(snapshot, picture[~mine], term[~mine], wanted, most_words)
+    if not _learnable(picture[mine], term[mine], len(snapshot.ids())):
+        return sample
+    return replace(sample, saved=_saved_sample(snapshot, *given, (), tuple(sample.views)))
+
+
+def _sample(
+    snapshot: Snapshot, picture: Int, term: Int, wanted: Sequence[str], most_words: int
+) -> Sample:
+    """Gather pictures that carry words."""
+    features = _features(snapshot, np.unique(picture), wanted)
     ids, views = _rows(snapshot, features, np.unique(picture))
     there = np.isin(picture, ids)
     terms, labels = _labels(ids, picture[there], term[there], most_words)
     return Sample(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
+
+
+def _features(snapshot: Snapshot, ids: Int, wanted: Sequence[str]) -> tuple[str, ...]:
+    features = common_features(snapshot, ids)
+    named = [f for f in features if f.rpartition("-")[0] in plugins.expanded(wanted)]
+    return tuple(named) or features
+
+
+def _learnable(picture: Int, term: Int, pictures: int | None = None) -> bool:
+    """Say whether some word is on several of the pictures, or of so many, and missing on others."""
+    _, counts = np.unique(term, return_counts=True)
+    n = len(np.unique(picture)) if pictures is None else pictures
+    return bool(((counts >= LEAST_PICTURES) & (counts < n)).any())
+
+
+def _saved_sample(
+    snapshot: Snapshot,
+    picture: Int,
+    term: Int,
+    no: set[tuple[int, int]],
+    most_words: int,
+    wanted: Sequence[str],
+    features: tuple[str, ...] = (),
+) -> Sample:
+    """Gather the pictures that saved words are learnt from: all that were judged, and others."""
+    every = snapshot.ids()
+    judged = np.array([p for p, t in no if t in set(term.tolist())], np.int64)
+    labelled = np.intersect1d(np.union1d(picture, judged), every)
+    others = _spread(np.setdiff1d(every, labelled))[:MOST_UNLABELLED]
+    labelled = _spread(labelled)[:MOST_LABELLED]
+    chosen = np.union1d(labelled, others)
+    ids, views = _rows(snapshot, features or _features(snapshot, chosen, wanted), chosen)
+    there = np.isin(picture, ids)
+    terms, labels = _labels(ids, picture[there], term[there], most_words, saved=True)
+    free = np.asarray(labels.todense()) == 0
+    for p, t in no:
+        row, column = np.searchsorted(ids, p), np.searchsorted(terms, t)
+        if row < len(ids) and column < len(terms) and (ids[row], terms[column]) == (p, t):
+            free[row, column] = False
+    left_out = len(np.unique(picture)) - len(np.intersect1d(picture, ids))
+    return Sample(ids, terms, labels, views, left_out, unlabelled=free)
+
+
+def _spread(ids: Int) -> Int:
+    """Return ids in an order of chance that is the same however many others there are."""
+    mixed = ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return ids[np.argsort(mixed ^ (mixed >> np.uint64(29)), kind="stable")]
 
 
 def carried_and_judged(
@@ -193,12 +280,14 @@ def _refuse_too_few(snapshot: Snapshot, picture: Int, term: Int) -> None:
     if not len(term):
         raise CollectionError(
             f"None of the {n} pictures carries a word, so there is nothing to learn. Add words: "
-            "tags in the files, .txt files beside them, or a table with index --words."
+            "tags in the files, .txt files beside them, or a table with index --words. Or judge "
+            "pictures, and save those that fit: sightline judge --like PICTURE --save-as WORD"
         )
     if len(np.unique(picture)) < 2:
         raise CollectionError(
             f"Only 1 of the {n} pictures carries words, so there is nothing to learn. "
-            "Give words to more pictures, then: sightline index"
+            "Give words to more pictures, then: sightline index. Or judge more pictures that fit, "
+            "and save them as the same word: sightline judge --resume SESSION --save-as WORD"
         )
 
 
@@ -224,16 +313,26 @@ def _rows(snapshot: Snapshot, features: Sequence[str], ids: Int) -> tuple[Int, d
     return found, {f: as_view(snapshot.rows(f, found)) for f in features}
 
 
-def _labels(ids: Int, picture: Int, term: Int, most_words: int) -> tuple[Int, Any]:
+def _labels(
+    ids: Int, picture: Int, term: Int, most_words: int, saved: bool = False
+) -> tuple[Int, Any]:
     from scipy.sparse import csr_matrix
 
     terms, column, counts = np.unique(term, return_inverse=True, return_counts=True)
     # A word on every picture tells them apart as little as one on a single picture.
     usable = np.flatnonzero((counts >= LEAST_PICTURES) & (counts < len(ids)))
     if not len(usable):
+        todo = "Give pictures more words."
+        if saved:
+            todo = (
+                "Judge more pictures, some that fit and some that do not, and save them under the "
+                "same word: sightline judge --resume SESSION --save-as WORD. For its name: "
+                "sightline sessions"
+            )
+        some = "saved words" if saved else "words"
         raise CollectionError(
-            f"Of {len(terms)} words none is on at least {LEAST_PICTURES} pictures and missing "
-            "from others, so there is nothing to learn. Give pictures more words."
+            f"Of {len(terms)} {some} none is on at least {LEAST_PICTURES} pictures and missing "
+            f"from others, so there is nothing to learn. {todo}"
         )
     frequent = np.sort(usable[np.argsort(-counts[usable], kind="stable")][:most_words])
     row = np.searchsorted(ids, picture)

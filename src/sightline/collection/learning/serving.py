@@ -30,7 +30,8 @@ from sightline.store.versions import Version
 from sightline.words.combining import WAYS, Combination, How
 
 KIND = "words"
-FORMAT = 2
+# With words of sessions beside ordinary ones it is format 3, which earlier releases must refuse.
+FORMAT, FORMAT_SAVED = 2, 3
 # Published scores may take so many times the bytes of the features they come from.
 BUDGET = 2.0
 # Names of the points that rankers with a shared space publish.
@@ -158,7 +159,7 @@ def to_saved(
 ) -> tuple[dict[str, Json], Arrays]:
     """Return what a model says of itself and its arrays, to be written."""
     about: dict[str, Json] = {
-        "format": FORMAT,
+        "format": FORMAT if served.saved is None else FORMAT_SAVED,
         "how": combination.how,
         "served": _recipe_json(served.recipe),
         "proof": _recipe_json(proof.recipe),
@@ -179,7 +180,7 @@ def from_saved(saved: SavedModel) -> Learnt:
     """Make a model again from what was written."""
     about, arrays = saved.about, saved.arrays
     try:
-        if about["format"] != FORMAT:
+        if about["format"] not in (FORMAT, FORMAT_SAVED):
             raise ValueError(f"its format is {about['format']}")
         combination = Combination.from_arrays(_how(about["how"]), _under("combination.", arrays))
         return Learnt(

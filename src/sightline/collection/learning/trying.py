@@ -16,6 +16,7 @@ from sightline.collection.learning.kinds import Told
 from sightline.collection.learning.learners import Fitted, Recipe, builds_on, fit, kind_of
 from sightline.collection.learning.questions import combined
 from sightline.collection.learning.samples import Sample
+from sightline.collection.learning.unlabelled import fit_combination
 from sightline.contracts import Mapper, Progress
 from sightline.errors import DataError, UsageError
 from sightline.measures.many import ManyMeasured, measure_queries
@@ -113,7 +114,7 @@ def _by_combination(
     out: dict[How, ManyMeasured] = {}
     for how in WAYS:
         if fitted.unseen is not None:
-            combination = Combination(how).fit(fitted.unseen, training.labels)
+            combination = fit_combination(how, fitted.unseen, training)
             rows = combination.rows(scores)
         else:
             combination, rows = _crossed(how, scores, validation)

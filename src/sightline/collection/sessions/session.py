@@ -362,10 +362,11 @@ class Session:
         said: list[str],
         doubted: list[Hit],
     ) -> Ranking:
-        unknown = ground.words.unknown if ground.words is not None else ()
+        words = ground.words
         more = remarks(record, learnt, bool(hits), ground, doubted)
         return Ranking(
-            tuple(hits), unknown, ground.version, missing, self.id, record.round,
-            (*said, *more), learnt.share, learnt.before, learnt.after, learnt.slips,
-            tuple(doubted),
+            tuple(hits), words.unknown if words else (), ground.version, missing, self.id,
+            record.round, (*said, *more), learnt.share, learnt.before, learnt.after, learnt.slips,
+            tuple(doubted), not_learned=words.not_learned if words else (),
+            predicted=words.predicted if words else None,
         )  # fmt: skip

@@ -19,6 +19,7 @@ from sightline.errors import CollectionError, StoreError, UsageError
 if TYPE_CHECKING:
     from io import FileIO
 
+    from sightline.collection.query import NotLearned
     from sightline.records import Tags
     from sightline.settings import Settings
     from sightline.store.catalogue import Facts
@@ -138,6 +139,14 @@ class Showing:
             scores = dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
             given = [(p, round(float(scores.get(p, 0.0)), 6)) for p in pictures]
             return sorted(given, key=lambda x: -x[1]), reader.snapshot.version
+
+    def not_learned(self, query: str) -> tuple[NotLearned, ...]:
+        """Return the words of a query that the model has not learned; none without a model."""
+        from sightline.collection.query import ResolvedQuery
+        from sightline.collection.searching import wanted_words
+
+        with self.home.reader() as reader:
+            return ResolvedQuery.of(reader, wanted_words(query)).not_learned
 
     def models(self) -> list[ModelVersion]:
         """Return the versions that are kept, oldest first, each with its models' own proofs."""

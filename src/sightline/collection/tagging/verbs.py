@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,8 +190,10 @@ class Tagging:
 
         if pictures_of(query):
             raise UsageError("Pictures were asked for, and only words lie somewhere in a picture.")
-        found = self.search(query, k, **filters).hits if hits is None else hits
-        return places(self.home, query, found)
+        if hits is not None:
+            return places(self.home, query, hits)
+        found = self.search(query, k, **filters)
+        return replace(places(self.home, query, found.hits), not_learned=found.not_learned)
 
     def draw_places(
         self, places: Places, folder: str | os.PathLike[str], *, compute: Compute | None = None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightline.collection.learning.samples import carried, cleaned
+from sightline.collection.query import NotLearned
 from sightline.collection.tagging.ground import (
     Inputs,
     cut_otherwise,
@@ -51,11 +52,16 @@ class HitPlaces:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Hits with where the words of the query lie; `unknown` are words nothing was learnt of."""
+    """Hits with where the words of the query lie; `unknown` are words nothing was learnt of.
+
+    `not_learned` are words of the query that the model which ranked the hits has not learned; empty
+    where the hits were given.
+    """
 
     query: str
     hits: tuple[HitPlaces, ...]
     unknown: tuple[str, ...]
+    not_learned: tuple[NotLearned, ...] = ()
 
 
 def places(home: Home, query: str, hits: Sequence[Hit]) -> Places:

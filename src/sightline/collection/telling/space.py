@@ -85,15 +85,15 @@ class Space:
         order = np.argsort(-cosines, kind="stable")
         return [(self.spelled[w], float(cosines[w])) for w in order[order != at][:n]]
 
-    def text_point(self, text: str) -> tuple[Float, int]:
-        """Return a text as a point, and how many of its different words were learnt.
+    def text_point(self, text: str) -> tuple[Float, tuple[str, ...]]:
+        """Return a text as a point, and those of its different words that were not learned.
 
         Words count as often as they occur, weighted by how rare they are.
         """
         from scipy.sparse import csr_matrix
 
-        said = Counter(term_id(word) for word in tokens(text))
-        terms = np.array(list(said), np.int64)
+        said = Counter(tokens(text))
+        terms = np.array([term_id(word) for word in said], np.int64)
         known = self.learnt.knows(terms)
         if not known.any():
             raise UsageError(
@@ -103,7 +103,8 @@ class Space:
         at = np.searchsorted(self.learnt.terms, terms[known])
         times = np.array(list(said.values()), np.float64)[known]
         row = csr_matrix((times, ([0] * len(at), at)), shape=(1, len(self.learnt.terms)))
-        return self.learnt.served.text_points(row)[0], len(at)
+        missing = tuple(word for word, k in zip(said, known, strict=True) if not k)
+        return self.learnt.served.text_points(row)[0], missing
 
     def likely(self, scores: Float) -> NDArray[np.float64]:
         """Return how likely pictures and texts with these scores fit each other."""

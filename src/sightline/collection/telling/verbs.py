@@ -83,13 +83,15 @@ class Telling:
         """Find pictures for a long text, such as an article, in the shared space.
 
         Unlike in `search`, the text has no grammar, and no picture needs to carry its words. A
-        score says how likely a picture's own words would share one with the text.
+        score says how likely a picture's own words would share one with the text. Words that were
+        not learned do not count; `Results.not_learned` names them.
 
         Parameters
         ----------
         k, untagged, **filters
             As of `search`.
         """
+        from sightline.collection.query import count_not_learned
         from sightline.collection.searching import Results, allowed_by
         from sightline.collection.telling.space import Space
         from sightline.records import Hit
@@ -98,7 +100,7 @@ class Telling:
         where = filter_of(self.root, **filters)
         with self.home.reader() as reader:
             space = Space(reader)
-            point, _ = space.text_point(text)
+            point, missing_words = space.text_point(text)
             top = space.pictures(point, n, allowed_by(reader, where, untagged))
             facts = reader.catalogue.facts(top.ids.tolist())
             scores = space.likely(top.scores)
@@ -110,7 +112,10 @@ class Telling:
             ]
             hits = tuple(Hit(i, facts[i].path, round(s, 6), False, True) for i, s in there)
             version, missing = reader.snapshot.version, len(pairs) - len(hits)
-            return Results(hits, (), version, missing, served=reader.notice())
+            return Results(
+                hits, (), version, missing, served=reader.notice(), predicted=True,
+                not_learned=count_not_learned(reader.snapshot, missing_words),
+            )  # fmt: skip
 
     def near_words(self, word: str, n: int = 8) -> list[tuple[str, float]]:
         """Return the words nearest to one in the shared space, with their cosines."""

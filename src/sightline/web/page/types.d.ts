@@ -17,6 +17,11 @@ export interface Unknown {
   near: string[];
 }
 
+export interface NotLearned {
+  word: string;
+  pictures: number;
+}
+
 export interface Hits {
   version: number;
   hits: Hit[];
@@ -24,6 +29,8 @@ export interface Hits {
   total?: number | null;
   within?: number | null;
   unknown: Unknown[];
+  not_learned: NotLearned[];
+  predicted: boolean | null;
   missing: number;
   said: string[];
 }

@@ -17,7 +17,7 @@ from sightline.collection.clicks.sent import SentClick, SentRanking
 from sightline.exchange.impressions import CLICKS
 from sightline.web.limits import MOST, NAMED, QUERY
 from sightline.web.problems import Problem
-from sightline.web.shapes import Served, Writable, words_only
+from sightline.web.shapes import NotLearned, Served, Writable, not_learned, words_only
 
 router = APIRouter(tags=["metarank"])
 
@@ -81,11 +81,12 @@ class Ranked(BaseModel):
 
 
 class Ranking(BaseModel):
-    """Items, best first."""
+    """Items, best first; `not_learned` are words of the query, as of a search."""
 
     items: list[Ranked]
     took: int
     version: int
+    not_learned: tuple[NotLearned, ...] = ()
 
 
 class Accepted(BaseModel):
@@ -107,9 +108,11 @@ def rank(
     if model != "words":
         raise Problem(404, "no-model", "The one model here is called words.")
     pictures = service.here(_ids(body.items))
-    found, version = service.collection.rank(words_only(_query(body.fields)), pictures)
+    c, query = service.collection, words_only(_query(body.fields))
+    found, version = c.rank(query, pictures)
     items = [Ranked(item=str(p), score=s) for p, s in found]
-    return Ranking(items=items, took=_since(begun), version=version)
+    words = not_learned(c.not_learned(query))
+    return Ranking(items=items, took=_since(begun), version=version, not_learned=words)
 
 
 @router.post("/feedback")

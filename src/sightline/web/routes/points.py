@@ -11,12 +11,23 @@ import time
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from sightline.web.limits import DEEPEST, NAMED
 from sightline.web.problems import Problem
 from sightline.web.service import Service
-from sightline.web.shapes import Body, Id, Ids, Limit, Served, Words, hit, words_only
+from sightline.web.shapes import (
+    Body,
+    Id,
+    Ids,
+    Limit,
+    NotLearned,
+    Served,
+    Words,
+    hit,
+    not_learned,
+    words_only,
+)
 
 router = APIRouter(prefix="/collections", tags=["points"])
 
@@ -89,14 +100,13 @@ class Points(BaseModel):
 
 
 class Answer(BaseModel):
-    """An answer as Qdrant has it."""
-
-    model_config = ConfigDict(json_schema_extra={"description": "An answer as Qdrant has it."})
+    """An answer as Qdrant has it; `not_learned` are words of the target, as of a search."""
 
     result: Points
     status: str
     time: float
     version: int
+    not_learned: tuple[NotLearned, ...] = ()
 
 
 @router.post("/{collection}/points/query")
@@ -115,7 +125,10 @@ def query(
         payload = h.model_dump(exclude={"id", "score"}) if body.with_payload else None
         points.append(Point(id=h.id, version=found.version, score=h.score, payload=payload))
     took = round(time.monotonic() - begun, 6)
-    return Answer(result=Points(points=points), status="ok", time=took, version=found.version)
+    return Answer(
+        result=Points(points=points), status="ok", time=took, version=found.version,
+        not_learned=not_learned(found.not_learned),
+    )  # fmt: skip
 
 
 def _asked(body: QueryBody) -> tuple[int | str, list[int], list[int]]:

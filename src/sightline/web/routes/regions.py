@@ -7,11 +7,23 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from sightline.collection.searching import Results
 from sightline.collection.tagging.where import HitPlaces
+from sightline.collection.tagging.where import Places as FoundPlaces
 from sightline.contracts import Compute
 from sightline.regions.outlines import Box as FoundBox
 from sightline.regions.outlines import Mask as FoundMask
-from sightline.web.shapes import Chosen, Hit, Id, Served, Words, hit, words_only
+from sightline.web.shapes import (
+    Chosen,
+    Hit,
+    Id,
+    NotLearned,
+    Served,
+    Words,
+    hit,
+    not_learned,
+    words_only,
+)
 
 router = APIRouter(prefix="/v1", tags=["regions"])
 
@@ -57,18 +69,23 @@ class HitPlace(BaseModel):
 
 
 class Places(BaseModel):
-    """Hits with where the words of the query lie."""
+    """Hits with where the words of the query lie.
+
+    `unknown` are words that cannot be placed; `not_learned` are as of a search.
+    """
 
     version: int
     hits: list[HitPlace]
     unknown: list[str]
+    not_learned: tuple[NotLearned, ...] = ()
 
 
 class WhyWord(BaseModel):
     """What a word did: `contribution` is `weight` times `number`.
 
     `seen` is how likely the picture, by its looks alone, fits this word alone; `parts` what each
-    block of the picture did for it. Both are null where no model looked.
+    block of the picture did for it. Both are null where no model looked. `learned` is false for a
+    word that the model has not learned, which counts nothing in what is predicted.
     """
 
     word: str
@@ -77,6 +94,7 @@ class WhyWord(BaseModel):
     number: float
     contribution: float
     seen: float | None
+    learned: bool
     parts: list[list[float]] | None = None
 
 
@@ -120,12 +138,16 @@ class Explained(BaseModel):
 
 
 class Explanations(BaseModel):
-    """Hits with what made their scores; `model` is the one that looked, null where none did."""
+    """Hits with what made their scores; `model` is the one that looked, null where none did.
+
+    `not_learned` are as of a search.
+    """
 
     version: int
     model: str | None
     recipe: str | None
     hits: list[Explained]
+    not_learned: tuple[NotLearned, ...] = ()
 
 
 # Pictures that one request may have explained.
@@ -156,16 +178,16 @@ def where(body: WhereBody, service: Served) -> Places:
     """Say where the words of a query lie in its hits."""
     query, chosen = words_only(body.query), body.chosen(service)
     c, pictures = service.collection, service.here(body.pictures)
-    version, found = service.of_one_version(
-        lambda: (
-            c.where(query, hits=c.as_hits(query, pictures).hits)
-            if pictures
-            else c.where(query, body.limit, **chosen)
-        )
-    )
+
+    def look() -> tuple[Results, FoundPlaces]:
+        hits = c.as_hits(query, pictures) if pictures else c.search(query, body.limit, **chosen)
+        return hits, c.where(query, hits=hits.hits)
+
+    version, (hits, found) = service.of_one_version(look)
     return Places(
-        version=version, hits=[_hit_place(h) for h in found.hits], unknown=list(found.unknown)
-    )
+        version=version, hits=[_hit_place(h) for h in found.hits], unknown=list(found.unknown),
+        not_learned=not_learned(hits.not_learned),
+    )  # fmt: skip
 
 
 @router.post("/why")
@@ -183,8 +205,9 @@ async def why(body: WhyBody, service: Served) -> Explanations:
         ]
         model, recipe = (told[0].model, told[0].recipe) if told else ("", "")
         return Explanations(
-            version=found.version, model=model or None, recipe=recipe or None, hits=hits
-        )
+            version=found.version, model=model or None, recipe=recipe or None, hits=hits,
+            not_learned=not_learned(found.not_learned),
+        )  # fmt: skip
 
     return await service.describer.lend(look)
 

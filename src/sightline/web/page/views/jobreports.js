@@ -36,11 +36,20 @@ function words(r) {
   if (p.not_compared) lines.push("Not compared with the model before: the features it needs are gone.");
   if (r.left_out) lines.push(`${some(r.left_out, "picture with words lacks", "pictures with words lack")} features and were left out.`);
   if (r.course) lines.push(`Learnt list by list: ${r.course}`);
+  lines.push(...r.saved.map(savedWord));
   const tried = r.table.map((/** @type {any} */ t) => [t.recipe.ranker, t.recipe.features.map(bare).join(" + "), share(t.avgp), share(t.p10), lasted(t.train_seconds)]);
   return told(r, lines, [
     tried.length ? el("details", {}, el("summary", {}, `${some(tried.length, "recipe was", "recipes were")} tried`), table("What was tried, by validation pictures", ["Ranker", "Features", "#AvgP", "#P10", "#Time"], tried)) : null,
     ...r.not_tried.map((/** @type {string} */ text) => el("p", { class: "faint" }, `Not tried: ${text}`)),
   ]);
+}
+
+/** @param {any} w a word that was saved from a session */
+function savedWord(w) {
+  const known = `Saved word “${w.word}”: on ${some(w.pictures, "picture")}, ${w.held_out} of them held out`;
+  if (w.avgp === null) return `${known}: nothing measures it yet. Judge more pictures, and save them again.`;
+  const worse = w.avgp <= w.untrained ? "; it ranks them no better than chance, so judge more pictures" : "";
+  return `${known}: AvgP ${share(w.avgp)}, untrained ${share(w.untrained)}, if no other fits${worse}.`;
 }
 
 /** @param {any} r */
@@ -70,7 +79,8 @@ function regions(r) {
  * @param {(Node | null)[]} more
  */
 function told(r, lines, more) {
-  if (r.unproven) lines.push("Unproven: too little was held out to tell. Add words.");
+  const todo = r.saved?.length && r.saved.length === r.words ? "Judge more pictures, and save them again." : "Add words.";
+  if (r.unproven) lines.push(`Unproven: too little was held out to tell. ${todo}`);
   return el(
     "div", {}, ...lines.map((text) => el("p", {}, text)),
     r.forced ? el("p", { class: "warning" }, "It is worse, and was published because you asked for that.") : null,

@@ -184,7 +184,19 @@ class Search {
     if (first.missing) parts.push(`${some(first.missing, "file is", "files are")} gone`);
     parts.push(`${Math.round(took)} ms`, `version ${list.version}`, ...first.said);
     const legend = el("span", { class: "faint" }, " · ● carries the words · ", el("span", { class: "learnt" }, "◇ learnt"));
-    fill(this.told, el("p", {}, parts.join(" · "), legend), ...first.unknown.map((u) => this._unknown(u)));
+    fill(this.told, el("p", {}, parts.join(" · "), legend), ...first.unknown.map((u) => this._unknown(u)), this._notLearned(first));
+  }
+
+  /**
+   * Name the words that the model has not learned, which predict nothing.
+   *
+   * @param {Hits} first
+   */
+  _notLearned(first) {
+    if (!first.not_learned.length) return null;
+    const words = first.not_learned.map((w) => `${w.word} (on ${w.pictures ? some(w.pictures, "picture") : "no picture"})`);
+    const nothing = first.predicted === false ? ". Nothing is predicted: the model has learned none of the words." : "";
+    return el("p", { class: "warning not-learned" }, `not learned: ${words.join(", ")}${nothing}`);
   }
 
   /** @param {import("../types").Unknown} u */

@@ -11,7 +11,7 @@ import { shares } from "./shares.js";
 /** @typedef {import("../types").Hit} Hit */
 /** @typedef {import("../types").Box} Box */
 /** @typedef {import("../types").Mask} Mask */
-/** @typedef {{ word: string, carried: boolean, weight: number, contribution: number, seen: number | null, parts?: number[][] }} WordShare */
+/** @typedef {{ word: string, carried: boolean, weight: number, contribution: number, seen: number | null, learned: boolean, parts?: number[][] }} WordShare */
 /** @typedef {{ word: string, likely: number, carried: boolean, box: Box, mask: Mask }} WordPlace */
 /** @typedef {(pen: HTMLCanvasElement) => void} Drawing */
 
@@ -104,7 +104,7 @@ async function explained(hit, query, shown) {
       "tr", {}, el("th", { scope: "row" }, w.word),
       el("td", { class: "number" }, w.contribution.toFixed(2)),
       el("td", { class: "number" }, w.seen === null ? "" : `${Math.round(100 * w.seen)} %`),
-      el("td", {}, w.carried ? "carried" : ""),
+      el("td", {}, [w.carried ? "carried" : "", w.learned ? "" : "not learned"].filter(Boolean).join(", ")),
       el("td", {}, parts && why.rows ? shown.button("Heat map", (c) => drawHeat(c, parts, why)) : ""),
     );
   });

@@ -1,0 +1,79 @@
+"""Words that were not learned, as people see them at the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sightline.collection import Collection
+from sightline.compute.inline import InlineCompute
+from tests.cli.test_commands import Shell
+from tests.photos import paint_some_with_words
+from tests.plugged import plugged
+
+
+@pytest.fixture(autouse=True)
+def _plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("SIGHTLINE_WORKERS", "1")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with plugged(monkeypatch):
+        yield
+
+
+@pytest.fixture
+def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
+    photos = paint_some_with_words(tmp_path / "photos")
+    (photos / "006_x.txt").write_text("red, warm, bathes")
+    c = Collection.open(photos, store=tmp_path / "store", workers=1)
+    c.index(features=["mean-colour"], compute=InlineCompute())
+    c.train(rankers=["ridge"])
+    return Shell(capfd, photos, tmp_path / "store")
+
+
+def test_search_names_words_that_were_not_learned(shell: Shell) -> None:
+    ran = shell("search", "red bathes", "-t", "40")
+    assert ran.code == 0 and ran.err == "not learned: bathes (on 1 picture)\n"
+    lines = [line.split("\t") for line in ran.out.splitlines()]
+    assert lines[0][1].endswith("006_x.png") and lines[0][2] == "carried"
+    alone = shell("search", "red", "-t", "40").out.splitlines()
+    learnt = [line for line in alone if line.endswith("learnt")]
+    assert learnt and set(learnt) <= set(ran.out.splitlines())
+    ran = shell("search", "red xyzzy")
+    assert ran.err.splitlines()[-1] == "not learned: xyzzy (on no picture)" and ran.out
+    ran = shell("search", "bathes")
+    assert ran.err.splitlines() == [
+        "not learned: bathes (on 1 picture)",
+        "nothing is predicted: the model has learned none of the words",
+    ]
+    assert shell("search", "red bathes", "--no-learnt").err == ""
+
+
+def test_json_has_them_as_values(shell: Shell) -> None:
+    said = json.loads(shell("search", "red bathes xyzzy", "--json").out)
+    assert said["not_learned"] == [
+        {"word": "bathes", "pictures": 1},
+        {"word": "xyzzy", "pictures": 0},
+    ]
+    assert said["predicted"] is True and any(h["learnt"] for h in said["hits"])
+    assert json.loads(shell("search", "red", "--json").out)["not_learned"] == []
+    assert json.loads(shell("search", "bathes", "--json").out)["predicted"] is False
+
+
+def test_why_and_runs_of_many_queries_name_them_too(shell: Shell) -> None:
+    ran = shell("search", "red bathes", "--untagged", "-t", "1", "--why")
+    assert "not learned: bathes (on 1 picture)" in ran.err
+    assert "bathes  0  not learned, so it does not count (not carried)" in ran.out
+    assert "drew " in ran.err
+    ran = shell("search", "red bathes", "--trec")
+    assert "'red bathes': not learned: bathes (on 1 picture)" in ran.err and ran.out
+
+
+def test_judge_names_them(shell: Shell) -> None:
+    ran = shell("judge", "--query", "red bathes", "--json", "-t", "3")
+    assert "not learned: bathes (on 1 picture)" in ran.err
+    said = json.loads(ran.out.splitlines()[0])
+    assert said["not_learned"] == [{"word": "bathes", "pictures": 1}] and said["predicted"]

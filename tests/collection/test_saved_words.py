@@ -1,0 +1,258 @@
+"""From no words to a learned one: judge, save, train, and pictures nobody judged are predicted."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sightline.collection import Collection
+from sightline.collection.learning import samples
+from sightline.collection.learning.samples import Sample, load_sample
+from sightline.collection.learning.saved_words import load_known
+from sightline.collection.learning.serving import Learnt, load_learnt
+from sightline.errors import CollectionError
+from sightline.measures.splits import HELD_OUT, fold_of
+from sightline.store.events import EventLog
+from sightline.words.term_ids import term_id
+from tests.planted import clusters, plant
+from tests.sessions_made import judged_collection, kind_of
+
+KINDS = 6
+
+
+@pytest.fixture
+def untagged(tmp_path: Path) -> Collection:
+    """Return 120 pictures of six clusters, none of which carries a word."""
+    _, rows = clusters(120, KINDS, noise=0.4)
+    plant(tmp_path / "store", [[]] * 120, {"deep": rows})
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for i in range(120):
+        (photos / f"{i:04d}.jpg").write_bytes(b"x")
+    return Collection.open(photos, store=tmp_path / "store")
+
+
+def of_kind(kind: int, first: int = 2, last: int = 120) -> list[int]:
+    """Return the pictures of a cluster."""
+    return [p for p in range(first, last + 1) if kind_of(p) == kind]
+
+
+def judged_and_saved(
+    c: Collection, word: str, positives: int = 3, like: int = 1, step: int = 1
+) -> str:
+    """Judge some pictures like one, and as many that are not; save the session as a word."""
+    kind = kind_of(like)
+    with c.judge(like=like) as session:
+        fit = of_kind(kind, like + 1)[step - 1 :: step][:positives]
+        unfit = [p for p in range(40, 80) if kind_of(p) != kind][:positives]
+        session.mark(relevant=fit, other=unfit)
+        assert session.save_as(word) == positives
+    return session.id
+
+
+def known(c: Collection) -> Sample:
+    """Return what a training would learn from."""
+    with (
+        c.home.reader() as reader,
+        contextlib.closing(EventLog(c.home.events, write=False)) as log,
+    ):
+        return load_known(reader, log)[0]
+
+
+def model_of(c: Collection) -> Learnt:
+    with c.home.reader() as reader:
+        found = load_learnt(c.home, reader.snapshot.model)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("positives", [2, 3, 8])
+def test_a_saved_word_is_learned_where_no_picture_carries_any_other(
+    untagged: Collection, positives: int
+) -> None:
+    judged_and_saved(untagged, "cat", positives)
+    report = untagged.train()
+    assert report.words == 1 and report.pictures == 120 and report.unproven and report.version
+    hits = untagged.search("cat", 50).hits
+    assert sum(h.tagged for h in hits) == positives
+    predicted = [h for h in hits if h.learnt]
+    assert len(predicted) >= 10
+    assert np.mean([kind_of(h.picture) == 0 for h in predicted]) >= 0.9
+    everything = untagged.search("cat", 20, cut=False).hits
+    assert np.mean([kind_of(h.picture) == 0 for h in everything]) >= 0.9
+
+
+def test_the_report_says_of_each_saved_word_what_held_out_pictures_tell(
+    untagged: Collection,
+) -> None:
+    judged_and_saved(untagged, "cat", 8)
+    report = untagged.train()
+    carriers = np.array(of_kind(0)[:8])
+    (cat,) = report.saved
+    held = int((fold_of(carriers) == HELD_OUT).sum())
+    assert (cat.word, cat.pictures, cat.negatives, cat.held_out) == ("cat", 8, 8, held)
+    assert cat.avgp is not None and cat.untrained is not None and cat.avgp > cat.untrained
+    assert f"{held} of them held out" in str(cat) and "AvgP" in str(cat)
+    # What proves it has not seen the held-out pictures.
+    every = fold_of(np.arange(1, 121)) == HELD_OUT
+    assert len(model_of(untagged).proof.arrays["landmarks.0"]) == int((~every).sum())
+    assert untagged.is_trained()
+    assert untagged.evaluate(curve=False).groups[0].n == 1
+
+
+def test_answers_of_no_are_negatives_and_all_others_unlabelled(untagged: Collection) -> None:
+    judged_and_saved(untagged, "cat", 3)
+    sample = known(untagged)
+    assert sample.terms.tolist() == [term_id("cat")] and len(sample) == 120
+    assert sample.unlabelled is not None and sample.saved is None
+    labelled = sample.ids[~sample.unlabelled[:, 0]].tolist()
+    unfit = [p for p in range(40, 80) if kind_of(p) != 0][:3]
+    assert labelled == sorted([*of_kind(0)[:3], *unfit])
+    assert sample.ids[np.asarray(sample.labels.todense())[:, 0] > 0].tolist() == of_kind(0)[:3]
+
+
+def test_more_answers_are_something_new_to_learn(untagged: Collection) -> None:
+    session = judged_and_saved(untagged, "cat", 3)
+    untagged.train()
+    assert untagged.is_trained()
+    with untagged.judge(resume=session) as more:
+        more.mark(other=[p for p in range(80, 100) if kind_of(p) != 0][:2])
+    assert not untagged.is_trained()
+    # Who changes their mind about a picture takes the word from it, also before it is saved again.
+    with untagged.judge(resume=session) as more:
+        more.mark(other=[of_kind(0)[0]])
+    sample = known(untagged)
+    assert sample.ids[np.asarray(sample.labels.todense())[:, 0] > 0].tolist() == of_kind(0)[1:3]
+
+
+def test_several_words_are_saved_one_after_the_other(untagged: Collection) -> None:
+    judged_and_saved(untagged, "cat", 4, like=1)
+    judged_and_saved(untagged, "red barn", 4, like=2)
+    report = untagged.train()
+    assert {w.word for w in report.saved} == {"cat", "red barn", "red", "barn"}
+    for query, kind in (("cat", 0), ('"red barn"', 1)):
+        hits = [h for h in untagged.search(query, 40) if h.learnt]
+        assert hits and {kind_of(h.picture) for h in hits} == {kind}
+
+
+def test_of_many_pictures_a_sample_that_does_not_change_is_learnt_from(
+    untagged: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "MOST_UNLABELLED", 30)
+    judged_and_saved(untagged, "cat", 3)
+    some = known(untagged)
+    assert len(some) == 36 and some.unlabelled is not None
+    assert (~some.unlabelled).sum() == 6 and np.array_equal(known(untagged).ids, some.ids)
+    untagged.train()
+    hits = [h for h in untagged.search("cat", 40) if h.learnt]
+    assert hits and np.mean([kind_of(h.picture) == 0 for h in hits]) >= 0.75
+
+
+def test_what_cannot_be_learned_is_said_with_what_to_do(untagged: Collection) -> None:
+    with pytest.raises(CollectionError, match="sightline judge --like PICTURE --save-as WORD"):
+        untagged.train()
+    with untagged.judge(like=1) as session:
+        session.mark(relevant=[7], other=[2])
+        session.save_as("cat")
+        with pytest.raises(CollectionError, match=r"Only 1 of the 120 pictures.* judge more"):
+            untagged.train()
+        session.mark(relevant=list(range(2, 121)))
+        session.save_as("cat")
+    with untagged.judge(like=2) as session:
+        session.mark(relevant=[1])
+        session.save_as("cat")
+    with pytest.raises(CollectionError, match=r"missing from others.* Judge more pictures"):
+        untagged.train()
+
+
+def test_a_reverted_session_teaches_nothing(untagged: Collection) -> None:
+    session = judged_and_saved(untagged, "cat", 3)
+    untagged.train()
+    untagged.revert(session)
+    with pytest.raises(CollectionError, match="None of the 120 pictures carries a word"):
+        untagged.train()
+
+
+# -- beside ordinary words -------------------------------------------------------------------------
+
+
+def ordinary(model: Learnt) -> dict[str, NDArray[np.generic]]:
+    """Return all numbers by which a model scores ordinary words."""
+    mask = model.served.is_saved
+    own = ~mask if len(mask) else np.ones(len(model.terms), bool)
+    parts = {"terms": model.terms, "counts": model.counts, "idf": model.idf,
+             "slope": model.combination.slope_, "offset": model.combination.offset_,
+             "known": model.combination.known_, "h": model.cutoff.h_}  # fmt: skip
+    fits = {"served": model.served, "proof": model.proof}
+    arrays = {f"{n}.{k}": a for n, f in fits.items() for k, a in f.arrays.items()}
+    return {**{name: a[own] for name, a in parts.items()}, **arrays}
+
+
+@pytest.mark.parametrize("ranker", ["ridge", "pamir", "log-product"])
+def test_a_saved_word_changes_nothing_of_ordinary_words(tmp_path: Path, ranker: str) -> None:
+    """An untagged picture says nothing against tags, whether a session judged it or not."""
+    c = judged_collection(tmp_path)
+    c.train(rankers=[ranker], features=["deep"])
+    before = ordinary(model_of(c))
+    first = [(h.picture, h.score) for h in c.search("word1", 40, untagged=True, cut=False)]
+    session = judged_and_saved(c, "treasure", 4, like=7, step=2)
+    report = c.train(rankers=[ranker], features=["deep"])
+    after = ordinary(model_of(c))
+    assert before.keys() == after.keys()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    again = {h.picture: h.score for h in c.search("word1", 40, untagged=True, cut=False)}
+    assert all(again.get(p, s) == s for p, s in first)
+    # The word itself is learnt against all other pictures, tagged or not.
+    (treasure,) = report.saved
+    assert treasure.word == "treasure" and treasure.pictures == 4
+    sample = known(c)
+    assert sample.unlabelled is None and sample.saved is not None and len(sample.saved) == 120
+    hits = [h for h in c.search("treasure", 40) if h.learnt]
+    assert len(hits) >= 8 and np.mean([kind_of(h.picture) == 0 for h in hits]) >= 0.75
+    both = [h for h in c.search("treasure word0", 10) if h.learnt]
+    assert both and {kind_of(h.picture) for h in both} == {0}
+    c.revert(session)
+    c.train(rankers=[ranker], features=["deep"], force=True)
+    assert all(np.array_equal(before[n], a) for n, a in ordinary(model_of(c)).items())
+
+
+def test_a_word_that_files_have_too_is_an_ordinary_one(tmp_path: Path) -> None:
+    c = judged_collection(tmp_path)
+    before = known(c)
+    with c.judge(like=1) as session:
+        session.mark(relevant=[9, 21], other=[2])
+        session.save_as("word2")
+    sample = known(c)
+    assert sample.saved is None and sample.unlabelled is None
+    assert set(sample.ids.tolist()) == {*before.ids.tolist(), 9, 21}
+
+
+def test_without_saved_words_the_sample_is_the_one_of_words_alone(tmp_path: Path) -> None:
+    c = judged_collection(tmp_path)
+    with c.home.reader() as reader:
+        plain = load_sample(reader.snapshot)
+    found = known(c)
+    assert found.basis() == plain.basis() and found.saved is None and found.unlabelled is None
+    c.train(rankers=["ridge"], features=["deep"])
+    model = model_of(c)
+    assert model.served.saved is None and model.about["format"] == 2
+    assert not any("saved" in name for name in model.served.arrays)
+
+
+def test_models_with_saved_words_say_that_earlier_releases_cannot_read_them(
+    tmp_path: Path,
+) -> None:
+    c = judged_collection(tmp_path)
+    judged_and_saved(c, "treasure", 4, like=7, step=2)
+    c.train(rankers=["ridge"], features=["deep"])
+    model = model_of(c)
+    assert model.about["format"] == 3 and json.dumps(dict(model.about))
+    assert model.knows(np.array([term_id("treasure")])).all() and c.verify().sound
+    (word, *_) = c.describe(13, 1).words
+    assert word.word in ("treasure", "word0", "pair0")
+    assert c.evaluate(curve=False).groups[0].avgp > 0.5
