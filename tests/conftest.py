@@ -14,9 +14,12 @@ import pytest
 from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
+from sightline.testing import watchdog
+
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.testing.milvus import MilvusProcess
+    from tests.ray_made import TwoNodes
     from tests.served import Served
 
 # Tests of crashes fork. Where Milvus was asked before, gRPC would tidy up in the child, which at
@@ -44,16 +47,39 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Say where programs for tests are unpacked to; processes of this run are told as well."""
-    if not hasattr(config, "workerinput"):
-        place = Path(tempfile.gettempdir()) / f"sightline-tests-{os.getpid()}"
-        os.environ["SIGHTLINE_TEST_MILVUS"] = str(place)
+    """Give the run a folder for all that is temporary, which its processes are told of.
+
+    Each process of the run is watched: what it started, and what lies in its folders, ends with it
+    even if it is killed.
+    """
+    watchdog.watched()
+    if hasattr(config, "workerinput"):
+        return
+    # What tests leave for whoever looks at a failure stays where pytest keeps it.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    # Sockets lie in it, whose names must be short.
+    place = tempfile.mkdtemp(prefix="sl-")
+    watchdog.remove_later(place)
+    os.environ["TMPDIR"] = tempfile.tempdir = place
+    os.environ["SIGHTLINE_TEST_MILVUS"] = os.path.join(place, "milvus")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have the folders of a run that is killed removed; one that ends keeps them for a while."""
+    if not hasattr(session.config, "workerinput"):
+        watchdog.remove_later(_kept(session.config))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove them once every process of the run has ended."""
+    """Remove what is temporary once every process of the run has ended."""
     if not hasattr(config, "workerinput"):
-        shutil.rmtree(os.environ["SIGHTLINE_TEST_MILVUS"], ignore_errors=True)
+        watchdog.keep(_kept(config))
+        shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)
+
+
+def _kept(config: pytest.Config) -> Path:
+    factory: pytest.TempPathFactory = config._tmp_path_factory  # type: ignore[attr-defined]
+    return factory.getbasetemp()
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +128,21 @@ def served(taught: Collection) -> Iterator[Served]:
 
     with running(taught) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def one_cluster() -> Iterator[TwoNodes]:
+    """Return a real Ray cluster, one for all tests of this process."""
+    from tests.ray_made import shared_nodes
+
+    yield from shared_nodes()
+
+
+@pytest.fixture
+def cluster(one_cluster: TwoNodes) -> TwoNodes:
+    """Return it with both nodes up."""
+    one_cluster.start_second()
+    return one_cluster
 
 
 @pytest.fixture(scope="session")

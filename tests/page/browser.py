@@ -11,6 +11,7 @@ from typing import NoReturn
 import pytest
 
 from benchmarks.chromium import EVIL, HOW, executable, launched
+from sightline.testing import watchdog
 
 pytest.importorskip("playwright", reason=f"no Playwright here: {HOW}")
 from playwright.sync_api import Browser, sync_playwright
@@ -31,6 +32,7 @@ def started(home: Path) -> Iterator[Browser]:
     found = executable()
     if found is None:
         leave_out(f"no browser here: {HOW}")
+    watchdog.watched()
     with sync_playwright() as playwright:
         browser = launched(playwright, found, home)
         try:
