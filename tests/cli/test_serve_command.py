@@ -23,6 +23,7 @@ from sightline.errors import UsageError
 from sightline.web.client import Client
 from tests.cli.test_start_up import modules_after
 from tests.photos import make_photos
+from tests.waiting import LIMIT
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_odd_arguments_end_in_a_line_and_no_traceback(where: list[str], tmp_path
     for odd in (["--get", b"/\xff"], ["--get", "//[x"], ["--token-file", str(tmp_path)]):
         done = subprocess.run(
             [sys.executable, "-m", "sightline", "serve", *where, *odd],
-            capture_output=True, timeout=60, check=False,
+            capture_output=True, timeout=LIMIT, check=False,
         )  # fmt: skip
         assert done.returncode in (1, 2) and len(done.stderr.splitlines()) == 1, done.stderr
         assert b"Traceback" not in done.stderr and done.stdout == b""
@@ -125,7 +126,7 @@ class Serving:
 
     def stop(self) -> tuple[str, int]:
         self.process.send_signal(signal.SIGINT)
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=LIMIT)
         return out + err, self.process.returncode
 
 
@@ -168,7 +169,7 @@ def test_other_machines_may_ask_where_that_is_said(where: list[str], tmp_path: P
     for host, status in (
         ("127.0.0.1", 200), ("photos.lan", 200), ("0.0.0.0", 403), ("other.lan", 403),
     ):  # fmt: skip
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT)
         connection.request("GET", "/v1/health", headers={**token, "Host": f"{host}:{port}"})
         assert connection.getresponse().status == status, host
         connection.close()
@@ -184,7 +185,7 @@ def test_a_proxy_may_be_named_where_other_machines_come_in(
     assert serving.at["login"].startswith("https://a.example/login?code=")
     port = int(serving.at["url"].rpartition(":")[2])
     token = {"Authorization": f"Bearer {file.read_text().strip()}", "Host": "a.example"}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT)
     connection.request("GET", "/v1/health", headers=token)
     assert connection.getresponse().status == 200
     connection.close()
