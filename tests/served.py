@@ -146,7 +146,7 @@ def running(
     thread.start()
     address, server = told.get(timeout=LIMIT)
     try:
-        yield Served(service, address, Client(address.url, address.token))
+        yield Served(service, address, Client(address.url, address.token, LIMIT))
     finally:
         server.should_exit = True
         assert joined(thread)
@@ -166,7 +166,7 @@ class Process:
         assert self.process.stdout is not None
         at = json.loads(self.process.stdout.readline())
         self.token = str(at["token"])
-        self.client = Client(at["url"], self.token)
+        self.client = Client(at["url"], self.token, LIMIT)
 
     def __enter__(self) -> Process:
         return self

@@ -133,7 +133,7 @@ class Serving:
 def test_it_serves_until_interrupted_and_logs_nothing_that_was_asked(where: list[str]) -> None:
     serving = Serving(*where)
     assert serving.at["url"].startswith("http://127.0.0.1:")
-    client = Client(serving.at["url"], serving.at["token"])
+    client = Client(serving.at["url"], serving.at["token"], LIMIT)
     assert client.search("tree").hits
     session = client.begin("snow").session
     client.judge(session, [1])
@@ -155,7 +155,7 @@ def test_the_token_can_be_kept_in_a_file(where: list[str], tmp_path: Path) -> No
         token = file.read_text().strip()
         assert serving.at["token"] is None and len(token) >= 43
         assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
-        assert Client(serving.at["url"], token).get("/v1/health")["status"] == "ok"
+        assert Client(serving.at["url"], token, LIMIT).get("/v1/health")["status"] == "ok"
         assert token not in serving.stop()[0]
     assert file.read_text().strip() == token
 
@@ -196,5 +196,5 @@ def test_a_proxy_may_be_named_where_other_machines_come_in(
 def test_it_listens_on_the_other_loopback_too(where: list[str]) -> None:
     serving = Serving(*where, "--host", "::1")
     assert serving.at["url"].startswith("http://[::1]:")
-    assert Client(serving.at["url"], serving.at["token"]).search("tree").hits
+    assert Client(serving.at["url"], serving.at["token"], LIMIT).search("tree").hits
     serving.stop()

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.chromium import EVIL, HOW, executable, launched
 from sightline.testing import watchdog
+from tests.waiting import LIMIT
 
 pytest.importorskip("playwright", reason=f"no Playwright here: {HOW}")
 from playwright.sync_api import Browser, sync_playwright
@@ -34,7 +35,7 @@ def started(home: Path) -> Iterator[Browser]:
         leave_out(f"no browser here: {HOW}")
     watchdog.watched()
     with sync_playwright() as playwright:
-        browser = launched(playwright, found, home)
+        browser = launched(playwright, found, home, LIMIT)
         try:
             yield browser
         finally:

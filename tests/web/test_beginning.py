@@ -119,7 +119,7 @@ def test_the_command_serves_what_is_not_there_yet(tmp_path: Path) -> None:
     try:
         assert server.stdout is not None and server.stderr is not None
         at = json.loads(server.stdout.readline())
-        client = Client(at["url"], at["token"])
+        client = Client(at["url"], at["token"], LIMIT)
         assert client.finish(client.start("index").id).state == "done"
         assert client.get("/v1/health")["pictures"] == 4
     finally:
