@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,10 +83,18 @@ def _kept(config: pytest.Config) -> Path:
     return factory.getbasetemp()
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return names of folders, each given once."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(i) for i in count())
+
+
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Give every test its own home, so that no settings or stores leak in or out."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "SIGHTLINE_STORE",
                  "SIGHTLINE_COLLECTION", "SIGHTLINE_DATA", "SIGHTLINE_COMPUTE", "SIGHTLINE_ENGINE",

@@ -20,7 +20,7 @@ LATE = WorkerProcess.late
 _LOOK = 0.01
 
 
-def until(true: Callable[[], object], what: str = "it") -> None:
+def until(true: Callable[..., object], what: str = "it") -> None:
     """Wait until something is so; for what tells nobody when it changes."""
     end = monotonic() + LIMIT
     while not true():
@@ -46,7 +46,7 @@ def joined(*threads: threading.Thread) -> bool:
     return not any(t.is_alive() for t in threads)
 
 
-def closing(thread: Callable[[], object]) -> threading.Thread:
+def closing(thread: Callable[..., object]) -> threading.Thread:
     """Return a thread that has begun, and keeps no process from ending."""
     begun = threading.Thread(target=thread, daemon=True)
     begun.start()

@@ -24,7 +24,7 @@ class Counted(str):
     __hash__ = str.__hash__
 
 
-def calls(work: Callable[[], object]) -> int:
+def calls(work: Callable[..., object]) -> int:
     """Return how many functions a piece of work calls, those written in C counted as well."""
     n = 0
 
@@ -41,7 +41,7 @@ def calls(work: Callable[[], object]) -> int:
     return n
 
 
-def opened(work: Callable[[], object]) -> list[str]:
+def opened(work: Callable[..., object]) -> list[str]:
     """Return the files that a piece of work opens, in order."""
     found: list[str] = []
     _watching.append(found)

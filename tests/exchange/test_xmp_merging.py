@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import DataError
-from sightline.exchange import xmp_places
 from sightline.exchange.xmp_merging import EMPTY, Additions, merged
 from sightline.exchange.xmp_regions import Frame, Region, area
 from sightline.pictures._xmp import read_xmp
+from sightline.pictures.xmp_names import Prefixes
 from sightline.words.tokens import tag_terms
 from tests.sidecars_made import ALL, DARKTABLE, DIGIKAM, EXIFTOOL, HOSTILE, LIGHTROOM, STRANGE
 from tests.work import Counted, calls
@@ -205,8 +205,8 @@ def test_a_packet_of_many_levels_takes_no_time() -> None:
 def test_work_on_a_packet_grows_with_its_levels_and_not_with_their_square(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    key = xmp_places.Prefixes.key
-    monkeypatch.setattr(xmp_places.Prefixes, "key", lambda self, name: Counted(key(self, name)))
+    key = Prefixes.key
+    monkeypatch.setattr(Prefixes, "key", lambda self, name: Counted(key(self, name)))
     work = []
     for n in (1_000, 4_000):
         data, before = packet_of_levels(n), Counted.compared

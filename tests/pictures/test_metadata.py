@@ -303,7 +303,7 @@ MANY = settings(max_examples=300)
 MOST_CALLS = 5_000
 
 
-def bounded(read: Callable[[], Metadata]) -> Metadata:
+def bounded(read: Callable[..., Metadata]) -> Metadata:
     """Return what is read, which must not take much work."""
     found: list[Metadata] = []
     assert calls(lambda: found.append(read())) < MOST_CALLS
