@@ -16,6 +16,7 @@ from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
 from sightline.testing import watchdog
+from tests.sharing import following, ordered, share, start_used, stop_unused, unshare
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -81,6 +82,23 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def _kept(config: pytest.Config) -> Path:
     factory: pytest.TempPathFactory = config._tmp_path_factory  # type: ignore[attr-defined]
     return factory.getbasetemp()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have tests that share something follow each other."""
+    items[:] = ordered(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Start what a test uses."""
+    start_used(item)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Stop what the next tests do not use, once this one has let go of it."""
+    stop_unused(following(nextitem))
 
 
 @pytest.fixture(scope="session")
@@ -162,4 +180,7 @@ def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusProcess]:
 
     if not is_installed():
         pytest.skip(WITHOUT_MILVUS)
-    yield from a_server(tmp_path_factory.mktemp("milvus"))
+    for server in a_server(tmp_path_factory.mktemp("milvus")):
+        share("milvus", server)
+        yield server
+        unshare("milvus")

@@ -19,6 +19,7 @@ import pytest
 from sightline.compute.ray_cluster import joining, library
 from sightline.contracts import Json
 from sightline.testing import watchdog
+from tests.sharing import share, unshare
 from tests.waiting import LIMIT, time_only_what_hangs
 
 needs_ray = pytest.mark.skipif(
@@ -51,16 +52,21 @@ class TwoNodes:
     """A head, which is never killed, and another node, which may be, and may come again."""
 
     def __init__(self, **head: Any) -> None:
+        self._head = head
         # Sockets have short names, and pytest's folders long ones.
         self.folder = tempfile.mkdtemp(prefix="sl-")
         watchdog.remove_later(self.folder)
-        os.makedirs(os.path.join(self.folder, "ray"))
+        self.start()
+
+    def start(self) -> None:
+        """Start the head."""
+        os.makedirs(os.path.join(self.folder, "ray"), exist_ok=True)
         # Read again where another test had the library read something else.
         library._set({**_ENVIRONMENT, "RAY_TMPDIR": self.folder})
         logging.getLogger("ray").setLevel(logging.CRITICAL)
         from ray.cluster_utils import Cluster
 
-        given = {"_system_config": QUICK, **self._node(), **head}
+        given = {"_system_config": QUICK, **self._node(), **self._head}
         with _patient():
             self.cluster: Any = Cluster(initialize_head=True, connect=False, head_node_args=given)
         self.second: Any = None
@@ -81,9 +87,10 @@ class TwoNodes:
         gone, self.second = self.second, None
         self.cluster.remove_node(gone, allow_graceful=False)
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """End all processes, and remove what they left."""
         self.cluster.shutdown()
+        self.second = None
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def laid(self) -> list[Path]:
@@ -137,5 +144,7 @@ def shared_nodes() -> Iterator[TwoNodes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(joining, "_PROBE_SECONDS", LIMIT)
         nodes = TwoNodes()
+        share("one_cluster", nodes)
         yield nodes
-        nodes.end()
+        unshare("one_cluster")
+        nodes.stop()

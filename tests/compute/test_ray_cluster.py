@@ -230,7 +230,7 @@ with RayCompute(nodes.address) as ray:
         print(e)
     killing.join()
     opened[0].close()
-nodes.end()
+nodes.stop()
 """
 
 

@@ -145,6 +145,10 @@ class MilvusProcess:
             self._process.wait()
             self._process = None
 
+    def stop(self) -> None:
+        """End it; started again, it has what it had."""
+        self.kill()
+
     def pause(self) -> None:
         """Have it hang: connections stay, and nothing is answered."""
         self._signal(signal.SIGSTOP)
