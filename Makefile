@@ -22,7 +22,7 @@ demo: .venv/ready
 
 test: .venv/ready
 	@$(if $(NPM),$(MAKE) -s .node/ready || echo "axe-core and exiftool could not be installed by npm.")
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal --durations=15
 
 lint: .venv/ready $(if $(NPM),.node/ready)
 	$(BIN)/ruff check .

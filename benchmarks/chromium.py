@@ -28,8 +28,10 @@ def executable() -> str | None:
     return next((found for name in names if (found := shutil.which(name))), None)
 
 
-def launched(playwright: Playwright, executable: str, home: Path) -> Browser:
+def launched(playwright: Playwright, executable: str, home: Path, seconds: float = 30.0) -> Browser:
     """Return a browser whose own files lie in a folder of ours."""
     arguments = [*_ARGUMENTS, *["--no-sandbox"] * (os.geteuid() == 0)]
     environment: dict[str, str | float | bool] = {**os.environ, "HOME": str(home)}
-    return playwright.chromium.launch(executable_path=executable, args=arguments, env=environment)
+    return playwright.chromium.launch(
+        executable_path=executable, args=arguments, env=environment, timeout=1000 * seconds
+    )

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,13 @@ import pytest
 from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
+from sightline.testing import watchdog
+from tests.sharing import following, ordered, share, start_used, stop_unused, unshare
+
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.testing.milvus import MilvusProcess
+    from tests.ray_made import TwoNodes
     from tests.served import Served
 
 # Tests of crashes fork. Where Milvus was asked before, gRPC would tidy up in the child, which at
@@ -44,22 +49,70 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Say where programs for tests are unpacked to; processes of this run are told as well."""
-    if not hasattr(config, "workerinput"):
-        place = Path(tempfile.gettempdir()) / f"sightline-tests-{os.getpid()}"
-        os.environ["SIGHTLINE_TEST_MILVUS"] = str(place)
+    """Give the run a folder for all that is temporary, which its processes are told of.
+
+    Each process of the run is watched: what it started, and what lies in its folders, ends with it
+    even if it is killed.
+    """
+    watchdog.watched()
+    if hasattr(config, "workerinput"):
+        return
+    # What tests leave for whoever looks at a failure stays where pytest keeps it.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    # Sockets lie in it, whose names must be short.
+    place = tempfile.mkdtemp(prefix="sl-")
+    watchdog.remove_later(place)
+    os.environ["TMPDIR"] = tempfile.tempdir = place
+    os.environ["SIGHTLINE_TEST_MILVUS"] = os.path.join(place, "milvus")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have the folders of a run that is killed removed; one that ends keeps them for a while."""
+    if not hasattr(session.config, "workerinput"):
+        watchdog.remove_later(_kept(session.config))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove them once every process of the run has ended."""
+    """Remove what is temporary once every process of the run has ended."""
     if not hasattr(config, "workerinput"):
-        shutil.rmtree(os.environ["SIGHTLINE_TEST_MILVUS"], ignore_errors=True)
+        watchdog.keep(_kept(config))
+        shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)
+
+
+def _kept(config: pytest.Config) -> Path:
+    factory: pytest.TempPathFactory = config._tmp_path_factory  # type: ignore[attr-defined]
+    return factory.getbasetemp()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have tests that share something follow each other."""
+    items[:] = ordered(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Start what a test uses."""
+    start_used(item)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Stop what the next tests do not use, once this one has let go of it."""
+    stop_unused(following(nextitem))
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return names of folders, each given once."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(i) for i in count())
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Give every test its own home, so that no settings or stores leak in or out."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "SIGHTLINE_STORE",
                  "SIGHTLINE_COLLECTION", "SIGHTLINE_DATA", "SIGHTLINE_COMPUTE", "SIGHTLINE_ENGINE",
@@ -105,6 +158,21 @@ def served(taught: Collection) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="session")
+def one_cluster() -> Iterator[TwoNodes]:
+    """Return a real Ray cluster, one for all tests of this process."""
+    from tests.ray_made import shared_nodes
+
+    yield from shared_nodes()
+
+
+@pytest.fixture
+def cluster(one_cluster: TwoNodes) -> TwoNodes:
+    """Return it with both nodes up."""
+    one_cluster.start_second()
+    return one_cluster
+
+
+@pytest.fixture(scope="session")
 def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusProcess]:
     """Return a real Milvus server on this machine, one for all tests of this process."""
     from sightline.testing.milvus import is_installed
@@ -112,4 +180,7 @@ def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusProcess]:
 
     if not is_installed():
         pytest.skip(WITHOUT_MILVUS)
-    yield from a_server(tmp_path_factory.mktemp("milvus"))
+    for server in a_server(tmp_path_factory.mktemp("milvus")):
+        share("milvus", server)
+        yield server
+        unshare("milvus")

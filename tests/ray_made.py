@@ -7,16 +7,20 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
-from time import monotonic
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from sightline.compute.ray_cluster import library
+from sightline.compute.ray_cluster import joining, library
 from sightline.contracts import Json
+from sightline.testing import watchdog
+from tests.sharing import share, unshare
+from tests.waiting import LIMIT, time_only_what_hangs
 
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None,
@@ -32,29 +36,39 @@ _ENVIRONMENT = {
     # Listen on loopback alone.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
 }
-# Find a dead node in a second instead of twenty.
+# Find a dead node in a second instead of twenty: nobody listens there any more, which is noticed at
+# once. One that is only slow is given time.
 QUICK = {
     "health_check_initial_delay_ms": 0,
     "health_check_period_ms": 300,
-    "health_check_timeout_ms": 2_000,
+    "health_check_timeout_ms": int(1000 * LIMIT),
     "health_check_failure_threshold": 3,
 }
+# The seconds that the library gives a node to start.
+_LIBRARY_SECONDS = 30.0
 
 
 class TwoNodes:
     """A head, which is never killed, and another node, which may be, and may come again."""
 
     def __init__(self, **head: Any) -> None:
+        self._head = head
         # Sockets have short names, and pytest's folders long ones.
         self.folder = tempfile.mkdtemp(prefix="sl-")
-        os.makedirs(os.path.join(self.folder, "ray"))
+        watchdog.remove_later(self.folder)
+        self.start()
+
+    def start(self) -> None:
+        """Start the head."""
+        os.makedirs(os.path.join(self.folder, "ray"), exist_ok=True)
         # Read again where another test had the library read something else.
         library._set({**_ENVIRONMENT, "RAY_TMPDIR": self.folder})
         logging.getLogger("ray").setLevel(logging.CRITICAL)
         from ray.cluster_utils import Cluster
 
-        given = {"_system_config": QUICK, **self._node(), **head}
-        self.cluster: Any = Cluster(initialize_head=True, connect=False, head_node_args=given)
+        given = {"_system_config": QUICK, **self._node(), **self._head}
+        with _patient():
+            self.cluster: Any = Cluster(initialize_head=True, connect=False, head_node_args=given)
         self.second: Any = None
 
     @property
@@ -64,24 +78,19 @@ class TwoNodes:
 
     def start_second(self, **more: Any) -> None:
         """Start the second node, unless it runs."""
-        if self.second is not None:
-            return
-        try:
-            self.second = self.cluster.add_node(**self._node(**more))
-        except Exception as e:
-            # The library has no kind of its own for this, and gives a busy machine 30 seconds.
-            if "timed out during startup" not in str(e):
-                raise
-            self.second = self.cluster.add_node(**self._node(**more))
+        if self.second is None:
+            with _patient():
+                self.second = self.cluster.add_node(**self._node(**more))
 
     def kill_second(self) -> None:
         """Kill it as a power cut would."""
         gone, self.second = self.second, None
         self.cluster.remove_node(gone, allow_graceful=False)
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """End all processes, and remove what they left."""
         self.cluster.shutdown()
+        self.second = None
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def laid(self) -> list[Path]:
@@ -95,12 +104,24 @@ class TwoNodes:
         return {**node, "env_vars": own}
 
 
-def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait until something is so."""
-    end = monotonic() + seconds
-    while not true():
-        assert monotonic() < end, "it never came to pass"
-        Event().wait(0.01)
+@contextmanager
+def _patient() -> Iterator[None]:
+    """Have the library wait for a node as long as tests do, by a clock that is slower for it."""
+    from ray._private import node
+
+    slow = {"monotonic": lambda: time.monotonic() * _LIBRARY_SECONDS / LIMIT}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(node, "time", SimpleNamespace(**{**vars(time), **slow}))
+        yield
+
+
+def run_batch(*given: Any) -> Any:
+    """Run a batch on a node, where only jobs that hang are timed."""
+    from sightline.compute.ray_cluster import node
+
+    with pytest.MonkeyPatch.context() as patch:
+        time_only_what_hangs(patch)
+        return node.run_batch(*given)
 
 
 def block(args: dict[str, Json], arrays: Mapping[str, Any]) -> tuple[dict[str, Json], Any]:
@@ -118,16 +139,12 @@ def room(args: dict[str, Json], arrays: Mapping[str, Any]) -> tuple[dict[str, Js
     return {"share": memory.share(), "total": memory.total(), "writable": writable}, {}
 
 
-@pytest.fixture(scope="session")
-def one_cluster() -> Iterator[TwoNodes]:
-    """Give the cluster all tests of a process share."""
-    nodes = TwoNodes()
-    yield nodes
-    nodes.end()
-
-
-@pytest.fixture
-def cluster(one_cluster: TwoNodes) -> TwoNodes:
-    """Give it with both nodes up."""
-    one_cluster.start_second()
-    return one_cluster
+def shared_nodes() -> Iterator[TwoNodes]:
+    """Give the cluster that all tests of a process share."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joining, "_PROBE_SECONDS", LIMIT)
+        nodes = TwoNodes()
+        share("one_cluster", nodes)
+        yield nodes
+        unshare("one_cluster")
+        nodes.stop()

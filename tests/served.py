@@ -19,12 +19,14 @@ from typing import Any
 
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
+from sightline.testing import watchdog
 from sightline.web.client import Client
 from sightline.web.hosts import Origin
 from sightline.web.limits import Limits
 from sightline.web.server import Address, serve
 from sightline.web.service import Service
 from tests.photos import paint
+from tests.waiting import LIMIT, joined
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Served:
             "Authorization": f"Bearer {self.service.token}",
             "Content-Type": "application/json",
         }
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
         with contextlib.closing(connection):
             for path, body in asked:
                 data = None if body is None else json.dumps(body)
@@ -80,7 +82,7 @@ class Served:
 
     def raw(self, data: bytes) -> Reply:
         """Send bytes as they are and read all that comes back."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as s:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT) as s:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 s.sendall(data)
             found = bytearray()
@@ -142,19 +144,19 @@ def running(
         kwargs={"ready": lambda *a: told.put(a)},
     )  # fmt: skip
     thread.start()
-    address, server = told.get(timeout=60)
+    address, server = told.get(timeout=LIMIT)
     try:
-        yield Served(service, address, Client(address.url, address.token))
+        yield Served(service, address, Client(address.url, address.token, LIMIT))
     finally:
         server.should_exit = True
-        thread.join(60)
-        assert not thread.is_alive()
+        assert joined(thread)
 
 
 class Process:
     """A server in a process of its own, after some lines of Python were run in it."""
 
     def __init__(self, c: Collection, before: str = "") -> None:
+        watchdog.watched()
         run = f"{before}\nimport sys\nfrom sightline.cli import main\nmain(sys.argv[1:])"
         where = ["-C", os.fsdecode(c.root), "--store", str(c.home.folder)]
         self.process = subprocess.Popen(
@@ -164,7 +166,7 @@ class Process:
         assert self.process.stdout is not None
         at = json.loads(self.process.stdout.readline())
         self.token = str(at["token"])
-        self.client = Client(at["url"], self.token)
+        self.client = Client(at["url"], self.token, LIMIT)
 
     def __enter__(self) -> Process:
         return self
@@ -175,7 +177,7 @@ class Process:
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         self.process.send_signal(number)
-        self.process.wait(60)
+        self.process.wait(LIMIT)
         assert self.process.stdout is not None
         self.process.stdout.close()
 

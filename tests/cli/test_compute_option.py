@@ -10,9 +10,8 @@ import sys
 from pathlib import Path
 
 from tests.photos import paint
-from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster
-
-__all__ = ["cluster", "one_cluster"]
+from tests.ray_made import TwoNodes, needs_ray
+from tests.waiting import LIMIT
 
 
 def command(*args: str) -> list[str]:
@@ -86,6 +85,6 @@ def test_an_interrupt_ends_the_command_and_a_second_run_goes_on(
     running.send_signal(signal.SIGINT)
     told = running.stderr.read()
     running.stderr.close()
-    assert running.wait(60) == 130 and "Traceback" not in told, told
+    assert running.wait(LIMIT) == 130 and "Traceback" not in told, told
     done = subprocess.run(verb, capture_output=True, text=True, check=True)
     assert "1200 seen = 1200 indexed + 0 skipped" in done.stdout

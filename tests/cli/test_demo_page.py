@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.photos import make_photos
+from tests.waiting import LIMIT
 
 ASK = """
 import click, sys
@@ -54,7 +55,7 @@ def offered(folder: Path, answer: bytes, until: bytes, **environment: str) -> tu
         os.close(terminal)
         if run.poll() is None and not text:
             run.kill()
-    return text.decode(), run.wait(60)
+    return text.decode(), run.wait(LIMIT)
 
 
 def _talked(terminal: int, answer: bytes, until: bytes) -> bytes:
@@ -66,7 +67,7 @@ def _talked(terminal: int, answer: bytes, until: bytes) -> bytes:
         if not more.poll(5_000):
             # A key that came while the program was not listening yet is pressed again.
             tries += 1
-            assert tries < 12, f"nothing more came after {text!r}"
+            assert tries < LIMIT / 5, f"nothing more came after {text!r}"
             if answered and answer == b"\x03":
                 os.write(terminal, answer)
             continue

@@ -13,6 +13,7 @@ import pytest
 
 from sightline.collection import Collection
 from tests.sessions_made import judged_collection
+from tests.waiting import LIMIT
 
 PROMPT = "fits? [y/n/s, ? for help] "
 
@@ -37,7 +38,7 @@ class Person:
         """Return all that is written up to the next question, or to the end."""
         text = b""
         while not text.endswith(PROMPT.encode()):
-            ready, _, _ = select.select([self._own], [], [], 60)
+            ready, _, _ = select.select([self._own], [], [], LIMIT)
             assert ready, f"nothing more came after {text!r}"
             try:
                 part = os.read(self._own, 65_536)
@@ -56,7 +57,7 @@ class Person:
     def leaves(self, key: bytes) -> tuple[str, int]:
         """Press a key that ends it; return the last words and the exit status."""
         os.write(self._own, key)
-        text, status = self.sees(), self.run.wait(60)
+        text, status = self.sees(), self.run.wait(LIMIT)
         os.close(self._own)
         return text, status
 

@@ -23,6 +23,7 @@ from sightline.errors import UsageError
 from sightline.web.client import Client
 from tests.cli.test_start_up import modules_after
 from tests.photos import make_photos
+from tests.waiting import LIMIT
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_odd_arguments_end_in_a_line_and_no_traceback(where: list[str], tmp_path
     for odd in (["--get", b"/\xff"], ["--get", "//[x"], ["--token-file", str(tmp_path)]):
         done = subprocess.run(
             [sys.executable, "-m", "sightline", "serve", *where, *odd],
-            capture_output=True, timeout=60, check=False,
+            capture_output=True, timeout=LIMIT, check=False,
         )  # fmt: skip
         assert done.returncode in (1, 2) and len(done.stderr.splitlines()) == 1, done.stderr
         assert b"Traceback" not in done.stderr and done.stdout == b""
@@ -125,14 +126,14 @@ class Serving:
 
     def stop(self) -> tuple[str, int]:
         self.process.send_signal(signal.SIGINT)
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=LIMIT)
         return out + err, self.process.returncode
 
 
 def test_it_serves_until_interrupted_and_logs_nothing_that_was_asked(where: list[str]) -> None:
     serving = Serving(*where)
     assert serving.at["url"].startswith("http://127.0.0.1:")
-    client = Client(serving.at["url"], serving.at["token"])
+    client = Client(serving.at["url"], serving.at["token"], LIMIT)
     assert client.search("tree").hits
     session = client.begin("snow").session
     client.judge(session, [1])
@@ -154,7 +155,7 @@ def test_the_token_can_be_kept_in_a_file(where: list[str], tmp_path: Path) -> No
         token = file.read_text().strip()
         assert serving.at["token"] is None and len(token) >= 43
         assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
-        assert Client(serving.at["url"], token).get("/v1/health")["status"] == "ok"
+        assert Client(serving.at["url"], token, LIMIT).get("/v1/health")["status"] == "ok"
         assert token not in serving.stop()[0]
     assert file.read_text().strip() == token
 
@@ -168,7 +169,7 @@ def test_other_machines_may_ask_where_that_is_said(where: list[str], tmp_path: P
     for host, status in (
         ("127.0.0.1", 200), ("photos.lan", 200), ("0.0.0.0", 403), ("other.lan", 403),
     ):  # fmt: skip
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT)
         connection.request("GET", "/v1/health", headers={**token, "Host": f"{host}:{port}"})
         assert connection.getresponse().status == status, host
         connection.close()
@@ -184,7 +185,7 @@ def test_a_proxy_may_be_named_where_other_machines_come_in(
     assert serving.at["login"].startswith("https://a.example/login?code=")
     port = int(serving.at["url"].rpartition(":")[2])
     token = {"Authorization": f"Bearer {file.read_text().strip()}", "Host": "a.example"}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT)
     connection.request("GET", "/v1/health", headers=token)
     assert connection.getresponse().status == 200
     connection.close()
@@ -195,5 +196,5 @@ def test_a_proxy_may_be_named_where_other_machines_come_in(
 def test_it_listens_on_the_other_loopback_too(where: list[str]) -> None:
     serving = Serving(*where, "--host", "::1")
     assert serving.at["url"].startswith("http://[::1]:")
-    assert Client(serving.at["url"], serving.at["token"]).search("tree").hits
+    assert Client(serving.at["url"], serving.at["token"], LIMIT).search("tree").hits
     serving.stop()

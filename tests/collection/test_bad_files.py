@@ -19,6 +19,7 @@ from sightline.pictures.folder import Found
 from sightline.store.catalogue import Known
 from sightline.testing.faults import FAULTY_READ_TASK
 from tests.pictures_made import bad, good, huge_png, odd_but_good, zoo
+from tests.waiting import LIMIT, time_only_what_hangs
 from tests.worker_tasks import READ_LYING, let_workers_import
 
 READ_TASK = "sightline.collection.reading.READ_TASK"
@@ -90,6 +91,7 @@ def test_exactly_the_planted_faults_are_named(
 ) -> None:
     """60 good pictures and 12 that crash, exit, hang or eat memory, with one worker and two."""
     monkeypatch.setattr(READ_TASK, FAULTY_READ_TASK)
+    time_only_what_hangs(monkeypatch)
     photos = tmp_path / "photos"
     photos.mkdir()
     for i in range(60):
@@ -191,7 +193,7 @@ def test_memory_stays_bounded_with_several_huge_pictures(tmp_path: Path) -> None
     (photos / "0.png").write_bytes(huge_png(10_000, 10_000))
     for n in range(1, 4):
         shutil.copy(photos / "0.png", photos / f"{n}.png")
-    c = Collection.open(photos, store=tmp_path / "store", workers=2, seconds=60.0)
+    c = Collection.open(photos, store=tmp_path / "store", workers=2, seconds=LIMIT)
     with Peak() as peak:
         report = adds_up(c.index())
     assert report.indexed == 4

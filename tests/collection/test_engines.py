@@ -23,6 +23,7 @@ from sightline.store.identity import identity
 from sightline.testing.milvus import MilvusProcess
 from tests.cli.test_commands import Shell
 from tests.served import painted, running
+from tests.waiting import LIMIT
 
 
 @pytest.fixture(scope="module")
@@ -149,12 +150,12 @@ def test_one_load_at_a_time(place: Path, milvus: MilvusProcess) -> None:
     class Held(NoProgress):
         def start(self, what: str, total: int | None) -> None:
             begun.set()
-            assert go_on.wait(60)
+            assert go_on.wait(LIMIT)
 
     loading = threading.Thread(target=lambda: c.export_milvus(milvus.uri, progress=Held()))
     loading.start()
     try:
-        assert begun.wait(60)
+        assert begun.wait(LIMIT)
         with pytest.raises(StoreBusy, match="export milvus"):
             opened(place).export_milvus(milvus.uri)
         assert {t.state for t in c.export_milvus(milvus.uri, dry_run=True).tables}

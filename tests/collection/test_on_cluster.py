@@ -18,9 +18,7 @@ from sightline.contracts import Compute, Done, Failed, Job, WorkerKind
 from sightline.errors import ComputeError, Interrupted
 from tests.photos import make_photo, paint
 from tests.pictures_made import zoo
-from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster
-
-__all__ = ["cluster", "one_cluster"]
+from tests.ray_made import TwoNodes, needs_ray
 
 FEATURES = ["color", "visterms"]
 # How often a node is killed in the middle of an index.

@@ -21,10 +21,8 @@ from sightline.records import Batch
 from sightline.store.home import Home
 from sightline.store.writer import Change, Writer
 from tests.planted import clusters, noise_like, plant, seen_event
-from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster
+from tests.ray_made import TwoNodes, needs_ray
 from tests.tagged_made import painted_collection
-
-__all__ = ["cluster", "one_cluster"]
 
 # How often a node is killed in the middle of a training.
 KILLS = int(os.environ.get("SIGHTLINE_TEST_KILLS", "1"))

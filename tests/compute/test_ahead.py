@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from sightline.compute.ahead import run_ahead
+from tests.waiting import LIMIT
 
 
 def test_order_is_kept() -> None:
@@ -28,7 +29,7 @@ def test_it_runs_ahead_but_not_further_than_allowed() -> None:
 
     items = run_ahead(make(), 4)
     assert next(items) == 0
-    assert enough.wait(10), "four wait in the box, and one more waits to get in"
+    assert enough.wait(LIMIT), "four wait in the box, and one more waits to get in"
     assert made == 6
     assert list(items) == list(range(1, 100))
 

@@ -11,9 +11,7 @@ from sightline.compute.inline import InlineCompute
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Done, Failed, Job, WorkerKind
 from sightline.testing import check_compute
-from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster
-
-__all__ = ["cluster", "one_cluster"]
+from tests.ray_made import TwoNodes, needs_ray
 
 
 def test_inline_keeps_it() -> None:

@@ -8,25 +8,26 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from sightline.compute import channel, local
+from sightline.compute import channel, local, process
 from sightline.compute.inline import InlineCompute
 from sightline.compute.local import LocalCompute
+from sightline.compute.process import WorkerProcess
 from sightline.contracts import Compute, Done, Failed, Job, Json, WorkerKind
 from sightline.errors import ComputeError, ParameterError
+from tests.waiting import LATE, alive, joined, time_only_what_hangs, until_ended
 from tests.worker_tasks import HERE, NONSENSE, PERFORM, let_workers_import
-
-SECONDS = 20.0  # How long a test waits for what must happen at all.
 
 
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
     let_workers_import(monkeypatch)
+    time_only_what_hangs(monkeypatch)
 
 
 @pytest.fixture
@@ -56,24 +57,6 @@ def run(c: Compute, jobs: list[Job], kind: WorkerKind = "decode") -> list[Json]:
 
 def pids(c: LocalCompute) -> list[int]:
     return [w._process.pid for pool in c._pools.values() for w in pool]
-
-
-def wait_until(true: Callable[[], bool]) -> bool:
-    """Ask again and again, for a bounded time."""
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        if true():
-            return True
-        os.sched_yield()
-    return False
-
-
-def alive(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 # -- order and bounds ----------------------------------------------------------------------------
@@ -122,7 +105,7 @@ def test_consumer_that_stops_leaves_no_stuck_worker(two: LocalCompute) -> None:
     assert [outcome(next(answers)) for _ in range(2)] == [0, 1]
     before = pids(two)
     answers.close()  # type: ignore[attr-defined]
-    assert wait_until(lambda: not any(alive(p) for p in before if p not in pids(two)))
+    until_ended(*(p for p in before if p not in pids(two)))
     assert not set(before) & set(pids(two))
     assert run(two, [job(n) for n in range(20)]) == list(range(20))
 
@@ -210,7 +193,7 @@ def test_worker_killed_while_idle_is_replaced(one: LocalCompute) -> None:
     assert run(one, [job(0)]) == [0]
     (pid,) = pids(one)
     os.kill(pid, signal.SIGKILL)
-    assert wait_until(lambda: not alive(pid))
+    until_ended(pid)
     assert run(one, [job(n) for n in range(5)]) == list(range(5))
 
 
@@ -223,10 +206,21 @@ def test_workers_that_cannot_start_stop_the_run(
     assert pids(one) == []
 
 
-def test_time_runs_only_once_a_worker_is_ready() -> None:
+def test_time_runs_only_once_a_worker_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starting takes longer than this limit; the job must not be blamed for that."""
+    monkeypatch.setattr(WorkerProcess, "late", LATE)
+    now, receive = [0.0], WorkerProcess.receive
+
+    def late_to_start(self: WorkerProcess) -> object:
+        now[0] += 0.0 if self.ready else process.START_SECONDS / 2
+        return receive(self)
+
+    # A clock that stands still, but for the start of a worker.
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(WorkerProcess, "receive", late_to_start)
     with LocalCompute(1, seconds=0.1) as c:
         assert run(c, [job(0)]) == [0]
+    assert now[0] == process.START_SECONDS / 2
 
 
 def test_heavy_jobs_run_one_at_a_time(two: LocalCompute, tmp_path: Path) -> None:
@@ -308,7 +302,7 @@ def test_interrupt_does_not_reach_the_file_under_way(one: LocalCompute, tmp_path
     thread.start()
     jobs = [job(0, do="wait", begun=str(begun), pipe=str(pipe)), job(1)]
     answers = list(one.run(PERFORM, jobs, "describe"))
-    thread.join(SECONDS)
+    assert joined(thread)
     assert [outcome(a) for a in answers] == [0, 1]
     assert {a.value["pid"] for a in answers if isinstance(a, Done)} == set(pids(one))
 
@@ -316,6 +310,7 @@ def test_interrupt_does_not_reach_the_file_under_way(one: LocalCompute, tmp_path
 _PARENT = """
 import sys
 from sightline.compute.local import LocalCompute
+from sightline.compute.process import WorkerProcess
 from sightline.contracts import Job
 c = LocalCompute(2, seconds=3600)
 jobs = [Job(b"", {"n": n, **({"do": "hang"} if n > 1 else {})}) for n in range(4)]
@@ -335,7 +330,7 @@ def test_workers_die_with_the_process_that_started_them() -> None:
         workers = [int(p) for p in parent.stdout.readline().split()]
         assert len(workers) == 2 and all(alive(p) for p in workers)
         parent.kill()
-        assert wait_until(lambda: not any(alive(p) for p in workers))
+        until_ended(*workers)
 
 
 def test_python_files_in_the_current_folder_are_not_run(

@@ -23,9 +23,7 @@ from sightline.pictures.reading import READ_TASK, ReadLimits, request
 from sightline.testing.compute import ECHO_TASK
 from sightline.testing.faults import ESCAPE_TASK, FAULTY_READ_TASK
 from tests.photos import make_photo
-from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster, room
-
-__all__ = ["cluster", "one_cluster"]
+from tests.ray_made import TwoNodes, needs_ray, room, run_batch
 
 pytestmark = needs_ray
 ROOT = str(Path(__file__).parents[2])
@@ -45,8 +43,6 @@ def reading(root: Path, name: str, follow: bool = False) -> Job:
 def on_each_node(ray: Any, cluster: TwoNodes) -> Iterator[None]:
     """Have batches run on one node alone, on each in turn."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    from sightline.compute.ray_cluster.node import run_batch
 
     task = ray._ray.remote(run_batch)
     for node in cluster.cluster.list_all_nodes():
@@ -234,7 +230,7 @@ with RayCompute(nodes.address) as ray:
         print(e)
     killing.join()
     opened[0].close()
-nodes.end()
+nodes.stop()
 """
 
 

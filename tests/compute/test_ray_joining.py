@@ -20,9 +20,8 @@ from sightline.compute.ray_cluster.identity import difference, identity
 from sightline.compute.ray_cluster.joining import _refused
 from sightline.compute.ray_cluster.reaching import host_and_port, same_place
 from sightline.errors import ComputeError, MissingExtra, ParameterError, UsageError
-from tests.ray_made import TwoNodes, cluster, needs_ray, one_cluster, until
-
-__all__ = ["cluster", "one_cluster"]
+from tests.ray_made import TwoNodes, needs_ray
+from tests.waiting import LIMIT, until
 
 pytestmark = needs_ray
 ROOT = str(Path(__file__).parents[2])
@@ -240,7 +239,7 @@ def client_address(short: str) -> Iterator[str]:
         "--node-ip-address=127.0.0.1", "--object-store-memory=100000000", f"--temp-dir={short}",
     ]  # fmt: skip
     # The library gives the process that serves a client 30 seconds, a busy machine may need more.
-    slow = {"RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "100"}
+    slow = {"RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": str(int(LIMIT))}
     env = without_ray(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=TOKEN, TMPDIR=short, **slow)
     command = [sys.executable, "-m", "ray.scripts.scripts", *started[1:]]
     with Popen(command, env=env, stdout=PIPE, stderr=STDOUT, text=True) as head:
@@ -249,11 +248,11 @@ def client_address(short: str) -> Iterator[str]:
             said = next((line for line in head.stdout if "Ray runtime started" in line), "")
             assert said, "no head could be started"
             # The server of clients is a process of its own, which listens a little later.
-            until(lambda: listens(ports[1]), 60.0)
+            until(lambda: listens(ports[1]))
             yield f"ray://127.0.0.1:{ports[1]}"
         finally:
             head.send_signal(signal.SIGTERM)
-            head.communicate(timeout=30)
+            head.communicate(timeout=LIMIT)
 
 
 def test_a_cluster_is_joined_from_anywhere(client_address: str, tmp_path: Path) -> None:
@@ -261,7 +260,7 @@ def test_a_cluster_is_joined_from_anywhere(client_address: str, tmp_path: Path) 
     token.parent.mkdir()
     token.write_text(TOKEN)
     env, client = without_ray(HOME=str(tmp_path)), [sys.executable, "-c", CLIENT, client_address]
-    done = run(client, capture_output=True, text=True, env=env, timeout=120)
+    done = run(client, capture_output=True, text=True, env=env, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [f"the Ray cluster at {client_address}", "2", "True", "[]"]
     token.unlink()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import numpy as np
@@ -50,6 +52,25 @@ def test_somebody_elses_folder_is_refused(own_room: Path, tmp_path: Path) -> Non
     with pytest.raises(RuntimeError, match="belongs to somebody else"), places.folder():
         pass
     assert not list((tmp_path / "theirs").iterdir())
+
+
+def test_the_folder_of_a_cluster_whose_program_was_killed_is_removed(own_room: Path) -> None:
+    code = (
+        "import ray, sys\n"
+        "from sightline.compute.ray_cluster import joining\n"
+        "def start(**given): print(given['_temp_dir'], flush=True); sys.stdin.read()\n"
+        "ray.init = start\n"
+        "joining.join('local')"
+    )
+    env = {**os.environ, "TMPDIR": str(own_room.parent)}
+    with Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, text=True, env=env) as run:
+        assert run.stdout is not None
+        folder = Path(run.stdout.readline().strip())
+        Path(folder, "session").mkdir()
+        assert folder.parent == own_room and places.sweep() == 1
+        run.kill()
+        run.wait()
+    assert places.sweep() == 0 and not folder.exists()
 
 
 def test_what_dead_processes_left_is_removed(own_room: Path) -> None:

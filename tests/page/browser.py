@@ -11,6 +11,8 @@ from typing import NoReturn
 import pytest
 
 from benchmarks.chromium import EVIL, HOW, executable, launched
+from sightline.testing import watchdog
+from tests.waiting import LIMIT
 
 pytest.importorskip("playwright", reason=f"no Playwright here: {HOW}")
 from playwright.sync_api import Browser, sync_playwright
@@ -31,8 +33,9 @@ def started(home: Path) -> Iterator[Browser]:
     found = executable()
     if found is None:
         leave_out(f"no browser here: {HOW}")
+    watchdog.watched()
     with sync_playwright() as playwright:
-        browser = launched(playwright, found, home)
+        browser = launched(playwright, found, home, LIMIT)
         try:
             yield browser
         finally:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from sightline.web.answers import POLICY
+from tests.waiting import LIMIT
 
 
 class Site:
@@ -53,5 +54,5 @@ def hosting(pages: Mapping[str, str], policy: bool = False) -> Iterator[Site]:
         yield site
     finally:
         server.shutdown()
-        thread.join(30)
+        thread.join(LIMIT)
         server.server_close()

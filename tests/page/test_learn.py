@@ -46,7 +46,7 @@ def test_a_training_is_followed_and_cancelled(visit: Visits, large: Served) -> N
     # Searching goes on meanwhile.
     assert large.client.search("red").hits
     job(page).get_by_role("button", name="Cancel").click()
-    expect(job(page)).to_contain_text("Cancelled", timeout=40_000)
+    expect(job(page)).to_contain_text("Cancelled")
     expect(job(page)).to_contain_text("Nothing was published")
     assert large.service.collection.version() == version
 
@@ -58,7 +58,7 @@ def test_a_training_ends_with_its_proof(visit: Visits, own: Served) -> None:
     form.get_by_text("Options").click()
     form.get_by_label("ridge", exact=True).check()
     form.get_by_role("button", name="Learn").click()
-    expect(job(page)).to_contain_text("Done", timeout=40_000)
+    expect(job(page)).to_contain_text("Done")
     expect(job(page)).to_contain_text(re.compile(r"held-out quer\w+: mean AvgP \.?\d"))
     expect(job(page)).to_contain_text(re.compile(r"Published as version \d+"))
     version = own.service.collection.version()
@@ -72,7 +72,7 @@ def test_pictures_that_were_added_are_indexed_from_the_page(visit: Visits, tmp_p
         page = learning(visit, s).page
         paint(tmp_path / "photos", 3, True, 5, start=700)
         page.get_by_role("form", name="Index").get_by_role("button", name="Index").click()
-        expect(job(page)).to_contain_text("3 new", timeout=40_000)
+        expect(job(page)).to_contain_text("3 new")
         expect(page.locator("#standing")).to_contain_text("27")
 
 
@@ -81,7 +81,7 @@ def test_the_report_on_own_data_has_curves_and_p_values(visit: Visits, large: Se
     assert done.state == "done"
     page = learning(visit, large).page
     page.get_by_role("form", name="Measure").get_by_role("button", name="Measure").click()
-    expect(job(page)).to_contain_text("Done", timeout=60_000)
+    expect(job(page)).to_contain_text("Done")
     for chart in ("Learning curve", "Precision and recall"):
         drawn = job(page).get_by_role("img", name=re.compile(chart))
         expect(drawn).to_be_visible()
@@ -119,5 +119,5 @@ def test_a_job_that_cannot_be_done_says_why(visit: Visits, tmp_path: Path) -> No
     with running(painted(tmp_path, train=False, n=12)) as s:
         page = learning(visit, s).page
         page.get_by_role("form", name="Measure").get_by_role("button", name="Measure").click()
-        expect(job(page)).to_contain_text("Failed", timeout=40_000)
+        expect(job(page)).to_contain_text("Failed")
         expect(job(page)).to_contain_text("Nothing was learnt yet")

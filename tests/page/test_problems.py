@@ -29,7 +29,7 @@ def test_an_empty_collection_says_what_to_do_and_is_indexed_from_the_page(
         visitor.go()
         page.get_by_role("link", name="Index the folder").click()
         page.get_by_role("form", name="Index").get_by_role("button", name="Index").click()
-        expect(page.get_by_role("list", name="Jobs")).to_contain_text("8 new", timeout=60_000)
+        expect(page.get_by_role("list", name="Jobs")).to_contain_text("8 new")
         visitor.go()
         visitor.search("snow")
         expect(visitor.tiles).to_have_count(2)

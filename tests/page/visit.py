@@ -9,12 +9,11 @@ from urllib.parse import urlsplit
 from tests.page.browser import Browser
 from tests.page.watch import Watch
 from tests.served import Served
+from tests.waiting import LIMIT
 
 from playwright.sync_api import Locator, Page, StorageState, expect  # isort: skip
 
-# A shared machine can be slow for a moment.
-SECONDS = 20
-expect.set_options(timeout=1000 * SECONDS)
+expect.set_options(timeout=1000 * LIMIT)
 VIEWS = ("search", "review", "sessions", "scenes", "topics", "learn")
 
 __all__ = ["VIEWS", "Locator", "Page", "Visitor", "Visits", "expect"]
@@ -67,7 +66,7 @@ class Visits:
         login = served.address.login
         kept = self._entered.get(login) if enter else None
         context = self._browser.new_context(storage_state=kept, **options)
-        context.set_default_timeout(1000 * SECONDS)
+        context.set_default_timeout(1000 * LIMIT)
         watch = Watch(urlsplit(served.address.url).netloc).over(context)
         visitor = Visitor(served, context.new_page(), watch)
         self._made.append(visitor)

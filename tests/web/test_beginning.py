@@ -15,6 +15,7 @@ from sightline.collection import Collection
 from sightline.web.client import Client
 from tests.photos import paint
 from tests.served import Served, painted, running
+from tests.waiting import LIMIT
 
 # All that a page asks, with what each needs besides an index.
 ASKED: tuple[tuple[str, str, object, str], ...] = (
@@ -118,13 +119,13 @@ def test_the_command_serves_what_is_not_there_yet(tmp_path: Path) -> None:
     try:
         assert server.stdout is not None and server.stderr is not None
         at = json.loads(server.stdout.readline())
-        client = Client(at["url"], at["token"])
+        client = Client(at["url"], at["token"], LIMIT)
         assert client.finish(client.start("index").id).state == "done"
         assert client.get("/v1/health")["pictures"] == 4
     finally:
         server.send_signal(signal.SIGINT)
-        _, said = server.communicate(timeout=60)
+        _, said = server.communicate(timeout=LIMIT)
     assert b"Nothing is indexed yet" in said
     wrong = [*command, "-C", str(tmp_path / "nowhere"), "--store", str(tmp_path / "other")]
-    ran = subprocess.run(wrong, capture_output=True, timeout=60)
+    ran = subprocess.run(wrong, capture_output=True, timeout=LIMIT)
     assert ran.returncode == 1 and b"is no folder" in ran.stderr

@@ -12,6 +12,7 @@ from typing import Any
 from sightline.web.app import build
 from tests.served import Served, painted, running
 from tests.tagged_made import copied
+from tests.waiting import LIMIT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
@@ -40,7 +41,7 @@ def answers(s: Served, blocks: dict[int, str]) -> dict[int, str]:
             script += [f"printf '{_MARK.format(i)}'".replace("\n", "\\n"), part]
     root = Path(os.fsdecode(s.service.collection.root))
     ran = subprocess.run(
-        ["bash", "-c", "\n".join(script)], capture_output=True, text=True, timeout=300,
+        ["bash", "-c", "\n".join(script)], capture_output=True, text=True, timeout=LIMIT,
         env={"PATH": os.environ["PATH"], "URL": s.address.url, "TOKEN": s.service.token,
              "PICTURE": str(min(root.glob("*.png")))},
     )  # fmt: skip

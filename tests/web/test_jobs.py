@@ -19,6 +19,7 @@ from sightline.web.jobs import Job
 from sightline.web.limits import Limits
 from tests.photos import paint
 from tests.served import Served, grow, painted, running
+from tests.waiting import LIMIT
 
 # The whole 1,000 take minutes: SIGHTLINE_PUBLISHES=1000.
 PUBLISHES = int(os.environ.get("SIGHTLINE_PUBLISHES", "12"))
@@ -132,7 +133,7 @@ def test_a_request_that_fails_by_a_fault_leaves_a_trace_too(
     logging.getLogger("sightline").addHandler(handler)
     try:
         reply = own.ask("GET", "/v1/skipped")
-        line = written.get(timeout=60)
+        line = written.get(timeout=LIMIT)
     finally:
         logging.getLogger("sightline").removeHandler(handler)
     assert (reply.status, reply.code) == (500, "internal")

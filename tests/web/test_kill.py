@@ -16,6 +16,7 @@ from sightline.errors import SightlineError
 from sightline.web.client import ServiceError
 from tests.served import Process, painted
 from tests.sessions_made import events_of
+from tests.waiting import LIMIT
 
 # The whole 200 take minutes: SIGHTLINE_KILLS=200.
 KILLS = int(os.environ.get("SIGHTLINE_KILLS", "40")) // 10
@@ -53,7 +54,7 @@ def judge_until_killed(server: Process, after: int, seed: int) -> list[tuple[str
     for t in clients:
         t.start()
     for _ in range(after):
-        assert enough.acquire(timeout=60)
+        assert enough.acquire(timeout=LIMIT)
     server.kill()
     for t in clients:
         t.join()

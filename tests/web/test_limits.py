@@ -9,8 +9,7 @@ import os
 import resource
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -30,12 +29,15 @@ from sightline.web.routes.pictures import original
 from sightline.web.service import Service
 from sightline.web.serving.connection import room_for
 from tests.served import Process, Reply, Served, painted, running
+from tests.waiting import LIMIT, until
 
 
 def test_slow_bodies_are_given_up(tmp_path: Path) -> None:
     with running(painted(tmp_path, train=False, n=6), Limits(body_seconds=0.05)) as s:
         reply = s.ask("POST", "/v1/search", b"{", {"Content-Length": "100"})
         assert (reply.status, reply.code, reply.headers["retry-after"]) == (408, "slow", "5")
+        # On a busy machine any body could be that slow.
+        s.service.limits = Limits()
         assert s.client.search("red").hits
 
 
@@ -112,11 +114,14 @@ def test_an_answer_that_takes_too_long_is_given_up_and_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = threading.Event()
-    monkeypatch.setattr(Collection, "skipped", lambda self: list("x" * (not free.wait(60))))
+    monkeypatch.setattr(Collection, "skipped", lambda self: list("x" * (not free.wait(LIMIT))))
     with running(painted(tmp_path, train=False, n=6), Limits(answer_seconds=0.05)) as s:
         reply = s.ask("GET", "/v1/skipped")
         assert (reply.status, reply.code, reply.headers["retry-after"]) == (503, "slow", "5")
-        assert s.client.search("red").hits
+        # What was given up is still worked on while others are answered, for which a busy machine
+        # has the usual time.
+        s.service.limits = Limits()
+        assert s.client.search("red").hits and not free.is_set()
         free.set()
 
 
@@ -130,12 +135,14 @@ def test_a_connection_without_a_whole_request_is_closed(
             f"Authorization: Bearer {s.service.token}\r\n\r\n"
         ).encode()
         for sent in (b"", b"GET /v1/health HTTP/1.1\r\nHost: ", ours + b"GET /v1/hea"):
-            with socket.create_connection(("127.0.0.1", s.port), timeout=20) as held:
+            with socket.create_connection(("127.0.0.1", s.port), timeout=LIMIT) as held:
                 held.sendall(sent)
                 # The end comes, whether or not there was an answer before it.
                 with contextlib.suppress(ConnectionResetError):
                     while held.recv(1 << 16):
                         pass
+        # A head that is on its way may be as slow as the machine is.
+        monkeypatch.setattr("sightline.web.serving.connection.HEAD_SECONDS", LIMIT)
         assert s.client.search("red").hits
 
 
@@ -156,10 +163,7 @@ def test_an_answer_that_nobody_takes_gives_its_place_back(tmp_path: Path) -> Non
         for one in held:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             one.sendall(head)
-        deadline = time.monotonic() + 20
-        while s.ask("GET", "/v1/health").status == 503 and time.monotonic() < deadline:
-            pass
-        assert s.ask("GET", "/v1/health").status == 200
+        until(lambda: s.ask("GET", "/v1/health").status == 200, "room for others")
         for one in held:
             one.close()
 
@@ -197,19 +201,12 @@ def test_sockets_that_say_nothing_hold_nobody_up(served: Served) -> None:
             s.close()
 
 
-def refused_until(ask: Callable[[], Reply], latest: float) -> Reply:
-    """Ask until somebody who left has made room."""
-    while (reply := ask()).status != 200 and time.monotonic() < latest:
-        pass
-    return reply
-
-
 def test_connections_beyond_the_most_are_told_so_and_closed(taught: Collection) -> None:
     with running(taught, Limits(connections=20)) as s, contextlib.ExitStack() as held:
         silent = [socket.create_connection(("127.0.0.1", s.port)) for _ in range(40)]
         for one in silent:
             held.enter_context(one)
-            one.settimeout(60)
+            one.settimeout(LIMIT)
         # The first come in; the others are told at once, before they asked anything.
         for one in silent[20:]:
             reply = Reply.of(one.recv(65536))
@@ -220,8 +217,7 @@ def test_connections_beyond_the_most_are_told_so_and_closed(taught: Collection) 
         assert s.ask("GET", "/v1/health").status in (0, 503)
         for one in silent[:5]:
             one.close()
-        latest = time.monotonic() + 20
-        assert refused_until(lambda: s.ask("GET", "/v1/health"), latest).status == 200
+        until(lambda: s.ask("GET", "/v1/health").status == 200, "room of those who left")
         for one in silent[5:20]:
             one.sendall(f"GET / HTTP/1.1\r\nHost: x:{s.port}\r\n\r\n".encode())
             assert one.recv(12) == b"HTTP/1.1 403"
@@ -243,14 +239,14 @@ def test_more_sockets_than_files_leave_the_server_whole(tmp_path: Path) -> None:
         port = int(server.client.url.rpartition(":")[2])
         silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
         for one in silent[150:]:
-            one.settimeout(20)
+            one.settimeout(LIMIT)
             assert one.recv(12) == b"HTTP/1.1 503"
         for one in silent:
             one.close()
-        latest = time.monotonic() + 20
-        while time.monotonic() < latest:
+
+        def answers() -> bool:
             with contextlib.suppress(ServiceError, OSError, http.client.HTTPException):
-                assert server.client.search("red").hits
-                break
-        else:
-            raise AssertionError("the server does not answer any more")
+                return bool(server.client.search("red").hits)
+            return False
+
+        until(answers, "an answer of the server")

@@ -6,7 +6,6 @@ import os
 import resource
 import socket
 import tempfile
-import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from sightline.web.guard import UPLOADS
 from tests.pictures_made import EPS, SVG, bomb_png, huge_png, raw_png
 from tests.served import Served, painted, running
 from tests.traversal import LEAST, payloads, some_payloads
+from tests.waiting import until
 
 SECRET = b"the secret of another folder"
 # The whole list of some 29,000 takes minutes: SIGHTLINE_TRAVERSALS=30000.
@@ -227,9 +227,7 @@ def test_nothing_that_was_sent_stays(
         # Some go away in the midst of the picture, some before they are answered.
         with socket.create_connection(("127.0.0.1", own.port)) as gone:
             gone.sendall(head + (picture[:40] if i % 2 else picture))
-    latest = time.monotonic() + 60
-    while own.ask("POST", "/v1/search/picture", picture, kind).status != 200:
-        assert time.monotonic() < latest
+    until(lambda: own.ask("POST", "/v1/search/picture", picture, kind).status == 200)
     assert list(folder.iterdir()) == []
 
 

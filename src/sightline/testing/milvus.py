@@ -5,7 +5,8 @@ so while it runs whoever reaches this machine reaches them too.
 
 The package `milvus` carries the server; it is unpacked once into a folder that any number of
 servers share. Every server has free ports and a data folder of its own, which outlives a kill, so
-that one can be ended without warning and started again on what it left.
+that one can be ended without warning and started again on what it left. A server ends with the
+process that started it, however that ends.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from sightline.errors import ComputeError, MissingExtra
+from sightline.testing import watchdog
 
-_PATIENCE = 120.0
+_PATIENCE = 600.0
 _TRIES = 3
 # One thread of the server's own for each library: it shares the machine with what it is tried by.
 _QUIET = {"DEPLOY_MODE": "STANDALONE", "OMP_NUM_THREADS": "2"}
@@ -95,6 +97,7 @@ class MilvusProcess:
         return self._start()
 
     def _start(self) -> MilvusProcess:
+        watchdog.watched()
         self.folder.mkdir(parents=True, exist_ok=True)
         _unpack(self.shared)
         if not self.ports:
@@ -141,6 +144,10 @@ class MilvusProcess:
             self._signal(signal.SIGKILL)
             self._process.wait()
             self._process = None
+
+    def stop(self) -> None:
+        """End it; started again, it has what it had."""
+        self.kill()
 
     def pause(self) -> None:
         """Have it hang: connections stay, and nothing is answered."""

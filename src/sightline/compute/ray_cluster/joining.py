@@ -11,11 +11,10 @@ import importlib.util
 import logging
 import os
 import re
-import tempfile
 from dataclasses import dataclass
 from typing import Any
 
-from sightline.compute.ray_cluster import library, node
+from sightline.compute.ray_cluster import library, node, places
 from sightline.compute.ray_cluster.identity import difference, identity
 from sightline.compute.ray_cluster.library import Before, load_ray
 from sightline.compute.ray_cluster.reaching import CLIENT, reach, same_place, wants_token
@@ -38,7 +37,7 @@ class Joined:
     said: str
     cpus: int
     to_leave: bool = True
-    folder: tempfile.TemporaryDirectory[str] | None = None
+    folder: places.LockedFolder | None = None
     before: Before = ()
 
 
@@ -108,7 +107,12 @@ def _connected(address: str) -> Joined:
 def _started(workers: int) -> Joined:
     before = library.stay_alone()
     ray = load_ray()
-    folder = tempfile.TemporaryDirectory(prefix="sightline-ray-", ignore_cleanup_errors=True)
+    # What a cluster left whose program was killed is swept by a node of the next one.
+    try:
+        folder = places.LockedFolder()
+    except (RuntimeError, OSError) as e:
+        library.restore(before)
+        raise ComputeError(f"No Ray cluster can be started on this machine: {_line(e)}") from e
     cpus = workers or len(os.sched_getaffinity(0))
     said = f"a Ray cluster of {cpus} workers on this machine"
     found = Joined(said, cpus, folder=folder, before=before)

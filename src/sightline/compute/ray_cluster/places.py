@@ -1,7 +1,8 @@
-"""Where files lie on a machine of the cluster: those of a batch while it runs, codebooks for a day.
+"""Where files lie on a machine of the cluster: those of a batch while it runs, codebooks for a day,
+and all that a cluster of our own writes while it runs.
 
-All of a user's lie in one folder that nobody else can open. A batch locks its own; the kernel lets
-go of the lock when the process ends, however it does, so that whoever comes next can tell what was
+All of a user's lie in one folder that nobody else can open. Each locks its own; the kernel lets go
+of the lock when the process ends, however it does, so that whoever comes next can tell what was
 left behind, and removes it.
 """
 
@@ -35,17 +36,31 @@ def room() -> Path:
     return path
 
 
+class LockedFolder:
+    """An empty folder, locked until it is removed; what a killed process left is swept later."""
+
+    def __init__(self) -> None:
+        self.name, self._lock = _locked_folder(room())
+
+    def cleanup(self) -> None:
+        """Remove it, once."""
+        if self._lock < 0:
+            return
+        lock, self._lock = self._lock, -1
+        try:
+            shutil.rmtree(self.name, ignore_errors=True)
+        finally:
+            os.close(lock)
+
+
 @contextlib.contextmanager
 def folder() -> Iterator[str]:
     """Give an empty folder for the files of a batch; it is gone after, or swept by the next one."""
-    path, lock = _locked_folder(room())
+    locked = LockedFolder()
     try:
-        yield path
+        yield locked.name
     finally:
-        try:
-            shutil.rmtree(path, ignore_errors=True)
-        finally:
-            os.close(lock)
+        locked.cleanup()
 
 
 def sweep() -> int:
