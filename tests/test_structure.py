@@ -1,4 +1,4 @@
-"""The house rules that a program can check."""
+"""The rules of style that a program can check."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
-
-from sightline.cli import VERBS
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src").rglob("*.py")) + sorted((ROOT / "experiments").rglob("*.py"))
@@ -29,7 +27,7 @@ def name_of(path: Path) -> str:
 
 def test_files_stay_readable() -> None:
     lengths = {name_of(p): len(p.read_text(encoding="utf-8").splitlines()) for p in ALL}
-    assert {n: length for n, length in lengths.items() if length > 400} == {}, "split by idea"
+    assert {n: length for n, length in lengths.items() if length > 600} == {}, "split by idea"
     vague = ("utils", "helpers", "common_utils", "manager", "misc")
     assert [name_of(p) for p in ALL if p.stem in vague] == []
 
@@ -57,11 +55,3 @@ def test_nothing_from_outside_is_run_or_unpickled() -> None:
     texts = {name_of(p): p.read_text(encoding="utf-8") for p in SOURCES}
     assert {n: found[0] for n, text in texts.items() if (found := forbidden.search(text))} == {}
 
-
-def test_rooms_are_small() -> None:
-    for room in (ROOT / "src" / "sightline").iterdir():
-        if room.is_dir():
-            files = [p for p in room.glob("*.py") if not p.name.startswith("_")]
-            if room.name == "cli":  # One file a verb: there are as many as there are verbs.
-                files = [p for p in files if p.stem.rstrip("_") not in VERBS]
-            assert len(files) <= 18, f"{room.name} has {len(files)} files"
