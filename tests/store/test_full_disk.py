@@ -86,6 +86,20 @@ else:
 """
 
 
+READING = """
+import sys
+from pathlib import Path
+from sightline.store.events import EventLog
+from sightline.store.home import Home
+home = Home(Path(sys.argv[1]))
+for _ in range(60):
+    log = EventLog(home.events, write=False)
+    assert [e.seq for e in log.read()] == [1, 2, 3, 4, 5]
+    log.close()
+    home.reader().close()
+"""
+
+
 def run(code: str, home: Home, **variables: str) -> None:
     """Run Python in a process of its own: a fork shares what SQLite knows of open files."""
     ran = subprocess.run(
@@ -283,11 +297,13 @@ def test_new_readers_let_a_writer_that_waits_go_first(
     assert events(home) == JUDGED
 
 
-def test_many_threads_read_at_once(disk: SmallDisk) -> None:
+def test_many_read_at_once(disk: SmallDisk) -> None:
     home = planted(disk.folder)
     judge_and_die(home, [judged(1), judged(2)])
     os.unlink(f"{home.events}-shm")
     disk.fill()
+    with ThreadPoolExecutor(4) as pool:  # Each in a process of its own.
+        list(pool.map(lambda _: run(READING, home), range(4)))
     with ThreadPoolExecutor(8) as pool:
         for found in pool.map(lambda _: events(home), range(200)):
             assert found == JUDGED

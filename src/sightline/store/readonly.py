@@ -16,27 +16,39 @@ its process from writing. Writers wait until there is none, and new readers wait
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import sqlite3
 import threading
+import time
 import weakref
 from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
 
 from sightline.errors import StoreBusy
-from sightline.store.durable import full_disk, scratch_folder
+from sightline.store.durable import full_disk, has_space, scratch_folder
 
 WAIT_SECONDS = 30.0
 # So long a reader waits for writers that wait for readers; one that has another open may be what
 # they wait for.
 _READER_WAITS = 1.0
-_TRIES = 5
+# An opening by another process that is about to fail is in the way for a moment. Files that are
+# not there may have been removed by whoever closed last, so that is tried again too.
+_TRIES, _PAUSE_SECONDS = 5, 0.01
+_PASSING = frozenset(
+    (sqlite3.SQLITE_READONLY_RECOVERY, sqlite3.SQLITE_READONLY_CANTINIT,
+     sqlite3.SQLITE_READONLY_CANTLOCK, sqlite3.SQLITE_IOERR_SHMSIZE)
+)  # fmt: skip
 # What SQLite answers where it cannot make or fill a file beside the database.
 _NO_ROOM = frozenset(
     (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE,
      sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_WRITE)
 )  # fmt: skip
+
+
+class _Changed(Exception):
+    """A database was changed while it was copied."""
 
 
 class _WithoutIndex(sqlite3.Connection):
@@ -95,19 +107,36 @@ def connect_writing(path: Path) -> sqlite3.Connection:
 
 def connect_reading(path: Path) -> sqlite3.Connection:
     """Open a database for reading, whether or not anything can be written beside it."""
+    latest, tries = time.monotonic() + WAIT_SECONDS, 0
     with _gate:
         _gate.wait_for(lambda: not _waiting_writers[path], _READER_WAITS)
-        for _ in range(_TRIES):
-            if not _without_index.get(path) and os.access(path.parent, os.W_OK):
+        while True:
+            if _has_room(path):
                 try:
                     return _opened(path, "mode=rw")
                 except sqlite3.OperationalError as e:
                     if not path.exists() or not _is_refused(e):
                         raise
-            db = _connect_unwritable(path)
-            if db is not None:
-                return db
-    raise StoreBusy(f"{path} is opened and closed by others too fast to be read. Try again.")
+            tries += 1
+            try:
+                return _connect_unwritable(path)
+            except sqlite3.OperationalError as e:
+                passes = error_code(e) in _PASSING or tries < _TRIES
+                if not path.exists() or not _is_refused(e) or not passes:
+                    raise
+                if time.monotonic() > latest:
+                    raise
+            except _Changed as e:
+                if tries >= _TRIES:
+                    raise StoreBusy(f"{path} is being changed by others. Try again.") from e
+            _gate.wait(random.uniform(0, _PAUSE_SECONDS))
+
+
+def _has_room(path: Path) -> bool:
+    """Say whether an ordinary opening may do: one that fails keeps other processes from opening."""
+    if _without_index.get(path) or not os.access(path.parent, os.W_OK):
+        return False
+    return has_space(path) or not all(os.path.exists(f"{path}{t}") for t in ("-wal", "-shm"))
 
 
 def _opened(
@@ -141,26 +170,19 @@ def error_code(e: sqlite3.Error) -> int:
     return getattr(e, "sqlite_errorcode", 0)
 
 
-def _connect_unwritable(path: Path) -> sqlite3.Connection | None:
-    """Open a database without writing; None if the files beside it changed meanwhile."""
+def _connect_unwritable(path: Path) -> sqlite3.Connection:
     # SQLite made what it could of these, with the owner and the permissions of the database.
     log, index = Path(f"{path}-wal"), Path(f"{path}-shm")
-    try:
-        if log.exists() and index.exists():
-            db = _opened(path, "mode=ro&readonly_shm=1", _WithoutIndex)
-            assert isinstance(db, _WithoutIndex)
-            _without_index.setdefault(path, weakref.WeakSet()).add(db)
-            return db
-        return _copied(path, log) if _stamp(log)[1] else _opened(path, "mode=ro&immutable=1")
-    except sqlite3.OperationalError as e:
-        # Whoever closed the database last may have removed both files.
-        if not path.exists() or not _is_refused(e) or (log.exists() and index.exists()):
-            raise
-        return None
+    if log.exists() and index.exists():
+        db = _opened(path, "mode=ro&readonly_shm=1", _WithoutIndex)
+        assert isinstance(db, _WithoutIndex)
+        _without_index.setdefault(path, weakref.WeakSet()).add(db)
+        return db
+    return _copied(path, log) if _stamp(log)[1] else _opened(path, "mode=ro&immutable=1")
 
 
-def _copied(path: Path, log: Path) -> sqlite3.Connection | None:
-    """Open a copy of a database and its log, which nobody has open; None if they changed."""
+def _copied(path: Path, log: Path) -> sqlite3.Connection:
+    """Open a copy of a database and its log, which nobody has open."""
     if os.access(path.parent, os.W_OK):
         # Reading a file here drops all locks that this process has on it, and it may write.
         raise full_disk(f"{path}-shm")
@@ -170,7 +192,7 @@ def _copied(path: Path, log: Path) -> sqlite3.Connection | None:
         shutil.copyfile(path, copy)
         shutil.copyfile(log, f"{copy}-wal")
         if (_stamp(path), _stamp(log)) != before or os.path.exists(f"{path}-shm"):
-            return None
+            raise _Changed
         # The folder goes at once; the files stay until they are closed.
         return _opened(copy, "mode=rw")
 

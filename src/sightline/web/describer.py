@@ -41,7 +41,7 @@ class Describer:
         def with_file(compute: Compute) -> T:
             with scratch_folder(2 * len(picture)) as folder:
                 path = os.path.join(folder, "picture")
-                with disk_errors("the picture that was sent"), open(path, "wb") as file:
+                with disk_errors(path), open(path, "wb") as file:
                     file.write(picture)
                 try:
                     return use(path, compute)
