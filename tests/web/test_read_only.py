@@ -176,7 +176,7 @@ def test_a_store_of_which_a_user_may_read_only_is_named_so(
                 lambda: Writer(theirs.home, "test"), lambda: Judging(theirs.home),
             ):  # fmt: skip
                 try:
-                    write()  # type: ignore[operator]
+                    write()
                     out.append("written")
                 except StoreReadOnly as e:
                     out.append(str(e))
