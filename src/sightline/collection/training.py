@@ -21,7 +21,6 @@ from sightline import plugins
 from sightline.collection.clicks.learning import FromClicks, known_judgements
 from sightline.collection.learning import choosing
 from sightline.collection.learning.choosing import Choice
-from sightline.collection.learning.kinds import KINDS
 from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
 from sightline.collection.learning.parts import fit_elsewhere, is_sharded
 from sightline.collection.learning.proving import (
@@ -56,6 +55,7 @@ from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import DataError, StoreBusy, UsageError
 from sightline.progress import NoProgress
 from sightline.rankers.cutoff import CutOff
+from sightline.registry import BY_DEFAULT
 from sightline.solvers.structural import course_said
 from sightline.store.events import EventLog
 from sightline.store.home import Home
@@ -66,8 +66,8 @@ from sightline.words.combining import Combination
 
 # Choosing looks at so many pictures at most; the chosen recipe then sees all of them.
 CHOOSE_AMONG = 6_000
-# Those that are tried where none is asked for.
-RANKERS = tuple(name for name, kind in KINDS.items() if not kind.asked)
+# Those that are tried where none is named.
+RANKERS = BY_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
