@@ -70,6 +70,8 @@ class Tagging:
         from sightline.compute.chosen import learning_on
 
         bar = progress or NoProgress()
+        if scenes < 0:
+            raise ParameterError.of("scenes", "train_regions", "0 or more", scenes)
         options = RegionOptions(scenes, force, dry_run, self.settings.session_cap, feature)
         with learning_on(self.settings, bar, compute) as there:
             self._cut_first(feature, bar, dry_run, there)
