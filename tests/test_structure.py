@@ -54,4 +54,3 @@ def test_nothing_from_outside_is_run_or_unpickled() -> None:
     )
     texts = {name_of(p): p.read_text(encoding="utf-8") for p in SOURCES}
     assert {n: found[0] for n, text in texts.items() if (found := forbidden.search(text))} == {}
-

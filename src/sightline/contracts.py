@@ -133,8 +133,8 @@ class FeedbackLearner(Protocol):
     All of them have `get_params` and `set_params` (`Estimator`). The same calls with the same
     `random_state` give the same scores, so that a session may be replayed from its judgements.
 
-    A linear learner (`linear`) also has `w_`, float64, with decision_function(X) = X w_, so that
-    `Store.top` can serve it.
+    A linear learner (`linear`) also has `w_`, float64, with decision_function(X) = X w_, up to a
+    constant that all pictures share, so that `Store.top` can serve it.
     """
 
     @property

@@ -94,6 +94,15 @@ def test_trec_runs_can_be_read_back(trained: Shell, tmp_path: Path) -> None:
         (("search", "red", "--queries", "x.txt", "--trec"), "Name a query"),
         (("train", "--ranker", "magic"), "There is no ranker 'magic'"),
         (("train", "--features", "magic"), "no 'magic' among the features"),
+        (
+            ("train", "--ranker", "lscmr", "--features", "color,regions"),
+            "'regions' cannot be used for word models: it holds the regions of a picture, not one "
+            "vector for the whole. Leave it out: --features color.",
+        ),
+        (
+            ("train", "--similar", "--features", "regions"),
+            "'regions' cannot be used for the similarity of pictures",
+        ),
         (("evaluate", "--plot", "x.gif"), "A plot is a PNG file"),
         (("evaluate", "--plot", "no/such/x.png"), "There is no folder"),
         (("evaluate", "--plot", "x.png", "--no-curve"), "leaves out"),

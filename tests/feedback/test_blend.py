@@ -162,7 +162,7 @@ def test_weights_rank_as_the_scores_do() -> None:
     assert blend.linear and blend.ready and blend.w_.tolist() == [0.3, 1.0, 0.0, 0.0]
     blend.learn(X, y)
     assert blend.linear
-    assert pytest.approx(X @ blend.w_) == blend.decision_function(X)
+    assert pytest.approx(X @ blend.w_ + blend.intercept_) == blend.decision_function(X)
 
 
 @pytest.mark.parametrize("kind", [1, -1])

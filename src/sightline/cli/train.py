@@ -16,6 +16,7 @@ from sightline.cli.common import (
     wait_option,
 )
 from sightline.errors import UsageError
+from sightline.registry import BY_DEFAULT, IF_NAMED
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
 # Saved words that a report names, each on a line of its own.
 _SAVED_SHOWN = 10
 _RANKERS = (
-    "A ranker to choose from, or several: pamir, kernel-pamir, warp, ridge, neighbours, svm, cmrm, "
-    "cmtt, plsa; lscmr, ssi, cca, semantic-matching only if named. All others that can learn from "
-    "the features there are, by default."
+    f"A ranker to choose from, or several: {', '.join(BY_DEFAULT)}; {', '.join(IF_NAMED)} only if "
+    "named. All others that can learn from the features there are, by default."
 )
 
 _OPTIMISE = (

@@ -146,8 +146,14 @@ def _sample(
 
 
 def wanted_feature(name: str, place: str, size: int) -> Wanted:
-    """Return a feature by name; one that has to be fitted has no fingerprint yet."""
+    """Return a feature by name; one that has to be fitted has no fingerprint yet.
+
+    What it needs and is not installed is named here, before an index remembers to compute it.
+    """
     if is_fitted(place):
+        require = getattr(feature_class(place), "require", None)
+        if require is not None:
+            require()
         return Wanted(name, place)
     feature = load_feature(place)
     return Wanted(name, place, fingerprint(feature, size), feature.length)

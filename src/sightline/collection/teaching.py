@@ -68,8 +68,10 @@ class Teaching:
             require_writable(self.home.folder)
         s = self.settings
         given = (tuple(rankers), tuple(features), force, dry_run, s.session_cap, s.shards)
+        missing = self._missing_features(rankers, features, dry_run)
         with running(self.home.folder, "train"), learning_on(s, bar, compute) as there:
-            self._describe_first(features, bar, dry_run, there)
+            if missing:
+                self.index(features=missing, progress=bar, compute=there)
             try:
                 return train(self.home, TrainOptions(*given), s.wait, bar, there)
             except KeyboardInterrupt:
@@ -150,32 +152,38 @@ class Teaching:
         with learning_on(self.settings, bar, compute) as there:
             return evaluate(self.home, bar, curve=curve, compute=there)
 
-    def _describe_first(
-        self,
-        features: Sequence[str],
-        progress: Progress,
-        dry_run: bool,
-        compute: Compute | None = None,
-    ) -> None:
-        """Index again if the features to learn from are missing."""
+    def _missing_features(
+        self, rankers: Sequence[str], features: Sequence[str], dry_run: bool
+    ) -> list[str]:
+        """Return the features to compute before learning; none if those to learn from are there.
+
+        What cannot be learnt from is refused here, before anything is computed.
+        """
         from sightline.collection.importing import remembered_vectors
-        from sightline.collection.learning.samples import common_features
+        from sightline.collection.learning import requirements
+        from sightline.collection.learning.samples import common_features, is_sparse
         from sightline.collection.options import default_features, split_names
         from sightline.plugins import expanded
 
+        usual = default_features()
+        requirements.check_vectors(features, requirements.FOR_WORDS, usual)
         with self.home.reader() as reader:
             ids = reader.snapshot.ids()
-            have = {f.rpartition("-")[0] for f in common_features(reader.snapshot, ids)}
+            common = common_features(reader.snapshot, ids)
+            have = {f.rpartition("-")[0]: is_sparse(reader.snapshot, f) for f in common}
             imported = {v.name for v in remembered_vectors(reader.catalogue)}
             enough = len(ids) > 1 and len(reader.snapshot.vocabulary()[0])
+        known = {**dict.fromkeys(imported, False), **have}
+        requirements.check_known(features, known)
+        if enough:
+            requirements.check_rankers(rankers, list(features) or list(have) or usual, known)
         asked = set(expanded(features))
-        if not enough or (asked <= have | imported if asked else have):
-            return
+        if not enough or (asked <= known.keys() if asked else have):
+            return []
         if dry_run:
             raise UsageError(
                 "The pictures lack features to learn from, and a dry run computes none. Run: "
-                f"sightline index --features {','.join(features or default_features())}"
+                f"sightline index --features {','.join(features or usual)}"
             )
-        wanted = [*split_names(self.settings.features), *(features or default_features())]
-        todo = [w for w in wanted if w not in imported]
-        self.index(features=todo, progress=progress, compute=compute)
+        wanted = [*split_names(self.settings.features), *(features or usual)]
+        return [w for w in wanted if w not in imported]

@@ -25,7 +25,6 @@ from sightline import plugins
 from sightline.collection.clicks.learning import FromClicks
 from sightline.collection.learning import choosing
 from sightline.collection.learning.choosing import Choice
-from sightline.collection.learning.kinds import KINDS
 from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
 from sightline.collection.learning.parts import fit_elsewhere, is_sharded
 from sightline.collection.learning.proving import (
@@ -64,6 +63,7 @@ from sightline.collection.learning.unvalidated import unvalidated
 from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import StoreBusy, UsageError
 from sightline.progress import NoProgress
+from sightline.registry import BY_DEFAULT
 from sightline.solvers.structural import course_said
 from sightline.store.events import EventLog
 from sightline.store.home import Home
@@ -73,8 +73,8 @@ from sightline.store.writer import Writer
 
 # Choosing looks at so many pictures at most; the chosen recipe then sees all of them.
 CHOOSE_AMONG = 6_000
-# Those that are tried where none is asked for.
-RANKERS = tuple(name for name, kind in KINDS.items() if not kind.asked)
+# Those that are tried where none is named.
+RANKERS = BY_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,27 @@
 A learner sees few judgements and may rank worse than the query alone; and some judgements are slips
 of the hand. So the judged pictures are left out, a fold at a time, and scored by a learner that has
 not seen them. By these scores pictures are found that were judged not to fit, and look as if they
-did (`slips`), which are not learnt from; and the untouched ranking gets the share b with which
+did (`slips`), which are not learnt from; and the untouched ranking gets the weight b with which
 pictures are ordered best, judged ones no worse than by itself:
 
-    score(x) = (1 - b) learnt(x) / s_learnt + b untouched(x) / s_untouched,     0 <= b <= 1
+    score(x) = (1 - b) z_learnt(x) + b z_untouched(x),     0 <= b <= 1
     b = argmax  pairs(fits, does not) + pairs(fits, background) - c |b - b0|
 
-`pairs` is the share of pairs in order, and s are deviations of both scores over the background,
-pictures drawn at random that nobody judged; without one, over the judged pictures. b0 and c are .2
-where judgements of both kinds stand; .3 and .02 where all others were slips, so that the background
-alone decides; 1 and .2 where nothing was judged not to fit: what pictures that fit have in common
-may be common, and the ranking moves only as far as it has them low. Before that nothing can be held
-against anything, and the ranking stays.
+`pairs` is the share of pairs in order. z are the scores of a ranking, standardised (`scale`) over
+the pictures that are to be ranked, so neither the unit of either ranking nor a constant that is
+added to it counts. Where these pictures are not given, it is over the background, pictures drawn at
+random that nobody judged, together with the judged ones where the untouched ranking is scores,
+since such a background mostly leaves out what these rank high; without a background, over the
+judged pictures. A ranking that gives all these pictures the same score adds nothing to them.
+
+b0 and c are .2 where judgements of both kinds stand; .3 and .02 where all others were slips, so
+that the background alone decides; 1 and .2 where nothing was judged not to fit: what pictures that
+fit have in common may be common, and the ranking moves only as far as it has them low. Before that
+nothing can be held against anything, and the ranking stays.
+
+The share of the untouched ranking that people are told is measured: the standard deviation, over
+the pictures of the scale, of its term in the formula, divided by the sum of that of both terms. It
+is b, unless a few pictures alone make up the spread of a ranking (see `scale`).
 
 What was judged is known, and need not be ranked by what was learnt from it: `placed` puts pictures
 that fit first, and those that do not last; slips stay where the ranking has them.
@@ -22,27 +31,30 @@ that fit first, and those that do not last; slips stay where the ranking has the
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Estimator, FeedbackLearner
-from sightline.errors import DataError, UsageError
+from sightline.errors import UsageError
+from sightline.feedback.held_out import HeldOut, score_held_out
 from sightline.feedback.learner import (
     Bools,
     Doubles,
     Floats,
     finite_rows,
+    finite_scores,
     judgements,
     weights,
     whole_number,
 )
 from sightline.feedback.passive_aggressive import PassiveAggressive
+from sightline.feedback.scale import LARGEST, Scale
 from sightline.feedback.slips import slips
 
 SHARES = np.linspace(0.0, 1.0, 11)
-"""The shares that are tried."""
+"""The weights of the untouched ranking that are tried."""
 
 # b0 and c: where both kinds stand, where the others were all slips, and where there were none.
 _BOTH, _SLIPPED, _NO_OTHERS = (0.2, 0.2), (0.3, 0.02), (1.0, 0.2)
@@ -53,19 +65,8 @@ _MOST_SLIPS = 0.2
 _ENOUGH = 20
 
 Int = NDArray[np.int64]
-
-
-class _LeftOut(NamedTuple):
-    """Scores by learners that had not seen the pictures, with what the untouched ranking gives.
-
-    `behind` are those of the background, the mean over all folds. All are in units of their
-    deviation over the background, or over the judged pictures.
-    """
-
-    learnt: Doubles
-    behind: Doubles
-    untouched: Doubles
-    untouched_behind: Doubles
+Measured = tuple[Floats, Doubles]
+"""Rows and untouched scores that spreads are measured on, not necessarily of the same pictures."""
 
 
 class Blend(Estimator):
@@ -83,7 +84,15 @@ class Blend(Estimator):
 
     Attributes
     ----------
-    weight_ : the share b of the untouched ranking, from 0 to 1.
+    weight_ : the weight b of the untouched ranking, from 0 to 1.
+    share_ : the share of the untouched ranking in the blended score, from 0 to 1, as the standard
+        deviation of its term over the pictures that are ranked, divided by the sum of both terms'.
+    centres_ : means of the learnt and of the untouched term over these pictures, before they are
+        centred. Both are 0 where one ranking is served alone, as it is.
+    intercept_ : what centres them, a constant that is added to every score: -sum(centres_).
+    bounds_ : how large the learnt and the untouched term get on the pictures that are ranked, up
+        or down; infinite where one ranking is served alone. An untouched term that is no weights
+        is cut off there on other pictures too.
     before_, after_ : share of pairs of a relevant and another judged picture that are in order, by
         the untouched ranking and by the blend of it with what was learnt without them; None where
         there is no such pair.
@@ -99,6 +108,9 @@ class Blend(Estimator):
     """
 
     weight_: float
+    share_: float
+    centres_: tuple[float, float]
+    bounds_: tuple[float, float]
     before_: float | None
     after_: float | None
     stands_: Int
@@ -133,11 +145,16 @@ class Blend(Estimator):
         return np.asarray(found + learnt * self._learner.w_ if learnt else found)
 
     @property
+    def intercept_(self) -> float:
+        """The constant in every score."""
+        return 0.0 - sum(self.centres_)
+
+    @property
     def parts_(self) -> tuple[Doubles | None, float]:
         """Weights of what was learnt, None if it does not count, and the factor of the untouched.
 
-        `decision_function` is their sum, row by row; with a linear learner a whole collection can
-        be ranked by them without looking at its rows twice.
+        `decision_function` is their sum and `intercept_`, row by row; with a linear learner a whole
+        collection can be ranked by them without looking at its rows twice.
         """
         learnt, untouched = self._parts
         if not learnt or not self._learner.linear:
@@ -145,7 +162,13 @@ class Blend(Estimator):
         return np.asarray(learnt * self._learner.w_), untouched
 
     def start(
-        self, query_weights: Any = None, background: Any = None, untouched: Any = None
+        self,
+        query_weights: Any = None,
+        background: Any = None,
+        untouched: Any = None,
+        *,
+        ranked: Any = None,
+        ranked_untouched: Any = None,
     ) -> Self:
         """Forget everything, and begin with the untouched ranking; see `FeedbackLearner`.
 
@@ -153,16 +176,45 @@ class Blend(Estimator):
         ----------
         query_weights, background : see `FeedbackLearner`.
         untouched : scores of the background, where the untouched ranking is no weights.
+        ranked : rows of the pictures that are to be ranked, or of some drawn from them at random,
+            over which spreads are measured. The background does not represent them where those
+            that the query ranks high are left out of it. Judged pictures need not be among them.
+        ranked_untouched : scores of all pictures that are to be ranked, in any order, where the
+            untouched ranking is no weights; not only of those in `ranked`.
         """
         whole_number("n_folds", self.n_folds, "Blend", 2)
         self.query_ = None if query_weights is None else weights(query_weights, "Blend")
         self._background = None if background is None else finite_rows(background, "Blend")
         behind = np.zeros((0, 0), np.float32) if self._background is None else self._background
         self._behind = self._untouched(behind, untouched) if len(behind) else None
+        self._given = ranked is not None
+        self._measured = self._to_measure(ranked, ranked_untouched)
         self._learner = self._begun()
         self.stands_ = np.zeros(0, dtype=np.int64)
-        self._share(1.0)
+        self._alone(1.0)
         return self
+
+    def _to_measure(self, ranked: Any, untouched: Any) -> Measured | None:
+        """Return what spreads are measured on; None where that has to be judged pictures."""
+        if ranked is not None:
+            rows = finite_rows(ranked, "Blend")
+            if untouched is None:
+                own = self._untouched(rows, None)
+            else:
+                own = finite_scores(untouched, "ranked_untouched", "Blend")
+            return None if own is None or not len(own) or not len(rows) else (rows, own)
+        if self._background is None or not self._plenty or self._behind is None:
+            return None
+        return self._background, self._behind
+
+    def _with_judged(self, rows: Floats, before: Doubles) -> Measured:
+        """Return what spreads are measured on, once pictures are judged."""
+        if self._measured is None:
+            return rows, before
+        if self._given or self.query_ is not None:
+            return self._measured
+        both = np.vstack([self._measured[0], rows]), np.append(self._measured[1], before)
+        return np.ascontiguousarray(both[0]), both[1]
 
     def learn(self, X: Any, y: Any, untouched: Any = None, sure: Any = None) -> Self:
         """Learn from all judgements so far, and choose the share of the untouched ranking.
@@ -177,7 +229,7 @@ class Blend(Estimator):
             self.start()
         rows, relevant = judgements(X, y, "Blend")
         self._learner = self._begun()
-        self._share(1.0)
+        self._alone(1.0)
         self.stands_ = np.zeros(len(rows), dtype=np.int64)
         if not len(rows):
             return self
@@ -196,15 +248,15 @@ class Blend(Estimator):
         stands = np.where(relevant, 1, -1).astype(np.int64)
         out = None
         if relevant.any() and (self._plenty or not relevant.all()):
-            out = self._left_out(rows, relevant, before)
+            out = self._held_out(rows, relevant, before)
             if self.doubts and self._plenty:
                 # What fits is never doubted: it may be the first of another kind that fits.
-                doubted = slips(out.learnt, relevant, never | relevant) > _DOUBTED
+                doubted = slips(out.doubted, relevant, never | relevant) > _DOUBTED
                 # Who says no so often means it; the learner does not see yet what for.
                 stands[doubted & (doubted.mean() <= _MOST_SLIPS)] = 0
         self._learner.learn(rows[stands != 0], stands[stands != 0])
         if before is None and self._learner.ready:
-            self._share(0.0)
+            self._alone(0.0)
         elif before is not None and self._learner.ready and out is not None:
             self._choose(out, rows, before, stands)
         return stands
@@ -219,9 +271,13 @@ class Blend(Estimator):
                 "This Blend has nothing to rank by. Start it with a query, or give the scores of "
                 "the untouched ranking as 'untouched'."
             )
-        found = np.zeros(len(rows)) if before is None else untouched_part * before
+        found = np.zeros(len(rows))
+        if before is not None:
+            found = untouched_part * before - self.centres_[1]
+        if before is not None and self.query_ is None:
+            found = np.clip(found, -self.bounds_[1], self.bounds_[1])
         if learnt_part:
-            found = found + learnt_part * self._learner.decision_function(rows)
+            found = found + learnt_part * self._learner.decision_function(rows) - self.centres_[0]
         return np.asarray(found)
 
     @property
@@ -234,47 +290,39 @@ class Blend(Estimator):
         made: Any = shipped_learner() if self.learner is None else self.learner
         return type(made)(**made.get_params()).start(self.query_, self._background)
 
-    def _share(self, weight: float, scales: tuple[float, float] = (1.0, 1.0)) -> None:
-        """Take a share of the untouched ranking; `_choose` says what bears it out."""
-        self.weight_, self.before_, self.after_ = weight, None, None
-        # Alone it is not scaled: rounding would order pictures anew that lie close together.
-        self._parts = ((1.0 - weight) / scales[0], weight / scales[1]) if weight < 1 else (0.0, 1.0)
+    def _alone(self, weight: float) -> None:
+        """Serve what was learnt, 0, or the untouched ranking, 1, alone.
+
+        It is not scaled: rounding would order pictures anew that lie close together.
+        """
+        self.weight_ = self.share_ = weight
+        self.before_, self.after_ = None, None
+        self._parts, self.centres_ = (1.0 - weight, weight), (0.0, 0.0)
+        self.bounds_ = (np.inf, np.inf)
+
+    def _both(self, weight: float, learnt: Scale, untouched: Scale) -> None:
+        """Give the untouched ranking a weight below 1; `_choose` says what bears it out."""
+        self.weight_ = weight
+        theirs, own = (1.0 - weight) * learnt.spread, weight * untouched.spread
+        self.share_ = own / (theirs + own) if theirs + own > 0 else 1.0
+        parts = (1.0 - weight) / learnt.width, 0.0 if untouched.flat else weight / untouched.width
+        self._parts = parts
+        self.centres_ = parts[0] * learnt.mean, parts[1] * untouched.mean
+        self.bounds_ = (1.0 - weight) * LARGEST, weight * LARGEST
 
     def _untouched(self, rows: Floats, given: Any) -> Doubles | None:
         if given is None:
             return None if self.query_ is None else np.asarray(rows @ self.query_, np.float64)
-        scores = np.asarray(given, dtype=np.float64)
-        if scores.shape != (len(rows),) or not np.isfinite(scores).all():
-            raise DataError(
-                f"'untouched' must be {len(rows)} finite scores, one a row. Got {scores.shape}."
-            )
-        return scores
+        return finite_scores(given, "untouched", "Blend", len(rows))
 
-    def _left_out(self, rows: Floats, relevant: Bools, before: Doubles | None) -> _LeftOut:
+    def _held_out(self, rows: Floats, relevant: Bools, before: Doubles | None) -> HeldOut:
         """Return scores of judged pictures by learners that have not seen them."""
-        fold = _folds(relevant, self.n_folds)
-        n = int(fold.max()) + 1
-        found = np.zeros(len(rows))
-        behind = np.zeros(0 if self._background is None else len(self._background))
-        for number in range(n):
-            out = fold == number
-            learner = self._begun().learn(rows[~out], np.where(relevant[~out], 1, -1))
-            if not learner.ready:
-                continue
-            found[out] = learner.decision_function(rows[out])
-            if self._plenty:
-                theirs = learner.decision_function(self._background)
-                found[out] = _in_units(found[out], theirs)
-                behind = behind + _in_units(theirs, theirs)
-        if not self._plenty:
-            found = found / _spread(found)
-        none = np.zeros(0)
-        if before is None:
-            return _LeftOut(found, none, none, none)
-        if self._behind is None or not self._plenty:
-            return _LeftOut(found, none, before / _spread(before), none)
-        own = _in_units(before, self._behind), _in_units(self._behind, self._behind)
-        return _LeftOut(found, _in_units(behind, behind), *own)
+        background = ranked = rows[:0]
+        if self._background is not None and self._plenty:
+            background = self._background
+        if self._measured is not None and before is not None:
+            ranked, _ = self._with_judged(rows, before)
+        return score_held_out(self._begun, rows, relevant, self.n_folds, background, ranked)
 
     def _own(self, rows: Floats) -> Bools:
         """Say which rows are that of the query itself."""
@@ -282,12 +330,15 @@ class Blend(Estimator):
             return np.zeros(len(rows), dtype=bool)
         return np.asarray((rows == self.query_.astype(np.float32)).all(axis=1))
 
-    def _choose(self, out: _LeftOut, rows: Floats, before: Doubles, stands: Int) -> None:
-        """Take the share that orders pictures best while the judged ones are left out."""
-        on, untouched = (rows, before) if self._behind is None else (self._background, self._behind)
-        if not self._plenty:
-            on, untouched = rows, before
-        scales = _spread(self._learner.decision_function(on)), _spread(untouched)
+    def _choose(self, out: HeldOut, rows: Floats, before: Doubles, stands: Int) -> None:
+        """Take the weight that orders pictures best while the judged ones are left out."""
+        on, scores = self._with_judged(rows, before)
+        learnt, untouched = Scale.of(self._learner.decision_function(on)), Scale.of(scores)
+        # Weights rank without a bound; scores are served with one.
+        z = untouched.bounded if self.query_ is None else untouched
+        own, behind = z(before), np.zeros(0)
+        if self._behind is not None and len(out.background):
+            behind = z(self._behind)
         fits, others = stands == 1, stands == -1
         # The query is its own best hit, whatever ranks.
         fits = fits & ~self._own(rows) if (fits & ~self._own(rows)).any() else fits
@@ -296,16 +347,18 @@ class Blend(Estimator):
         worth = -pull * np.abs(SHARES - home)
         ordered = np.zeros(len(SHARES))
         for i, share in enumerate(SHARES):
-            judged = (1 - share) * out.learnt + share * out.untouched
-            behind = (1 - share) * out.behind + share * out.untouched_behind
+            judged = (1 - share) * out.judged + share * own
             if others.any():
-                ordered[i] = in_order(judged[fits], judged[others])
+                by = judged if share < 1 else before
+                ordered[i] = in_order(by[fits], by[others])
             if len(behind):
-                worth[i] += in_order(judged[fits], behind)
-        # No judged pair is given away for the background's sake.
-        worth = np.where(ordered >= ordered[-1], worth + ordered, -np.inf)
-        best = int(np.argmax(worth))
-        self._share(float(SHARES[best]), scales)
+                below = (1 - share) * out.background + share * behind
+                worth[i] += in_order(judged[fits], below)
+        # No judged pair is given away for the background's sake, nor for what ranks nothing.
+        possible = (ordered >= ordered[-1]) & ~(learnt.flat & (SHARES < 1))
+        best = int(np.argmax(np.where(possible, worth + ordered, -np.inf)))
+        if SHARES[best] < 1:
+            self._both(float(SHARES[best]), learnt, untouched)
         if others.any():
             self.before_, self.after_ = float(ordered[-1]), float(ordered[best])
 
@@ -331,24 +384,6 @@ def placed(scores: Doubles, at: Any, stands: Any) -> Doubles:
     if len(found):
         found[at] += (2.0 * float(np.ptp(found)) + 1.0) * np.asarray(stands)
     return found
-
-
-def _folds(relevant: Bools, n: int) -> Int:
-    """Return the fold of each picture, so that both kinds are spread over all folds."""
-    order = np.argsort(~relevant, kind="stable")
-    fold = np.empty(len(relevant), dtype=np.int64)
-    fold[order] = np.arange(len(order)) % min(n, len(order))
-    return fold
-
-
-def _spread(scores: Doubles) -> float:
-    found = float(scores.std())
-    return found if found > 0 else 1.0
-
-
-def _in_units(scores: Doubles, of: Doubles) -> Doubles:
-    """Return scores as deviations from the mean of others."""
-    return np.asarray((scores - of.mean()) / _spread(of))
 
 
 def shipped_learner() -> PassiveAggressive:

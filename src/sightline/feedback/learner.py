@@ -156,6 +156,18 @@ def finite_rows(X: Any, owner: str) -> Floats:
     return rows
 
 
+def finite_scores(given: Any, name: str, owner: str, n: int | None = None) -> Doubles:
+    """Return scores, n of them where that is known; a number that is none would order nothing."""
+    scores = np.asarray(given, dtype=np.float64)
+    if scores.ndim != 1 or not np.isfinite(scores).all() or n not in (None, len(scores)):
+        count = "" if n is None else f"{n} "
+        raise DataError(
+            f"{name!r} of {owner} must be {count}finite scores, one a picture. "
+            f"Got shape {scores.shape}."
+        )
+    return scores
+
+
 def judgements(X: Any, y: Any, owner: str) -> tuple[Floats, Bools]:
     """Return judged rows, and which of them are relevant."""
     signs = np.asarray(y)

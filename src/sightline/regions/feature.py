@@ -23,6 +23,7 @@ from sightline.contracts import Json
 from sightline.features.deep import session
 from sightline.features.deep.network import LITE2
 from sightline.features.local.fitted import checksum, needed
+from sightline.regions import segment
 from sightline.regions.codewords import Codewords
 from sightline.regions.deep import picture_vectors
 from sightline.regions.descriptors import KINDS, Described, choose_textons, describe_regions
@@ -52,6 +53,11 @@ class RegionWords:
     sparse = True
     length = LENGTH
     cut = Segmenter()
+
+    @staticmethod
+    def require() -> None:
+        """Raise `MissingExtra` unless what it needs is installed."""
+        segment.require()
 
     @classmethod
     def fit(cls, pictures: Sequence[RGB], seed: int = 0) -> dict[str, Floats]:
@@ -90,6 +96,12 @@ class DeepRegions:
     length = LENGTH
     cut = Segmenter(scale=100.0, smallest=0.005)
     network, size = LITE2, 320
+
+    @classmethod
+    def require(cls) -> None:
+        """Raise `MissingExtra` unless what it needs is installed."""
+        segment.require()
+        session.require(cls.network)
 
     @classmethod
     def fit(cls, pictures: Sequence[RGB], seed: int = 0) -> dict[str, Floats]:

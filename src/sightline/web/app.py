@@ -26,6 +26,7 @@ from sightline.web.routes import (
     page,
     pictures,
     points,
+    rankers,
     regions,
     report,
     reviews,
@@ -56,6 +57,7 @@ GROUPS: tuple[APIRouter, ...] = (
     scenes.router,
     models.router,
     jobs.router,
+    rankers.router,
     report.router,
 )
 _SAID = "Search, judge and teach a collection of pictures. Every request shows the token."

@@ -8,11 +8,10 @@ matrix for each feature (kernels, neighbours), or the counts of visual words as 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from sightline.collection.learning.memory import bytes_free
 from sightline.collection.learning.views import View
 from sightline.contracts import Json, Mapper
 from sightline.records import QuerySet
+from sightline.registry import RANKERS, RankerEntry
 from sightline.similarity import grams
 
 Float = NDArray[np.float32]
@@ -34,58 +34,13 @@ Told = Callable[[Any], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of learner.
-
-    Attributes
-    ----------
-    place : where its class is, "module:class".
-    grid : the settings worth trying, the usual ones first.
-    sees : features side by side, one matrix each, or a single feature's counts.
-    steps : whether it learns in steps, and validation says when to stop.
-    found : settings that fitting finds, to be used when it is fitted again; each with the attribute
-        that holds it.
-    base : the kind whose scores of left-out pictures this one learns from; "" if from features.
-    top : where the class is that does so, in the log-product form; what it gives are logits to be
-        multiplied as they are.
-    landmarks : whether it must be told to let some pictures carry the kernel of many.
-    needs : a package it cannot do without; it is not chosen where that is not installed.
-    asked : whether it is tried only where it is asked for by name.
-    option : the setting that a name may end in, after a colon; "" if there is none.
-    shared_space : whether words and pictures are points of one space.
-    unlabelled : whether it can be told which cells nobody labelled, to pass over likely positives.
-    about : in a few words, what it is.
-    """
-
-    place: str
-    about: str
-    grid: tuple[Settings, ...] = ({},)
-    sees: Literal["joined", "views", "counts"] = "joined"
-    steps: bool = False
-    found: tuple[tuple[str, str], ...] = ()
-    base: str = ""
-    top: str = ""
-    landmarks: bool = False
-    needs: str = ""
-    asked: bool = False
-    option: str = ""
-    shared_space: bool = False
-    unlabelled: bool = False
+class Kind(RankerEntry):
+    """One kind of learner: an entry of the registry, and how it is fitted and served."""
 
     def with_option(self, value: str) -> Kind:
         """Return the kind with its option set in all that is worth trying."""
         plain: Json = int(value) if value.isdigit() else value
         return replace(self, grid=tuple({**s, self.option: plain} for s in self.grid))
-
-    @property
-    def counts(self) -> bool:
-        """Whether rows stay as they are, neither weighted nor scaled."""
-        return self.sees == "counts"
-
-    @property
-    def available(self) -> bool:
-        """Whether what it needs is installed."""
-        return not self.needs or importlib.util.find_spec(self.needs) is not None
 
     def usable(self, views: Mapping[str, View]) -> tuple[str, ...]:
         """Return which of some features it can use at once; none if it can use none of them."""
@@ -207,105 +162,9 @@ def _plain(value: Any) -> Json:
 
 _MOST_STEPS = 1_500_000
 _TOP = "top."
-_STEPS = (("n_iter", "best_iter_"),)
 
 KINDS: dict[str, Kind] = {
-    "pamir": Kind(
-        "sightline.rankers.pamir:PAMIR",
-        "passive-aggressive ranking, linear",
-        grid=({"C": 0.1}, {"C": 0.4}),
-        steps=True,
-        found=_STEPS,
-        option="shards",
-    ),
-    "kernel-pamir": Kind(
-        "sightline.rankers.kernel_pamir:KernelPAMIR",
-        "passive-aggressive ranking with a kernel",
-        grid=({"C": 0.1, "kernel": "rbf"},),
-        sees="views",
-        landmarks=True,
-        steps=True,
-        found=_STEPS,
-    ),
-    "warp": Kind(
-        "sightline.rankers.warp:WARP",
-        "passive-aggressive ranking of the top of the list",
-        grid=({"C": 0.05},),
-        steps=True,
-        found=_STEPS,
-    ),
-    "ridge": Kind(
-        "sightline.annotators.ridge:KernelRidge",
-        "kernel ridge, a regression for each word",
-        grid=({"kernel": "rbf"},),
-        sees="views",
-        found=(("alpha", "alpha_"),),
-        unlabelled=True,
-    ),
-    "log-product": Kind(
-        "sightline.annotators.ridge:KernelRidge",
-        "kernel ridge, then a ranking loss on products of words",
-        grid=({"kernel": "rbf"},),
-        sees="views",
-        base="ridge",
-        top="sightline.rankers.log_product:LogProduct",
-    ),
-    "neighbours": Kind(
-        "sightline.annotators.neighbours:Neighbours",
-        "words of the most similar pictures, weighted",
-        sees="views",
-    ),
-    "svm": Kind(
-        "sightline.annotators.concept_svm:ConceptSVM",
-        "a support vector machine for each word",
-        # One strength for all words tells well enough whether it is worth to choose for each.
-        grid=({"C": 1.0}, {}),
-        needs="sklearn",
-    ),
-    "cmrm": Kind(
-        "sightline.annotators.cmrm:CMRM",
-        "cross-media relevance model",
-        grid=({"alpha": 0.5, "beta": 0.1}, {"alpha": 0.2, "beta": 0.1}),
-        sees="counts",
-    ),
-    "cmtt": Kind(
-        "sightline.annotators.cmtt:CMTT",
-        "cross-media translation table",
-        grid=({"rank": 50}, {"rank": 200}),
-        sees="counts",
-    ),
-    "plsa": Kind(
-        "sightline.annotators.plsa:PLSA",
-        "aspects shared by words and visual words, in two steps",
-        sees="counts",
-    ),
-    "lscmr": Kind(
-        "sightline.rankers.captions:CaptionLSCMR",
-        "words and pictures in one space of few dimensions, learnt list by list",
-        grid=({"lam": 1e-4}, {"lam": 1e-3}),
-        asked=True,
-        shared_space=True,
-        option="optimise",
-    ),
-    "ssi": Kind(
-        "sightline.rankers.captions:CaptionSSI",
-        "words and pictures in one space of few dimensions, learnt pair by pair",
-        asked=True,
-        shared_space=True,
-    ),
-    "semantic-matching": Kind(
-        "sightline.rankers.concepts:CaptionConcepts",
-        "words and pictures as probabilities of the most frequent words",
-        grid=({"strength": 0.1}, {"strength": 0.01}),
-        asked=True,
-        shared_space=True,
-    ),
-    "cca": Kind(
-        "sightline.rankers.captions:CaptionCCA",
-        "directions in which words and pictures correlate",
-        grid=({"kappa": 0.1}, {"kappa": 1.0}),
-        asked=True,
-        shared_space=True,
-    ),
+    name: Kind(**{f.name: getattr(entry, f.name) for f in fields(entry)})
+    for name, entry in RANKERS.items()
 }
-"""The kinds by name; a further one needs a line here, a test and a line in the guide."""
+"""The kinds by name, as `registry` lists them."""

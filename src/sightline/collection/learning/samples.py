@@ -24,6 +24,7 @@ from sightline import plugins
 from sightline.collection.learning.views import View, as_view
 from sightline.errors import CollectionError
 from sightline.records import Judgement
+from sightline.store.matrices import SparseMatrix
 from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
@@ -299,6 +300,12 @@ def common_features(snapshot: Snapshot, ids: Int) -> tuple[str, ...]:
             if f.rpartition("-")[0] not in plugins.NO_VECTORS:
                 count[f] = count.get(f, 0) + len(group)
     return tuple(sorted(f for f, n in count.items() if n >= _MOSTLY * len(ids)))
+
+
+def is_sparse(snapshot: Snapshot, feature: str) -> bool:
+    """Say whether rows of a feature, by fingerprint, are mostly zero, as counts are."""
+    parts = [s.features[feature] for s in snapshot.segments if feature in s.features]
+    return any(isinstance(p, SparseMatrix) for p in parts)
 
 
 def _rows(snapshot: Snapshot, features: Sequence[str], ids: Int) -> tuple[Int, dict[str, View]]:

@@ -103,12 +103,17 @@ class Grounds:
         return q, p, np.array([j.alike for j in self.said], np.int8)
 
 
+def check_source(wanted: str) -> None:
+    """Refuse a source that there is not; none at all stands for the first that there is."""
+    if wanted and wanted not in SOURCES:
+        raise UsageError(f"Likeness is learnt from {', '.join(SOURCES)}. Got {wanted!r}.")
+
+
 def find_grounds(
     snapshot: Snapshot, catalogue: Catalogue, said: Sequence[Likeness], wanted: str = ""
 ) -> Grounds:
     """Return the first ground that the collection has, or the one that is wanted."""
-    if wanted and wanted not in SOURCES:
-        raise UsageError(f"Likeness is learnt from {', '.join(SOURCES)}. Got {wanted!r}.")
+    check_source(wanted)
     every = _everything(snapshot, catalogue, said)
     have = [found for found in every.values() if found is not None]
     if wanted:

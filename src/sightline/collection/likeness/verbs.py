@@ -133,10 +133,12 @@ class Comparing:
         dry_run
             Measure, and publish nothing.
         """
+        from sightline.collection.likeness.grounds import check_source
         from sightline.collection.likeness.training import SimilarOptions, train_similar
         from sightline.store.locks import require_writable, running
 
         bar = progress or NoProgress()
+        check_source(source)
         if not dry_run:
             require_writable(self.home.folder)
         cap = self.settings.session_cap
@@ -154,15 +156,18 @@ class Comparing:
     ) -> None:
         """Index again where pictures lack the descriptors asked for, or have none at all."""
         from sightline.collection.importing import remembered_vectors
+        from sightline.collection.learning import requirements
         from sightline.collection.learning.samples import common_features
         from sightline.collection.likeness.descriptors import name_of
         from sightline.collection.options import split_names
         from sightline.plugins import expanded
 
+        requirements.check_vectors(features, requirements.FOR_SIMILARITY, ["whole-all"])
         with self.home.reader() as reader:
             ids = reader.snapshot.ids()
             have = {name_of(f) for f in common_features(reader.snapshot, ids)}
             imported = {v.name for v in remembered_vectors(reader.catalogue)}
+        requirements.check_known(features, have | imported)
         asked = list(features) or ([] if have else ["whole-all"])
         if len(ids) < 2 or set(expanded(asked)) <= have | imported:
             return

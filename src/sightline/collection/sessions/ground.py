@@ -9,7 +9,7 @@ import numpy as np
 from sightline.collection.likeness.asking import Asked, Picture, find
 from sightline.collection.likeness.descriptors import name_of
 from sightline.collection.searching import allowed_by, ranked, wanted_words
-from sightline.collection.sessions.rounds import Ground, drawn_background, with_looks
+from sightline.collection.sessions.rounds import Ground, drawn_background, may_appear, with_looks
 from sightline.collection.sessions.space import Floats, Space, as_text, choose, from_text
 from sightline.collection.sessions.start import Start
 from sightline.contracts import Compute
@@ -79,11 +79,12 @@ def stand(reader: Reader, start: Start) -> tuple[Ground, list[str]]:
     asked, ids = _asked(start, space)
     if words is not None and space is not None and len(asked):
         words = with_looks(words, space, asked)
-    background = np.zeros(0, np.int64)
+    background = ranked_ids = np.zeros(0, np.int64)
     if space is not None:
         background = drawn_background(space, ids, words)
-    ground = Ground(snapshot.version, snapshot.model, space, asked, ids, background, words, allowed)
-    return ground, said
+        ranked_ids = may_appear(space, ids, allowed)
+    served = snapshot.version, snapshot.model
+    return Ground(*served, space, asked, ids, background, words, ranked_ids, allowed), said
 
 
 def _asked(start: Start, space: Space | None) -> tuple[Floats, tuple[int, ...]]:

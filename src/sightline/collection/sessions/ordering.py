@@ -34,6 +34,9 @@ def scores(
     """
     few = None if n is None else _few_scores(ground, learnt, n, judged)
     ids, found = few or _all_scores(ground, learnt)
+    if learnt.weights is not None and len(judged):
+        at = np.flatnonzero(np.isin(ids, np.array(judged, np.int64)))
+        found[at] = np.add(*parts_of(ground, learnt, ids[at], judged=True))
     keep = ~np.isin(ids, np.array(ground.ids, np.int64))
     if ground.allowed is not None:
         keep &= np.isin(ids, ground.allowed)
@@ -55,20 +58,35 @@ def standing(ids: Int, found: Doubles, judged: dict[int, bool], learnt: Learnt) 
     return placed(found, np.searchsorted(ids, known), np.where(fits, 1, -1))
 
 
-def untouched(ground: Ground, learnt: Learnt, picture: int) -> float:
-    """Return the score that a picture has without what was learnt, before it is weighted."""
-    one = np.array([picture])
+def parts_of(
+    ground: Ground, learnt: Learnt, pictures: Int, judged: bool = False
+) -> tuple[Doubles, Doubles]:
+    """Return what the untouched ranking and what the learnt weights add to scores of pictures.
+
+    A picture without the descriptor counts as an average one for the weights.
+    """
     space, query = ground.space, ground.query
-    if query is None and ground.words is not None and learnt.weights is None:
-        return float(looked_up(*_followed(ground, ground.words, learnt), one)[0])
-    if query is None or space is None:
-        return float(ground.untouched(one)[0])
-    return float(query @ space.rows([picture])[0]) if space.has(one).all() else 0.0
+    has = np.zeros(len(pictures), bool) if space is None else space.has(pictures)
+    rows = np.zeros((0, 0)) if space is None else space.rows(pictures[has].tolist())
+    before, part = np.zeros(len(pictures)), np.zeros(len(pictures))
+    if query is not None:
+        before[has] = rows.astype(np.float64) @ query
+    elif ground.words is not None and learnt.weights is None:
+        before = looked_up(*_followed(ground, ground.words, learnt), pictures)
+    else:
+        before = ground.untouched(pictures)
+    if learnt.weights is not None:
+        part[has] = learnt.part(rows.astype(np.float64) @ learnt.weights, judged)
+    return learnt.untouched_part(before, judged), part
 
 
 def _direction(query: Doubles, learnt: Learnt) -> Doubles:
     plain = learnt.factor * query
     return plain if learnt.weights is None else plain + learnt.weights
+
+
+def _centred(products: Doubles, learnt: Learnt) -> Doubles:
+    return products - sum(learnt.centres)
 
 
 def _few_scores(
@@ -88,21 +106,22 @@ def _few_scores(
     own = space.rows(more.tolist()).astype(np.float64) @ direction
     ids = np.concatenate([found[0], more])
     order = np.argsort(ids)
-    return ids[order], np.concatenate([found[1], own])[order]
+    return ids[order], _centred(np.concatenate([found[1], own])[order], learnt)
 
 
 def _all_scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
     space, words, query = ground.space, ground.words, ground.query
     if query is not None and space is not None:
-        return space.ids, space.scores(_direction(query, learnt))
+        return space.ids, _centred(space.scores(_direction(query, learnt)), learnt)
     if words is None:
         return np.zeros(0, np.int64), np.zeros(0)
     if learnt.weights is None or space is None:
         ids, found = _followed(ground, words, learnt)
-        return ids, learnt.factor * found
+        return ids, learnt.untouched_part(found)
     ids = np.union1d(space.ids, words.ids)
-    found = looked_up(space.ids, space.scores(learnt.weights), ids)
-    return ids, found + learnt.factor * ground.untouched(ids)
+    # A picture without the descriptor counts as an average one.
+    found = looked_up(space.ids, learnt.part(space.scores(learnt.weights)), ids)
+    return ids, found + learnt.untouched_part(ground.untouched(ids))
 
 
 def _followed(ground: Ground, words: Ranked, learnt: Learnt) -> tuple[Int, Doubles]:

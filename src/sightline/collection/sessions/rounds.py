@@ -6,8 +6,14 @@ untouched ranking is what a search by the words gives. Either way `feedback.blen
 judgements themselves how much of the untouched ranking stays, and which of them are slips.
 
 Words and pictures together are an untouched ranking by both: what the words give and the cosine
-with the pictures' mean, each in units of its deviation over the collection, so that neither drowns
-the other.
+with the pictures' mean, each standardised over the pictures that may appear (`feedback.scale`), so
+that neither drowns the other.
+
+Both rankings of a blend are standardised over the pictures that may appear, have the descriptor and
+are not judged yet: the scores that words give over all of them, what was learnt over 1,000 drawn at
+random. Judged pictures are placed first or last whatever their score, which is cut off where that
+of the others ends. The background stands for neither: pictures that carry the words, and those that
+words rank best, are left out of it, and what is left may have next to no spread.
 """
 
 from __future__ import annotations
@@ -22,10 +28,13 @@ from sightline.collection.searching import Ranked
 from sightline.collection.sessions.record import Record
 from sightline.collection.sessions.space import Doubles, Floats, Int, Space, unit
 from sightline.feedback.blend import Blend
+from sightline.feedback.scale import Scale
 
 # Pictures nobody judged, drawn once for all rounds: they tell where the rest of the collection is.
 BACKGROUND = 1_000
 _BESIDE = 0.2
+# Fewer unjudged pictures than this say little of how far scores spread.
+_ENOUGH = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +49,7 @@ class Ground:
     ids : those of them that are in the collection.
     background : ids of pictures drawn at random, ascending, that are most likely not wanted.
     words : what the words rank, and pictures with them; None if it began with pictures alone.
+    ranked : ids of pictures that may appear and have the descriptor, ascending.
     allowed : ids that filters leave, ascending; None where nothing is filtered.
     """
 
@@ -50,6 +60,7 @@ class Ground:
     ids: tuple[int, ...]
     background: Int
     words: Ranked | None
+    ranked: Int
     allowed: Int | None = None
 
     @property
@@ -72,23 +83,16 @@ class Ground:
 def with_looks(words: Ranked, space: Space, asked: Floats) -> Ranked:
     """Return a ranking of all pictures by words and by what some pictures look like."""
     ids = np.union1d(space.ids, words.ids)
-    said = looked_up(words.ids, words.scores, ids)
-    looks = looked_up(space.ids, space.scores(_mean(asked)), ids)
-    return replace(words, ids=ids, scores=_in_deviations(said) + _in_deviations(looks))
+    appear = np.ones(len(ids), bool) if words.allowed is None else np.isin(ids, words.allowed)
+    total = np.zeros(len(ids))
+    for of, scores in ((words.ids, words.scores), (space.ids, space.scores(_mean(asked)))):
+        values = looked_up(of, scores, ids)
+        total += Scale.of(values[appear]).bounded(values)
+    return replace(words, ids=ids, scores=total)
 
 
 def _mean(rows: Floats) -> Doubles:
     return np.asarray(unit(rows.mean(axis=0, keepdims=True))[0], np.float64)
-
-
-def _in_deviations(values: Doubles) -> Doubles:
-    """Return values divided by their deviation; where all are the same, 0.
-
-    >>> _in_deviations(np.array([0.0, 4.0])).tolist(), _in_deviations(np.ones(2)).tolist()
-    ([0.0, 2.0], [0.0, 0.0])
-    """
-    spread = float(np.std(values))
-    return values / spread if spread > 0 else np.zeros(len(values))
 
 
 def drawn_background(space: Space, ids: Sequence[int], words: Ranked | None) -> Int:
@@ -98,10 +102,20 @@ def drawn_background(space: Space, ids: Sequence[int], words: Ranked | None) -> 
         # As of a query that is a picture, whose nearest fifth the learner itself leaves out.
         best = np.argsort(-words.scores, kind="stable")[: max(1, int(_BESIDE * len(words.ids)))]
         out = np.concatenate([out, words.carried, words.ids[best]])
-    left = np.setdiff1d(space.ids, out)
-    if len(left) > BACKGROUND:
-        left = np.sort(np.random.default_rng(0).choice(left, BACKGROUND, replace=False))
-    return left
+    return _some(np.setdiff1d(space.ids, out))
+
+
+def may_appear(space: Space, ids: Sequence[int], allowed: Int | None) -> Int:
+    """Return pictures of the descriptor that filters leave, without those asked for."""
+    left = np.setdiff1d(space.ids, np.array(ids, np.int64))
+    return left if allowed is None else np.intersect1d(left, allowed)
+
+
+def _some(pictures: Int) -> Int:
+    """Return pictures, ascending; of many, some drawn at random, always the same."""
+    if len(pictures) <= BACKGROUND:
+        return pictures
+    return np.sort(np.random.default_rng(0).choice(pictures, BACKGROUND, replace=False))
 
 
 def looked_up(ids: Int, values: Doubles, pictures: Int) -> Doubles:
@@ -124,12 +138,17 @@ class Learnt:
     ----------
     weights : over the rows of the descriptor; None where nothing that was learnt counts.
     factor : of the untouched score, which is added.
-    share : how much of the blend is the untouched ranking, from 0 to 1.
+    share : how much of the blend is the untouched ranking, from 0 to 1: the standard deviation of
+        what it adds to the scores of unjudged pictures, divided by the sum of that and the standard
+        deviation of what the learnt weights add (`Blend.share_`).
     before, after : share of judged pairs in order by the untouched ranking, and by the blend;
         None where there is no pair of a picture that fits and one that does not.
     pictures, rows, fits : what was learnt from; pictures that were asked for come first.
     gone : judged pictures that are no longer there, or lack the descriptor.
     slips : judged pictures whose judgement contradicts the others; nothing is learnt from them.
+    centres : means of what the weights and of what the untouched ranking add, which are
+        subtracted, so that the score of the average picture is 0.
+    bounds : the largest that either adds to the score of a judged picture, up or down.
     """
 
     weights: Doubles | None
@@ -142,6 +161,21 @@ class Learnt:
     fits: NDArray[np.bool_]
     gone: int
     slips: frozenset[int] = frozenset()
+    centres: tuple[float, float] = (0.0, 0.0)
+    bounds: tuple[float, float] = (np.inf, np.inf)
+
+    def part(self, products: Doubles, judged: bool = False) -> Doubles:
+        """Return what the weights add to scores, by their products with rows."""
+        return _within(products - self.centres[0], self.bounds[0] if judged else np.inf)
+
+    def untouched_part(self, scores: Doubles, judged: bool = False) -> Doubles:
+        """Return what the untouched ranking adds, by its scores."""
+        added = self.factor * scores - self.centres[1]
+        return _within(added, self.bounds[1] if judged else np.inf)
+
+
+def _within(values: Doubles, bound: float) -> Doubles:
+    return np.asarray(np.clip(values, -bound, bound))
 
 
 def learn(ground: Ground, record: Record) -> Learnt:
@@ -155,9 +189,17 @@ def learn(ground: Ground, record: Record) -> Learnt:
     row_of = dict(zip(usable, space.rows(usable), strict=True))
     X, fits, pictures = _taught(ground, judged, row_of)
     background = _background(ground, judged)
+    unjudged = _unjudged(ground, known)
+    ranked = _some(unjudged)
+    both = np.union1d(background, ranked)
+    rows = space.rows(both.tolist())
     blend = Blend()
     # With a query of weights the untouched scores are its own.
-    blend.start(ground.query, space.rows(background.tolist()), _words_give(ground, background))
+    blend.start(
+        ground.query, rows[np.searchsorted(both, background)], _words_give(ground, background),
+        ranked=rows[np.searchsorted(both, ranked)],
+        ranked_untouched=_words_give(ground, unjudged),
+    )  # fmt: skip
     said = np.array([p or 0 for p in pictures], np.int64)
     insisted = [p is None or p in ground.ids or p in record.insisted for p in pictures]
     given = _words_give(ground, said)
@@ -167,14 +209,21 @@ def learn(ground: Ground, record: Record) -> Learnt:
     blend.learn(X, np.where(fits, 1, -1), given, insisted)
     weights, factor = blend.parts_
     return Learnt(
-        weights, factor, blend.weight_, blend.before_, blend.after_, pictures, X, fits,
+        weights, factor, blend.share_, blend.before_, blend.after_, pictures, X, fits,
         len(judged) - len(usable), frozenset(said[blend.stands_ == 0].tolist()),
+        blend.centres_, blend.bounds_,
     )  # fmt: skip
 
 
 def _words_give(ground: Ground, pictures: Int) -> Doubles | None:
     """Return the untouched scores of pictures, where they are those of words."""
     return None if ground.words is None else ground.untouched(pictures)
+
+
+def _unjudged(ground: Ground, judged: Int) -> Int:
+    """Return pictures that are still to be ranked; all that may appear, if hardly any are left."""
+    left = ground.ranked[~np.isin(ground.ranked, judged)]
+    return left if len(left) >= _ENOUGH else ground.ranked
 
 
 def _background(ground: Ground, judged: dict[int, bool]) -> Int:

@@ -250,7 +250,8 @@ class Session:
         n, record = how_many(n, "picture"), self._record()
         with self._home.reader() as reader:
             ground, learnt, said = self._learnt(reader, record)
-            every = Scored(reader, self._root, ground, learnt, *scores(ground, learnt))
+            found = scores(ground, learnt, None, list(record.judged))
+            every = Scored(reader, self._root, ground, learnt, *found)
             doubted = every.doubted(record.judged)
             chosen = proposing.propose(ground, every.ids, every.found, record.judged, n)
             # In their own order, so that the first ones are the most telling.
@@ -258,8 +259,8 @@ class Session:
             served = reader.notice()
         self._open = record.round + 1
         missing = len(chosen) - len(hits)
-        found = self._ranking(ground, learnt, record, hits, missing, said, doubted)
-        return replace(found, served=served)
+        ranking = self._ranking(ground, learnt, record, hits, missing, said, doubted)
+        return replace(ranking, served=served)
 
     def why(self, picture: Named) -> SessionWhy:
         """Say what the query and each judgement add to a picture's score."""
@@ -269,7 +270,9 @@ class Session:
             ground, learnt, _ = self._learnt(reader, record)
             known = [p for p in (number, *learnt.pictures) if p is not None]
             paths = {p: f.path for p, f in reader.catalogue.facts(known).items()}
-        untouched, rest, because = wording.shares(ground, learnt, number, paths)
+        untouched, rest, because = wording.shares(
+            ground, learnt, number, paths, number in record.judged
+        )
         score = untouched + rest + sum(b.adds for b in because)
         said = record.judged.get(number)
         slip = number in learnt.slips

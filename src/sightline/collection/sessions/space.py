@@ -42,6 +42,11 @@ def choose(snapshot: Snapshot, wanted: str = "") -> str:
     found = {
         name_of(f): f for f in common_features(snapshot, snapshot.ids()) if _dense(snapshot, f)
     }
+    if wanted in plugins.NO_VECTORS:
+        raise UsageError(
+            f"Sessions cannot learn by {wanted!r}: it holds the regions of a picture, not one "
+            f"vector for the whole. Name another one: {', '.join(sorted(found)) or 'deep'}."
+        )
     if wanted and wanted not in found:
         have = ", ".join(sorted(found)) or "none"
         raise UsageError(

@@ -2,7 +2,8 @@
 
 The weights that were learnt are a sum of judged rows and of rows nobody judged, so what they give a
 picture is a sum over judged pictures, how much each of them counts times how alike the two are, and
-a rest that is owed to what the collection looks like elsewhere.
+a rest that is owed to what the collection looks like elsewhere. Pictures that are nearly the same
+count alike: a difference between two rows that is too small to see is owed to the rest.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sightline.collection.sessions.ordering import untouched
+from sightline.collection.sessions.ordering import parts_of
 from sightline.collection.sessions.rounds import Ground, Learnt
+from sightline.collection.sessions.space import Doubles
 from sightline.records import shown
 
 _SHOWN = 5
+# Unit rows whose cosine is above .98 differ by less than this.
+_APART = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +74,34 @@ class SessionWhy:
 
 
 def shares(
-    ground: Ground, learnt: Learnt, picture: int, paths: dict[int, bytes]
+    ground: Ground, learnt: Learnt, picture: int, paths: dict[int, bytes], judged: bool = False
 ) -> tuple[float, float, tuple[Because, ...]]:
     """Return what the untouched ranking adds to a score, what the rest does, and each judgement."""
-    space = ground.space
-    has = space is not None and bool(space.has(np.array([picture])).all())
-    x = np.asarray(space.rows([picture])[0], np.float64) if space is not None and has else None
-    before = untouched(ground, learnt, picture)
-    if x is None or learnt.weights is None:
-        return learnt.factor * before, 0.0, ()
+    one, space = np.array([picture]), ground.space
+    own, part = (float(p[0]) for p in parts_of(ground, learnt, one, judged))
+    if space is None or learnt.weights is None or not space.has(one).all():
+        return own, 0.0, ()
+    x = np.asarray(space.rows([picture])[0], np.float64)
     rows = np.asarray(learnt.rows, np.float64)
-    counts, *_ = np.linalg.lstsq(rows.T, learnt.weights)
+    counts = _counts(rows, learnt.weights)
     alike = rows @ x
     found = [
         Because(p, b"" if p is None else paths.get(p, b""), bool(fits), float(c * a), float(a))
         for p, fits, c, a in zip(learnt.pictures, learnt.fits, counts, alike, strict=True)
     ]
-    rest = float(learnt.weights @ x) - sum(b.adds for b in found)
-    return learnt.factor * before, rest, tuple(sorted(found, key=lambda b: -abs(b.adds)))
+    rest = part - sum(b.adds for b in found)
+    return own, rest, tuple(sorted(found, key=lambda b: -abs(b.adds)))
+
+
+def _counts(rows: Doubles, weights: Doubles) -> Doubles:
+    """Return how much each row counts in weights, the least sum of squares that gives their part.
+
+    >>> _counts(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([2.0, -1.0])).round(3).tolist()
+    [2.0, -1.0]
+    >>> _counts(np.array([[1.0, 0.0], [1.0, 1e-7]]), np.array([2.0, -1.0])).round(3).tolist()
+    [1.0, 1.0]
+    """
+    u, s, vt = np.linalg.svd(rows.T, full_matrices=False)
+    # Two rows at a distance d have a singular value of d / sqrt(2).
+    keep = s > _APART / np.sqrt(2)
+    return np.asarray(vt[keep].T @ ((u.T @ weights)[keep] / s[keep]))

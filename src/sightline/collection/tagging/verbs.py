@@ -72,6 +72,8 @@ class Tagging:
         from sightline.store.locks import require_writable, running
 
         bar = progress or NoProgress()
+        if scenes < 0:
+            raise ParameterError.of("scenes", "train_regions", "0 or more", scenes)
         options = RegionOptions(scenes, force, dry_run, self.settings.session_cap, feature)
         if not dry_run:
             require_writable(self.home.folder)

@@ -42,6 +42,13 @@ export interface Round extends Hits {
   doubted: number[];
 }
 
+export interface Ranker {
+  name: string;
+  about: string;
+  default: boolean;
+  available: boolean;
+}
+
 export interface Filters {
   folder?: string;
   after?: string;

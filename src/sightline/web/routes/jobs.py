@@ -9,9 +9,11 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 from starlette.types import Receive, Scope, Send
 
+from sightline.registry import RANKERS
 from sightline.web.jobs import Job, JobEvent
 from sightline.web.problems import Problem
 from sightline.web.service import Service
@@ -21,6 +23,21 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
 Part = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 Parts = Annotated[tuple[Part, ...], Field(max_length=50)]
+
+
+def _known_ranker(name: str) -> str:
+    if name not in RANKERS:
+        # What was sent is not repeated.
+        raise PydanticCustomError("ranker", "must be one of {names}", {"names": ", ".join(RANKERS)})
+    return name
+
+
+Ranker = Annotated[
+    str,
+    AfterValidator(_known_ranker),
+    WithJsonSchema({"type": "string", "enum": list(RANKERS), "title": "Ranker"}),
+]
+Rankers = Annotated[tuple[Ranker, ...], Field(max_length=50)]
 One = Annotated[Name, Path()]
 # A word to say that the line is still open.
 _BEAT_SECONDS = 15.0
@@ -52,10 +69,13 @@ class IndexJob(Body):
 
 
 class TrainJob(Body):
-    """Learn from words; with `similar` how alike pictures are, with `regions` where words lie."""
+    """Learn from words; with `similar` how alike pictures are, with `regions` where words lie.
+
+    `GET /v1/rankers` tells what each of the rankers is, and which are tried where none is named.
+    """
 
     verb: Literal["train"]
-    rankers: Parts = ()
+    rankers: Rankers = ()
     features: Parts = ()
     similar: bool = False
     regions: bool = False

@@ -1,11 +1,10 @@
 // Starting jobs: index, learn, measure.
 
-import { post } from "../api.js";
+import { get, post } from "../api.js";
 import { field, tick } from "../controls.js";
 import { el, fill, say } from "../dom.js";
 
-const TRIED = ["pamir", "kernel-pamir", "warp", "ridge", "neighbours", "svm", "cmrm", "cmtt", "plsa"];
-const ASKED = ["lscmr", "ssi", "cca", "semantic-matching"];
+/** @typedef {import("../types").Ranker} Ranker */
 
 export class JobForms {
   /** @param {(id: string) => void} started */
@@ -40,11 +39,10 @@ export class JobForms {
     );
     const features = text("train-features", "all there are");
     const [dry, force] = [box("train-dry"), box("train-force")];
-    const rankers = [...TRIED, ...ASKED].map((name) => Object.assign(box(`ranker-${name}`), { value: name }));
-    const chosen = el(
-      "fieldset", { class: "rankers" }, el("legend", {}, "Rankers to choose from; none ticked: all but the last four"),
-      ...rankers.map((r) => tick(r.value, r)),
-    );
+    /** @type {HTMLInputElement[]} */
+    let rankers = [];
+    const chosen = el("fieldset", { class: "rankers" }, el("legend", {}, "Rankers to choose from"));
+    void rankerBoxes(chosen).then((boxes) => (rankers = boxes));
     const fit = () => {
       chosen.hidden = what.value !== "words";
     };
@@ -103,6 +101,26 @@ export class JobForms {
       el("details", {}, el("summary", {}, "Options"), el("div", { class: "options" }, ...options)),
       el("p", {}, button), problem,
     );
+  }
+}
+
+/**
+ * Fill in the rankers that the service knows, and return their boxes.
+ *
+ * @param {HTMLElement} chosen
+ * @returns {Promise<HTMLInputElement[]>}
+ */
+async function rankerBoxes(chosen) {
+  try {
+    /** @type {{ rankers: Ranker[] }} */
+    const told = await get("/v1/rankers");
+    const asked = told.rankers.filter((r) => !r.default).map((r) => r.name);
+    const boxes = told.rankers.map((r) => Object.assign(box(`ranker-${r.name}`), { value: r.name, title: r.about, disabled: !r.available }));
+    fill(chosen, el("legend", {}, `Rankers to choose from; none ticked: all but ${asked.join(", ")}`), ...boxes.map((b) => tick(b.value, b)));
+    return boxes;
+  } catch (wrong) {
+    fill(chosen, el("legend", {}, "Rankers to choose from"), el("p", { class: "bad" }, wrong instanceof Error ? wrong.message : String(wrong)));
+    return [];
   }
 }
 

@@ -1,0 +1,78 @@
+"""Cross-validation of a session: judged pictures scored by learners that have not seen them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.feedback.learner import Bools, Doubles, Floats
+from sightline.feedback.scale import Scale
+
+
+class HeldOut(NamedTuple):
+    """Scores by learners that were not given the judgements in question.
+
+    Attributes
+    ----------
+    judged : of the judged pictures, standardised over the pictures that are ranked, or over
+        themselves if there are none.
+    doubted : the same, standardised over the background; 0 without one.
+    background : of the background, standardised as `judged`, the mean over all folds; empty
+        without one, or without pictures that are ranked.
+    """
+
+    judged: Doubles
+    doubted: Doubles
+    background: Doubles
+
+
+def score_held_out(
+    begun: Callable[[], Any],
+    rows: Floats,
+    relevant: Bools,
+    n_folds: int,
+    background: Floats,
+    ranked: Floats,
+) -> HeldOut:
+    """Score judged pictures fold by fold.
+
+    Parameters
+    ----------
+    begun : returns a learner that has learnt nothing yet.
+    rows, relevant : the judgements.
+    n_folds : parts that are left out in turn; as many as judgements at most.
+    background : rows of pictures that nobody judged; there may be none.
+    ranked : rows over which scores are standardised; there may be none.
+    """
+    fold = _folds(relevant, n_folds)
+    judged, doubted = np.zeros(len(rows)), np.zeros(len(rows))
+    behind, total = np.zeros(len(background)), np.zeros(len(ranked))
+    for number in range(int(fold.max()) + 1):
+        out = fold == number
+        learner = begun().learn(rows[~out], np.where(relevant[~out], 1, -1))
+        if not learner.ready:
+            continue
+        own = learner.decision_function(rows[out])
+        theirs = learner.decision_function(background) if len(background) else behind
+        doubted[out] = Scale.of(theirs)(own)
+        if not len(ranked):
+            judged[out] = own
+            continue
+        some = theirs if ranked is background else learner.decision_function(ranked)
+        scale = Scale.of(some)
+        judged[out] = scale(own)
+        behind, total = behind + scale(theirs), total + scale(some)
+    if not len(ranked):
+        return HeldOut(Scale.of(judged)(judged), doubted, np.zeros(0))
+    return HeldOut(judged, doubted, Scale.of(total)(behind))
+
+
+def _folds(relevant: Bools, n: int) -> NDArray[np.int64]:
+    """Return the fold of each picture, so that both kinds are spread over all folds."""
+    order = np.argsort(~relevant, kind="stable")
+    fold = np.empty(len(relevant), dtype=np.int64)
+    fold[order] = np.arange(len(order)) % min(n, len(order))
+    return fold

@@ -1,0 +1,83 @@
+"""One table of rankers: help, service, page and guide name all of it, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sightline import registry
+from sightline.cli.train import train
+from sightline.collection.learning.kinds import KINDS
+from sightline.registry import BY_DEFAULT, IF_NAMED, RANKERS
+from tests.cli.test_start_up import modules_after
+from tests.served import Served, painted, running
+
+PAGE = Path(str(resources.files("sightline.web"))) / "page"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with running(painted(tmp_path_factory.mktemp("listed"), train=False, n=6)) as found:
+        yield found
+
+
+def test_what_can_be_fitted_is_what_the_table_lists() -> None:
+    assert list(KINDS) == list(RANKERS)
+    assert set(BY_DEFAULT) | set(IF_NAMED) == set(RANKERS) and "log-product" in BY_DEFAULT
+    for name, kind in KINDS.items():
+        assert kind.asked == (name in IF_NAMED) and kind.about == RANKERS[name].about
+
+
+def test_the_help_lists_every_ranker() -> None:
+    said = CliRunner().invoke(train, ["--help"], terminal_width=10_000).output
+    (line,) = re.findall(r"--ranker TEXT +(.*)", said)
+    tried, _, asked = line.partition(": ")[2].partition(" only if named")[0].partition("; ")
+    assert tried.split(", ") == list(BY_DEFAULT) and asked.split(", ") == list(IF_NAMED)
+
+
+def test_the_help_of_train_imports_no_numpy() -> None:
+    found = modules_after("train", "--help")
+    assert "sightline.registry" in found
+    assert not found & {"numpy", "numba", "scipy", "sqlite3"}
+
+
+def test_the_service_tells_every_ranker_and_takes_no_other(served: Served) -> None:
+    told = served.ask("GET", "/v1/rankers").json["rankers"]
+    assert [(r["name"], r["default"]) for r in told] == [
+        (name, not entry.asked) for name, entry in RANKERS.items()
+    ]
+    assert all(r["about"] for r in told)
+    described = served.ask("GET", "/openapi.json").json["components"]["schemas"]["TrainJob"]
+    assert described["properties"]["rankers"]["items"]["enum"] == list(RANKERS)
+    wrong = served.post("/v1/jobs", {"verb": "train", "rankers": ["magic"]})
+    assert 400 <= wrong.status < 500 and "log-product" in wrong.json["detail"], wrong.body
+    assert served.ask("GET", "/v1/jobs").json["jobs"] == []
+
+
+def test_the_page_asks_the_service_for_rankers_and_lists_none_itself() -> None:
+    form = (PAGE / "views" / "jobforms.js").read_text()
+    assert 'get("/v1/rankers")' in form
+    quoted = set(re.findall(r"""["'`]([a-z-]+)["'`]""", form))
+    assert not quoted & set(RANKERS)
+
+
+def test_the_guide_has_a_row_for_every_ranker() -> None:
+    table = re.search(r"\| ranker \|.*?\n\n", GUIDE.read_text(), re.DOTALL)
+    assert table is not None
+    first = [row.split("|")[1] for row in table[0].splitlines()[2:] if row]
+    assert {n for cell in first for n in re.findall(r"`([^`]+)`", cell)} == set(RANKERS)
+
+
+def test_a_new_ranker_shows_wherever_rankers_are_listed(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = registry.RankerEntry("sightline.rankers.pamir:PAMIR", "a new one")
+    monkeypatch.setitem(RANKERS, "brand-new", entry)
+    told = served.ask("GET", "/v1/rankers").json["rankers"]
+    assert {"name": "brand-new", "about": "a new one", "default": True, "available": True} in told
