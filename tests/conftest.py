@@ -57,6 +57,10 @@ def pytest_configure(config: pytest.Config) -> None:
     watchdog.watched()
     if hasattr(config, "workerinput"):
         return
+    if config.getoption("numprocesses", None):
+        # Processes of a run share the processors; threads beside them mostly wait for each other.
+        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+            os.environ.setdefault(name, "1")
     # What tests leave for whoever looks at a failure stays where pytest keeps it.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     # Sockets lie in it, whose names must be short.
