@@ -15,9 +15,12 @@ from sightline.collection.learning import samples
 from sightline.collection.learning.samples import Sample, load_sample
 from sightline.collection.learning.saved_words import load_known
 from sightline.collection.learning.serving import Learnt, load_learnt
+from sightline.collection.tagging.reviewing import SOURCE, settle
+from sightline.contracts import Json
 from sightline.errors import CollectionError
 from sightline.measures.splits import HELD_OUT, fold_of
-from sightline.store.events import EventLog
+from sightline.store.events import EventLog, NewEvent
+from sightline.store.writer import Judging
 from sightline.words.term_ids import term_id
 from tests.planted import clusters, plant
 from tests.sessions_made import judged_collection, kind_of
@@ -229,6 +232,21 @@ def test_a_word_that_files_have_too_is_an_ordinary_one(tmp_path: Path) -> None:
         session.save_as("word2")
     sample = known(c)
     assert sample.saved is None and sample.unlabelled is None
+    assert set(sample.ids.tolist()) == {*before.ids.tolist(), 9, 21}
+
+
+def test_words_that_a_review_accepted_are_ordinary_ones(tmp_path: Path) -> None:
+    """A review is a session as well, but it was asked of some pictures alone."""
+    c = judged_collection(tmp_path)
+    before = known(c)
+    said: dict[str, Json] = {"query": "treasure", "word": "treasure", "source": SOURCE}
+    with Judging(c.home) as judging:
+        for picture, fits in ((9, 1.0), (21, 1.0), (33, 0.0)):
+            body: dict[str, Json] = {**said, "relevance": fits, "mark": f"m{picture}"}
+            judging.append([NewEvent("judged", picture, body, "reviewed")])
+    assert settle(c.home, 1.0) == 2
+    sample = known(c)
+    assert term_id("treasure") in sample.terms and sample.saved is None
     assert set(sample.ids.tolist()) == {*before.ids.tolist(), 9, 21}
 
 

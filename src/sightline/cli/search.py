@@ -214,7 +214,7 @@ def _queries_in(file: Path) -> list[tuple[str, str]]:
 
 def _print_trec(c: Collection, queries: list[tuple[str, str]], filters: dict[str, Any]) -> int:
     """Print answers as a TREC run; pictures go by their paths in the collection."""
-    from sightline.collection.query import not_learned_lines
+    from sightline.collection.learning.query import not_learned_lines
     from sightline.measures.judged import RankedList
     from sightline.measures.runs import run_lines
 

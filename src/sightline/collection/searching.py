@@ -1,12 +1,12 @@
 """Searching by the words pictures carry, and by what was learnt from them.
 
 Pictures that carry every word asked for come first and are marked so. Pictures that a model
-predicts follow, by those of the words it has learned (`query`): their score is how likely they fit,
-and pictures below the cut-off, chosen on validation pictures, are left out, unless they carry some
-of the words: those come last, and are all that follows without a model or where it has learned none
-of the words. With the cut-off turned off, what lies below it follows what lies above, in one order,
-whatever words it carries; so a line drawn after the first `within` pictures has above it what
-probably fits.
+predicts follow, by those of the words it has learned (`learning.query`): their score is how likely
+they fit, and pictures below the cut-off, chosen on validation pictures, are left out, unless they
+carry some of the words: those come last, and are all that follows without a model or where it has
+learned none of the words. With the cut-off turned off, what lies below it follows what lies above,
+in one order, whatever words it carries; so a line drawn after the first `within` pictures has above
+it what probably fits.
 
 Among pictures that carry words the order is the cosine between the query and the picture's words,
 weighted by how rare each word is in this collection. Pictures with every word have one added to
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.finding import refuse_both
-from sightline.collection.query import NotLearned, ResolvedQuery
+from sightline.collection.learning.query import NotLearned, ResolvedQuery
 from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Facts, Where

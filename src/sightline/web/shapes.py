@@ -18,7 +18,7 @@ from sightline.web.problems import Problem
 from sightline.web.service import Service
 
 if TYPE_CHECKING:
-    from sightline.collection.query import NotLearned as UnlearnedWord
+    from sightline.collection.learning.query import NotLearned as UnlearnedWord
     from sightline.collection.searching import Results
     from sightline.records import Hit as Found
 

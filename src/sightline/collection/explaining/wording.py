@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sightline.collection.explaining.answers import WordShare
+from sightline.collection.learning.query import ResolvedQuery
 from sightline.collection.learning.serving import Learnt
 from sightline.collection.learning.views import View, as_view
-from sightline.collection.query import ResolvedQuery
 from sightline.records import Hit
 from sightline.store.home import Reader
 from sightline.store.snapshot import Snapshot

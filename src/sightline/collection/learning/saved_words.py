@@ -25,14 +25,15 @@ from sightline.collection.learning.proving import HeldOut, split
 from sightline.collection.learning.questions import carriers, one_word
 from sightline.collection.learning.samples import MOST_WORDS, Sample, load_sample
 from sightline.collection.learning.unlabelled import fit_combination
-from sightline.collection.sessions.record import Record, read_sessions
+from sightline.collection.sessions.record import SOURCE, Record, read_sessions
 from sightline.rankers.cutoff import CutOff
 from sightline.records import Judgement, Tags
 from sightline.store.events import EventLog
 from sightline.store.home import Reader
 from sightline.words.combining import Combination, How
+from sightline.words.grammar import Term
 from sightline.words.term_ids import term_id
-from sightline.words.tokens import caption_terms
+from sightline.words.tokens import caption_terms, labels
 
 Int = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -93,13 +94,21 @@ def load_known(
     that saved words are for them as any other, unless there are no others.
     """
     judgements, clicks = known_judgements(log, reader.snapshot, session_cap)
-    records = [r for r in read_sessions(log) if r.words and not r.reverted]
+    records = saved_sessions(log)
     judgements += _negatives(records, session_cap)
     given = (reader.snapshot, judgements, wanted, most_words)
     sample = load_sample(*given, saved_terms(reader, records))
     if shared_space and sample.saved is not None:
         sample = load_sample(*given)
     return sample, clicks
+
+
+def saved_sessions(log: EventLog) -> list[Record]:
+    """Return the judging sessions that were saved as words.
+
+    Reviews of proposed words are sessions too, but were asked of some pictures alone.
+    """
+    return [r for r in read_sessions(log) if r.start is not None and r.words and not r.reverted]
 
 
 def _negatives(records: Sequence[Record], cap: int | None) -> list[Judgement]:
@@ -109,34 +118,31 @@ def _negatives(records: Sequence[Record], cap: int | None) -> list[Judgement]:
         judged = list(r.judged.items())
         last = judged if cap is None else judged[len(judged) - min(cap, len(judged)) :]
         for label in r.words:
-            query = '"{}"'.format(label.replace("\\", "\\\\").replace('"', '\\"'))
-            found += [Judgement(query, p, 0.0, "session", r.seq) for p, fits in last if not fits]
+            query = str(Term(labels(label)[0]))
+            found += [Judgement(query, p, 0.0, SOURCE, r.seq) for p, fits in last if not fits]
     return found
 
 
 def saved_terms(reader: Reader, records: Sequence[Record]) -> frozenset[int]:
-    """Return the terms that pictures carry by sessions alone."""
+    """Return the terms that pictures carry by saved sessions alone."""
     pictures: dict[int, set[int]] = {}
     for r in records:
         here = set(reader.catalogue.with_source(words.SESSION + r.session))
         for term in caption_terms(Tags(r.session, r.words)):
             pictures.setdefault(term_id(term), set()).update(here)
+    sources = {words.SESSION + r.session for r in records}
+
+    def only_saved(picture: int, term: int) -> bool:
+        others = (w for w in reader.catalogue.words(picture) if w.source not in sources)
+        return not any(term in map(term_id, caption_terms(w)) for w in others)
+
     return frozenset(
         term
         for term, here in pictures.items()
         if all(
-            p in here and _by_sessions(reader, p, term)
+            p in here and only_saved(p, term)
             for p in reader.snapshot.carrying([term], every=False).tolist()
         )
-    )
-
-
-def _by_sessions(reader: Reader, picture: int, term: int) -> bool:
-    """Say whether no other source than a session gives a picture a term."""
-    return not any(
-        term in map(term_id, caption_terms(w))
-        for w in reader.catalogue.words(picture)
-        if not words.of_session(w.source)
     )
 
 

@@ -19,7 +19,7 @@ from sightline.errors import CollectionError, StoreError, UsageError
 if TYPE_CHECKING:
     from io import FileIO
 
-    from sightline.collection.query import NotLearned
+    from sightline.collection.learning.query import NotLearned
     from sightline.records import Tags
     from sightline.settings import Settings
     from sightline.store.catalogue import Facts
@@ -142,7 +142,7 @@ class Showing:
 
     def not_learned(self, query: str) -> tuple[NotLearned, ...]:
         """Return the words of a query that the model has not learned; none without a model."""
-        from sightline.collection.query import ResolvedQuery
+        from sightline.collection.learning.query import ResolvedQuery
         from sightline.collection.searching import wanted_words
 
         with self.home.reader() as reader:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sightline.collection.learning.query import NotLearned
 from sightline.collection.learning.samples import carried, cleaned
-from sightline.collection.query import NotLearned
 from sightline.collection.tagging.ground import (
     Inputs,
     cut_otherwise,

@@ -91,7 +91,7 @@ class Telling:
         k, untagged, **filters
             As of `search`.
         """
-        from sightline.collection.query import count_not_learned
+        from sightline.collection.learning.query import count_not_learned
         from sightline.collection.searching import Results, allowed_by
         from sightline.collection.telling.space import Space
         from sightline.records import Hit
