@@ -73,6 +73,29 @@ def test_what_is_taken_back_leaves_no_file_and_frees_the_machine(
         until(lambda: not cluster.laid())
 
 
+def test_a_cancellation_that_is_lost_is_sent_again(
+    tmp_path: Path, cluster: TwoNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost: list[Any] = []
+    with compute(cluster.address, seconds=FOR_EVER) as ray:
+        cancel = ray._ray.cancel
+
+        def lossy(ref: Any, **options: Any) -> None:
+            if ref in lost:
+                cancel(ref, **options)
+            lost.append(ref)
+
+        monkeypatch.setattr(ray._ray, "cancel", lossy)
+        answers = ray.run(FAULTY_READ_TASK, hanging(tmp_path, 5), "decode")
+        reader = threading.Thread(target=pytest.raises, args=(ComputeError, next, answers))
+        reader.start()
+        until(lambda: sum(bool(list(f.rglob("hang.jpg"))) for f in cluster.laid()) == 2)
+        answers.stop()
+        assert joined(reader) and answered(ray)
+        until(lambda: not cluster.laid())
+    assert len(set(lost)) == 5
+
+
 def test_a_cluster_is_left_without_files_on_it(
     tmp_path: Path, cluster: TwoNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,8 @@ from sightline.contracts import (
 _TRIES = 5
 # How long batches that were taken back may clear up, before the cluster is left.
 _END_SECONDS = 5.0
+# After so long they are cancelled again: clearing up takes less.
+_AGAIN_SECONDS = 2.0
 _Batch = tuple[Any, Any, list[Failed | None]]
 
 
@@ -68,7 +70,7 @@ class RayCompute:
         self.workers = workers or max(self._joined.cpus, 1)
         self._seconds = seconds
         ray = load_ray()
-        self._ray, self._waiting = ray, Waiting(ray)
+        self._ray, self._waiting = ray, Waiting(ray, self._cancel_again)
         options = {"num_cpus": 1, "max_retries": _TRIES}
         self._run_batch = ray.remote(node.run_batch).options(**options, num_returns=2)
         self._run_part = ray.remote(node.run_part).options(**options, num_returns=2)
@@ -213,17 +215,37 @@ class RayCompute:
                 first, _, *more = under_way.popleft()
                 self._ray.cancel(first, force=not more)
                 self._ending += [first] if more else []
-            if self._ending and not self._waiting.is_left():
-                n = len(self._ending)
-                self._ending = self._ray.wait(self._ending, num_returns=n, timeout=0)[1]
+            if not self._waiting.is_left():
+                self._ending = self._unfinished(self._ending, 0.0)
+
+    def _unfinished(self, refs: list[Any], seconds: float) -> list[Any]:
+        """Wait for tasks to end; return those that have not."""
+        if not refs:
+            return []
+        unfinished: list[Any] = self._ray.wait(refs, num_returns=len(refs), timeout=seconds)[1]
+        return unfinished
+
+    def _cancel_again(self) -> None:
+        """Cancel batches again that have not ended.
+
+        Ray loses a cancellation that reaches a worker while it begins with the task.
+        """
+        with contextlib.suppress(self._ray.exceptions.RayError, ConnectionError):
+            self._ending = self._unfinished(self._ending, 0.0)
+            for ref in self._ending:
+                self._ray.cancel(ref, force=False)
 
     def _wait_for_the_end(self) -> bool:
         """Wait until batches that were taken back have cleared up; say whether all have."""
-        ending, self._ending = self._ending, []
-        if not ending:
-            return True
+        end = time.monotonic() + _END_SECONDS
         with contextlib.suppress(self._ray.exceptions.RayError, ConnectionError):
-            return not self._ray.wait(ending, num_returns=len(ending), timeout=_END_SECONDS)[1]
+            while self._ending:
+                left = end - time.monotonic()
+                if left <= 0:
+                    return False
+                self._ending = self._unfinished(self._ending, min(left, _AGAIN_SECONDS))
+                self._cancel_again()
+            return True
         return False
 
 

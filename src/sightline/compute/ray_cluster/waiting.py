@@ -19,10 +19,13 @@ _ALONE_SECONDS = 30.0
 
 
 class Waiting:
-    """Fetches results, as long as there is a machine that could still compute them."""
+    """Fetches results, as long as there is a machine that could still compute them.
 
-    def __init__(self, ray: Any) -> None:
-        self._ray = ray
+    `remind` is called now and then while a result is waited for.
+    """
+
+    def __init__(self, ray: Any, remind: Callable[[], None] = lambda: None) -> None:
+        self._ray, self._remind = ray, remind
         self._left = threading.Event()
 
     def leave(self) -> None:
@@ -51,6 +54,7 @@ class Waiting:
                 if now - looked < _LOOK_SECONDS:
                     continue
                 looked = now
+                self._remind()
                 if self._machines():
                     since = now
                 elif now - since > _ALONE_SECONDS:
