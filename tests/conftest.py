@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -57,6 +58,9 @@ def pytest_configure(config: pytest.Config) -> None:
     watchdog.watched()
     if hasattr(config, "workerinput"):
         return
+    # A shell has what runs in its background ignore interrupts, which tests send.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("numprocesses", None):
         # Processes of a run share the processors; threads beside them mostly wait for each other.
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):

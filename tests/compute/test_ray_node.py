@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import sys
 import tempfile
@@ -18,9 +19,11 @@ from numpy.typing import NDArray
 from sightline.collection.learning.kinds import KINDS
 from sightline.collection.training import TrainOptions, train
 from sightline.compute.ray_cluster import _again, memory, node, places
+from sightline.compute.ray_cluster.frames import pack_jobs
 from sightline.compute.ray_cluster.identity import identity
 from sightline.contracts import Held, InTurn, Part, PartDone, PartTask
 from sightline.progress import NoProgress
+from sightline.testing.compute import ECHO_TASK
 from tests.planted import clusters, plant
 
 # Those that learn from counts of visual words get them as sparse rows, which are copied.
@@ -150,3 +153,13 @@ def test_every_ranker_learns_from_matrices_it_may_not_write(
         found.append([f.read_bytes() for f in files])
     # Loops are compiled anew for what can only be read, and must round as they did.
     assert found[0] and found[0] == found[1]
+
+
+def test_a_batch_can_be_cancelled_on_a_cluster_that_ignores_interrupts() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        node.run_batch(identity(), ECHO_TASK, "describe", 60.0, pack_jobs([]), [])
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import importlib
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -48,6 +49,7 @@ def run_batch(
 ) -> Frames:
     """Run jobs under the limits of their kind; `books` are files that their arguments name."""
     _refuse_other(expected)
+    _allow_interrupts()
     own = unpack_jobs(jobs)
     with contextlib.ExitStack() as stack:
         with _disk():
@@ -107,6 +109,15 @@ class Lent(Mapping[str, NDArray[Any]]):
 
     def __len__(self) -> int:
         return len(self._arrays)
+
+
+def _allow_interrupts() -> None:
+    """Have a cancellation interrupt this task, as Ray does by SIGINT.
+
+    A cluster that was started in the background of a shell ignores that signal.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _refuse_other(expected: Identity) -> None:
