@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen, run
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from sightline.compute.ray_cluster.identity import difference, identity
 from sightline.compute.ray_cluster.joining import _refused
 from sightline.compute.ray_cluster.reaching import host_and_port, same_place
 from sightline.errors import ComputeError, MissingExtra, ParameterError, UsageError
+from sightline.testing import watchdog
 from tests.ray_made import TwoNodes, needs_ray
 from tests.waiting import LIMIT, until
 
@@ -43,9 +44,12 @@ def without_ray(**more: str) -> dict[str, str]:
 
 @pytest.fixture
 def short() -> Iterator[str]:
-    """Give a folder of a short name, as sockets need it."""
-    with TemporaryDirectory(prefix="sl-", ignore_cleanup_errors=True) as folder:
+    """Give a folder of a short name, as sockets need it: beside that of the tests, not in it."""
+    beside = os.path.dirname(gettempdir())
+    with TemporaryDirectory(prefix="sl", dir=beside, ignore_cleanup_errors=True) as folder:
+        watchdog.remove_later(folder)
         yield folder
+        watchdog.keep(folder)
 
 
 def test_what_a_node_lacks_is_to_be_installed_there(

@@ -163,3 +163,5 @@ def test_a_batch_can_be_cancelled_on_a_cluster_that_ignores_interrupts() -> None
             signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
+        node._limited(60.0).close()
+        node._limited.cache_clear()
