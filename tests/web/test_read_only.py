@@ -18,6 +18,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.errors import StoreReadOnly
 from sightline.store.writer import Judging, Writer
+from sightline.testing import watchdog
 from tests.served import Served, painted, running
 
 NOBODY = 65534
@@ -158,7 +159,10 @@ def test_a_store_of_which_a_user_may_read_only_is_named_so(
     judged: tuple[Collection, str],
 ) -> None:
     c, session = judged
-    with tempfile.TemporaryDirectory() as folder:
+    # The folder for temporary files of the tests is closed to others.
+    beside = os.path.dirname(tempfile.gettempdir())
+    with tempfile.TemporaryDirectory(dir=beside) as folder:
+        watchdog.remove_later(folder)
         os.chmod(folder, 0o755)
         store = Path(folder, "store")
         shutil.copytree(c.home.folder, store)
