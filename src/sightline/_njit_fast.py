@@ -26,8 +26,10 @@ def njit(**options: Any) -> Callable[[F], F]:
             if "no locator available" not in str(e):
                 raise
             found = numba.njit(**{**options, "cache": False})(function)
-        if isinstance(found._cache, FunctionCache):
-            _keep_if_possible(found._cache)
+        # Where the compiler is switched off there is only the function itself.
+        cache = getattr(found, "_cache", None)
+        if isinstance(cache, FunctionCache):
+            _keep_if_possible(cache)
         kernel: F = found
         return kernel
 

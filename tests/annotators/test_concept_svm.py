@@ -361,7 +361,7 @@ def test_other_impossible_things_are_refused() -> None:
 
 def test_a_missing_scikit_learn_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.svm", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'sightline\[rivals\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'sightline\[baselines\]'"):
         ConceptSVM().fit(*problem(5))
 
 

@@ -139,10 +139,10 @@ def test_lambdamart_learns_what_no_weights_can() -> None:
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     train = made_lists(2)
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    with pytest.raises(MissingExtra, match=r"sightline\[rivals\]"):
+    with pytest.raises(MissingExtra, match=r"sightline\[baselines\]"):
         LambdaMART().fit(*train)
     monkeypatch.setitem(sys.modules, "sklearn.svm", None)
-    with pytest.raises(MissingExtra, match=r"sightline\[rivals\]"):
+    with pytest.raises(MissingExtra, match=r"sightline\[baselines\]"):
         RankSVM().fit(*train)
 
 

@@ -71,7 +71,7 @@ def test_every_method_is_measured_but_what_is_not_installed(found: FeedbackResul
         assert ran.noisy is not None
         first = [t.average[0].tolist() for name, t in ran.tracks.items() if name != REDUCED]
         assert all(a == first[0] for a in first), "all in one frame begin with the same ranking"
-    assert len(found.notes) == 2 and "sightline[rivals]" in found.notes[0]
+    assert len(found.notes) == 2 and "sightline[baselines]" in found.notes[0]
 
 
 def test_feedback_helps_where_classes_differ(found: FeedbackResults) -> None:

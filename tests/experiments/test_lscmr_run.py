@@ -136,7 +136,7 @@ def test_every_method_is_measured_once_in_every_split_and_direction(found: Lscmr
 def test_rivals_that_are_not_installed_are_named_once(found: LscmrResults) -> None:
     assert len(found.notes) == 2
     for note, name in zip(found.notes, (SVM, "SM chi2-SVM, words"), strict=True):
-        assert note.startswith(f"{name} was left out") and "sightline[rivals]" in note
+        assert note.startswith(f"{name} was left out") and "sightline[baselines]" in note
 
 
 def test_test_pairs_are_asked_once(c: Wikipedia) -> None:

@@ -99,7 +99,7 @@ def test_a_rival_that_is_not_installed_is_named_and_the_rest_is_measured(
     found: OnlineResults,
 ) -> None:
     assert [n for n in found.notes if n.startswith("λ-MART was left out")] == found.notes
-    assert "sightline[rivals]" in found.notes[0]
+    assert "sightline[baselines]" in found.notes[0]
 
 
 def test_the_best_online_learner_is_chosen_by_validation_queries(found: OnlineResults) -> None:

@@ -128,7 +128,7 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setitem(sys.modules, "sklearn.svm", None)
     X, y = session()
-    with pytest.raises(MissingExtra, match=r"sightline\[rivals\]"):
+    with pytest.raises(MissingExtra, match=r"sightline\[baselines\]"):
         SVM().learn(X, y)
 
 

@@ -80,7 +80,7 @@ def check_rankers(
                 "has (use --features visterms)"
             )
         elif not kind.available:
-            reasons.append(f"{ranker} needs {kind.needs} (pip install 'sightline[rivals]')")
+            reasons.append(f"{ranker} needs {kind.needs} (pip install 'sightline[baselines]')")
         else:
             return
     if reasons:
