@@ -69,6 +69,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     # Sockets lie in it, whose names must be short.
     place = tempfile.mkdtemp(prefix="sl-")
+    # Some tests are somebody else for a moment, who must get to what lies in it.
+    os.chmod(place, 0o711)
     watchdog.remove_later(place)
     os.environ["TMPDIR"] = tempfile.tempdir = place
     os.environ["SIGHTLINE_TEST_MILVUS"] = os.path.join(place, "milvus")

@@ -232,11 +232,11 @@ def test_a_milvus_that_hangs_is_given_up_on(
     try:
         got, said = asked(c, "red")
         assert got == expected and "does not answer" in said
-        # It was waited for once, for a second, and once more to let go of it.
-        assert 1 <= len(waits) <= 2
+        # It was waited for once, for a second, and once or twice more to let go of it.
+        assert 1 <= len(waits) <= 3
         assert asked(c, "red")[0] == expected
         # Known to hang, it is not waited for again at once.
-        assert len(waits) <= 2
+        assert len(waits) <= 3
     finally:
         server.resume()
     monkeypatch.setattr(engine, "_clock", lambda: now + RETRY)
