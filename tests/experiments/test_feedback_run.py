@@ -49,7 +49,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> FeedbackResults:
     before = fingerprint(folder)
 
     def missing(C: float, weight: object) -> None:
-        raise MissingExtra.of("The SVM of feedback", "rivals")
+        raise MissingExtra.of("The SVM of feedback", "baselines")
 
     with temporary() as cache, pytest.MonkeyPatch.context() as patch:
         patch.setattr("sightline.feedback.svm._classifier", missing)

@@ -77,7 +77,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> Wikipedia:
 @pytest.fixture(scope="module")
 def found(c: Wikipedia) -> LscmrResults:
     def missing(*given: object) -> None:
-        raise MissingExtra.of("A support vector machine", "rivals")
+        raise MissingExtra.of("A support vector machine", "baselines")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sightline.rankers.posteriors._machines_on", missing)

@@ -70,7 +70,7 @@ def found(c: Classed, folder: Path) -> OnlineResults:
     before = fingerprint(folder)
 
     def missing() -> None:
-        raise MissingExtra.of("LambdaMART", "rivals")
+        raise MissingExtra.of("LambdaMART", "baselines")
 
     with temporary() as cache, pytest.MonkeyPatch.context() as patch:
         patch.setattr("sightline.combiners.lambdamart._lightgbm", missing)
