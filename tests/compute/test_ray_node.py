@@ -161,6 +161,8 @@ def test_a_batch_can_be_cancelled_on_a_cluster_that_ignores_interrupts() -> None
         node.run_batch(identity(), ECHO_TASK, "describe", 60.0, pack_jobs([]), [])
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+        # A second one must not break into clearing up.
+        signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
         node._limited(60.0).close()

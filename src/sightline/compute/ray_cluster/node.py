@@ -13,6 +13,7 @@ import importlib
 import os
 import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -112,12 +113,18 @@ class Lent(Mapping[str, NDArray[Any]]):
 
 
 def _allow_interrupts() -> None:
-    """Have a cancellation interrupt this task, as Ray does by SIGINT.
+    """Have a cancellation interrupt this task once, as Ray does by SIGINT.
 
-    A cluster that was started in the background of a shell ignores that signal.
+    A cluster that was started in the background of a shell ignores that signal; and a cancellation
+    that is sent again must not break into clearing up.
     """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupt_once)
+
+
+def _interrupt_once(number: int, frame: object) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _refuse_other(expected: Identity) -> None:
