@@ -75,7 +75,7 @@ class Teaching:
             try:
                 return train(self.home, TrainOptions(*given), s.wait, bar, there)
             except KeyboardInterrupt:
-                said = "Stopped. Nothing was published; what was there serves on."
+                said = "Cancelled. Nothing was published; the previous model is still in use."
                 raise Interrupted(said) from None
 
     def import_clicks(

@@ -148,7 +148,7 @@ class Comparing:
             try:
                 return train_similar(self.home, options, self.settings.wait, bar)
             except KeyboardInterrupt:
-                said = "Stopped. Nothing was published; what was there serves on."
+                said = "Cancelled. Nothing was published; the previous model is still in use."
                 raise Interrupted(said) from None
 
     def _describe_to_compare(

@@ -83,7 +83,7 @@ class Tagging:
             try:
                 return train_regions(self.home, options, self.settings.wait, bar, there)
             except KeyboardInterrupt:
-                said = "Stopped. Nothing was published; what was there serves on."
+                said = "Cancelled. Nothing was published; the previous model is still in use."
                 raise Interrupted(said) from None
 
     def tag(

@@ -139,7 +139,7 @@ def job(job: One, service: Served) -> JobState:
 
 @router.post("/{job}/cancel")
 def cancel(job: One, service: Served) -> JobState:
-    """Stop a job; nothing partial is published, and what was there serves on."""
+    """Stop a job; nothing partial is published, and the previous model stays in use."""
     return _state(service.jobs.cancel(job), service)
 
 

@@ -65,7 +65,7 @@ class JobLine {
     this.end();
     fill(this.notes);
     const took = job.begun && job.ended ? `${when(job.begun)}, ${lasted(job.ended - job.begun)}` : "It never began";
-    this.told.textContent = job.detail ? `${job.detail} (${took})` : job.state === "cancelled" ? `${took}. Nothing was published; what was there serves on.` : took;
+    this.told.textContent = job.detail ? `${job.detail} (${took})` : job.state === "cancelled" ? `${took}. Nothing was published; the previous model is still in use.` : took;
     this.more.hidden = !job.report;
     fill(this.report, job.report ? reported(job) : null);
   }
