@@ -19,7 +19,7 @@ from benchmarks.bench import Bench
 from benchmarks.pictures import synthetic
 from benchmarks.rows import BenchmarkError, Row, alone, compared
 from sightline.collection import Collection
-from sightline.collection.training import TrainOptions, train
+from sightline.collection.models.training import TrainOptions, train
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.progress import NoProgress

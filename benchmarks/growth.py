@@ -16,7 +16,7 @@ from benchmarks.pictures import collection
 from benchmarks.rows import BenchmarkError, Goal, Row, curve
 from benchmarks.timing import Cost, clocked, cpus, interleaved
 from sightline.collection import Collection
-from sightline.collection.training import TrainOptions, train
+from sightline.collection.models.training import TrainOptions, train
 from sightline.compute.local import LocalCompute
 from sightline.progress import NoProgress
 

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.bench import FULL, Bench
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.stores import described
-from sightline.collection.likeness.ranking import RankOptions, similar
+from sightline.collection.similarity.candidates import RankOptions, similar
 from sightline.settings import Settings
 from sightline.store.catalogue import Where
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sightline.collection.clicks.learning import FromClicks, from_clicks
-from sightline.collection.clicks.standing import standing_lists
-from sightline.collection.clicks.taking import ClicksReport, import_clicks
+from sightline.collection.clicks.deduplication import standing_lists
+from sightline.collection.clicks.labels import FromClicks, from_clicks
+from sightline.collection.clicks.log_import import ClicksReport, import_clicks
 from sightline.progress import NoProgress
 from sightline.records import ClickedList
 from sightline.store.events import EventLog, NewEvent

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection import Collection
-from sightline.collection.importing import ImportReport, import_vectors, refresh_vectors
+from sightline.collection.index.vectors import ImportReport, import_vectors, refresh_vectors
 from sightline.compute.inline import InlineCompute
 from sightline.features.imported import read_vectors
 from sightline.progress import NoProgress

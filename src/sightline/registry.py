@@ -1,6 +1,6 @@
 """The rankers and annotators that `train` can choose from: one table for all that names them.
 
-The help of the command line, the service, the page and `collection.learning.kinds`, which fits and
+The help of the command line, the service, the page and `collection.models.registry`, which fits and
 serves them, all read it. It imports neither numpy nor any learner, so that help stays fast.
 """
 

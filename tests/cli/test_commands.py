@@ -172,7 +172,7 @@ def test_a_traceback_only_with_debug(indexed: Shell, monkeypatch: pytest.MonkeyP
     def broken(*args: object) -> None:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr("sightline.collection.searching.search", broken)
+    monkeypatch.setattr("sightline.collection.search.words.search", broken)
     ran = indexed("search", "tree")
     assert ran.code == 1 and "planted" in ran.err and "--debug" in ran.err
     with pytest.raises(RuntimeError, match="planted"):

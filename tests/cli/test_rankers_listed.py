@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from sightline import registry
 from sightline.cli.train import train
-from sightline.collection.learning.kinds import KINDS
+from sightline.collection.models.registry import KINDS
 from sightline.registry import BY_DEFAULT, IF_NAMED, RANKERS
 from tests.cli.test_start_up import modules_after
 from tests.served import Served, painted, running

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.indexing import IndexReport
-from sightline.collection.planning import make_plan
+from sightline.collection.index.plan import make_plan
+from sightline.collection.index.run import IndexReport
 from sightline.compute.inline import InlineCompute
 from sightline.contracts import Compute
 from sightline.pictures.folder import Found
@@ -22,7 +22,7 @@ from tests.pictures_made import bad, good, huge_png, odd_but_good, zoo
 from tests.waiting import LIMIT, time_only_what_hangs
 from tests.worker_tasks import READ_LYING, let_workers_import
 
-READ_TASK = "sightline.collection.reading.READ_TASK"
+READ_TASK = "sightline.collection.index.batches.READ_TASK"
 
 
 def adds_up(report: IndexReport) -> IndexReport:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from sightline import Collection
-from sightline.collection.clicks import learning, taking
-from sightline.collection.clicks.learning import FromClicks, from_clicks, known_judgements
-from sightline.collection.clicks.taking import import_clicks
-from sightline.collection.training import TrainOptions, TrainReport, is_trained, train
+from sightline.collection.clicks import labels, log_import
+from sightline.collection.clicks.labels import FromClicks, from_clicks, known_judgements
+from sightline.collection.clicks.log_import import import_clicks
+from sightline.collection.models.training import TrainOptions, TrainReport, is_trained, train
 from sightline.errors import DataError, Interrupted, ParameterError, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
@@ -111,7 +111,7 @@ def test_what_is_stopped_keeps_what_was_written_and_goes_on(
             if self.what == "write":
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(taking, "_BATCH", 2)
+    monkeypatch.setattr(log_import, "_BATCH", 2)
     records = [r for i in range(5) for r in (asked(f"{i}", "sea", ["4"]), event(f"{i}", "4"))]
     path = lines(tmp_path / "log", records)
     with pytest.raises(Interrupted, match="2 of 5 lists are kept"):
@@ -201,7 +201,7 @@ def test_words_in_any_order_are_one_query_and_dead_pictures_say_nothing(home: Ho
 def test_one_import_moves_no_more_than_its_share(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learning, "_FEW", 3)
+    monkeypatch.setattr(labels, "_FEW", 3)
     hostile = [a_list(f"word{q}", [p], (p,), "bad") for q in range(4) for p in range(1, 9)] * 9
     honest = [a_list("gold", [8], (8,), "good")] * 2
     with home.reader() as reader:
@@ -214,8 +214,8 @@ def test_one_import_moves_no_more_than_its_share(
 def test_a_word_goes_to_no_more_pictures_than_carry_it(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learning, "_FEW", 2)
-    monkeypatch.setattr(learning, "_SHARE_OF_CARRIED", 10.0)
+    monkeypatch.setattr(labels, "_FEW", 2)
+    monkeypatch.setattr(labels, "_SHARE_OF_CARRIED", 10.0)
     lists = [a_list("tree", [p], (p,)) for p in range(1, 9)] * 3
     with home.reader() as reader:
         found = from_clicks(lists, reader.snapshot)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sightline.collection.clicks.learning import known_judgements
+from sightline.collection.clicks.labels import known_judgements
 from sightline.store.events import EventLog
 from sightline.store.home import Home
 from tests.clicks_made import asked, event, lines

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.explaining import Why
-from sightline.collection.learning.serving import load_learnt
-from sightline.collection.learning.views import as_view
+from sightline.collection.explain import Why
+from sightline.collection.models.dataset import as_view
+from sightline.collection.models.word_model import load_learnt
 from sightline.compute.inline import InlineCompute
 from sightline.words.term_ids import term_id
 from tests.served import painted

@@ -12,8 +12,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from sightline.collection import Collection
-from sightline.collection.likeness.duplicates import Duplicates, grouped
-from sightline.collection.likeness.signatures import Signatures, cells_of
+from sightline.collection.similarity.duplicates import Duplicates, Signatures, cells_of, grouped
 from sightline.compute.inline import InlineCompute
 from sightline.errors import ParameterError
 from sightline.pictures.thumbnails import thumbnail

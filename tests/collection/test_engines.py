@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.likeness import ranking
+from sightline.collection.similarity import candidates
 from sightline.errors import EngineAway, StoreBusy, UsageError
 from sightline.progress import NoProgress
 from sightline.records import Hit
@@ -38,7 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _shortlists(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have `similar` ask for candidates, as it does in large collections."""
-    monkeypatch.setattr(ranking, "ALL", 10)
+    monkeypatch.setattr(candidates, "ALL", 10)
 
 
 @pytest.fixture

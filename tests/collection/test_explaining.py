@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sightline.collection import Collection
-from sightline.collection.explaining import Why
-from sightline.collection.explaining.drawing import draw_sheet
-from sightline.collection.explaining.features import Again
-from sightline.collection.learning.serving import Learnt, load_learnt
+from sightline.collection.explain import Why
+from sightline.collection.explain.drawing import draw_sheet
+from sightline.collection.explain.features import Again
+from sightline.collection.models.word_model import Learnt, load_learnt
 from sightline.compute.inline import InlineCompute
 from sightline.errors import ParameterError
 from sightline.words.term_ids import term_id
@@ -171,7 +171,7 @@ def test_visterms_and_a_linear_ranker_have_exact_shares(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """Where words multiply, the logarithm of a probability is no sum over blocks."""
-    monkeypatch.setattr("sightline.collection.learning.trying.WAYS", (how,))
+    monkeypatch.setattr("sightline.collection.models.trials.WAYS", (how,))
     c = made(tmp_path, ["visterms"], "pamir", n=60)
     assert "tagged" in check_words(c, "green cold", cut=False)
     found = why(c, "red cold", 4, cut=False)

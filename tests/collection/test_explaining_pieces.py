@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from sightline.collection.explaining import Parts, Why, WordShare
-from sightline.collection.explaining.blocks import Blocks
-from sightline.collection.explaining.drawing import color_of, draw_sheet, heated, is_drawing
-from sightline.collection.explaining.looking import losses, variants
-from sightline.collection.explaining.shares import of_blocks
-from sightline.collection.explaining.wording import WordModel
-from sightline.collection.learning.learners import Fitted
-from sightline.collection.learning.serving import Learnt
-from sightline.collection.learning.views import Weighting
+from sightline.collection.explain import Parts, Why, WordShare
+from sightline.collection.explain.additive import of_blocks
+from sightline.collection.explain.blocks import Blocks
+from sightline.collection.explain.drawing import color_of, draw_sheet, heated, is_drawing
+from sightline.collection.explain.occlusion import losses, variants
+from sightline.collection.explain.words import WordModel
+from sightline.collection.models.dataset import Weighting
+from sightline.collection.models.recipe import Fitted
+from sightline.collection.models.word_model import Learnt
 from sightline.features.local.layout import rgb_to_lab
 from sightline.records import Hit
 from sightline.words.combining import WAYS, Combination, How

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.exporting.gathering import Choice, gather
-from sightline.collection.sessions.saving import save
+from sightline.collection.export.select import Choice, gather
+from sightline.collection.sessions.tags import save
 from sightline.errors import ParameterError, StoreIOError, UsageError
 from sightline.exchange.exported import ExportedPicture
 from sightline.records import ProposedWord

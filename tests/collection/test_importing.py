@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sightline.collection.attaching as attaching
+import sightline.collection.index.vectors as attaching
 from sightline import plugins
 from sightline.collection import Collection
-from sightline.collection.importing import (
+from sightline.collection.index.vectors import (
     forget_vectors,
     open_vectors,
     remembered_vectors,

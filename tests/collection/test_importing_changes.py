@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.importing import remembered_vectors
+from sightline.collection.index.vectors import remembered_vectors
 from sightline.compute.inline import InlineCompute
 from tests.photos import make_photo
 from tests.vector_files import (

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import sightline.collection.reading as reading
+import sightline.collection.index.batches as reading
 from sightline.collection import Collection
-from sightline.collection.indexing import IndexReport
+from sightline.collection.index.run import IndexReport
 from sightline.compute.inline import InlineCompute
 from sightline.contracts import Done, Failed, Job, WorkerKind
 from sightline.errors import CollectionError, Interrupted, UsageError
@@ -253,7 +253,9 @@ def test_words_are_split_anew_when_the_rules_change(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sightline.words.tokens.VERSION", 2)
-    monkeypatch.setattr("sightline.collection.words.caption_terms", lambda tags: ("everything",))
+    monkeypatch.setattr(
+        "sightline.collection.index.tags.caption_terms", lambda tags: ("everything",)
+    )
     _, read = index(collection)
     assert read == [] and len(paths(collection, "everything")) == 7
     version = collection.state().version

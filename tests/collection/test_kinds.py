@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from sightline import plugins
-from sightline.collection.learning import choosing, kinds, memory, trying
-from sightline.collection.learning.kinds import KINDS, Kind
-from sightline.collection.learning.learners import Fitted, Recipe, builds_on, fit, kind_of
-from sightline.collection.learning.questions import idf_in, questions
-from sightline.collection.learning.samples import Sample
-from sightline.collection.learning.unvalidated import _without_validation
-from sightline.collection.training import TrainOptions, train
+from sightline.collection.models import memory, registry, selection, trials
+from sightline.collection.models.dataset import Sample
+from sightline.collection.models.queries import idf_in, questions
+from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, kind_of
+from sightline.collection.models.registry import KINDS, Kind
+from sightline.collection.models.training import TrainOptions, train
+from sightline.collection.models.unvalidated import _without_validation
 from sightline.contracts import Progress
 from sightline.errors import DataError, UsageError
 from sightline.progress import NoProgress
@@ -129,9 +129,9 @@ def test_what_a_kind_can_use() -> None:
 
 def test_rankers_that_cannot_learn_here_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     sample = planted()
-    monkeypatch.setitem(kinds.KINDS, "far", Kind("x:Y", "", needs="no_such_package"))
+    monkeypatch.setitem(registry.KINDS, "far", Kind("x:Y", "", needs="no_such_package"))
     dense = {DENSE}
-    can, cannot = choosing.able(sample, ["ridge", "cmrm", "far"], [*dense])
+    can, cannot = selection.able(sample, ["ridge", "cmrm", "far"], [*dense])
     assert can == ["ridge"]
     assert cannot[0].startswith("cmrm: it learns from counts")
     assert cannot[1].startswith("far: it needs no_such_package")
@@ -139,8 +139,8 @@ def test_rankers_that_cannot_learn_here_are_named(monkeypatch: pytest.MonkeyPatc
 
 def test_memory_is_told_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     sample = planted()
-    monkeypatch.setattr(choosing, "bytes_free", lambda: 100_000)
-    can, cannot = choosing.able(sample, ["ridge", "pamir"])
+    monkeypatch.setattr(selection, "bytes_free", lambda: 100_000)
+    can, cannot = selection.able(sample, ["ridge", "pamir"])
     assert can == ["pamir"]
     assert "120 pictures and 9 words would take about 0.1 GB of memory" in cannot[0]
 
@@ -165,14 +165,14 @@ def parted(n: int, n_train: int) -> tuple[Sample, Sample, QuerySet, NDArray[np.f
 def test_all_but_the_best_are_dropped_after_a_first_look() -> None:
     given = parted(200, 150)
     rankers = ["pamir", "ridge", "cmtt", "neighbours"]
-    passing, look = choosing.screened(rankers, None, *given)
+    passing, look = selection.screened(rankers, None, *given)
     table = look.table
     best = {r: max(t.avgp for t in table if t.recipe.ranker == r) for r in rankers}
     assert set(best) == set(rankers)
-    assert set(passing) == set(sorted(rankers, key=lambda r: -best[r])[: choosing.PASSING])
+    assert set(passing) == set(sorted(rankers, key=lambda r: -best[r])[: selection.PASSING])
     assert passing == [r for r in rankers if r in passing]
     assert {t.pictures for t in table} == {150}
-    few, none = choosing.screened(["ridge"], None, *given)
+    few, none = selection.screened(["ridge"], None, *given)
     assert few == ["ridge"] and none.table == []
 
 
@@ -185,20 +185,20 @@ def test_what_was_seen_on_all_pictures_is_not_fitted_again(monkeypatch: Patch) -
         fits.append(recipe)
         return true_fit(recipe, *rest)
 
-    monkeypatch.setattr(trying, "fit", counted)
-    rankers, look = choosing.screened(["pamir", "ridge", "neighbours"], None, *given)
-    recipes = choosing.candidates(given[0], rankers)
-    choice = choosing.choose(recipes, *given, look)
+    monkeypatch.setattr(trials, "fit", counted)
+    rankers, look = selection.screened(["pamir", "ridge", "neighbours"], None, *given)
+    recipes = selection.candidates(given[0], rankers)
+    choice = selection.choose(recipes, *given, look)
     assert len(fits) == len(set(fits)) > 3
     assert len(choice.table) == len(set(choice.table))
-    fresh = choosing.choose(recipes, *given)
+    fresh = selection.choose(recipes, *given)
     assert (choice.recipe, choice.combination.how) == (fresh.recipe, fresh.combination.how)
     assert choice.table[0].avgp == fresh.table[0].avgp
     # On a sample of them it says little of all, and is done again.
-    monkeypatch.setattr(choosing, "SCREENED_ON", 100)
+    monkeypatch.setattr(selection, "SCREENED_ON", 100)
     fits.clear()
-    rankers, look = choosing.screened(["pamir", "ridge", "neighbours"], None, *given)
-    choice = choosing.choose(choosing.candidates(given[0], rankers), *given, look)
+    rankers, look = selection.screened(["pamir", "ridge", "neighbours"], None, *given)
+    choice = selection.choose(selection.candidates(given[0], rankers), *given, look)
     assert len(fits) > len(set(fits))
     assert {t.pictures for t in choice.table} == {100, 150}
 
@@ -230,7 +230,7 @@ def test_a_ranker_without_its_feature_is_refused(tmp_path: Path) -> None:
 def test_a_model_is_held_against_the_one_in_use_by_the_same_weights(
     how: How, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr(trying, "WAYS", (how,))
+    monkeypatch.setattr(trials, "WAYS", (how,))
     words, rows = clusters(200, 6, noise=1.5)
     # Rare words, whose idf held-out pictures change most.
     words = [[*ws, f"rare{i // 3}"] if i < 60 else ws for i, ws in enumerate(words)]
@@ -266,13 +266,13 @@ def test_one_that_cannot_learn_does_not_stop_the_others(monkeypatch: Patch) -> N
             raise DataError("Not from these.")
         return true_fit(recipe, *rest)
 
-    monkeypatch.setattr(trying, "fit", failing)
-    rankers, look = choosing.screened(["pamir", "ridge", "neighbours"], None, *given)
+    monkeypatch.setattr(trials, "fit", failing)
+    rankers, look = selection.screened(["pamir", "ridge", "neighbours"], None, *given)
     assert rankers == ["ridge", "neighbours"]
-    choice = choosing.choose(choosing.candidates(given[0], rankers), *given, look)
+    choice = selection.choose(selection.candidates(given[0], rankers), *given, look)
     assert choice.not_tried == ("pamir: Not from these.",)
     with pytest.raises(UsageError, match=r"from these 150 pictures: pamir: Not from these\."):
-        choosing.choose(choosing.candidates(given[0], ["pamir"]), *given)
+        selection.choose(selection.candidates(given[0], ["pamir"]), *given)
 
 
 def test_too_few_pictures_for_a_ranker_are_told_from_what_people_see() -> None:
@@ -282,8 +282,10 @@ def test_too_few_pictures_for_a_ranker_are_told_from_what_people_see() -> None:
 
 
 def test_the_nine_of_whole_all_are_one_kind() -> None:
-    nine = {choosing._kind_of_feature(f"{name}-0123456789ab") for name in plugins.SETS["whole-all"]}
+    nine = {
+        selection._kind_of_feature(f"{name}-0123456789ab") for name in plugins.SETS["whole-all"]
+    }
     assert nine == {"whole"}
     others = ("ehd", "fisher", "deep-peaks", "visterms")
-    found = [choosing._kind_of_feature(f"{name}-0123456789ab") for name in others]
+    found = [selection._kind_of_feature(f"{name}-0123456789ab") for name in others]
     assert found == ["ehd", "fisher", "deep", "classic"]

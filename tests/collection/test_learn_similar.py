@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.likeness.combination import uniform
-from sightline.collection.likeness.judging import in_use, triplets_of
+from sightline.collection.similarity.model import uniform
+from sightline.collection.similarity.online import in_use, triplets_of
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Likeness
 from sightline.store.events import EventLog, NewEvent

@@ -100,7 +100,9 @@ def test_training_computes_the_features_it_needs_and_keeps_doing_so(
     paint(photos, 60, True, 0)
     c = Collection.open(photos, store=tmp_path / "store", workers=1)
     c.index()
-    monkeypatch.setattr("sightline.collection.options.default_features", lambda: ["mean-colour"])
+    monkeypatch.setattr(
+        "sightline.collection.index.options.default_features", lambda: ["mean-colour"]
+    )
     c.train()
     assert [f.name for f in c.features() if f.used] == ["mean-colour"]
     paint(photos, 6, False, 1, start=60)
@@ -158,7 +160,7 @@ def test_evaluating_tells_curves_and_whom_it_harmed(c: Collection) -> None:
 def test_queries_that_lost_are_named(c: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model turned round harms nearly everybody."""
     c.train()
-    turned = "sightline.collection.evaluating.measure_queries"
+    turned = "sightline.collection.models.evaluation.measure_queries"
     monkeypatch.setattr(turned, lambda rows, queries: measure_queries(-rows, queries))
     e = c.evaluate(curve=False)
     assert len(e.harmed) == e.groups[0].harmed == e.groups[0].n
@@ -183,7 +185,7 @@ def test_ctrl_c_while_training_publishes_nothing(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sightline.collection.training.make_model", stop)
+    monkeypatch.setattr("sightline.collection.models.training.make_model", stop)
     with pytest.raises(Interrupted, match="Nothing was published"):
         c.train()
     assert not c.is_trained() and c.verify().sound

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.learning.query import NotLearned, ResolvedQuery
+from sightline.collection.query import NotLearned, ResolvedQuery
 from sightline.compute.inline import InlineCompute
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id

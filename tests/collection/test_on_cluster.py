@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.indexing import IndexReport
+from sightline.collection.index.run import IndexReport
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute, Done, Failed, Job, WorkerKind
 from sightline.errors import ComputeError, Interrupted

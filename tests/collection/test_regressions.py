@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import sightline.collection.indexing as indexing
-import sightline.collection.reading as reading
-import sightline.collection.rewording as rewording
+import sightline.collection.index.batches as reading
+import sightline.collection.index.run as indexing
+import sightline.collection.index.tags as rewording
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.compute.local import LocalCompute

@@ -10,7 +10,7 @@ import pytest
 
 from sightline import plugins
 from sightline.collection import Collection
-from sightline.collection.learning import requirements
+from sightline.collection.models import requirements
 from sightline.compute.inline import InlineCompute
 from sightline.errors import MissingExtra, ParameterError, UsageError
 from sightline.registry import RANKERS

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.tagging.proposing import Suggestion
-from sightline.collection.tagging.reviewing import Review, pending, settle
+from sightline.collection.tagging.review import Review, pending, settle
+from sightline.collection.tagging.suggest import Suggestion
 from sightline.errors import StoreBusy, UsageError
 from sightline.store.locks import Lock
 from tests.sessions_made import events_of
@@ -62,7 +62,7 @@ def test_accepted_words_are_found_by_search_and_taught(own: Collection) -> None:
         review.answer(doubt, True)
     assert yes.picture in {h.picture for h in own.search(yes.word, 1000).hits if h.tagged}
     report = own.train_regions(feature="regions", scenes=2)
-    from sightline.collection.tagging.placer import load_placer
+    from sightline.collection.tagging.model import load_placer
 
     placer = load_placer(own.home, report.model)
     assert placer is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sightline.collection.reading as reading
+import sightline.collection.index.batches as reading
 import sightline.store.segments as segments
 from sightline.collection import Collection
 from sightline.compute.describing import DESCRIBE_TASK

@@ -11,11 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from sightline.collection import Collection
-from sightline.collection.learning import samples
-from sightline.collection.learning.samples import Sample, load_sample
-from sightline.collection.learning.saved_words import load_known
-from sightline.collection.learning.serving import Learnt, load_learnt
-from sightline.collection.tagging.reviewing import SOURCE, settle
+from sightline.collection.models import dataset
+from sightline.collection.models.dataset import Sample, load_sample
+from sightline.collection.models.saved_words import load_known
+from sightline.collection.models.word_model import Learnt, load_learnt
+from sightline.collection.tagging.review import SOURCE, settle
 from sightline.contracts import Json
 from sightline.errors import CollectionError
 from sightline.measures.splits import HELD_OUT, fold_of
@@ -146,7 +146,7 @@ def test_several_words_are_saved_one_after_the_other(untagged: Collection) -> No
 def test_of_many_pictures_a_sample_that_does_not_change_is_learnt_from(
     untagged: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(samples, "MOST_UNLABELLED", 30)
+    monkeypatch.setattr(dataset, "MOST_UNLABELLED", 30)
     judged_and_saved(untagged, "cat", 3)
     some = known(untagged)
     assert len(some) == 36 and some.unlabelled is not None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.engines.scaling import (
+from sightline.collection.engines.sizing import (
     Rows,
     Scale,
     assumed,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.sessions.start import FORMAT, Start
+from sightline.collection.sessions.log import FORMAT, Start
 from sightline.contracts import Json
 from sightline.errors import CollectionError, SightlineError, StoreDamaged, UsageError
 from sightline.store.events import NewEvent

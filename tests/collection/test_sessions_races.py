@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.sessions import saving
-from sightline.collection.sessions.record import read_session, read_sessions
+from sightline.collection.sessions import tags
+from sightline.collection.sessions.log import read_session, read_sessions
 from sightline.errors import UsageError
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
@@ -52,7 +52,7 @@ def test_a_word_saved_after_a_revert_is_refused(
     session = c.judge(like=1)
     session.mark(relevant=[7, 13], other=[2])
     # While the lock is waited for, somebody else reverts.
-    once_before(monkeypatch, saving, "Writer", lambda: c.revert(session.id))
+    once_before(monkeypatch, tags, "Writer", lambda: c.revert(session.id))
     with pytest.raises(UsageError, match="was reverted, so no word can be made of it"):
         session.save_as("find")
     assert not carriers(c, session.id) and not c.search("find").hits
@@ -63,7 +63,7 @@ def test_a_revert_while_words_are_written_takes_them_too(
 ) -> None:
     session = c.judge(like=1)
     session.mark(relevant=[7, 13], other=[2])
-    once_before(monkeypatch, saving, "publish_source", lambda: c.revert(session.id))
+    once_before(monkeypatch, tags, "publish_source", lambda: c.revert(session.id))
     with pytest.raises(UsageError, match="was reverted, so no word can be made of it"):
         session.save_as("find")
     assert not carriers(c, session.id) and not c.search("find").hits and c.verify().sound
@@ -75,7 +75,7 @@ def test_a_word_saved_while_its_session_is_reverted_goes_with_it(
     session = c.judge(like=1)
     session.mark(relevant=[7, 13], other=[2])
     # The record was read, and had no words, when somebody else saves.
-    once_before(monkeypatch, saving, "Judging", lambda: session.save_as("find"))
+    once_before(monkeypatch, tags, "Judging", lambda: session.save_as("find"))
     assert c.revert(session.id)
     assert not carriers(c, session.id) and not c.search("find").hits and c.verify().sound
     assert not c.revert(session.id)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.learning.samples import Sample, load_sample
+from sightline.collection.models.dataset import Sample, load_sample
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
 from sightline.words.term_ids import term_id

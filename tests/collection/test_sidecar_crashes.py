@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.exporting import writing
+from sightline.collection.export import run
 from tests.exported_made import again, folder_of, indexed
 from tests.faults import Disk, cut_power, loaded_sqlite, run_child
 from tests.sidecars_made import ALL
@@ -26,7 +26,7 @@ MOST_STEPS = 80
 @pytest.fixture
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a disk loses without power is followed for one thread alone."""
-    monkeypatch.setattr(writing, "AT_ONCE", 1)
+    monkeypatch.setattr(run, "AT_ONCE", 1)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def total(c: Collection, tmp_path: Path) -> int:
 def test_a_kill_at_any_step_leaves_old_or_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c: Collection, threads: int
 ) -> None:
-    monkeypatch.setattr(writing, "AT_ONCE", threads)
+    monkeypatch.setattr(run, "AT_ONCE", threads)
     for step in range(1, total(c, tmp_path) + 1):
         assert crash(c, tmp_path, step, power=False) == [], f"killed at step {step}"
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from sightline.collection import Collection
-from sightline.collection.exporting.writing import ExportReport
+from sightline.collection.export.run import ExportReport
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.keyword_lists import HIERARCHICAL, SUBJECT, TAGS_LIST
 from sightline.records import ProposedWord

@@ -15,8 +15,8 @@ import pytest
 from PIL import Image
 
 from sightline.collection import Collection
-from sightline.collection.exporting import placing, sidecars, writing
-from sightline.collection.exporting.writing import ExportReport
+from sightline.collection.export import atomic_files, run, sidecars
+from sightline.collection.export.run import ExportReport
 from sightline.errors import StoreBusy, StoreIOError
 from sightline.pictures._xmp import read_xmp
 from sightline.records import ProposedWord
@@ -184,13 +184,13 @@ def test_a_sidecar_changed_in_the_last_moment_is_left(
 ) -> None:
     sidecar = folder_of(c) / "000.jpg.xmp"
     sidecar.write_text(DARKTABLE)
-    real = placing._resemble
+    real = atomic_files._resemble
 
     def late(*args: Any) -> None:
         real(*args)
         sidecar.write_text(DIGIKAM)
 
-    monkeypatch.setattr(placing, "_resemble", late)
+    monkeypatch.setattr(atomic_files, "_resemble", late)
     report = into(c)
     assert "changed by another program" in left(report)["000.jpg.xmp"]
     assert sidecar.read_text() == DIGIKAM and not list(folder_of(c).glob(".sightline*"))
@@ -221,7 +221,7 @@ def test_a_file_system_without_links_will_do(
 def test_a_full_disk_ends_the_run_and_loses_nothing(
     c: Collection, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    monkeypatch.setattr(writing, "AT_ONCE", 1)
+    monkeypatch.setattr(run, "AT_ONCE", 1)
     (folder_of(c) / "000.jpg.xmp").write_text(DARKTABLE)
     before = fingerprint(folder_of(c))
 

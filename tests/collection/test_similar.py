@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.attaching import publish_rows
-from sightline.collection.likeness import ranking
-from sightline.collection.likeness.asking import Asked, question
-from sightline.collection.likeness.combination import uniform
-from sightline.collection.likeness.shortlisting import choose_shortlist, measure_recall
+from sightline.collection.index.vectors import publish_rows
+from sightline.collection.similarity import candidates
+from sightline.collection.similarity.candidates import choose_shortlist, measure_recall
+from sightline.collection.similarity.model import uniform
+from sightline.collection.similarity.query import Asked, question
 from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, DataError, QueryError, UsageError
 from sightline.progress import NoProgress
@@ -296,9 +296,11 @@ def test_of_many_pictures_a_shortlist_is_ranked_and_misses_little(
         measured = measure_recall(snapshot, alike, snapshot.ids()[300:])
         assert 0.8 < measured.recall <= 1.0 and measured.queries == 40
         asked = question(reader, alike, [Asked(7, b"")], [], Settings())
-        monkeypatch.setattr(ranking, "ALL", 100)
-        short = ranking.candidates(snapshot, alike, asked, None)
+        monkeypatch.setattr(candidates, "ALL", 100)
+        short = candidates.candidates(snapshot, alike, asked, None)
         assert 60 <= len(short) < 400 and 7 not in short
-        assert len(ranking.candidates(snapshot, alike, asked, None, exact=True)) == 599
+        assert len(candidates.candidates(snapshot, alike, asked, None, exact=True)) == 599
         some = np.arange(1, 400, dtype=np.int64)
-        assert set(ranking.candidates(snapshot, alike, asked, some).tolist()) <= set(some.tolist())
+        assert set(candidates.candidates(snapshot, alike, asked, some).tolist()) <= set(
+            some.tolist()
+        )

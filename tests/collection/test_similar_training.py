@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.likeness import learners, training
-from sightline.collection.likeness.asking import Asked, Question
-from sightline.collection.likeness.combination import load_alike
-from sightline.collection.likeness.descriptors import stored
-from sightline.collection.likeness.grounds import find_grounds
-from sightline.collection.likeness.ranking import scored
-from sightline.collection.likeness.training import SimilarOptions, SimilarReport, train_similar
+from sightline.collection.similarity import training
+from sightline.collection.similarity.candidates import scored
+from sightline.collection.similarity.descriptors import stored
+from sightline.collection.similarity.model import load_alike
+from sightline.collection.similarity.query import Asked, Question
+from sightline.collection.similarity.supervision import find_grounds
+from sightline.collection.similarity.training import SimilarOptions, SimilarReport, train_similar
 from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, NotBetter, StoreBusy, StoreDamaged, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
@@ -37,8 +37,8 @@ from tests.planted import plant
 @pytest.fixture(autouse=True)
 def few_learners(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose among three learners: most tests here are about something else."""
-    some = {n: learners.ONLINE[n] for n in ("OPAR-I C=0.01", "OPR", "AROW r=1")}
-    monkeypatch.setattr(learners, "ONLINE", some)
+    some = {n: training.ONLINE[n] for n in ("OPAR-I C=0.01", "OPR", "AROW r=1")}
+    monkeypatch.setattr(training, "ONLINE", some)
     monkeypatch.setattr(training, "ONLINE", some)
     monkeypatch.setattr(training, "TRIPLETS", 2_000)
 
@@ -56,7 +56,7 @@ def test_what_tells_pictures_apart_is_learnt_and_the_gain_is_proven(tmp_path: Pa
     home, _ = plant_alike(tmp_path / "store")
     report = run(home)
     proof = report.proof
-    assert report.source == "classes" and report.learner in learners.ONLINE
+    assert report.source == "classes" and report.learner in training.ONLINE
     assert proof.n >= 30 and proof.candidate > proof.uniform + 0.05 and proof.p < 0.001
     assert proof.harmed_rate < 0.3 and report.single.startswith("signal ")
     assert not report.unproven and not report.forced and report.version > 0
@@ -141,7 +141,7 @@ def test_a_combination_worse_than_all_alike_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, _ = plant_alike(tmp_path / "store")
-    plain = learners.weights_of
+    plain = training.weights_of
     monkeypatch.setattr(training, "weights_of", lambda *a: -plain(*a))
     with pytest.raises(NotBetter, match="worse than all descriptors alike"):
         run(home)

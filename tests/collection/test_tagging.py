@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from sightline.collection import Collection
-from sightline.collection.tagging.cleaning import FILE
+from sightline.collection.tagging.dataset import FILE
 from sightline.collection.tagging.drawing import REGIONS, is_drawing
-from sightline.collection.tagging.placer import load_placer
+from sightline.collection.tagging.model import load_placer
 from sightline.collection.tagging.training import RegionReport
 from sightline.compute.inline import InlineCompute
 from sightline.errors import NotBetter, ParameterError, UsageError

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from sightline.collection import Collection
-from sightline.collection.tagging import ground
+from sightline.collection.tagging import dataset
 from sightline.errors import CollectionError, MissingExtra
 from tests.tagged_made import COLORS, painted, words_of
 
@@ -71,8 +71,8 @@ def test_words_on_fewer_than_three_pictures_are_left_out(tmp_path: Path) -> None
 def test_many_words_and_pictures_are_bounded_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ground, "MOST_WORDS", 4)
-    monkeypatch.setattr(ground, "MOST_PICTURES", 20)
+    monkeypatch.setattr(dataset, "MOST_WORDS", 4)
+    monkeypatch.setattr(dataset, "MOST_PICTURES", 20)
     c = collection(tmp_path)
     c.index()
     report = c.train_regions(feature="regions")

@@ -10,10 +10,9 @@ import pytest
 from PIL import Image
 
 from sightline.collection import Collection
-from sightline.collection.learning.samples import carried_and_judged, term_verdicts, verdicts
-from sightline.collection.tagging.cleaning import load_list
-from sightline.collection.tagging.ground import load_ground
-from sightline.collection.tagging.reviewing import SOURCE, accepted
+from sightline.collection.models.dataset import carried_and_judged, term_verdicts, verdicts
+from sightline.collection.tagging.dataset import load_ground, load_list
+from sightline.collection.tagging.review import SOURCE, accepted
 from sightline.collection.tagging.training import _lowest_where
 from sightline.contracts import Json
 from sightline.records import Judgement

@@ -9,13 +9,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sightline.collection.learning.kinds import KINDS
-from sightline.collection.learning.samples import load_sample
-from sightline.collection.learning.serving import PICTURES, TEXTS, load_learnt, segment_views
-from sightline.collection.learning.texts import likely, text_curve
-from sightline.collection.telling.space import Space
-from sightline.collection.telling.texts import as_text
-from sightline.collection.training import TrainOptions, is_trained, train
+from sightline.collection.models.dataset import load_sample
+from sightline.collection.models.registry import KINDS
+from sightline.collection.models.training import TrainOptions, is_trained, train
+from sightline.collection.models.word_model import (
+    PICTURES,
+    TEXTS,
+    likely,
+    load_learnt,
+    segment_views,
+    text_curve,
+)
+from sightline.collection.search.texts import as_text
+from sightline.collection.search.topics import Space
 from sightline.errors import CollectionError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import DenseQuery, Tags, WordQuery
@@ -143,8 +149,8 @@ def test_rounds_are_told_while_it_learns(home: Home) -> None:
 def test_words_that_are_not_published_are_found_by_points(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sightline.collection.learning.serving.LEAST_PUBLISHED", 2)
-    monkeypatch.setattr("sightline.collection.learning.serving.BUDGET", 0.0)
+    monkeypatch.setattr("sightline.collection.models.word_model.LEAST_PUBLISHED", 2)
+    monkeypatch.setattr("sightline.collection.models.word_model.BUDGET", 0.0)
     with trained(home).reader() as reader:
         learnt = load_learnt(home, reader.snapshot.model)
         assert learnt is not None and len(learnt.published) == 2 < len(learnt.terms)
@@ -154,7 +160,7 @@ def test_words_that_are_not_published_are_found_by_points(
         def refuse(*_: object) -> None:
             raise AssertionError("rows of features were read")
 
-        monkeypatch.setattr("sightline.collection.learning.serving.segment_views", refuse)
+        monkeypatch.setattr("sightline.collection.models.word_model.segment_views", refuse)
         assert len(reader.snapshot.top(query, 5, None, learnt.more).ids) == 5
 
 
@@ -167,7 +173,7 @@ def test_what_is_written_of_a_picture_is_one_line() -> None:
 def test_a_model_of_fewer_words_than_its_ranker_could_learn_is_trained(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sightline.collection.training.MOST_WORDS", 5)
+    monkeypatch.setattr("sightline.collection.models.training.MOST_WORDS", 5)
     # The other one cannot learn here, but bounds the words while both may be chosen.
     report = train(home, TrainOptions(rankers=("lscmr", "cmrm")), 0.0, NoProgress())
     assert report.recipe.startswith("lscmr") and report.words == 5

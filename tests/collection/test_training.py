@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sightline.collection.learning import choosing, learners
-from sightline.collection.learning.proving import Proof, split
-from sightline.collection.learning.samples import load_sample
-from sightline.collection.learning.serving import SegmentScorer, load_learnt
-from sightline.collection.training import TrainOptions, train
+from sightline.collection.models import recipe, selection
+from sightline.collection.models.dataset import load_sample, split
+from sightline.collection.models.gate import Proof
+from sightline.collection.models.training import TrainOptions, train
+from sightline.collection.models.word_model import SegmentScorer, load_learnt
 from sightline.errors import CollectionError, NotBetter, StoreBusy, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
@@ -258,14 +258,14 @@ def test_a_training_that_another_one_overtook_is_not_published(
 ) -> None:
     words, rows = clusters(120, 6)
     home = plant(tmp_path / "store", words, {"signal": rows})
-    real = choosing.choose
+    real = selection.choose
 
     def overtaken(*args: object) -> object:
-        monkeypatch.setattr(choosing, "choose", real)
+        monkeypatch.setattr(selection, "choose", real)
         run(home, TrainOptions(("ridge",)))
         return real(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(choosing, "choose", overtaken)
+    monkeypatch.setattr(selection, "choose", overtaken)
     with pytest.raises(StoreBusy, match="Another training was published"):
         run(home)
 
@@ -326,8 +326,10 @@ def test_words_beyond_the_budget_are_scored_when_asked_for(
         query = learnt.query(terms, [1.0, 2.0])
         want = reader.snapshot.top(query, 50)
         every = {s.scores.terms.size for s in reader.snapshot.segments if s.scores}
-    monkeypatch.setattr("sightline.collection.learning.serving.BUDGET", 4 * 3 / (4 * rows.shape[1]))
-    monkeypatch.setattr("sightline.collection.learning.serving.LEAST_PUBLISHED", 1)
+    monkeypatch.setattr(
+        "sightline.collection.models.word_model.BUDGET", 4 * 3 / (4 * rows.shape[1])
+    )
+    monkeypatch.setattr("sightline.collection.models.word_model.LEAST_PUBLISHED", 1)
     run(home, TrainOptions(("ridge",), force=True))
     with home.reader() as reader:
         few = {s.scores.terms.size for s in reader.snapshot.segments if s.scores}
@@ -350,7 +352,7 @@ def test_a_model_scores_what_its_learner_scores(tmp_path: Path) -> None:
             sample = load_sample(reader.snapshot)
             learnt = load_learnt(home, reader.snapshot.model, checked=True)
             assert learnt is not None
-            again = learners.fit(learnt.served.recipe, sample)
+            again = recipe.fit(learnt.served.recipe, sample)
             assert np.allclose(again.scores(sample.views), learnt.served.scores(sample.views))
             rows_now = learnt.combination.rows(learnt.served.scores(sample.views))
             for t, term in enumerate(learnt.terms.tolist()):

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sightline.collection.evaluating import evaluate, trec
-from sightline.collection.learning import choosing
-from sightline.collection.training import TrainOptions
+from sightline.collection.models import selection
+from sightline.collection.models.evaluation import evaluate, trec
+from sightline.collection.models.training import TrainOptions
 from sightline.errors import StoreBusy
 from sightline.progress import NoProgress
 from sightline.records import Batch, FeatureRows
@@ -78,13 +78,13 @@ def test_pictures_removed_meanwhile_stop_the_publishing(
 ) -> None:
     words, rows = clusters(120, 6)
     home = plant(tmp_path / "store", words, {"signal": rows})
-    real = choosing.choose
+    real = selection.choose
 
     def purged(*args: object) -> object:
         purge(home, [5], [])
         return real(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(choosing, "choose", purged)
+    monkeypatch.setattr(selection, "choose", purged)
     with pytest.raises(StoreBusy, match="Pictures were removed"):
         run(home)
 

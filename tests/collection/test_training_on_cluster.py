@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sightline.collection.evaluating import Evaluation, evaluate
-from sightline.collection.tagging.placer import load_placer
-from sightline.collection.training import TrainOptions, TrainReport, train
+from sightline.collection.models.evaluation import Evaluation, evaluate
+from sightline.collection.models.training import TrainOptions, TrainReport, train
+from sightline.collection.tagging.model import load_placer
 from sightline.contracts import Compute, Part, PartDone, PartTask
 from sightline.errors import UsageError
 from sightline.progress import NoProgress
@@ -43,7 +43,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture
 def fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Learn in shards from fewer triplets: rounds of small collections are short, and many."""
-    monkeypatch.setattr("sightline.collection.learning.kinds._MOST_STEPS", 40_000)
+    monkeypatch.setattr("sightline.collection.models.registry._MOST_STEPS", 40_000)
 
 
 def planted(folder: Path, n: int = 240) -> Home:

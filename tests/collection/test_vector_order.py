@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.importing import remembered_vectors
+from sightline.collection.index.vectors import remembered_vectors
 from sightline.compute.inline import InlineCompute
 from sightline.contracts import Json
 from sightline.errors import DataError, UsageError

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sightline.collection.learning.samples import cleaned
-from sightline.collection.tagging.cleaning import FILE, WordList, load_list
+from sightline.collection.models.dataset import cleaned
+from sightline.collection.tagging.dataset import FILE, WordList, load_list
 from sightline.errors import UsageError
 from sightline.words.term_ids import term_id
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sightline.collection.learning.kinds import KINDS
-from sightline.collection.training import TrainOptions, train
+from sightline.collection.models.registry import KINDS
+from sightline.collection.models.training import TrainOptions, train
 from sightline.compute.ray_cluster import _again, memory, node, places
 from sightline.compute.ray_cluster.frames import pack_jobs
 from sightline.compute.ray_cluster.identity import identity
@@ -142,7 +142,7 @@ def _read_only(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 def test_every_ranker_learns_from_matrices_it_may_not_write(
     ranker: str, shards: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sightline.collection.learning.kinds._MOST_STEPS", 5_000)
+    monkeypatch.setattr("sightline.collection.models.registry._MOST_STEPS", 5_000)
     words, rows = clusters(120, 6, noise=1.2)
     options = TrainOptions(rankers=(ranker,), force=True, shards=shards)
     found = []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from sightline.collection.learning.samples import Sample
+from sightline.collection.models.dataset import Sample
 from sightline.demo import experiment as demo
 from sightline.demo.emoji import WITHHELD, build_demo, withheld_rows
 from sightline.measures.figures import Figure, Figures

@@ -1,4 +1,4 @@
-"""Slow, plain twins of what `sightline.collection.likeness` does."""
+"""Slow, plain twins of what `sightline.collection.similarity` does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.likeness.combination import Alike
+from sightline.collection.similarity.model import Alike
 from sightline.store.snapshot import Snapshot
 from tests.naive.similarity import similarity
 

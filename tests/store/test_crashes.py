@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import sightline.collection.reading as reading
+import sightline.collection.index.batches as reading
 import sightline.store.segments as segments
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute

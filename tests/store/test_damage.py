@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import sightline.collection.reading as reading
+import sightline.collection.index.batches as reading
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.errors import SightlineError, StoreError, StoreIOError

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.tagging.proposing import Suggestion
-from sightline.collection.tagging.reviewing import pending
+from sightline.collection.tagging.review import pending
+from sightline.collection.tagging.suggest import Suggestion
 from sightline.errors import SightlineError
 from sightline.store.events import EventLog
 from sightline.store.upkeep.verifying import verify

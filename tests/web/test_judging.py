@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.collection import Collection
-from sightline.collection.clicks.standing import standing_lists
+from sightline.collection.clicks.deduplication import standing_lists
 from sightline.store.events import EventLog
 from tests.served import Served, painted, running
 

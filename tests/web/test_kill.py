@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.sessions.once import mark_name
+from sightline.collection.sessions.log import mark_name
 from sightline.errors import SightlineError
 from sightline.web.client import ServiceError
 from tests.served import Process, painted

@@ -16,7 +16,7 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.searching import Results
+    from sightline.collection.search.words import Results
     from sightline.contracts import Progress
 
 QUERIES = ("red fruit", "sad face", "animal", "bicycel")
@@ -86,7 +86,7 @@ def _offer_page(pictures: Path, store: Path) -> int:
 
 def _index_and_train(c: Collection, words: Path) -> None:
     from sightline.cli.train import show_report
-    from sightline.collection.options import default_features
+    from sightline.collection.index.options import default_features
     from sightline.progress import ProgressBar
 
     click.echo("\n$ sightline index --words words.csv --features " + ",".join(default_features()))

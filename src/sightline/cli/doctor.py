@@ -60,7 +60,7 @@ def doctor(
     debug: bool,
 ) -> int:
     """Show settings, where each comes from, and what this machine offers."""
-    from sightline import settings as settings_of
+    from sightline import settings
     from sightline.errors import NoCollection
 
     try:
@@ -73,7 +73,7 @@ def doctor(
         return _list_skipped(c, as_json, as_csv)
     if features:
         return _list_features(c, as_json, as_csv)
-    origins = c.origins if c else settings_of.load()[1]
+    origins = c.origins if c else settings.load()[1]
     facts = [*_machine(), *(_store(c) if c else [("collection", "none yet")])]
     if as_csv:
         print_csv(["setting", "value", "origin"], [(o.name, o.value, o.origin) for o in origins])
@@ -94,7 +94,7 @@ def _show_scale(c: Collection | None, pictures: int | None, as_json: bool) -> in
     """Say which engine so many pictures need, with the arithmetic."""
     from dataclasses import asdict
 
-    from sightline.collection.engines import scaling
+    from sightline.collection.engines import sizing
     from sightline.errors import UsageError
     from sightline.settings import Settings
 
@@ -103,8 +103,8 @@ def _show_scale(c: Collection | None, pictures: int | None, as_json: bool) -> in
     if c is not None:
         found = c.scale(pictures)
     else:
-        found = scaling.scale(
-            pictures or 1, scaling.assumed(), scaling.machine_memory(), scaling.scan_speed(),
+        found = sizing.scale(
+            pictures or 1, sizing.assumed(), sizing.machine_memory(), sizing.scan_speed(),
             Settings().ivf_rows,
         )  # fmt: skip
     if as_json:
@@ -133,7 +133,7 @@ def _list_skipped(c: Collection | None, as_json: bool, as_csv: bool) -> int:
 def _list_features(c: Collection | None, as_json: bool, as_csv: bool) -> int:
     from dataclasses import asdict
 
-    from sightline.collection.describing import feature_states
+    from sightline.collection.index.status import feature_states
 
     found = feature_states(c.home if c else None)
     if as_json:

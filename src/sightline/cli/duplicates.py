@@ -21,7 +21,7 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.likeness.duplicates import Duplicates
+    from sightline.collection.similarity.duplicates import Duplicates
 
 _SHEET = 200
 _THRESHOLD = (

@@ -11,7 +11,7 @@ from sightline.cli.common import common_options, compute_option, open_collection
 from sightline.errors import UsageError
 
 if TYPE_CHECKING:
-    from sightline.collection.evaluating import Evaluation
+    from sightline.collection.models.evaluation import Evaluation
     from sightline.store.home import Home
 
 
@@ -71,7 +71,7 @@ def draw(found: Evaluation, target: Path) -> None:
 
 
 def _write_trec(home: Home, run_file: str | None, qrels_file: str | None) -> None:
-    from sightline.collection.evaluating import trec
+    from sightline.collection.models.evaluation import trec
     from sightline.measures.runs import write_qrels, write_run
 
     judged, ranked = trec(home)

@@ -15,7 +15,7 @@ from sightline.records import Hit, shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.searching import Results
+    from sightline.collection.search.words import Results
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,7 +99,7 @@ def check_png(c: Collection, target: Path, what: str) -> None:
 
 def say_not_learned(results: Results) -> None:
     """Name the words of a query that the model has not learned, and say if nothing is predicted."""
-    from sightline.collection.learning.query import not_learned_lines
+    from sightline.collection.query import not_learned_lines
 
     for line in not_learned_lines(results.not_learned, results.predicted):
         click.echo(line, err=True)

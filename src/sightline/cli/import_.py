@@ -10,7 +10,7 @@ from sightline.cli.common import common_options, counted, open_collection, print
 from sightline.errors import UsageError
 
 if TYPE_CHECKING:
-    from sightline.collection.clicks.taking import ClicksReport
+    from sightline.collection.clicks.log_import import ClicksReport
 
 _LINES = 10
 

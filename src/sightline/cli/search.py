@@ -38,8 +38,8 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.explaining import Why
-    from sightline.collection.searching import Results
+    from sightline.collection.explain import Why
+    from sightline.collection.search.words import Results
 
 
 @click.command()
@@ -214,7 +214,7 @@ def _queries_in(file: Path) -> list[tuple[str, str]]:
 
 def _print_trec(c: Collection, queries: list[tuple[str, str]], filters: dict[str, Any]) -> int:
     """Print answers as a TREC run; pictures go by their paths in the collection."""
-    from sightline.collection.learning.query import not_learned_lines
+    from sightline.collection.query import not_learned_lines
     from sightline.measures.judged import RankedList
     from sightline.measures.runs import run_lines
 
@@ -290,7 +290,7 @@ def _why_file(c: Collection, named: str | None) -> Path | None:
         return Path(named)
     import tempfile
 
-    from sightline.collection.explaining.drawing import is_drawing
+    from sightline.collection.explain.drawing import is_drawing
 
     target = Path("why.png")
     if not c.contains(target):
@@ -324,7 +324,7 @@ def _whys(c: Collection, text: str, results: Results, learnt: bool) -> list[Why]
 def _draw_whys(text: str, whys: Sequence[Why], target: Path | None, seconds: float) -> None:
     import tempfile
 
-    from sightline.collection.explaining.drawing import save_sheet
+    from sightline.collection.explain.drawing import save_sheet
 
     drawn = [w for w in whys if w.parts is not None]
     if not drawn:

@@ -31,7 +31,7 @@ from sightline.errors import UsageError
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.likeness.ranking import Share, SimilarResults
+    from sightline.collection.similarity.candidates import Share, SimilarResults
 
 
 @click.command()

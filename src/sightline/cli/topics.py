@@ -13,7 +13,7 @@ from sightline.errors import UsageError
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.telling.space import Topic
+    from sightline.collection.search.topics import Topic
 
 _OF_AN_END = 8
 

@@ -20,10 +20,10 @@ from sightline.registry import BY_DEFAULT, IF_NAMED
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.clicks.learning import FromClicks
-    from sightline.collection.learning.trying import Tried
-    from sightline.collection.likeness.training import SimilarReport
-    from sightline.collection.training import TrainReport
+    from sightline.collection.clicks.labels import FromClicks
+    from sightline.collection.models.training import TrainReport
+    from sightline.collection.models.trials import Tried
+    from sightline.collection.similarity.training import SimilarReport
 
 
 # Saved words that a report names, each on a line of its own.

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
 from sightline.collection.engines.verbs import Serving
-from sightline.collection.exporting.verbs import Exporting
+from sightline.collection.export.verbs import Exporting
 from sightline.collection.finding import inside, root_of_store
-from sightline.collection.likeness.verbs import Comparing
+from sightline.collection.search.verbs import Telling
 from sightline.collection.sessions.verbs import Sessions
 from sightline.collection.showing.answering import Answering
 from sightline.collection.showing.verbs import Showing
+from sightline.collection.similarity.verbs import Comparing
 from sightline.collection.tagging.verbs import Tagging
 from sightline.collection.teaching import Teaching
-from sightline.collection.telling.verbs import Telling
 from sightline.collection.upkeep import Upkeep
 from sightline.errors import CollectionError, SightlineError, UsageError
 from sightline.progress import NoProgress
@@ -40,9 +40,9 @@ from sightline.records import shown
 from sightline.settings import Origin, Settings
 
 if TYPE_CHECKING:
-    from sightline.collection.describing import FeatureState
-    from sightline.collection.indexing import IndexReport
-    from sightline.collection.previewing import Preview
+    from sightline.collection.index.preview import Preview
+    from sightline.collection.index.run import IndexReport
+    from sightline.collection.index.status import FeatureState
     from sightline.contracts import Compute, Progress
     from sightline.records import Skipped, Tags
     from sightline.store.home import Home, Reader
@@ -156,11 +156,15 @@ class Collection(
         allow_empty
             Believe an empty folder that held pictures before; it may be a disk not mounted.
         """
-        from sightline.collection import importing
-        from sightline.collection._vector_checks import check_given, read_given
-        from sightline.collection.indexing import IndexRun
-        from sightline.collection.learning.serving import scorer_of
-        from sightline.collection.options import flags_to_remember, index_options, remember_tables
+        from sightline.collection.index.options import (
+            flags_to_remember,
+            index_options,
+            remember_tables,
+        )
+        from sightline.collection.index.run import IndexRun
+        from sightline.collection.index.vector_checks import check_given, read_given
+        from sightline.collection.index.vectors import forget_vectors as forget_file
+        from sightline.collection.models.word_model import scorer_of
         from sightline.compute.chosen import computing, elsewhere
         from sightline.store.writer import Writer
 
@@ -179,7 +183,7 @@ class Collection(
             there = own if elsewhere(s) else None
             writer.scorer = scorer_of(self.home, writer.version, there)
             for forgotten_file in forget_vectors:
-                importing.forget_vectors(writer, forgotten_file, bar)
+                forget_file(writer, forgotten_file, bar)
             return IndexRun(self.root, writer, own, options, bar, given, by_order).run()
 
     def _keep(self, kept: dict[str, settings_of.Value]) -> None:
@@ -207,7 +211,7 @@ class Collection(
             )
 
     def _check_table(self, path: str) -> None:
-        from sightline.collection.words import read_table
+        from sightline.collection.index.tags import read_table
 
         if not os.path.isfile(path):
             raise UsageError(f"There is no file {path}. Name a table of words.")
@@ -231,9 +235,9 @@ class Collection(
         key_column: str = "",
     ) -> Preview:
         """Return what an index would do now, without doing it; what it would refuse is refused."""
-        from sightline.collection._vector_checks import check_given, read_given
-        from sightline.collection.options import index_options
-        from sightline.collection.previewing import preview
+        from sightline.collection.index.options import index_options
+        from sightline.collection.index.preview import preview
+        from sightline.collection.index.vector_checks import check_given, read_given
 
         self.refuse_wrong_places()
         given = _real(words)
@@ -266,17 +270,17 @@ class Collection(
             version, model = reader.snapshot.version, reader.snapshot.model
             said = ""
             if model:
-                from sightline.collection.learning.serving import describe_model
+                from sightline.collection.models.word_model import describe_model
 
                 said = describe_model(self.home, model)
             alike = ""
             if reader.snapshot.similar:
-                from sightline.collection.likeness.combination import describe_alike
+                from sightline.collection.similarity.model import describe_alike
 
                 alike = describe_alike(self.home, reader.snapshot.similar)
             regions = ""
             if reader.snapshot.regions:
-                from sightline.collection.tagging.placer import describe_placer
+                from sightline.collection.tagging.model import describe_placer
 
                 regions = describe_placer(self.home, reader.snapshot.regions)
             pictures = len(reader.snapshot.ids())
@@ -290,7 +294,7 @@ class Collection(
 
     def features(self) -> list[FeatureState]:
         """Return every feature there is, with what the store and the model have of it."""
-        from sightline.collection.describing import feature_states
+        from sightline.collection.index.status import feature_states
 
         return feature_states(self.home)
 

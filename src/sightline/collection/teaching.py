@@ -10,10 +10,10 @@ from sightline.errors import Interrupted, UsageError
 from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
-    from sightline.collection.clicks.sent import SentClick, SentRanking, SentReport
-    from sightline.collection.clicks.taking import ClicksReport
-    from sightline.collection.evaluating import Evaluation
-    from sightline.collection.training import TrainReport
+    from sightline.collection.clicks.live import SentClick, SentRanking, SentReport
+    from sightline.collection.clicks.log_import import ClicksReport
+    from sightline.collection.models.evaluation import Evaluation
+    from sightline.collection.models.training import TrainReport
     from sightline.contracts import Compute, Progress
     from sightline.settings import Settings
     from sightline.store.home import Home
@@ -56,8 +56,8 @@ class Teaching:
         compute
             A cluster to learn on, in place of what the settings name.
         """
-        from sightline.collection.learning.learners import kind_of
-        from sightline.collection.training import TrainOptions, train
+        from sightline.collection.models.recipe import kind_of
+        from sightline.collection.models.training import TrainOptions, train
         from sightline.compute.chosen import learning_on
         from sightline.store.locks import require_writable, running
 
@@ -101,7 +101,7 @@ class Teaching:
         dry_run
             Read and estimate, and keep nothing.
         """
-        from sightline.collection.clicks.taking import import_clicks
+        from sightline.collection.clicks.log_import import import_clicks
 
         if not files:
             raise UsageError("No file is named. Name the click log, or all files it lies in.")
@@ -119,13 +119,13 @@ class Teaching:
         nothing is written and the report names it. Each ranking is a session of its own, which can
         be reverted.
         """
-        from sightline.collection.clicks.sent import take_sent
+        from sightline.collection.clicks.live import take_sent
 
         return take_sent(self.home, rankings, clicks)
 
     def is_trained(self) -> bool:
         """Say whether all that is known now has been learnt from."""
-        from sightline.collection.training import is_trained
+        from sightline.collection.models.training import is_trained
 
         return is_trained(self.home, self.settings.session_cap)
 
@@ -145,7 +145,7 @@ class Teaching:
         compute
             A cluster to measure on, in place of what the settings name.
         """
-        from sightline.collection.evaluating import evaluate
+        from sightline.collection.models.evaluation import evaluate
         from sightline.compute.chosen import learning_on
 
         bar = progress or NoProgress()
@@ -159,10 +159,10 @@ class Teaching:
 
         What cannot be learnt from is refused here, before anything is computed.
         """
-        from sightline.collection.importing import remembered_vectors
-        from sightline.collection.learning import requirements
-        from sightline.collection.learning.samples import common_features, is_sparse
-        from sightline.collection.options import default_features, split_names
+        from sightline.collection.index.options import default_features, split_names
+        from sightline.collection.index.vectors import remembered_vectors
+        from sightline.collection.models import requirements
+        from sightline.collection.models.dataset import common_features, is_sparse
         from sightline.plugins import expanded
 
         usual = default_features()

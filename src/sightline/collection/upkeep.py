@@ -110,7 +110,7 @@ class Upkeep:
         self, pictures: Sequence[str | bytes | int] = (), sessions: Sequence[str] = ()
     ) -> int:
         """Remove all that is known of some pictures or sessions, for good."""
-        from sightline.collection.sessions.saving import revert_saved
+        from sightline.collection.sessions.tags import revert_saved
         from sightline.store.upkeep.keeping import purge
 
         # Words made of a session lie in the published rows too.

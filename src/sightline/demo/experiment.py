@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 
 from sightline import __version__
 from sightline.collection import Collection
-from sightline.collection.learning.learners import Fitted, Recipe, fit, kind_of
-from sightline.collection.learning.samples import Sample
-from sightline.collection.learning.views import as_view
-from sightline.collection.words import WordFiles, terms_of
+from sightline.collection.index.tags import WordFiles, terms_of
+from sightline.collection.models.dataset import Sample, as_view
+from sightline.collection.models.recipe import Fitted, Recipe, fit, kind_of
 from sightline.contracts import Json, Progress
 from sightline.demo.emoji import WITHHELD, withheld_rows
 from sightline.measures.figures import Compared, Figure, Figures

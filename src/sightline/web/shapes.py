@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from sightline.collection.searching import pictures_of
+from sightline.collection.search.words import pictures_of
 from sightline.records import shown
 from sightline.web.limits import DEEP, DEEPEST, MOST, NAMED, PAGE, QUERY
 from sightline.web.problems import Problem
 from sightline.web.service import Service
 
 if TYPE_CHECKING:
-    from sightline.collection.learning.query import NotLearned as UnlearnedWord
-    from sightline.collection.searching import Results
+    from sightline.collection.query import NotLearned as UnlearnedWord
+    from sightline.collection.search.words import Results
     from sightline.records import Hit as Found
 
 Id = Annotated[int, Field(ge=1, le=MOST)]

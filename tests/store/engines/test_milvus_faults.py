@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.likeness import ranking
+from sightline.collection.similarity import candidates
 from sightline.errors import EngineAway, EngineError
 from sightline.store.engines import milvus_server
 from sightline.store.engines.milvus_server import RETRY, MilvusEngine, Served, find_table
@@ -105,7 +105,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory, server: MilvusProcess) -> C
 @pytest.fixture
 def c(loaded: Collection, server: MilvusProcess, monkeypatch: pytest.MonkeyPatch) -> Collection:
     """Return the collection as Milvus serves it."""
-    monkeypatch.setattr(ranking, "ALL", 10)
+    monkeypatch.setattr(candidates, "ALL", 10)
     return Collection.open(loaded.root, store=loaded.home.folder, engine=server.uri)
 
 

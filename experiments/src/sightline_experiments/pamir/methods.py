@@ -247,15 +247,15 @@ def fit_trained(split: Split, settings: Settings) -> Scorer:
 
     As it does in a collection, it fits the choice to all pictures it has, those it chose by too.
     """
-    from sightline.collection.learning import choosing
-    from sightline.collection.learning.learners import fit
-    from sightline.collection.training import RANKERS
+    from sightline.collection.models import selection
+    from sightline.collection.models.recipe import fit
+    from sightline.collection.models.training import RANKERS
     from sightline.progress import NoProgress
 
     view = view_of(settings)
     training, validation = (_sample(part, view) for part in (split.train, split.validation))
-    able, _ = choosing.able(training, RANKERS)
-    choice = choosing.choose_on(training, validation, able, None, NoProgress())
+    able, _ = selection.able(training, RANKERS)
+    choice = selection.choose_on(training, validation, able, None, NoProgress())
     if choice is None:
         raise DataError("The validation pictures ask for no word of the training pictures.")
     fitted = fit(choice.recipe, _together(training, validation))
@@ -267,7 +267,7 @@ def fit_trained(split: Split, settings: Settings) -> Scorer:
 
 
 def _sample(part: Any, view: str) -> Any:
-    from sightline.collection.learning.samples import Sample
+    from sightline.collection.models.dataset import Sample
 
     terms = np.arange(part.labels.shape[1])
     return Sample(np.arange(len(part)), terms, part.labels, _named(part.views, view))
@@ -277,7 +277,7 @@ def _together(a: Any, b: Any) -> Any:
     """Return the pictures of two samples as one."""
     from scipy.sparse import vstack
 
-    from sightline.collection.learning.samples import Sample
+    from sightline.collection.models.dataset import Sample
 
     def stacked(x: View, y: View) -> View:
         return vstack([x, y], format="csr") if hasattr(x, "tocsr") else np.vstack([x, y])

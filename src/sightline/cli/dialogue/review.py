@@ -15,8 +15,8 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.tagging.proposing import Suggestion, Suggestions
-    from sightline.collection.tagging.reviewing import Review
+    from sightline.collection.tagging.review import Review
+    from sightline.collection.tagging.suggest import Suggestion, Suggestions
 
 _HELP = "y: it is right   n: it is not   s: skip it   u: take the last answer back   q: end"
 _HELP_LAST = "u: take the last answer back   q: end"

@@ -11,8 +11,8 @@ from sightline.cli.common import counted, text_of
 from sightline.records import shown
 
 if TYPE_CHECKING:
-    from sightline.collection.exporting.sidecars import Sidecar
-    from sightline.collection.exporting.writing import ExportReport
+    from sightline.collection.export.run import ExportReport
+    from sightline.collection.export.sidecars import Sidecar
 
 _LINES = 10
 _WORDS = 8

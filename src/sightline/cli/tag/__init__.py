@@ -23,7 +23,7 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.tagging.proposing import Suggestion, Suggestions
+    from sightline.collection.tagging.suggest import Suggestion, Suggestions
 
 _NAMED = 8
 _HEADER = (

@@ -13,7 +13,7 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.tagging.where import HitPlaces, Places
+    from sightline.collection.tagging.localize import HitPlaces, Places
     from sightline.regions.outlines import Mask
 
 

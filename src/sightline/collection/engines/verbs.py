@@ -10,7 +10,7 @@ from sightline.errors import ParameterError, UsageError
 from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
-    from sightline.collection.engines.scaling import Scale
+    from sightline.collection.engines.sizing import Scale
     from sightline.contracts import Progress
     from sightline.settings import Settings
     from sightline.store.engines.faiss_files import Built
@@ -132,18 +132,18 @@ class Serving:
         pictures
             By default those of the collection.
         """
-        from sightline.collection.engines import scaling
+        from sightline.collection.engines import sizing
 
-        tables, there = scaling.assumed(), 0
+        tables, there = sizing.assumed(), 0
         if self.home.exists():
             with self.home.reader() as reader:
                 p = reader.snapshot.published
-                tables, there = scaling.tables_of(p) or tables, sum(s.live for s in p.listed)
+                tables, there = sizing.tables_of(p) or tables, sum(s.live for s in p.listed)
         n = there if pictures is None else pictures
         if n < 1:
             raise ParameterError.of("pictures", "scale", "at least 1", n)
-        return scaling.scale(
-            n, tables, scaling.machine_memory(), scaling.scan_speed(), self.settings.ivf_rows
+        return sizing.scale(
+            n, tables, sizing.machine_memory(), sizing.scan_speed(), self.settings.ivf_rows
         )
 
     def engine_problems(self) -> list[str]:

@@ -2,6 +2,8 @@
 
 Every judgement is on the disk before `mark` returns. The ranking is made anew from the log each
 time, so a session goes on in another process as if it had never left this one.
+
+What there is to say about a ranking: what was not learnt, which judgements are doubted.
 """
 
 from __future__ import annotations
@@ -15,17 +17,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sightline.collection.searching import Results
-from sightline.collection.sessions import once, proposing, wording
+from sightline.collection.search.words import Results
+from sightline.collection.sessions import active_learning, explain
+from sightline.collection.sessions.explain import SessionWhy
 from sightline.collection.sessions.given import Named, how_many, pictures
-from sightline.collection.sessions.ground import refuse_nonsense, stand
-from sightline.collection.sessions.ordering import scores, standing
-from sightline.collection.sessions.record import SOURCE, Mark, Record, read_session
-from sightline.collection.sessions.remarks import remarks
-from sightline.collection.sessions.rounds import Ground, Learnt, learn
-from sightline.collection.sessions.scored import Scored
-from sightline.collection.sessions.start import Start
-from sightline.collection.sessions.wording import SessionWhy
+from sightline.collection.sessions.log import (
+    SOURCE,
+    Mark,
+    Record,
+    Start,
+    event_key,
+    mark_name,
+    read_session,
+    undone,
+    was_marked,
+)
+from sightline.collection.sessions.model import Ground, Learnt, learn, refuse_nonsense, stand
+from sightline.collection.sessions.ranking import Scored, scores, standing
 from sightline.contracts import Json
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Hit, shown
@@ -148,7 +156,7 @@ class Session:
         fit, unfit = self._ids(pictures(relevant)), self._ids(pictures(other))
         refuse_nonsense(self.start, fit, unfit)
         judged = {**dict.fromkeys(fit, True), **dict.fromkeys(unfit, False)}
-        if key and once.was_marked(self._home.events, self.id, key, judged):
+        if key and was_marked(self._home.events, self.id, key, judged):
             return len(judged)
         with self._home.reader() as reader:
             served: dict[str, Json] = {
@@ -158,12 +166,12 @@ class Session:
         body: dict[str, Json] = {
             "query": self.start.query, "like": list[Json](self.start.like), "source": SOURCE,
             "feature": self.start.feature, "round": self._open,
-            "mark": once.mark_name(self.id, key) if key else secrets.token_hex(5), **served,
+            "mark": mark_name(self.id, key) if key else secrets.token_hex(5), **served,
         }  # fmt: skip
         events = [
             NewEvent(
                 "judged", p, {**body, "relevance": float(fits)}, self.id,
-                once.event_key(self.id, key, p),
+                event_key(self.id, key, p),
             )
             for p, fits in judged.items()
         ]  # fmt: skip
@@ -178,7 +186,7 @@ class Session:
         """
         record = self._record()
         self._refuse_reverted(record)
-        if key and (done := once.undone(self._home.events, self.id, key)) is not None:
+        if key and (done := undone(self._home.events, self.id, key)) is not None:
             return done
         if not record.marks:
             raise UsageError(f"Nothing is judged in the session {self.id}, so nothing to undo.")
@@ -253,7 +261,7 @@ class Session:
             found = scores(ground, learnt, None, list(record.judged))
             every = Scored(reader, self._root, ground, learnt, *found)
             doubted = every.doubted(record.judged)
-            chosen = proposing.propose(ground, every.ids, every.found, record.judged, n)
+            chosen = active_learning.propose(ground, every.ids, every.found, record.judged, n)
             # In their own order, so that the first ones are the most telling.
             hits = every.there(chosen)
             served = reader.notice()
@@ -270,7 +278,7 @@ class Session:
             ground, learnt, _ = self._learnt(reader, record)
             known = [p for p in (number, *learnt.pictures) if p is not None]
             paths = {p: f.path for p, f in reader.catalogue.facts(known).items()}
-        untouched, rest, because = wording.shares(
+        untouched, rest, because = explain.shares(
             ground, learnt, number, paths, number in record.judged
         )
         score = untouched + rest + sum(b.adds for b in because)
@@ -373,3 +381,60 @@ class Session:
             tuple(doubted), not_learned=words.not_learned if words else (),
             predicted=words.predicted if words else None,
         )  # fmt: skip
+
+
+# More are not named.
+NAMED = 5
+
+
+def remarks(
+    record: Record, learnt: Learnt, found: bool, ground: Ground, doubted: Sequence[Hit]
+) -> list[str]:
+    """Say why nothing was learnt yet, what could not be, and why there is no hit."""
+    said = []
+    judged = record.judged
+    if ground.space is not None and judged and learnt.weights is None:
+        fit = any(judged.values()) or bool(len(ground.asked))
+        if fit and not all(judged.values()):
+            said.append("What was learnt orders judged pictures no better; the ranking stays.")
+        else:
+            lacking = "do not fit" if fit else "fit"
+            said.append(f"The ranking stays until some pictures that {lacking} are judged too.")
+    if learnt.slips:
+        said.append(_of_slips(learnt.slips, doubted, judged))
+    if learnt.gone:
+        n = learnt.gone
+        said.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learnt from.")
+    if not found:
+        said.append(_why_nothing(ground, bool(judged)))
+    return said
+
+
+def _of_slips(slips: frozenset[int], doubted: Sequence[Hit], judged: dict[int, bool]) -> str:
+    """Name the judgements that are doubted, as many as can be read at a glance.
+
+    >>> hits = [Hit(3, b"a.jpg", 0.1, False), Hit(4, b"b.jpg", 0.1, False)]
+    >>> _of_slips(frozenset([3, 4, 9]), hits, {3: True, 4: False, 9: True})[:54]
+    '3 judgements contradict the others, and nothing is lea'
+    >>> _of_slips(frozenset([3, 4, 9]), hits, {3: True, 4: False, 9: True})[54:]
+    'rnt from them: a.jpg (fits), b.jpg (does not fit) and 1 more. To insist, judge them again.'
+    """
+    n = len(slips)
+    s, it = ("", "it") if n == 1 else ("s", "them")
+    kinds = {True: "fits", False: "does not fit"}
+    names = [f"{shown(h.path)} ({kinds[judged[h.picture]]})" for h in doubted[:NAMED]]
+    # Those that filters leave out, or whose files are gone, have no name here.
+    more = f" and {n - len(names)} more" if names and n > len(names) else ""
+    which = f": {', '.join(names)}{more}" if names else ""
+    return (
+        f"{n} judgement{s} contradict{'s' * (n == 1)} the others, and nothing is learnt from "
+        f"{it}{which}. To insist, judge {it} again."
+    )
+
+
+def _why_nothing(ground: Ground, judged: bool) -> str:
+    if ground.allowed is not None and not len(ground.allowed):
+        return "No picture fits: filters, and words required or unwanted, leave none. Ask for less."
+    if judged:
+        return "No picture is left to judge. Try other words, or begin with a picture."
+    return "No picture fits. Try other words, or begin with a picture."

@@ -15,9 +15,8 @@ from sightline.settings import data_folder
 
 if TYPE_CHECKING:
     from sightline.collection.sessions.given import Named
-    from sightline.collection.sessions.record import Record
+    from sightline.collection.sessions.log import Record, Start
     from sightline.collection.sessions.session import Ranking, Session
-    from sightline.collection.sessions.start import Start
     from sightline.contracts import Compute
     from sightline.settings import Settings
     from sightline.store.home import Home
@@ -115,9 +114,9 @@ class Sessions:
         >>> session.close()
         >>> box.cleanup()
         """
-        from sightline.collection.searching import pictures_of
+        from sightline.collection.search.words import pictures_of
         from sightline.collection.sessions.given import one_or_more
-        from sightline.collection.sessions.ground import begin
+        from sightline.collection.sessions.model import begin
 
         wanted = one_or_more(like)
         if bool(query) + bool(wanted) + bool(resume) != 1:
@@ -185,8 +184,8 @@ class Sessions:
         **filters: Any,
     ) -> Session:
         """Return a session of words and pictures; the log knows none such, so nothing is marked."""
-        from sightline.collection.searching import pictures_of
-        from sightline.collection.sessions.ground import begin
+        from sightline.collection.search.words import pictures_of
+        from sightline.collection.sessions.model import begin
 
         if pictures_of(query):
             raise UsageError(f"The query {query!r} names pictures. Name them all as like.")
@@ -213,7 +212,7 @@ class Sessions:
         return record.start
 
     def _recorded(self, session: str) -> Record | None:
-        from sightline.collection.sessions.record import read_session
+        from sightline.collection.sessions.log import read_session
         from sightline.store.events import EventLog
 
         with self.home.reader(), contextlib.closing(EventLog(self.home.events, write=False)) as log:
@@ -236,7 +235,7 @@ class Sessions:
         empty
             Also those that began and in which nothing was ever judged.
         """
-        from sightline.collection.sessions.record import read_sessions
+        from sightline.collection.sessions.log import read_sessions
         from sightline.store.events import EventLog
 
         with self.home.reader(), contextlib.closing(EventLog(self.home.events, write=False)) as log:
@@ -262,13 +261,13 @@ class Sessions:
 
         A training after it gives the same model as if the session had never been.
         """
-        from sightline.collection.sessions.saving import revert
+        from sightline.collection.sessions.tags import revert
 
         self._session(session)  # An unknown one is refused by name.
         return revert(self.home, session, self.settings.wait)
 
     def _save_session(self, session: str, word: str) -> int:
-        from sightline.collection.sessions.saving import save
+        from sightline.collection.sessions.tags import save
 
         return save(self.home, session, word, self.settings.wait)
 
@@ -291,7 +290,7 @@ def _state(r: Record) -> SessionState:
 def _elsewhere(session: str) -> str:
     """Say whose session it is, if another collection of this user has it."""
     from sightline.collection.finding import root_of_store
-    from sightline.collection.sessions.record import read_session
+    from sightline.collection.sessions.log import read_session
     from sightline.store.events import EventLog
 
     for path in sorted(data_folder().glob("*/events.sqlite3")):

@@ -12,9 +12,9 @@ from sightline.errors import UsageError
 from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
-    from sightline.collection.explaining import Why
-    from sightline.collection.likeness.ranking import SimilarResults
-    from sightline.collection.searching import Results
+    from sightline.collection.explain import Why
+    from sightline.collection.search.words import Results
+    from sightline.collection.similarity.candidates import SimilarResults
     from sightline.contracts import Compute, Progress
     from sightline.records import Hit
     from sightline.settings import Settings
@@ -71,7 +71,7 @@ class Answering:
         count
             Also count the whole list, and what lies above the cut-off.
         """
-        from sightline.collection.searching import SearchOptions, pictures_of, search
+        from sightline.collection.search.words import SearchOptions, pictures_of, search
 
         where = filter_of(self.root, **filters)
         if terms := pictures_of(query):
@@ -131,8 +131,8 @@ class Answering:
         exact
             Give exact shares in place of losses where a score is a sum over blocks.
         """
-        from sightline.collection.explaining import ExplainOptions, explain
-        from sightline.collection.searching import pictures_of
+        from sightline.collection.explain import ExplainOptions, explain
+        from sightline.collection.search.words import pictures_of
 
         if pictures_of(query):
             raise UsageError(

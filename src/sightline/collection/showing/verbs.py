@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sightline.collection.showing.proofs import ModelVersion, Proven, proof_of
+from sightline.collection.models.versions import ModelVersion, Proven, proof_of
 from sightline.errors import CollectionError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from io import FileIO
 
-    from sightline.collection.learning.query import NotLearned
+    from sightline.collection.query import NotLearned
     from sightline.records import Tags
     from sightline.settings import Settings
     from sightline.store.catalogue import Facts
@@ -132,7 +132,7 @@ class Showing:
 
         A picture that the words do not rank has the score 0; ties keep their order.
         """
-        from sightline.collection.searching import ranked
+        from sightline.collection.search.words import ranked
 
         with self.home.reader() as reader:
             found = ranked(reader, query)
@@ -142,8 +142,8 @@ class Showing:
 
     def not_learned(self, query: str) -> tuple[NotLearned, ...]:
         """Return the words of a query that the model has not learned; none without a model."""
-        from sightline.collection.learning.query import ResolvedQuery
-        from sightline.collection.searching import wanted_words
+        from sightline.collection.query import ResolvedQuery
+        from sightline.collection.search.words import wanted_words
 
         with self.home.reader() as reader:
             return ResolvedQuery.of(reader, wanted_words(query)).not_learned

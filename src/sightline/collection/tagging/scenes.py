@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sightline.collection.learning.samples import carried, cleaned
-from sightline.collection.tagging.ground import (
+from sightline.collection.models.dataset import carried, cleaned
+from sightline.collection.tagging.dataset import (
     Inputs,
     Int,
     cut_otherwise,
@@ -17,7 +17,7 @@ from sightline.collection.tagging.ground import (
     spelled,
     table,
 )
-from sightline.collection.tagging.placer import Placer, placer_in_use
+from sightline.collection.tagging.model import Placer, placer_in_use
 from sightline.contracts import Progress
 from sightline.regions.model import Tagging
 from sightline.store.home import Home, Reader

@@ -15,12 +15,12 @@ from sightline.errors import Interrupted, ParameterError, UsageError
 from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
-    from sightline.collection.tagging.cleaning import WordList
-    from sightline.collection.tagging.proposing import Suggestions
-    from sightline.collection.tagging.reviewing import Review
+    from sightline.collection.tagging.dataset import WordList
+    from sightline.collection.tagging.localize import Places
+    from sightline.collection.tagging.review import Review
     from sightline.collection.tagging.scenes import Scenes
+    from sightline.collection.tagging.suggest import Suggestions
     from sightline.collection.tagging.training import RegionReport
-    from sightline.collection.tagging.where import Places
     from sightline.contracts import Compute, Progress
     from sightline.records import Hit
     from sightline.settings import Settings
@@ -114,7 +114,7 @@ class Tagging:
         """
         from dataclasses import replace
 
-        from sightline.collection.tagging.proposing import suggest
+        from sightline.collection.tagging.suggest import suggest
 
         if k is not None and k < 1:
             raise ParameterError.of("k", "tag", "at least 1", k)
@@ -149,7 +149,7 @@ class Tagging:
             False has pictures carry accepted words only after the next review, or
             `carry_accepted`; a new version of the collection is written for that.
         """
-        from sightline.collection.tagging.reviewing import Review, carry_accepted
+        from sightline.collection.tagging.review import Review, carry_accepted
         from sightline.store.locks import require_writable
 
         require_writable(self.home.folder)
@@ -165,13 +165,13 @@ class Tagging:
 
     def take_back(self, session: str, picture: int, word: str) -> bool:
         """Take an answer of a review back; return whether one stood."""
-        from sightline.collection.tagging.reviewing import take_back
+        from sightline.collection.tagging.review import take_back
 
         return take_back(self.home, session, picture, word)
 
     def carry_accepted(self) -> int:
         """Have pictures carry exactly what reviews accepted; return how many changed."""
-        from sightline.collection.tagging.reviewing import carry_accepted
+        from sightline.collection.tagging.review import carry_accepted
 
         return carry_accepted(self.home, self.settings.wait)
 
@@ -187,8 +187,8 @@ class Tagging:
         hits
             Those to look at, if the search was made before.
         """
-        from sightline.collection.searching import pictures_of
-        from sightline.collection.tagging.where import places
+        from sightline.collection.search.words import pictures_of
+        from sightline.collection.tagging.localize import places
 
         if pictures_of(query):
             raise UsageError("Pictures were asked for, and only words lie somewhere in a picture.")
@@ -201,7 +201,7 @@ class Tagging:
         self, places: Places, folder: str | os.PathLike[str], *, compute: Compute | None = None
     ) -> list[Path]:
         """Draw the regions of words over hits, a PNG each, into a folder outside the collection."""
-        from sightline.collection.tagging.overlays import draw_places
+        from sightline.collection.tagging.drawing import draw_places
 
         if self.contains(folder):
             raise UsageError(f"{folder} lies inside the collection, where nothing is ever written.")
@@ -233,7 +233,7 @@ class Tagging:
 
     def word_list(self) -> WordList:
         """Return the owner's list of synonyms and of words that no region shows."""
-        from sightline.collection.tagging.cleaning import load_list
+        from sightline.collection.tagging.dataset import load_list
 
         return load_list(self.home.folder)
 
@@ -241,7 +241,7 @@ class Tagging:
         self, pictures: Sequence[str | bytes | int], untagged: bool, filters: dict[str, Any]
     ) -> Any:
         """Return the ids of the pictures that are meant; None for all."""
-        from sightline.collection.searching import allowed_by
+        from sightline.collection.search.words import allowed_by
 
         where = filter_of(self.root, **filters)
         chosen = np.array(self.resolve(pictures), np.int64) if pictures else None
@@ -256,9 +256,9 @@ class Tagging:
         self, feature: str, progress: Progress, dry_run: bool, compute: Compute | None
     ) -> None:
         """Index again where pictures with words lack regions."""
-        from sightline.collection.learning.samples import carried
-        from sightline.collection.options import split_names
-        from sightline.collection.tagging.ground import kept_ids
+        from sightline.collection.index.options import split_names
+        from sightline.collection.models.dataset import carried
+        from sightline.collection.tagging.dataset import kept_ids
         from sightline.plugins import NO_VECTORS
         from sightline.regions.segment import require
 

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel
 
-from sightline.collection.telling.texts import ToldTexts
-from sightline.collection.telling.words import Told
+from sightline.collection.search.annotate import Told
+from sightline.collection.search.texts import ToldTexts
 from sightline.records import shown
 from sightline.web.routes.search import PICTURE
 from sightline.web.shapes import Id, Limit, Served, Words

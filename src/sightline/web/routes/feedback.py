@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from sightline.collection.clicks.sent import SentClick, SentRanking
+from sightline.collection.clicks.live import SentClick, SentRanking
 from sightline.exchange.impressions import CLICKS
 from sightline.web.limits import MOST, NAMED, QUERY
 from sightline.web.problems import Problem

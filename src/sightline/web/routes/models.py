@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from sightline.collection.showing.proofs import ModelVersion
+from sightline.collection.models.versions import ModelVersion
 from sightline.web.shapes import Body, Id, Served, Writable
 
 router = APIRouter(prefix="/v1/models", tags=["models"])

@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from sightline.collection.searching import Results
-from sightline.collection.tagging.where import HitPlaces
-from sightline.collection.tagging.where import Places as FoundPlaces
+from sightline.collection.search.words import Results
+from sightline.collection.tagging.localize import HitPlaces
+from sightline.collection.tagging.localize import Places as FoundPlaces
 from sightline.contracts import Compute
 from sightline.regions.outlines import Box as FoundBox
 from sightline.regions.outlines import Mask as FoundMask

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from sightline.collection.tagging.proposing import Suggestion as Found
+from sightline.collection.tagging.suggest import Suggestion as Found
 from sightline.records import shown
 from sightline.web.routes.regions import Place, place
 from sightline.web.shapes import Chosen, Ids, Limit, Served

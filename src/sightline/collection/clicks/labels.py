@@ -1,0 +1,189 @@
+"""What clicks teach: pictures that fit a query as well as most others that were shown for it.
+
+Clicks become grades (`solvers.clicks`), the probability that a picture fits once somebody looks at
+it, less one standard error: a single click is no proof, wherever it was. For learning by words, a
+picture fits if its grade is not far below the best of its query; then it counts as if it had been
+judged to fit. That it was not clicked takes no word from a picture: its owner's words are worth
+more.
+
+Nobody checked these clicks, so what one import can move is bounded: a (query, picture) counts up
+to 20 exposures of an import; an import gives pictures at most a tenth as many words as they carry
+(20 in a small collection), and no word to more pictures than carry it (20 for a rare one). What
+fits best is taken first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from sightline.collection.clicks.deduplication import SOURCE, standing_lists
+from sightline.collection.models.dataset import carried
+from sightline.records import ClickedList, Judgement
+from sightline.solvers.clicks import FLOOR, relevance, shown
+from sightline.store.events import EventLog
+from sightline.store.snapshot import Snapshot
+from sightline.words.grammar import parse
+from sightline.words.term_ids import term_id
+
+# Exposures without a click that every picture is given, so that one lucky click is no proof.
+_DOUBT = 1.0
+_LEAST_GRADE = 0.1
+_SHARE_OF_BEST = 0.5
+MOST_EXPOSURE = 20.0
+_SHARE_OF_CARRIED = 0.1
+_FEW = 20
+
+Words = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class FromClicks:
+    """What clicks say.
+
+    Attributes
+    ----------
+    judgements : which pictures fit which queries, with their grades.
+    lists, imports : what they come from.
+    capped : judgements that were left out because one import may not move more.
+    """
+
+    judgements: tuple[Judgement, ...] = ()
+    lists: int = 0
+    imports: int = 0
+    capped: int = 0
+
+
+class _Fit(NamedTuple):
+    """A picture that fits a query; `session` is the import that says most of it."""
+
+    grade: float
+    query: str
+    words: Words
+    picture: int
+    session: str
+    seq: int
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What all imports together say of a picture for a query."""
+
+    clicks: int = 0
+    worth: float = 0.0
+    squared_error: float = 0.0
+    exposure: float = 0.0
+    session: tuple[float, str] = (0.0, "")
+
+    @property
+    def grade(self) -> float:
+        """The probability that it fits, at the lower end of what the clicks allow."""
+        least = self.worth - math.sqrt(self.squared_error)
+        # With a single click both are equal, but for rounding.
+        return min(max(least, 0.0) / (self.exposure + _DOUBT), 1.0) if self.clicks > 1 else 0.0
+
+
+def known_judgements(
+    log: EventLog, snapshot: Snapshot, session_cap: int | None = None
+) -> tuple[list[Judgement], FromClicks]:
+    """Return all that is known of which picture fits which query, and what of it is by clicks.
+
+    Clicks come first, so that what somebody said with care has the last word. `session_cap` is how
+    many pictures one session of judging may speak of.
+    """
+    found = from_clicks(standing_lists(log), snapshot)
+    return [*found.judgements, *log.judgements(session_cap)], found
+
+
+def from_clicks(lists: Sequence[ClickedList], snapshot: Snapshot) -> FromClicks:
+    """Return what lists with clicks say of pictures that are still there."""
+    if not lists:
+        return FromClicks()
+    pictures, terms = carried(snapshot)
+    live = frozenset(snapshot.ids().tolist())
+    sums, queries = _summed(lists, live)
+    fits = sorted(_fits(sums, queries), key=lambda f: (-f.grade, f.query, f.picture))
+    cap = _Cap(zip(pictures.tolist(), terms.tolist(), strict=True))
+    kept = [f for f in fits if cap.lets(f)]
+    judgements = tuple(Judgement(f.query, f.picture, f.grade, SOURCE, f.seq) for f in kept)
+    return FromClicks(
+        judgements, len(lists), len({x.session for x in lists}), len(fits) - len(kept)
+    )
+
+
+def _summed(
+    lists: Sequence[ClickedList], live: frozenset[int]
+) -> tuple[dict[tuple[Words, int], _Sum], dict[Words, tuple[str, int]]]:
+    """Return what is said of each picture for each set of words, and one spelling of the set."""
+    by_session: dict[str, list[ClickedList]] = defaultdict(list)
+    queries: dict[Words, tuple[str, int]] = {}
+    words: dict[str, Words] = {}
+    for x in lists:
+        by_session[x.session].append(x)
+        if x.query not in words:
+            words[x.query] = frozenset(term_id(t.text) for t in parse(x.query).wanted)
+        queries.setdefault(words[x.query], (x.query, x.seq))
+    numbers = {w: i for i, w in enumerate(queries)}
+    sets = list(numbers)
+    sums: dict[tuple[Words, int], _Sum] = defaultdict(_Sum)
+    for session, mine in sorted(by_session.items()):
+        rows = shown((numbers[words[x.query]], x.pictures, x.ranks, x.clicked) for x in mine)
+        eta = np.array([x.eta for x in mine])[rows.list]
+        r = relevance(rows, eta, FLOOR, MOST_EXPOSURE)
+        said = (r.query, r.picture, r.clicks, r.worth, r.error, r.exposure)
+        for q, p, clicks, worth, error, exposure in zip(*(a.tolist() for a in said), strict=True):
+            if p in live:
+                of = sums[sets[q], p]
+                of.clicks += clicks
+                of.worth += worth
+                of.squared_error += error * error
+                of.exposure += exposure
+                of.session = max(of.session, (worth, session))
+    return sums, queries
+
+
+def _fits(
+    sums: dict[tuple[Words, int], _Sum], queries: dict[Words, tuple[str, int]]
+) -> Iterable[_Fit]:
+    """Yield the pictures that were clicked and fit nearly as well as the best of their query."""
+    best: dict[Words, float] = defaultdict(float)
+    for (words, _), of in sums.items():
+        best[words] = max(best[words], of.grade)
+    for (words, picture), of in sums.items():
+        least = max(_LEAST_GRADE, _SHARE_OF_BEST * best[words])
+        if of.clicks and of.grade >= least:
+            query, seq = queries[words]
+            yield _Fit(of.grade, query, words, picture, of.session[1], seq)
+
+
+@dataclass(slots=True)
+class _Cap:
+    """Says how much more an import may add to what pictures carry."""
+
+    pairs: Iterable[tuple[int, int]]
+    carried: set[tuple[int, int]] = field(default_factory=set)
+    carriers: Counter[int] = field(default_factory=Counter)
+    added: Counter[str] = field(default_factory=Counter)
+    added_to: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.carried = set(self.pairs)
+        self.carriers = Counter(w for _, w in self.carried)
+
+    def lets(self, fit: _Fit) -> bool:
+        """Say whether a picture may be given the words, and count it if so."""
+        new = [w for w in fit.words if (fit.picture, w) not in self.carried]
+        most = max(_FEW, int(_SHARE_OF_CARRIED * len(self.carried)))
+        full = self.added[fit.session] + len(new) > most or any(
+            self.added_to[fit.session, w] >= max(_FEW, self.carriers[w]) for w in new
+        )
+        if full:
+            return False
+        self.added[fit.session] += len(new)
+        self.added_to.update((fit.session, w) for w in new)
+        return True

@@ -1,0 +1,165 @@
+"""Rankings that a program sends when it shows them, and clicks on them that come later.
+
+A ranking is written when it comes, clicked or not, in a session named after the id that its sender
+gave it. So whoever cites the id finds the list in the log, whichever process wrote it and when, and
+one ranking can be reverted. Sent again, or read from a file, it is the same list and counts once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sightline.collection.clicks.deduplication import SOURCE, known_clicks
+from sightline.collection.clicks.log_import import ListOfOurs, body_of, words_of
+from sightline.contracts import Json
+from sightline.errors import DataError
+from sightline.exchange import metarank
+from sightline.exchange.impressions import list_key
+from sightline.solvers.clicks import shown
+from sightline.solvers.propensity import estimate_bias
+from sightline.store.events import Event, EventLog, NewEvent, clicked_list
+from sightline.store.home import Home
+from sightline.store.writer import Judging
+
+
+@dataclass(frozen=True, slots=True)
+class SentRanking:
+    """Pictures that were shown for a query, first to last, under an id of the sender's."""
+
+    id: str
+    query: str
+    pictures: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SentClick:
+    """A click on a picture of a ranking, which is in the log or comes with it."""
+
+    ranking: str
+    picture: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentReport:
+    """What became of it: rankings that are new, those with new clicks, and ids of none.
+
+    If any id is `unknown`, nothing was written.
+    """
+
+    added: int = 0
+    grown: int = 0
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A list that should stand in the log, in a session."""
+
+    id: str
+    list: ListOfOurs
+    eta: float
+    session: str
+
+
+def take_sent(
+    home: Home, rankings: Sequence[SentRanking], clicks: Sequence[SentClick]
+) -> SentReport:
+    """Write rankings and clicks; they are on the disk when this returns.
+
+    Clicks on what a ranking did not show are passed over, and so are pictures that are not here.
+
+    Raises
+    ------
+    DataError
+        A ranking asks for no word, or shows no picture of the collection.
+    """
+    with home.reader() as reader:
+        here = frozenset(reader.catalogue.facts({p for r in rankings for p in r.pictures}))
+    of: dict[str, set[int]] = defaultdict(set)
+    for c in clicks:
+        of[c.ranking].add(c.picture)
+    with Judging(home) as judging:
+        reverted = judging.log.reverted()
+        new: dict[str, ListOfOurs] = {}
+        for r in rankings:
+            new.setdefault(r.id, _clicked(_list(r, here), of[r.id]))
+        rows = shown((i, x.pictures, x.ranks, x.clicked) for i, x in enumerate(new.values()))
+        eta = estimate_bias(rows).eta
+        wanted = [_Wanted(name, x, eta, _session(name, reverted)) for name, x in new.items()]
+        unknown = []
+        for name in of.keys() - new.keys():
+            known = _in_log(name, judging.log, reverted)
+            if known is None:
+                unknown.append(name)
+            else:
+                wanted.append(replace(known, list=_clicked(known.list, of[name])))
+        if unknown:
+            return SentReport(unknown=tuple(sorted(unknown)))
+        return _written(wanted, judging, reverted)
+
+
+def _list(r: SentRanking, here: frozenset[int]) -> ListOfOurs:
+    """Return a ranking as the log has lists; a picture that is not here leaves its place empty."""
+    query = words_of(r.query)
+    if not query:
+        raise DataError(f"The ranking {r.id!r:.60} asks for no word. Send what was typed.")
+    pictures = tuple(dict.fromkeys(r.pictures))
+    at = {p: r.pictures.index(p) + 1 for p in pictures if p in here}
+    if not at:
+        raise DataError(f"The ranking {r.id!r:.60} shows no picture of this collection.")
+    key = list_key(metarank.NAME, r.id, r.query, [str(p) for p in pictures])
+    return ListOfOurs(query, tuple(at), tuple(at.values()), (), key)
+
+
+def _clicked(x: ListOfOurs, pictures: set[int]) -> ListOfOurs:
+    return replace(x, clicked=tuple(p for p in x.pictures if p in pictures))
+
+
+def _session(ranking: str, reverted: frozenset[str]) -> str:
+    """Return the session of a ranking: the same for the same id, until it is reverted."""
+    digest = hashlib.sha256(ranking.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    name, n = f"{SOURCE}-{digest}", 1
+    while name in reverted:
+        n += 1
+        name = f"{SOURCE}-{digest}-{n}"
+    return name
+
+
+def _in_log(ranking: str, log: EventLog, reverted: frozenset[str]) -> _Wanted | None:
+    """Return the last list that was sent under an id and stands."""
+    session = _session(ranking, reverted)
+    for e in reversed(list(log.read(kinds=["clicked"], session=session))):
+        if e.body.get("ranking") == ranking and e.key is not None:
+            return _read(ranking, session, e, e.key)
+    return None
+
+
+def _read(ranking: str, session: str, e: Event, key: str) -> _Wanted:
+    x = clicked_list(e)
+    found = ListOfOurs(x.query, x.pictures, x.ranks, (), key.split(":")[1])
+    return _Wanted(ranking, found, x.eta, session)
+
+
+def _written(wanted: Sequence[_Wanted], judging: Judging, reverted: frozenset[str]) -> SentReport:
+    added: set[str] = set()
+    grown: set[str] = set()
+    while wanted:
+        events: list[tuple[_Wanted, NewEvent]] = []
+        for w in wanted:
+            key, known = known_clicks(w.list.key, judging.log, reverted)
+            if known is None:
+                added.add(w.id)
+            elif not known.issuperset(w.list.clicked):
+                grown.add(w.id)
+            elif _in_log(w.id, judging.log, reverted) is not None:
+                continue  # One that only a file told of is written, to be found by its id.
+            body: dict[str, Json] = {**body_of(w.list, w.eta), "ranking": w.id}
+            events.append((w, NewEvent("clicked", None, body, w.session, key)))
+        stood = judging.append([event for _, event in events])
+        # Others write at the same time: who has a key first keeps it, and the next one is ours.
+        pairs = zip(events, stood, strict=True)
+        wanted = [w for (w, e), s in pairs if (s.session, s.body) != (e.session, e.body)]
+    return SentReport(len(added), len(grown - added))

@@ -1,0 +1,131 @@
+"""Exact shares of blocks, where a score is a sum over them to begin with.
+
+A linear ranker on counts of visual words scores a picture by the sum over its blocks of
+w[term of the block] · idf[term] / |tf idf|, and the published number is affine in that. Whether a
+model is of this kind is not told by its name but tried: the shares of some made-up blocks must add
+up to their picture's number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.explain.blocks import Blocks
+from sightline.collection.explain.features import Again
+from sightline.collection.explain.results import Parts
+from sightline.collection.explain.words import WordModel
+from sightline.compute.describing import describe_job, load_feature
+from sightline.contracts import Compute, Done, Failed, Json, Progress
+from sightline.errors import DataError
+from sightline.features.local.visterms import Visterms
+
+TERMS_TASK = "sightline.collection.explain.additive:block_terms"
+
+Int = NDArray[np.int64]
+Doubles = NDArray[np.float64]
+RGB = NDArray[np.uint8]
+
+
+def add_up(model: WordModel, again: Again) -> bool:
+    """Say whether a picture's numbers are sums over its blocks."""
+    if len(again.places) != 1 or again.held:
+        return False
+    ((name, place),) = again.places.items()
+    feature = load_feature(place)
+    if not isinstance(feature, Visterms) or len(feature.blocks) > 1 or feature.spatial != (1,):
+        return False
+    terms = np.random.default_rng(0).integers(0, feature.length, 40)
+    shares, rest, whole = of_blocks(model, name, feature.length, terms)
+    return bool(np.allclose(shares.sum(axis=0) + rest, whole, rtol=1e-4, atol=1e-4))
+
+
+def of_blocks(
+    model: WordModel, feature: str, length: int, terms: Int
+) -> tuple[Doubles, Doubles, Doubles]:
+    """Return the share of each block in each word's number, what is in none, and the numbers.
+
+    `terms` are those of the blocks. A picture of one block alone tells what its term weighs, which
+    is scaled by what the term weighs in the whole picture.
+    """
+    from scipy.sparse import csr_matrix
+
+    distinct, at, counts = np.unique(terms, return_inverse=True, return_counts=True)
+    n = len(distinct)
+    column = np.concatenate([distinct, distinct])
+    value = np.concatenate([np.ones(n), counts]).astype(np.float32)
+    # A row for each term alone, one with all of them, and one with none.
+    start = np.concatenate([np.arange(n + 1), [2 * n, 2 * n]])
+    rows = csr_matrix((value, column, start), shape=(n + 2, length))
+    numbers = model.numbers({feature: rows}).astype(np.float64)
+    (weighting,) = model.learnt.served.weightings
+    seen = weighting(rows)
+    alone = np.asarray(seen[np.arange(n), distinct], np.float64).reshape(-1)
+    among = np.asarray(seen[np.full(n, n), distinct], np.float64).reshape(-1)
+    scale = np.where(alone != 0, among / np.where(alone != 0, alone, 1.0), 0.0) / counts
+    each = (numbers[:n] - numbers[-1]) * scale[:, None]
+    return each[at], numbers[-1], numbers[n]
+
+
+def look(
+    model: WordModel,
+    again: Again,
+    pictures: Mapping[int, RGB],
+    compute: Compute,
+    progress: Progress,
+) -> Iterator[tuple[int, Parts | Failed]]:
+    """Yield the exact shares of each picture's blocks."""
+    ((name, place),) = again.places.items()
+    length = load_feature(place).length
+    jobs = (describe_job(b"%d" % p, rgb, [place]) for p, rgb in pictures.items())
+    progress.start("look", len(pictures))
+    found = zip(pictures.items(), compute.run(TERMS_TASK, jobs, "describe"), strict=True)
+    for (p, rgb), result in found:
+        progress.advance()
+        yield (
+            p,
+            result
+            if isinstance(result, Failed)
+            else _parts(model, name, length, rgb.shape, result),
+        )
+    progress.finish()
+
+
+def _parts(
+    model: WordModel, feature: str, length: int, shape: tuple[int, ...], done: Done
+) -> Parts:
+    terms = np.frombuffer(done.blob, np.int64)
+    cell, rows, columns = (int(str(done.value[n])) for n in ("cell", "rows", "columns"))
+    edges = (tuple(i * cell for i in range(n + 2)) for n in (rows, columns))
+    where = Blocks(shape[0], shape[1], *edges)
+    if len(terms) != len(where):
+        raise DataError(f"A describe worker sent {len(terms)} terms for {len(where)} blocks.")
+    shares, rest, whole = of_blocks(model, feature, length, terms)
+    of_words = (shares * model.weights).T.reshape(-1, rows, columns)
+    score, likely = float(whole @ model.weights), model.likely(whole)
+    left = float(rest @ model.weights)
+    return Parts(where, of_words.astype(np.float32), score, likely, exact=True, rest=left)
+
+
+def block_terms(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
+    """Return the visual term of each block of a picture (runs in a worker)."""
+    from sightline.features.local.blocks import block_descriptors
+    from sightline.features.local.codebook import assign
+    from sightline.features.local.color import color_table
+
+    shape, places = args["shape"], args["features"]
+    if not isinstance(shape, list) or not isinstance(places, list):
+        raise DataError("A describe job needs a shape and features.")
+    rgb = np.frombuffer(blob, np.uint8).reshape([int(str(n)) for n in shape])
+    f = load_feature(str(places[0]))
+    if not isinstance(f, Visterms):
+        raise DataError(f"{f.name} has no visual terms.")
+    colors = f.arrays["colors"]
+    ((where, points),) = block_descriptors(
+        rgb, color_table(colors), len(colors), f.blocks, f.relative, f.every
+    )
+    terms = np.asarray(assign(points, f.arrays[f"centers{f.blocks[0]}"]), np.int64)
+    said: dict[str, Json] = {"cell": where.cell, "rows": where.rows, "columns": where.columns}
+    return Done(said, terms.tobytes())

@@ -1,0 +1,164 @@
+"""Which parts of a picture made its score: each block is hidden in turn, and the score looked at.
+
+Pictures are decoded and described by limited workers, as when they are indexed.
+
+Blocks of a picture that overlap by half and together cover all of it.
+
+The picture is cut into cells, as evenly as whole pixels allow; a block is two cells high and two
+wide, and the next one begins a cell further (as in Grangier and Bengio, 2008, where blocks that do
+not fit at the right and below are left out; here the cells give a little instead).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.explain import additive
+from sightline.collection.explain.blocks import Blocks
+from sightline.collection.explain.features import Again
+from sightline.collection.explain.results import ExplainOptions, Parts
+from sightline.collection.explain.words import Asked, WordModel
+from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
+from sightline.contracts import Compute, Done, Failed, Progress
+from sightline.pictures.folder import Found
+from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
+from sightline.records import Hit
+from sightline.store.home import Reader
+
+RGB = NDArray[np.uint8]
+
+_LACKS = "the store has no vector for it that the model could look at"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """What was found in one picture; `problem` says why there are no parts."""
+
+    rgb: RGB | None = None
+    parts: Parts | None = None
+    problem: str = ""
+
+
+def look(
+    reader: Reader,
+    root: bytes,
+    asked: Asked,
+    hits: Sequence[Hit],
+    compute: Compute,
+    limits: ReadLimits,
+    options: ExplainOptions,
+    progress: Progress,
+) -> dict[int, Looked]:
+    """Return what the parts of each hit's picture did, by picture."""
+    if asked.model is None or not hits:
+        return {}
+    again = Again.of(reader, asked.model.learnt, limits.side)
+    if not again.places:
+        names = ", ".join(again.held_names)
+        said = f"the model sees {names} alone, which cannot be computed from pixels here"
+        return {h.picture: Looked(problem=said) for h in hits}
+    found = {
+        h.picture: read if again.can_look_at(reader, h.picture) else Looked(problem=_LACKS)
+        for h, read in zip(hits, decoded(root, hits, compute, limits), strict=True)
+    }
+    pictures = {p: seen.rgb for p, seen in found.items() if seen.rgb is not None}
+    if not pictures:
+        return found
+    if options.exact and additive.add_up(asked.model, again):
+        looked = additive.look(asked.model, again, pictures, compute, progress)
+    else:
+        looked = _without_blocks(asked.model, again, reader, pictures, compute, options, progress)
+    for picture, parts in looked:
+        rgb = pictures[picture]
+        found[picture] = (
+            Looked(rgb, problem=f"it cannot be described: {parts.reason}")
+            if isinstance(parts, Failed)
+            else Looked(rgb, parts)
+        )
+    return found
+
+
+def decoded(
+    root: bytes, hits: Sequence[Hit], compute: Compute, limits: ReadLimits
+) -> Iterator[Looked]:
+    """Yield the picture of each hit, small and upright, or why it cannot be read."""
+    jobs = [request(root, Found(h.path, 0, 0), limits, pixels=True) for h in hits]
+    for result in compute.run(READ_TASK, jobs, "decode"):
+        if isinstance(result, Failed):
+            yield Looked(problem=f"it cannot be read: {result.reason}")
+            continue
+        try:
+            rgb = answer(result).rgb
+        except (KeyError, ValueError):
+            rgb = None
+        nonsense = "" if rgb is not None else "it made the decoder send what makes no sense"
+        yield Looked(rgb, problem=nonsense)
+
+
+def _without_blocks(
+    model: WordModel,
+    again: Again,
+    reader: Reader,
+    pictures: dict[int, RGB],
+    compute: Compute,
+    options: ExplainOptions,
+    progress: Progress,
+) -> Iterator[tuple[int, Parts | Failed]]:
+    n = options.blocks
+    blocks = {p: Blocks.of(rgb.shape[0], rgb.shape[1], n) for p, rgb in pictures.items()}
+    places = list(again.places.values())
+    jobs = (
+        describe_job(b"%d" % p, variant, places)
+        for p, rgb in pictures.items()
+        for variant in variants(rgb, blocks[p])
+    )
+    progress.start("look", sum(1 + len(b) for b in blocks.values()))
+    answers = compute.run(DESCRIBE_TASK, jobs, "describe")
+    for p, where in blocks.items():
+        rows = []
+        failed = None
+        for result in itertools.islice(answers, 1 + len(where)):
+            progress.advance()
+            if isinstance(result, Done):
+                rows.append(rows_of(result))
+            else:
+                failed = failed or result
+        if failed is not None:
+            yield p, failed
+            continue
+        parts = losses(model, where, model.numbers(again.views(rows, reader, p)))
+        yield p, replace(parts, held=again.held_names)
+    progress.finish()
+
+
+def losses(model: WordModel, where: Blocks, numbers: NDArray[np.float32]) -> Parts:
+    """Return what each block contributes, from the numbers of a picture, whole and without each."""
+    lost = (numbers[0] - numbers[1:]) * model.weights
+    of_words = lost.T.reshape(-1, where.rows, where.columns)
+    # Of the query, and of each word, the block that counts most.
+    most = np.abs(np.column_stack([lost.sum(axis=1), lost])).argmax(axis=0)
+    without = tuple(model.likely(numbers[1 + at])[i] for i, at in enumerate(most.tolist()))
+    score = float(numbers[0] @ model.weights)
+    return Parts(where, np.ascontiguousarray(of_words), score, model.likely(numbers[0]), without)
+
+
+def variants(rgb: RGB, where: Blocks) -> Iterator[RGB]:
+    """Yield the picture, and then the picture with each block in the mean colour of all of it.
+
+    Blurred blocks give crisper maps of things, but none of what fills a picture evenly: the sky
+    stays sky when it is blurred.
+    """
+    yield rgb
+    mean = rgb.reshape(-1, 3).mean(axis=0).round().astype(np.uint8)
+    for box in where.boxes():
+        out = rgb.copy()
+        out[box] = mean
+        yield out
+
+
+Float = NDArray[np.float32]

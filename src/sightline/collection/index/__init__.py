@@ -1,0 +1,1 @@
+"""Index: from the folder of pictures to a published version of the store."""

@@ -1,0 +1,226 @@
+"""Reading pictures in batches: files to workers, answers to the log, rows to the store.
+
+A batch is published when it is full or some seconds old, so that little is read twice after a crash
+and search sees pictures early. Ctrl-C publishes the pictures read so far and stops.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightline.collection.index import tags
+from sightline.collection.index.options import IndexOptions
+from sightline.collection.index.plan import Plan, ToRead, stamps_of
+from sightline.compute.ahead import run_ahead
+from sightline.compute.describing import DESCRIBE_TASK, Row, describe_job, rows_of, stacked
+from sightline.contracts import Compute, Done, Failed, Json, Progress
+from sightline.pictures.reading import READ_TASK, PictureRead, answer, request
+from sightline.records import Batch, Skipped, Tags, shown
+from sightline.store.events import Event, NewEvent
+from sightline.store.writer import Change, Stamp, Writer
+
+BATCH = 1024
+BATCH_SECONDS = 10.0
+
+Bad = list[tuple[Skipped, int, int]]
+
+
+@dataclass(slots=True)
+class _Read:
+    """One picture on its way: what was read, its words, and its rows if it has them."""
+
+    todo: ToRead
+    picture: PictureRead
+    words: dict[str, Tags]
+    rows: list[Row] | None = None
+    number: int = 0
+
+
+class PictureReader:
+    """Reads the pictures of a plan and publishes them, batch by batch."""
+
+    def __init__(
+        self,
+        root: bytes,
+        writer: Writer,
+        compute: Compute,
+        options: IndexOptions,
+        progress: Progress,
+        files: tags.WordFiles,
+    ) -> None:
+        self.root, self.writer, self.compute = root, writer, compute
+        self.options, self.progress, self.files = options, progress, files
+        self.skipped: list[Skipped] = []
+        self.problems: list[str] = []
+        self.added = self.changed = self.moved = 0
+        self._revived: set[int] = set()
+
+    def read(self, plan: Plan) -> None:
+        """Read everything the plan asks for."""
+        if not plan.read:
+            return
+        limits, pixels = self.options.limits, bool(self.options.features)
+        jobs = (request(self.root, t.found, limits, pixels=pixels) for t in plan.read)
+        answers = run_ahead(self.compute.run(READ_TASK, jobs, "decode"), BATCH)
+        self.progress.start("index", len(plan.read))
+        todo = iter(plan.read)
+        try:
+            with contextlib.closing(answers):
+                while self._read_batch(plan, todo, answers):
+                    pass
+        finally:
+            self.progress.finish()
+
+    def _read_batch(
+        self, plan: Plan, todo: Iterator[ToRead], answers: Iterator[Done | Failed]
+    ) -> bool:
+        """Read and publish one batch; return whether there may be more."""
+        read: list[_Read] = []
+        skipped: Bad = []
+        dead: list[int] = []
+        begun, more, stopped = time.monotonic(), False, False
+        try:
+            for t, result in zip(todo, answers, strict=False):
+                self.progress.advance()
+                picture = result if isinstance(result, Failed) else self._checked(result)
+                if isinstance(picture, Failed):
+                    bad = Skipped(t.found.path, picture.kind, picture.reason)
+                    skipped.append((bad, t.found.size, t.found.mtime))
+                    dead += [t.picture] if t.picture is not None else []
+                else:
+                    read.append(_Read(t, picture, self._words(t, picture)))
+                if len(read) + len(skipped) >= BATCH or time.monotonic() - begun > BATCH_SECONDS:
+                    more = True
+                    break
+            self._describe(read)
+        except KeyboardInterrupt:
+            stopped = True
+            read = [r for r in read if r.rows is not None or not self.options.features]
+        self.skipped += [s for s, _, _ in skipped]
+        if read or skipped:
+            self._publish(plan, read, skipped, dead)
+        if stopped:
+            raise KeyboardInterrupt
+        return more
+
+    def _checked(self, result: Done) -> PictureRead | Failed:
+        """Return what a worker sent, unless it makes no sense: a picture may have taken it over."""
+        try:
+            picture = answer(result)
+        except (KeyError, ValueError):
+            return Failed("crash", "it made the decoder send an answer that makes no sense")
+        if self.options.features and picture.rgb is None:
+            return Failed("crash", "it made the decoder send no pixels")
+        return picture
+
+    def _words(self, todo: ToRead, r: PictureRead) -> dict[str, Tags]:
+        self.problems += r.problems
+        extra = tags.extra_words(self.files, todo.found.path, self.options.folder_words)
+        return tags.clean([*r.words, *extra])
+
+    def _describe(self, read: list[_Read]) -> None:
+        """Compute the features; a picture a feature fails on goes without, and is named."""
+        places = [w.place for w in self.options.features]
+        if not places:
+            return
+        jobs = (
+            describe_job(r.todo.found.path, r.picture.rgb, places)
+            for r in read
+            if r.picture.rgb is not None
+        )
+        answers = self.compute.run(DESCRIBE_TASK, jobs, "describe")
+        for r, result in zip(read, answers, strict=True):
+            if isinstance(result, Failed):
+                names = ", ".join(w.name for w in self.options.features)
+                path = shown(r.todo.found.path)
+                self.problems.append(f"{path}: no features ({names}): {result.reason}")
+            else:
+                r.rows = rows_of(result)
+
+    def _publish(
+        self,
+        plan: Plan,
+        read: list[_Read],
+        skipped: list[tuple[Skipped, int, int]],
+        dead: list[int],
+    ) -> None:
+        new: list[NewEvent] = []
+        for r in read:
+            said, r.number = self._events(plan, r, len(new))
+            new += said
+        events = self.writer.append(new)
+        for r in read:
+            r.number = r.number if r.number > 0 else _number(events[-r.number - 1])
+        read.sort(key=lambda r: r.number)
+        terms = {r.number: tags.terms_of(r.words.values()) for r in read}
+        with_rows = [r for r in read if r.rows is not None]
+        without = [r for r in read if r.rows is None]
+        change = Change(
+            events=events,
+            batches=[self._batch(part, terms) for part in (with_rows, without) if part],
+            dead=dead,
+            stamps=[
+                Stamp(r.number, r.picture.size, r.picture.mtime, stamps_of(r.todo.found))
+                for r in read
+            ],
+            skipped=skipped,
+            terms=[s for t in terms.values() for s in t.spelled],
+        )
+        self.writer.publish(change, finished=False)
+
+    def _batch(self, read: list[_Read], terms: dict[int, tags.Terms]) -> Batch:
+        features = self.options.features if read[0].rows is not None else ()
+        return Batch(
+            ids=np.array([r.number for r in read], np.int64),
+            terms=tuple(terms[r.number].ids for r in read),
+            thumbnails=tuple(r.picture.thumbnail for r in read),
+            features=tuple(
+                stacked(w.fingerprint, w.length, [r.rows[f] for r in read if r.rows is not None])
+                for f, w in enumerate(features)
+            ),
+        )
+
+    def _events(self, plan: Plan, r: _Read, position: int) -> tuple[list[NewEvent], int]:
+        """Return a picture's events, and its id or (below 0) the place of its first event."""
+        picture = self._identity(plan, r)
+        body: dict[str, Json] = {
+            "path": r.todo.found.path.decode("utf-8", "surrogateescape"),
+            "sha": r.picture.sha, "size": r.picture.size, "mtime": r.picture.mtime,
+            "width": r.picture.width, "height": r.picture.height, "format": r.picture.format,
+            "taken": r.picture.taken,
+        }  # fmt: skip
+        reference = -position - 1 if picture is None else picture
+        old = self.writer.catalogue.words(picture) if picture is not None else []
+        # A table that cannot be read now says nothing new, and no file what sessions said.
+        kept = (t for t in old if t.source in self.files.failed or tags.of_session(t.source))
+        r.words.update((t.source, t) for t in kept)
+        seen = NewEvent("picture-seen", picture, body)
+        return [seen, *tags.changes(reference, old, r.words)], reference
+
+    def _identity(self, plan: Plan, r: _Read) -> int | None:
+        if r.todo.picture is not None:
+            if r.todo.moved:
+                self.moved += 1
+            else:
+                self.changed += 1
+            return r.todo.picture
+        picture = plan.claim(r.picture.sha)
+        if picture is not None:
+            self.moved += 1
+            return picture
+        self.added += 1
+        for gone in self.writer.catalogue.gone_with(r.picture.sha):
+            # Two new files may have the content of one lost picture; only one of them is it.
+            if gone.picture not in self._revived:
+                self._revived.add(gone.picture)
+                return gone.picture
+        return None
+
+
+def _number(e: Event) -> int:
+    return e.picture or 0

@@ -1,0 +1,153 @@
+"""Features that are fitted to a collection: once, on a sample of its pictures, and then frozen.
+
+The arrays are kept as a model in the store and listed by the version, so that later runs and every
+worker describe by the same codebook. `index --refit` makes a new one, under a new fingerprint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.index.options import IndexOptions, Wanted
+from sightline.collection.index.plan import ToRead
+from sightline.compute.describing import feature_class, fingerprint, load_feature
+from sightline.contracts import Compute, Done, InTurn, Json, Part, PartDone, Progress
+from sightline.errors import CollectionError
+from sightline.pictures.reading import READ_TASK, answer, request
+from sightline.store.models import arrays_file, save_model
+from sightline.store.writer import Writer
+
+SAMPLE = 2_600
+SAMPLE_BYTES = 400 << 20
+SEED = 0
+
+RGB = NDArray[np.uint8]
+Arrays = dict[str, NDArray[Any]]
+
+
+def resolved(writer: Writer, wanted: Sequence[Wanted], size: int) -> tuple[Wanted, ...]:
+    """Return the features wanted, those that were fitted before with their codebook."""
+    books = {name.rpartition("-")[0]: name for name in writer.version.codebooks}
+    return tuple(
+        _with_codebook(writer, w, books[w.name], size)
+        if not w.fingerprint and w.name in books
+        else w
+        for w in wanted
+    )
+
+
+def _with_codebook(writer: Writer, w: Wanted, codebook: str, size: int) -> Wanted:
+    place = f"{w.place.partition('@')[0]}@{arrays_file(writer.home.models, codebook)}"
+    feature = load_feature(place)
+    print_of = fingerprint(feature, size)
+    return replace(w, place=place, fingerprint=print_of, length=feature.length)
+
+
+def fit_missing(
+    root: bytes,
+    writer: Writer,
+    compute: Compute,
+    options: IndexOptions,
+    pictures: Sequence[ToRead],
+    progress: Progress,
+) -> tuple[Wanted, ...]:
+    """Fit the features that have no codebook yet, on a sample of the pictures to be read."""
+    todo = [w for w in options.features if not w.fingerprint]
+    if not todo or not pictures:
+        return tuple(w for w in options.features if w.fingerprint)
+    sample = _sample(root, compute, options, pictures, progress)
+    fitted, arrays_of = [], _fitted(sample, todo, options.shards, compute)
+    for w in options.features:
+        if w.fingerprint:
+            fitted.append(w)
+            continue
+        progress.start(f"fit {w.name}", None)
+        arrays = next(arrays_of)
+        progress.finish()
+        name = save_model(writer.home.models, w.name, {"pictures": len(sample)}, arrays)
+        writer.publish_codebook(name)
+        fitted.append(_with_codebook(writer, w, name, options.limits.side))
+    return tuple(fitted)
+
+
+def _fitted(
+    sample: Sequence[RGB], todo: Sequence[Wanted], shards: int, compute: Compute
+) -> Iterator[Arrays]:
+    """Yield the arrays of each feature: of those that can, in shards; elsewhere, side by side."""
+    kinds = [feature_class(w.place) for w in todo]
+    alone = [shards == 1 or "shards" not in inspect.signature(k.fit).parameters for k in kinds]
+    away: Iterator[PartDone] = iter(())
+    if any(alone) and not isinstance(compute, InTurn):
+        held = compute.hold(_packed(sample))
+        places = [w.place for w, a in zip(todo, alone, strict=True) if a]
+        away = compute.map(fit_feature, [Part({"place": p}, held=(held,)) for p in places])
+    for kind, by_itself in zip(kinds, alone, strict=True):
+        if not by_itself:
+            yield kind.fit(sample, SEED, shards=shards, compute=compute)
+        elif isinstance(compute, InTurn):
+            yield kind.fit(sample, SEED)
+        else:
+            yield {n: np.asarray(a) for n, a in next(away).arrays.items()}
+
+
+def fit_feature(
+    args: dict[str, Json], arrays: Mapping[str, NDArray[Any]]
+) -> tuple[dict[str, Json], Arrays]:
+    """Fit one feature to pictures that were sent."""
+    start, shapes = 0, arrays["shapes"]
+    pictures: list[RGB] = []
+    for shape in shapes.tolist():
+        end = start + int(np.prod(shape))
+        pictures.append(arrays["pixels"][start:end].reshape(shape))
+        start = end
+    return {}, feature_class(str(args["place"])).fit(pictures, SEED)
+
+
+def _packed(pictures: Sequence[RGB]) -> dict[str, NDArray[Any]]:
+    shapes = np.array([p.shape for p in pictures], np.int64)
+    return {"shapes": shapes, "pixels": np.concatenate([p.ravel() for p in pictures])}
+
+
+def _sample(
+    root: bytes,
+    compute: Compute,
+    options: IndexOptions,
+    pictures: Sequence[ToRead],
+    progress: Progress,
+) -> list[RGB]:
+    """Decode pictures chosen by a hash of their paths, up to a number and an amount of memory."""
+    chosen = sorted(pictures, key=lambda t: hashlib.blake2b(t.found.path).digest())[:SAMPLE]
+    jobs = (request(root, t.found, options.limits, pixels=True) for t in chosen)
+    found: list[RGB] = []
+    n_bytes = 0
+    progress.start("sample", len(chosen))
+    for result in compute.run(READ_TASK, jobs, "decode"):
+        progress.advance()
+        rgb = answer(result).rgb if isinstance(result, Done) else None
+        if rgb is not None:
+            found.append(rgb)
+            n_bytes += rgb.nbytes
+        if n_bytes > SAMPLE_BYTES:
+            break
+    progress.finish()
+    if not found:
+        raise CollectionError(
+            f"None of the {len(chosen)} pictures could be read, so no features can be fitted. "
+            "Run: sightline doctor --skipped"
+        )
+    return found
+
+
+def warm(wanted: Sequence[Wanted]) -> None:
+    """Describe one small picture here, so that no worker spends its time limit on compiling."""
+    picture = np.zeros((48, 64, 3), np.uint8)
+    picture[::2] = 255
+    for w in wanted:
+        load_feature(w.place).describe(picture)

@@ -1,0 +1,122 @@
+"""How an index run behaves: by settings and flags, some of them remembered for later runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sightline import plugins, settings
+from sightline.compute.describing import feature_class, fingerprint, is_fitted, load_feature
+from sightline.pictures.reading import ReadLimits
+from sightline.settings import Origin, Settings
+from sightline.store.events import NewEvent
+from sightline.store.writer import Change, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A feature to compute; a fitted one has no fingerprint until it is fitted."""
+
+    name: str
+    place: str
+    fingerprint: str = ""
+    length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """How a run behaves."""
+
+    limits: ReadLimits = field(default_factory=ReadLimits)
+    hidden: bool = False
+    exclude: tuple[bytes, ...] = ()
+    folder_words: bool = False
+    retry: bool = False
+    refit: bool = False
+    allow_empty: bool = False
+    seconds: float = 10.0
+    features: tuple[Wanted, ...] = ()
+    shards: int = 1
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names of a list separated by commas.
+
+    >>> split_names("deep, visterms")
+    ['deep', 'visterms']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def default_features() -> list[str]:
+    """Return the features to learn from where nobody named any: the best that is installed."""
+    from sightline.features.deep.session import is_available
+
+    return ["deep-all", "classic"] if is_available() else ["classic-all"]
+
+
+def index_options(
+    s: Settings,
+    features: Sequence[str] = (),
+    *,
+    retry: bool = False,
+    refit: bool = False,
+    allow_empty: bool = False,
+) -> IndexOptions:
+    """Return the options of a run; features that are not named are those the settings name."""
+    names = plugins.expanded(features or split_names(s.features))
+    return IndexOptions(
+        limits=ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow),
+        hidden=s.hidden,
+        exclude=tuple(os.fsencode(e) for e in split_names(s.exclude)),
+        folder_words=s.folder_words,
+        retry=retry,
+        refit=refit,
+        allow_empty=allow_empty,
+        seconds=s.seconds,
+        shards=s.shards,
+        features=tuple(
+            wanted_feature(n, plugins.place("features", n), s.working_size) for n in names
+        ),
+    )
+
+
+def wanted_feature(name: str, place: str, size: int) -> Wanted:
+    """Return a feature by name; one that has to be fitted has no fingerprint yet.
+
+    What it needs and is not installed is named here, before an index remembers to compute it.
+    """
+    if is_fitted(place):
+        require = getattr(feature_class(place), "require", None)
+        if require is not None:
+            require()
+        return Wanted(name, place)
+    feature = load_feature(place)
+    return Wanted(name, place, fingerprint(feature, size), feature.length)
+
+
+def remember_tables(
+    writer: Writer, root: bytes, words: Sequence[str], forget_words: Sequence[str]
+) -> None:
+    """Keep for later runs which folder this is and which tables of words belong to it."""
+    known = writer.catalogue.words_files()
+    events = []
+    for given, present in ((words, True), (forget_words, False)):
+        for path in given:
+            if present != (path in known):
+                events.append(NewEvent("words-file", body={"path": path, "present": present}))
+    meta = [("root", json.dumps(os.fsdecode(root)))]
+    writer.note(Change(events=writer.append(events), meta=meta))
+
+
+def flags_to_remember(
+    origins: Sequence[Origin], features: Sequence[str]
+) -> dict[str, settings.Value]:
+    """Return the flags of this run that later runs shall keep to."""
+    flags = {o.name: o.value for o in origins if o.origin == "flag"}
+    kept = {n: v for n, v in flags.items() if n in settings.REMEMBERED}
+    if features:
+        kept["features"] = ",".join(features)
+    return kept

@@ -1,0 +1,327 @@
+"""Indexing: one run from the folder to a published version.
+
+The store is asked once what it knows; only new and changed files are read, in batches. Each batch
+goes to the log, then to a segment, then is published, so a run that is killed goes on where it
+was. A file that cannot be read is named with its reason and never stops the run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from sightline.collection.index import codebooks, tags
+from sightline.collection.index.batches import BATCH, PictureReader
+from sightline.collection.index.options import IndexOptions
+from sightline.collection.index.plan import Plan, make_plan, stamps_of
+from sightline.collection.index.tags import (
+    from_files,
+    publish_kept,
+    publish_words,
+    with_new_sidecars,
+)
+from sightline.collection.index.vectors import ImportReport, import_vectors, refresh_vectors
+from sightline.contracts import Compute, Failed, Progress
+from sightline.errors import CollectionError, DataError, Interrupted
+from sightline.features.imported import ImportedVectors
+from sightline.pictures.folder import Found, walk
+from sightline.pictures.reading import WORDS_TASK, problems_of, request, words_of
+from sightline.records import Skipped, Tags, shown
+from sightline.store.catalogue import Catalogue
+from sightline.store.events import NewEvent
+from sightline.store.snapshot import Snapshot
+from sightline.store.upkeep.rollback import kept_rows
+from sightline.store.writer import Change, Stamp, Writer
+from sightline.words import tokens
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What a run saw and did: `seen` is always `indexed` + the number of `skipped`.
+
+    `vectors` says what became of each file of vectors that was given.
+    `reused` counts pictures whose rows came from another version after a rollback, unread.
+    """
+
+    seen: int
+    indexed: int
+    added: int
+    changed: int
+    moved: int
+    gone: int
+    skipped: tuple[Skipped, ...]
+    problems: tuple[str, ...]
+    version: int
+    seconds: float
+    vectors: tuple[ImportReport, ...] = ()
+    reused: int = 0
+
+
+class IndexRun:
+    """One run; `Collection.index` is the way to start it."""
+
+    def __init__(
+        self,
+        root: bytes,
+        writer: Writer,
+        compute: Compute,
+        options: IndexOptions,
+        progress: Progress,
+        vectors: Sequence[ImportedVectors] = (),
+        by_order: bool = False,
+    ) -> None:
+        self.root, self.writer, self.compute = root, writer, compute
+        self.options, self.progress = options, progress
+        self.vectors, self.by_order = vectors, by_order
+        self.problems: list[str] = []
+        self.reworded = self.gone = 0
+
+    def run(self) -> IndexReport:
+        """Bring the store up to date with the folder."""
+        begun = time.monotonic()
+        before = self.writer.version.number
+        plan = self._plan()
+        self._prepare_features(plan)
+        reader = PictureReader(
+            self.root, self.writer, self.compute, self.options, self.progress, self._files
+        )
+        try:
+            self._reuse(plan)
+            reader.read(plan)
+            self._reword(plan)
+            self._drop(plan, reader)
+            imported, refused = self._import_vectors()
+            self.problems += refresh_vectors(self.writer, self.root, self.progress)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"Stopped. {self.writer.version.live} pictures are indexed; "
+                "run the same command again to go on."
+            ) from None
+        self._finish(before)
+        if refused:
+            raise DataError(refused)
+        # Pictures in folders that could not be listed are still held, and count as seen.
+        live = set(self._ids_now()) if plan.unlisted else set()
+        skipped = [*plan.still_skipped, *plan.skipped_now, *reader.skipped]
+        return IndexReport(
+            seen=plan.seen + sum(k.picture in live for k in plan.unlisted),
+            indexed=self.writer.version.live,
+            added=reader.added,
+            changed=reader.changed + self.reworded,
+            moved=reader.moved,
+            gone=self.gone,
+            skipped=tuple(sorted(skipped, key=lambda s: s.path)),
+            problems=(*self.problems, *reader.problems),
+            version=self.writer.version.number,
+            seconds=time.monotonic() - begun,
+            vectors=imported,
+            reused=len(plan.reuse),
+        )
+
+    def _import_vectors(self) -> tuple[tuple[ImportReport, ...], str]:
+        """Add the files of vectors that were given; return what became of them, and a refusal.
+
+        They were checked before the run; only what reading pictures brought to light can be wrong.
+        """
+        done: list[ImportReport] = []
+        for v in self.vectors:
+            try:
+                report = import_vectors(self.writer, self.root, v, self.progress, self.by_order)
+            except DataError as e:
+                return (), f"The pictures are indexed, but vectors were not added: {e}"
+            done.append(report)
+            self.problems += report.problems()
+        return tuple(done), ""
+
+    # -- planning ----------------------------------------------------------------------------
+
+    def _plan(self) -> Plan:
+        catalogue = self.writer.catalogue
+        if not self.options.refit:
+            size = self.options.limits.side
+            features = codebooks.resolved(self.writer, self.options.features, size)
+            self.options = replace(self.options, features=features)
+        self._snapshot = Snapshot(self.writer.home.shards, self.writer.version)
+        live, wanted = self._complete(), {w.fingerprint for w in self.options.features}
+        known = catalogue.known()
+        self._kept = kept_rows(self.writer.home, known, self._snapshot, live, wanted)
+        plan = plan_for(self.root, catalogue, live, self.options, self._kept)
+        self._refuse_vanished(plan)
+        self.problems = [f"{shown(u.path)}: {u.reason}" for u in plan.unreadable]
+        self._load_word_files(plan)
+        self.writer.note(
+            Change(
+                skipped=[(s, 0, 0) for s in plan.skipped_now],
+                unskipped=plan.no_longer_skipped,
+                stamps=[_stamp(k.picture, f) for f, k in plan.touched],
+            )
+        )
+        return plan
+
+    def _refuse_vanished(self, plan: Plan) -> None:
+        if plan.vanished and not plan.seen and not self.options.allow_empty:
+            count = len(plan.vanished)
+            raise CollectionError(
+                f"{shown(self.root)} is empty, but {count} pictures were there before. "
+                "If a disk is not mounted, mount it; if they are really gone, use --allow-empty."
+            )
+
+    def _prepare_features(self, plan: Plan) -> None:
+        """Fit what has to be fitted, and have everything compiled before workers are timed."""
+        if not self.options.features:
+            return
+        features = codebooks.fit_missing(
+            self.root, self.writer, self.compute, self.options, plan.read, self.progress
+        )
+        self.options = replace(self.options, features=features)
+        if plan.read:
+            codebooks.warm(features)
+
+    def _complete(self) -> set[int]:
+        """Return the ids whose rows have all the features wanted."""
+        wanted = {w.fingerprint for w in self.options.features}
+        segments = [s for s in self._snapshot.segments if wanted <= set(s.features)]
+        return {i for s in segments for i in s.ids[s.alive()].tolist()}
+
+    def _load_word_files(self, plan: Plan) -> None:
+        catalogue = self.writer.catalogue
+        paths = catalogue.words_files()
+        self._stamp_now = tags.stamp(paths, self.options.folder_words)
+        self._stale = self._stamp_now != (catalogue.meta("words_stamp") or tags.stamp([], False))
+        needed = bool(plan.read) or self._stale
+        self._files = tags.WordFiles(paths if needed else [], self.root)
+        self.problems += self._files.problems
+        if self._stale:
+            here = {k.path for k in catalogue.known()} | {t.found.path for t in plan.read}
+            self.problems += self._files.unmatched(here)
+
+    # -- rows of other versions, words that changed, pictures that went ----------------------------
+
+    def _reuse(self, plan: Plan) -> None:
+        """Publish the right rows of pictures that a rollback left behind; no file is read."""
+        if not plan.reuse:
+            return
+        features = {w.fingerprint for w in self.options.features}
+        features |= {f.fingerprint for f in self.writer.catalogue.vectors_files()}
+        features |= {f for s in self._snapshot.segments for f in s.features}
+        self.progress.start("reuse", len(plan.reuse))
+        for part in _chunks(plan.reuse):
+            publish_kept(self.writer, part, self._kept, features)
+            self.progress.advance(len(part))
+        self.progress.finish()
+
+    def _reword(self, plan: Plan) -> None:
+        """Publish pictures whose own words, or words in files about many, have changed."""
+        now: dict[int, dict[str, Tags]] = {}
+        stamps: list[Stamp] = []
+        jobs = [request(self.root, f, self.options.limits, pixels=False) for f, _ in plan.words]
+        answers = self.compute.run(WORDS_TASK, jobs, "decode") if jobs else iter(())
+        for (found, k), result in zip(plan.words, answers, strict=True):
+            if isinstance(result, Failed):
+                self.problems.append(f"{shown(found.path)}: {result.reason}")
+                continue
+            self.problems += problems_of(result)
+            fresh = tags.clean(words_of(result))
+            now[k.picture] = with_new_sidecars(self.writer.catalogue.words(k.picture), fresh)
+            stamps.append(_stamp(k.picture, found))
+        if self._stale:
+            from_files(self.writer.catalogue, self._files, now, self.options.folder_words)
+        live = set(self._ids_now())
+        if self._other_rules():
+            known = {p: self.writer.catalogue.words(p) for p in live - now.keys()}
+            now.update((p, {t.source: t for t in w}) for p, w in known.items())
+        self._publish_words({p: w for p, w in now.items() if p in live}, stamps)
+
+    def _publish_words(self, now: dict[int, dict[str, Tags]], stamps: list[Stamp]) -> None:
+        if not now:
+            return
+        self.progress.start("words", len(now))
+        for part in _chunks(sorted(now)):
+            mine = [s for s in stamps if s.picture in part]
+            self.reworded += publish_words(self.writer, {p: now[p] for p in part}, mine)
+            self.progress.advance(len(part))
+        self.progress.finish()
+
+    def _other_rules(self) -> bool:
+        """Say whether the rows were made when words were split by other rules."""
+        return self.writer.catalogue.meta("tokens") not in (None, str(tokens.VERSION))
+
+    def _ids_now(self) -> list[int]:
+        snapshot = Snapshot(self.writer.home.shards, self.writer.version)
+        return [int(i) for i in snapshot.ids()]
+
+    def _drop(self, plan: Plan, reader: PictureReader) -> None:
+        """Take pictures that are no longer there out of the results; their ids stay theirs."""
+        left = {p for ids in plan.free.values() for p in ids}
+        gone = [k.picture for k in plan.vanished if k.picture in left]
+        self.gone = len(gone)
+        events = self.writer.append([NewEvent("picture-gone", p) for p in gone])
+        rows = [*gone, *self._rows_without_picture(plan, reader)]
+        if rows:
+            self.writer.publish(Change(events=events, dead=rows), finished=False)
+
+    def _rows_without_picture(self, plan: Plan, reader: PictureReader) -> list[int]:
+        """Return rows that must not show: of pictures a crash left half removed, and of files
+        that used to be pictures and now cannot be read (these keep their id)."""
+        bad = (*plan.still_skipped, *plan.skipped_now, *reader.skipped)
+        skipped = {s.path for s in bad}
+        good = {k.picture for k in self.writer.catalogue.known() if k.path not in skipped}
+        return [i for i in self._ids_now() if i not in good]
+
+    def _finish(self, before: int) -> None:
+        w = self.writer
+        meta = [("tokens", str(tokens.VERSION)), ("limits", limits_text(self.options))]
+        if not self._files.failed:
+            # Otherwise the next run looks at the tables again, and says again what is wrong.
+            meta.append(("words_stamp", self._stamp_now))
+        w.note(Change(meta=meta))
+        w.score_missing()
+        without = sum(s.live for s in w.version.segments if s.scored_by != w.version.model)
+        if w.version.model and without:
+            self.problems.append(
+                f"{without} pictures lack the features the model was trained on and are found by "
+                "their words alone. To learn anew: sightline train"
+            )
+        if not w.compact() and (w.version.number != before or not w.version.finished):
+            w.publish(Change(), finished=True)
+
+
+def plan_for(
+    root: bytes,
+    catalogue: Catalogue,
+    live: set[int],
+    o: IndexOptions,
+    reusable: Container[int] = (),
+) -> Plan:
+    """Walk the folder and compare it with what the catalogue knows."""
+    walked = walk(root, follow=o.limits.follow, hidden=o.hidden, exclude=o.exclude)
+    # A limit that was changed may let in what it kept out.
+    retry = o.retry or catalogue.meta("limits") not in (None, limits_text(o))
+    return make_plan(
+        walked,
+        catalogue.known(),
+        catalogue.skipped(),
+        live,
+        root,
+        reusable=reusable,
+        retry=retry,
+        follow=o.limits.follow,
+    )
+
+
+def limits_text(o: IndexOptions) -> str:
+    """Return the limits files are skipped by, as one comparable text."""
+    return f"{o.limits.max_megapixels:g} {o.limits.max_file_bytes} {o.seconds:g}"
+
+
+def _stamp(picture: int, found: Found) -> Stamp:
+    return Stamp(picture, found.size, found.mtime, stamps_of(found))
+
+
+def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    for i in range(0, len(items), BATCH):
+        yield items[i : i + BATCH]

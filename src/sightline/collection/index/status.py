@@ -1,0 +1,74 @@
+"""Which features there are, which can be computed here, and which pictures have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sightline import plugins
+from sightline.collection.models.word_model import load_learnt
+from sightline.collection.similarity.model import load_alike
+from sightline.compute.describing import is_fitted, load_feature
+from sightline.errors import SightlineError
+from sightline.store.home import Home
+from sightline.store.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureState:
+    """One feature: whether it can be computed, and how many pictures have it.
+
+    `length` is 0 for one that is fitted to a collection and has not been; `problem` says why it
+    cannot be computed here; `fingerprint` is that of the rows in the store, if there are any.
+    """
+
+    name: str
+    length: int
+    fitted: bool
+    problem: str = ""
+    fingerprint: str = ""
+    pictures: int = 0
+    used: bool = False
+
+
+def feature_states(home: Home | None) -> list[FeatureState]:
+    """Return all features by name: built-in ones, plugins' and imported ones."""
+    rows: dict[str, tuple[str, int, int]] = {}
+    used: set[str] = set()
+    if home is not None and home.exists():
+        with home.reader() as reader:
+            rows = _stored(reader.snapshot)
+            learnt = load_learnt(home, reader.snapshot.model)
+            used = set(learnt.features) if learnt else set()
+            alike = load_alike(home, reader.snapshot.similar)
+            used |= set(alike.descriptors) if alike else set()
+    known = plugins.names("features")
+    return [
+        _state(name, known.get(name), rows.get(name), used)
+        for name in sorted(known.keys() | rows.keys())
+    ]
+
+
+def _stored(snapshot: Snapshot) -> dict[str, tuple[str, int, int]]:
+    """Return fingerprint, length and number of pictures of each feature in the store."""
+    found: dict[str, tuple[str, int, int]] = {}
+    for s in snapshot.segments:
+        for f, matrix in s.features.items():
+            name = f.rpartition("-")[0]
+            n = int(s.alive().sum()) + found.get(name, ("", 0, 0))[2]
+            found[name] = (f, matrix.shape[1], n)
+    return found
+
+
+def _state(
+    name: str, place: str | None, stored: tuple[str, int, int] | None, used: set[str]
+) -> FeatureState:
+    fingerprint, length, n = stored or ("", 0, 0)
+    fitted, problem = False, ""
+    if place is not None:
+        try:
+            fitted = is_fitted(place)
+            if not fitted:
+                length = load_feature(place).length
+        except (SightlineError, ImportError, AttributeError) as e:
+            problem = str(e)
+    return FeatureState(name, length, fitted, problem, fingerprint, n, fingerprint in used)

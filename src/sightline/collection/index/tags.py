@@ -1,0 +1,262 @@
+"""The words of pictures on their way in: from all sources, to terms.
+
+Rows that are copied, not computed: new words for a picture that did not change, and the right
+row of a picture whose row a rollback left behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline import plugins
+from sightline.contracts import Json
+from sightline.errors import SightlineError
+from sightline.pictures.folder import Found
+from sightline.pictures.tables import WordsFile
+from sightline.records import Batch, Tags, shown
+from sightline.store.catalogue import Catalogue, Known
+from sightline.store.events import NewEvent
+from sightline.store.snapshot import Snapshot
+from sightline.store.writer import Change, Stamp, Writer
+from sightline.words.term_ids import term_id
+from sightline.words.tokens import caption_terms, split_labels
+
+# Sources that are read with a picture; the others come from files about many pictures.
+BESIDE = ("txt", "xmp-sidecar")
+# Sources with this beginning are words that people made of judging sessions; no file has them.
+SESSION = "session:"
+
+
+def clean(words: Iterable[Tags]) -> dict[str, Tags]:
+    """Join words of the same source, and split free text of word files into labels.
+
+    >>> clean([Tags("txt", text="tree, red barn")])
+    {'txt': Tags(source='txt', tags=('tree', 'red barn'), text='')}
+    """
+    out: dict[str, Tags] = {}
+    for w in words:
+        tags, text = w.tags, w.text
+        if text and (w.source == "txt" or w.source.startswith("file:")):
+            labels, text = split_labels(text)
+            tags = (*tags, *labels)
+        before = out.get(w.source, Tags(w.source))
+        joined = " ".join(t for t in (before.text, text) if t)
+        out[w.source] = Tags(w.source, tuple(dict.fromkeys((*before.tags, *tags))), joined)
+    return {s: t for s, t in out.items() if t.tags or t.text}
+
+
+def folder_words(path: bytes) -> Tags:
+    """Return the names of the folders a picture lies in.
+
+    >>> folder_words(b"Holidays/2024 Rome/a.jpg").tags
+    ('Holidays', '2024 Rome')
+    """
+    parts = os.path.dirname(path).decode("utf-8", "replace").split("/")
+    return Tags("folder", tuple(p for p in parts if p))
+
+
+def changes(picture: int, old: Iterable[Tags], new: dict[str, Tags]) -> list[NewEvent]:
+    """Return the events that turn what is known of a picture's words into what is true now."""
+    before = {t.source: t for t in old}
+    out = []
+    for source in sorted(before.keys() | new.keys()):
+        if before.get(source) != new.get(source):
+            now = new.get(source, Tags(source))
+            body: dict[str, Json] = {
+                "source": source, "tags": list[Json](now.tags), "text": now.text,
+            }  # fmt: skip
+            out.append(NewEvent("words", picture, body))
+    return out
+
+
+def beside(words: Iterable[Tags]) -> dict[str, Tags]:
+    """Return the sources that lie beside a picture."""
+    return {t.source: t for t in words if t.source in BESIDE}
+
+
+def of_session(source: str) -> bool:
+    """Say whether words come from a judging session."""
+    return source.startswith(SESSION)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of one picture: their numbers, ascending, and their spelling."""
+
+    ids: tuple[int, ...]
+    spelled: tuple[tuple[int, str], ...]
+
+
+def terms_of(words: Iterable[Tags]) -> Terms:
+    """Return the terms a picture carries by all its sources."""
+    spelled = {term_id(t): t for w in words for t in caption_terms(w)}
+    return Terms(tuple(sorted(spelled)), tuple(sorted(spelled.items())))
+
+
+class WordFiles:
+    """The files with words for many pictures, read once in a run.
+
+    `failed` are the sources of files that could not be read: what they said before still stands.
+    """
+
+    def __init__(self, paths: Sequence[str], root: bytes) -> None:
+        self.problems: list[str] = []
+        self.failed: set[str] = set()
+        self._tables: list[tuple[str, dict[bytes, Tags]]] = []
+        for text in paths:
+            try:
+                file = read_table(text, root)
+            except (SightlineError, OSError) as e:
+                self.failed.add(f"file:{os.path.basename(text)}")
+                self.problems.append(
+                    f"{text}: {e} What it said before still stands; "
+                    f"to drop it: sightline index --forget-words {text}"
+                )
+                continue
+            self.problems += file.problems
+            self._tables.append((text, dict(iter(file))))
+
+    def of(self, path: bytes) -> list[Tags]:
+        """Return what the files say about a picture."""
+        return [table[path] for _, table in self._tables if path in table]
+
+    def unmatched(self, here: set[bytes]) -> list[str]:
+        """Say of each file how many of its rows name no picture of the collection."""
+        out = []
+        for text, table in self._tables:
+            lost = [p for p in table if p not in here]
+            if lost:
+                out.append(
+                    f"{os.path.basename(text)}: {len(lost)} of {len(table)} rows name no picture "
+                    f"here, the first {shown(lost[0])}"
+                )
+        return out
+
+
+def read_table(text: str, root: bytes) -> WordsFile:
+    """Read a file with words for many pictures by the reader its ending asks for."""
+    path = text.encode("utf-8", "surrogateescape")
+    ending = Path(os.fsdecode(path)).suffix.lower()
+    file: WordsFile = plugins.load("word_files", ending)(path, root)
+    return file
+
+
+def extra_words(files: WordFiles, path: bytes, folders: bool) -> list[Tags]:
+    """Return what word files and (if wanted) folder names say about a picture."""
+    found = files.of(path)
+    return [*found, folder_words(path)] if folders else found
+
+
+def stamp(paths: Sequence[str], folders: bool) -> str:
+    """Return size and time of word files, and whether folders count, as one comparable text."""
+    out = [f"folders:{folders}"]
+    for text in paths:
+        try:
+            s = os.stat(text.encode("utf-8", "surrogateescape"))
+            out.append(f"{text}:{s.st_size}:{s.st_mtime_ns}")
+        except OSError:
+            out.append(f"{text}:missing")
+    return "\n".join(out)
+
+
+Words = dict[str, Tags]
+
+
+def with_new_sidecars(old: Iterable[Tags], fresh: Words) -> Words:
+    """Return a picture's words with those beside it replaced."""
+    own = {t.source: t for t in old}
+    return {
+        **{s: t for s, t in own.items() if s not in BESIDE},
+        **beside(fresh.values()),
+    }
+
+
+def from_files(
+    catalogue: Catalogue, files: WordFiles, now: dict[int, Words], folders: bool
+) -> None:
+    """Add to `now` every picture for which the word files say something else than before."""
+    for k in catalogue.known():
+        old = {t.source: t for t in catalogue.words(k.picture)}
+        base = now.get(k.picture, old)
+        own = {s: t for s, t in base.items() if not _from_file(s) or s in files.failed}
+        new = {**own, **clean(extra_words(files, k.path, folders))}
+        if new != old:
+            now[k.picture] = new
+
+
+def _from_file(source: str) -> bool:
+    return source.startswith("file:") or source == "folder"
+
+
+def publish_words(
+    writer: Writer,
+    now: dict[int, Words],
+    stamps: list[Stamp],
+    *,
+    session: str | None = None,
+    first: Sequence[NewEvent] = (),
+    finished: bool = False,
+) -> int:
+    """Give pictures new words, copying the rest of their rows; return how many changed.
+
+    `session` is whose words they are; `first` are events that must be true together with them.
+    """
+    catalogue = writer.catalogue
+    new = [e for p, w in now.items() for e in changes(p, catalogue.words(p), w)]
+    events = writer.append([*first, *(replace(e, session=session) for e in new)])
+    snapshot = Snapshot(writer.home.shards, writer.version)
+    terms = {p: terms_of(w.values()) for p, w in now.items()}
+    batches = _copied(snapshot, np.array(sorted(now), np.int64), terms)
+    spelled = [s for t in terms.values() for s in t.spelled]
+    change = Change(events=events, batches=batches, stamps=stamps, terms=spelled)
+    writer.publish(change, finished=finished)
+    return len({e.picture for e in events} - {None})
+
+
+def publish_kept(
+    writer: Writer,
+    part: Sequence[tuple[Found, Known]],
+    sources: Mapping[int, Snapshot],
+    features: set[str],
+) -> None:
+    """Publish pictures by the right rows that other versions hold, with the words known now.
+
+    Of what the rows hold, only some `features` are taken over. Word files that changed since are
+    still seen as changed.
+    """
+    known = [(f, k, k.outdated.stamps if k.outdated else k.stamps) for f, k in part]
+    terms = {k.picture: terms_of(writer.catalogue.words(k.picture)) for _, k, _ in known}
+    batches: list[Batch] = []
+    for source in {id(s): s for s in (sources[p] for p in terms)}.values():
+        ids = np.array(sorted(p for p in terms if sources[p] is source), np.int64)
+        batches += _copied(source, ids, terms, features)
+    change = Change(
+        batches=batches,
+        stamps=[Stamp(k.picture, f.size, f.mtime, stamps) for f, k, stamps in known],
+        terms=[s for t in terms.values() for s in t.spelled],
+    )
+    writer.publish(change, finished=False)
+
+
+def _copied(
+    snapshot: Snapshot,
+    pictures: NDArray[np.int64],
+    terms: Mapping[int, Terms],
+    only: set[str] | None = None,
+) -> list[Batch]:
+    """Return pictures with new words and the thumbnails and features that they have."""
+    return [
+        Batch(
+            ids=ids,
+            terms=tuple(terms[p].ids for p in ids.tolist()),
+            thumbnails=tuple(snapshot.thumbnail(p) for p in ids.tolist()),
+            features=tuple(snapshot.rows(f, ids) for f in features if only is None or f in only),
+        )
+        for features, ids in snapshot.by_features(pictures)
+    ]

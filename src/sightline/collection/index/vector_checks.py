@@ -1,0 +1,140 @@
+"""Files of vectors that are given to an index are checked before anything is written.
+
+Pictures are read in the course of the run, so rows are compared with the paths the run is going to
+read. What can only be known afterwards (a picture that turns out to be broken) is checked again
+when the rows are published.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+
+from sightline.collection.index.assignment import by_key_or_order, in_order, matches, no_match
+from sightline.collection.index.options import IndexOptions
+from sightline.collection.index.plan import Plan, make_plan
+from sightline.collection.index.run import plan_for
+from sightline.collection.index.vectors import open_vectors, refuse_taken, same_as_before
+from sightline.errors import DataError, NoCollection, UsageError
+from sightline.features.imported import ImportedVectors
+from sightline.pictures.folder import walk
+from sightline.store.catalogue import Catalogue, Known, VectorsFile
+from sightline.store.home import Home, current_version
+from sightline.store.snapshot import Snapshot
+
+
+def read_given(
+    given: Sequence[str | os.PathLike[str]], by_order: bool, key_column: str
+) -> list[ImportedVectors]:
+    """Read the files of vectors a call names.
+
+    Raises
+    ------
+    UsageError
+        One cannot be used, or the call contradicts itself.
+    """
+    if by_order and key_column:
+        raise UsageError(
+            f"--by-order and --key-column {key_column} contradict one another. Give one of them."
+        )
+    if (by_order or key_column) and not given:
+        option = "--by-order" if by_order else "--key-column"
+        raise UsageError(f"{option} says how --vectors FILE is to be read. Name the file too.")
+    read = [open_vectors(v, key_column) for v in given]
+    for i, v in enumerate(read):
+        refuse_taken(v.name)
+        if v.name in {w.name for w in read[:i]}:
+            raise UsageError(
+                f"Two files would become the feature {v.name!r}. "
+                "Name them apart: --vectors NAME=FILE"
+            )
+    return read
+
+
+def check_given(
+    home: Home,
+    root: bytes,
+    options: IndexOptions,
+    given: Sequence[ImportedVectors],
+    by_order: bool,
+    forgotten: Sequence[str] = (),
+) -> None:
+    """Refuse files whose rows cannot be assigned to the pictures a run is going to have.
+
+    Raises
+    ------
+    UsageError
+        One of them cannot; nothing was changed.
+    """
+    if not given:
+        return
+    plan, known, files = _planned(home, root, options)
+    if plan.vanished and not plan.seen:
+        return  # The run itself refuses this, or is told to believe it.
+    pictures = _expected(plan, known)
+    for v in given:
+        file = next((f for f in files if f.name == v.name and not _among(f, forgotten)), None)
+        try:
+            _check(v, pictures, root, by_order, file, len(plan.read))
+        except DataError as e:
+            raise UsageError(f"{e} Nothing was changed.") from e
+
+
+def _check(
+    vectors: ImportedVectors,
+    pictures: Mapping[bytes, int],
+    root: bytes,
+    by_order: bool,
+    file: VectorsFile | None,
+    unread: int,
+) -> None:
+    before = same_as_before(vectors, file, by_order)
+    if before is not None:
+        return  # Its rows are in the store already, and follow their pictures.
+    chosen = by_key_or_order(vectors, pictures, root, by_order)
+    if chosen.keys is not None:
+        matched = matches(chosen, chosen.keys, pictures, root)
+        matched.check_double(chosen.keys.values)
+        if not matched.rows:
+            raise no_match(chosen, [chosen.keys], root)
+        return
+    try:
+        in_order(chosen, pictures)
+    except DataError as e:
+        if not unread:
+            raise
+        raise DataError(
+            f"{e} {unread} of the pictures are not read yet, and some may turn out to be "
+            "unreadable: run sightline index without --vectors first to see how many there are."
+        ) from e
+
+
+def _planned(
+    home: Home, root: bytes, o: IndexOptions
+) -> tuple[Plan, list[Known], list[VectorsFile]]:
+    if home.exists():
+        try:
+            # Without the engine that a reader would ask.
+            with closing(Catalogue(home.catalogue, write=False)) as catalogue:
+                live = Snapshot(home.shards, current_version(home, catalogue)).ids().tolist()
+                plan = plan_for(root, catalogue, set(live), o)
+                files = [f for f in catalogue.vectors_files() if f.present]
+                return plan, catalogue.known(), files
+        except NoCollection:
+            pass  # A first run was stopped before it wrote anything.
+    walked = walk(root, follow=o.limits.follow, hidden=o.hidden, exclude=o.exclude)
+    return make_plan(walked, [], [], set(), root, follow=o.limits.follow), [], []
+
+
+def _expected(plan: Plan, known: Sequence[Known]) -> dict[bytes, int]:
+    """Return the paths of the pictures there will be, each with a number of its own."""
+    leaving = {k.picture for k in plan.vanished} | {t.picture for t in plan.read}
+    skipped = {s.path for s in (*plan.still_skipped, *plan.skipped_now)}
+    kept = {k.path for k in known if k.picture not in leaving and k.path not in skipped}
+    paths = kept | {t.found.path for t in plan.read}
+    return {path: i for i, path in enumerate(sorted(paths))}
+
+
+def _among(file: VectorsFile, forgotten: Sequence[str]) -> bool:
+    return any(f == file.name or os.path.abspath(f) == file.path for f in forgotten)

@@ -1,0 +1,440 @@
+"""What there is to learn from: pictures with words, what is known of each, and its features.
+
+Words on pictures and judgements are one stream here: a picture that was judged to fit a query
+carries the words of that query, one that was judged not to fit a single word does not carry it.
+
+A picture without words says nothing of ordinary tags: its owner may not have come to it yet. A word
+that was saved from a session is different: the session went through the whole collection, so that
+word is learnt against all other pictures, a sample of many. Of those, the ones judged not to fit
+are negatives, and the others `unlabelled`. Both count for saved words alone.
+
+Rows of a feature as learners see them: weighted and of length one.
+
+Counts of visual words are weighted by how few training pictures hold each (tf-idf); other rows are
+only scaled. The weights belong to a model, not to the store, since they come from the pictures it
+was trained on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline import plugins
+from sightline.errors import CollectionError
+from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
+from sightline.records import FeatureRows, Judgement, SparseRows
+from sightline.store.matrices import Matrix, SparseMatrix
+from sightline.store.snapshot import Snapshot
+from sightline.words.grammar import parse
+from sightline.words.term_ids import term_id
+
+# A word on a single picture can be searched for, but nothing can be learnt from it.
+LEAST_PICTURES = 2
+MOST_WORDS, MOST_TEXT_WORDS = 20_000, 50_000
+_MOSTLY = 0.9
+# Saved words are learnt from so many judged pictures at most, and so many that nobody judged.
+MOST_LABELLED, MOST_UNLABELLED = 3_000, 2_000
+
+Int = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Pictures to learn from.
+
+    Attributes
+    ----------
+    ids : their ids, ascending.
+    terms : ids of the words there are to learn, ascending.
+    labels : scipy sparse table, pictures by words, 1 where a picture carries a word.
+    views : their rows of each feature, by fingerprint.
+    left_out : pictures with words that lack one of these features.
+    unlabelled : pictures by words, true where nobody said whether the picture fits; None for
+        ordinary words, which a picture with words lacks unless it carries them.
+    saved : pictures to learn saved words from, where there are ordinary words as well.
+    """
+
+    ids: Int
+    terms: Int
+    labels: Any
+    views: dict[str, View]
+    left_out: int = 0
+    unlabelled: Bool | None = None
+    saved: Sample | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def basis(self) -> str:
+        """Return a checksum of pictures, words and features: equal ones teach the same."""
+        h = hashlib.sha256(self.ids.tobytes() + self.terms.tobytes())
+        h.update(self.labels.indptr.astype(np.int64).tobytes())
+        h.update(self.labels.indices.astype(np.int64).tobytes())
+        h.update(" ".join(self.views).encode())
+        if self.unlabelled is not None:
+            h.update(np.packbits(self.unlabelled).tobytes())
+        if self.saved is not None:
+            h.update(self.saved.basis().encode())
+        return h.hexdigest()[:16]
+
+    def only(self, rows: Int | NDArray[np.bool_]) -> Sample:
+        """Return some of the pictures, without those that saved words alone are learnt from."""
+        views = {name: view[rows] for name, view in self.views.items()}
+        free = None if self.unlabelled is None else self.unlabelled[rows]
+        return Sample(self.ids[rows], self.terms, self.labels[rows], views, unlabelled=free)
+
+
+def aligned(sample: Sample, terms: Int) -> Sample:
+    """Return the pictures with the words of another vocabulary, in its order."""
+    from scipy.sparse import csr_matrix
+
+    cells = sample.labels.tocoo()
+    at = np.minimum(np.searchsorted(terms, sample.terms), len(terms) - 1)
+    known = terms[at] == sample.terms
+    keep = known[cells.col]
+    shape = (len(sample), len(terms))
+    labels = csr_matrix((cells.data[keep], (cells.row[keep], at[cells.col[keep]])), shape=shape)
+    labels.sort_indices()
+    free = None
+    if sample.unlabelled is not None:
+        free = np.ones(shape, np.bool_)
+        free[:, at[known]] = sample.unlabelled[:, known]
+    return replace(sample, terms=terms, labels=labels, unlabelled=free, saved=None)
+
+
+def load_sample(
+    snapshot: Snapshot,
+    judgements: Iterable[Judgement] = (),
+    wanted: Sequence[str] = (),
+    most_words: int = MOST_WORDS,
+    saved: Collection[int] = (),
+) -> Sample:
+    """Gather all pictures that carry a word or were judged, and have features.
+
+    `wanted` names the features to learn from; all that nearly every picture has by default. Of more
+    than `most_words` the most frequent are learnt. `saved` are terms that only sessions gave to
+    pictures; where no other word can be learnt, the sample is that of the saved words.
+    """
+    judgements = list(judgements)
+    picture, term = carried_and_judged(snapshot, judgements)
+    mine = np.isin(term, np.array(sorted(saved), np.int64))
+    if not mine.any():
+        return _sample(snapshot, picture, term, wanted, most_words)
+    no = {cell for cell, fits in term_verdicts(judgements, {}).items() if not fits}
+    given = (picture[mine], term[mine], no, most_words)
+    if not _learnable(picture[~mine], term[~mine]):
+        return _saved_sample(snapshot, *given, wanted)
+    sample = _sample(snapshot, picture[~mine], term[~mine], wanted, most_words)
+    if not _learnable(picture[mine], term[mine], len(snapshot.ids())):
+        return sample
+    return replace(sample, saved=_saved_sample(snapshot, *given, (), tuple(sample.views)))
+
+
+def _sample(
+    snapshot: Snapshot, picture: Int, term: Int, wanted: Sequence[str], most_words: int
+) -> Sample:
+    """Gather pictures that carry words."""
+    features = _features(snapshot, np.unique(picture), wanted)
+    ids, views = _rows(snapshot, features, np.unique(picture))
+    there = np.isin(picture, ids)
+    terms, labels = _labels(ids, picture[there], term[there], most_words)
+    return Sample(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
+
+
+def _features(snapshot: Snapshot, ids: Int, wanted: Sequence[str]) -> tuple[str, ...]:
+    features = common_features(snapshot, ids)
+    named = [f for f in features if f.rpartition("-")[0] in plugins.expanded(wanted)]
+    return tuple(named) or features
+
+
+def _learnable(picture: Int, term: Int, pictures: int | None = None) -> bool:
+    """Say whether some word is on several of the pictures, or of so many, and missing on others."""
+    _, counts = np.unique(term, return_counts=True)
+    n = len(np.unique(picture)) if pictures is None else pictures
+    return bool(((counts >= LEAST_PICTURES) & (counts < n)).any())
+
+
+def _saved_sample(
+    snapshot: Snapshot,
+    picture: Int,
+    term: Int,
+    no: set[tuple[int, int]],
+    most_words: int,
+    wanted: Sequence[str],
+    features: tuple[str, ...] = (),
+) -> Sample:
+    """Gather the pictures that saved words are learnt from: all that were judged, and others."""
+    every = snapshot.ids()
+    judged = np.array([p for p, t in no if t in set(term.tolist())], np.int64)
+    labelled = np.intersect1d(np.union1d(picture, judged), every)
+    others = _spread(np.setdiff1d(every, labelled))[:MOST_UNLABELLED]
+    labelled = _spread(labelled)[:MOST_LABELLED]
+    chosen = np.union1d(labelled, others)
+    ids, views = _rows(snapshot, features or _features(snapshot, chosen, wanted), chosen)
+    there = np.isin(picture, ids)
+    terms, labels = _labels(ids, picture[there], term[there], most_words, saved=True)
+    free = np.asarray(labels.todense()) == 0
+    for p, t in no:
+        row, column = np.searchsorted(ids, p), np.searchsorted(terms, t)
+        if row < len(ids) and column < len(terms) and (ids[row], terms[column]) == (p, t):
+            free[row, column] = False
+    left_out = len(np.unique(picture)) - len(np.intersect1d(picture, ids))
+    return Sample(ids, terms, labels, views, left_out, unlabelled=free)
+
+
+def _spread(ids: Int) -> Int:
+    """Return ids in an order of chance that is the same however many others there are."""
+    mixed = ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return ids[np.argsort(mixed ^ (mixed >> np.uint64(29)), kind="stable")]
+
+
+def carried_and_judged(
+    snapshot: Snapshot,
+    judgements: Iterable[Judgement],
+    counts_as: Mapping[int, int | None] = MappingProxyType({}),
+) -> tuple[Int, Int]:
+    """Return every (picture, word) pair by words and judgements; too few to learn are refused.
+
+    `counts_as` names terms that count as others, or, by None, as nothing.
+    """
+    picture, term = _judged(*cleaned(*carried(snapshot), counts_as), judgements, counts_as)
+    there = np.isin(picture, snapshot.ids())
+    picture, term = picture[there], term[there]
+    _refuse_too_few(snapshot, picture, term)
+    return picture, term
+
+
+def carried(snapshot: Snapshot) -> tuple[Int, Int]:
+    """Return every (picture, word) pair of the version."""
+    pictures, words = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for s in snapshot.segments:
+        row = np.repeat(np.arange(len(s.ids)), np.diff(s.base["word_start"]))
+        alive = s.alive()[row]
+        pictures.append(s.ids[row[alive]])
+        words.append(s.base["terms"][s.base["word"][alive]])
+    return np.concatenate(pictures), np.concatenate(words)
+
+
+def cleaned(picture: Int, term: Int, counts_as: Mapping[int, int | None]) -> tuple[Int, Int]:
+    """Return pairs of pictures and words, some of which count as others or as nothing, once."""
+    if not counts_as:
+        return picture, term
+    now = ((p, counts_as.get(t, t)) for p, t in zip(picture.tolist(), term.tolist(), strict=True))
+    pairs = sorted({(p, t) for p, t in now if t is not None})
+    both = np.array(pairs, np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def verdicts(judgements: Iterable[Judgement]) -> dict[tuple[int, str], bool]:
+    """Return for (picture, word) whether the last judgement said that it fits.
+
+    >>> verdicts([Judgement("red barn", 7, 1.0, "", 3), Judgement("red", 7, 0.0, "", 2)])
+    {(7, 'red'): True, (7, 'barn'): True}
+    """
+    said: dict[tuple[int, str], tuple[int, bool]] = {}
+    for j in judgements:
+        words = [t.text for t in parse(j.query).wanted]
+        # Of several words nobody said which does not fit.
+        for word in words if j.relevance > 0 or len(words) == 1 else ():
+            key, now = (j.picture, word), (j.seq, j.relevance > 0)
+            if key not in said or said[key][0] <= j.seq:
+                said[key] = now
+    return {key: fits for key, (_, fits) in said.items()}
+
+
+def term_verdicts(
+    judgements: Iterable[Judgement], counts_as: Mapping[int, int | None]
+) -> dict[tuple[int, int], bool]:
+    """Return the same by terms, some of which count as others; none of those that are dropped."""
+    merged = sorted(judgements, key=lambda j: j.seq)
+    said = {}
+    for j in merged:
+        for (picture, word), fits in verdicts([j]).items():
+            term = counts_as.get(term_id(word), term_id(word))
+            if term is not None:
+                said[picture, term] = fits
+    return said
+
+
+def _judged(
+    picture: Int,
+    term: Int,
+    judgements: Iterable[Judgement],
+    counts_as: Mapping[int, int | None],
+) -> tuple[Int, Int]:
+    said = term_verdicts(judgements, counts_as)
+    if not said:
+        return picture, term
+    pairs = {*zip(picture.tolist(), term.tolist(), strict=True), *said}
+    both = np.array(sorted(p for p in pairs if said.get(p, True)), np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def _refuse_too_few(snapshot: Snapshot, picture: Int, term: Int) -> None:
+    n = len(snapshot.ids())
+    if n < 2:
+        raise CollectionError(
+            f"There is nothing to learn from {n} picture{'s' * (n != 1)}. Index more pictures."
+        )
+    if not len(term):
+        raise CollectionError(
+            f"None of the {n} pictures carries a word, so there is nothing to learn. Add words: "
+            "tags in the files, .txt files beside them, or a table with index --words. Or judge "
+            "pictures, and save those that fit: sightline judge --like PICTURE --save-as WORD"
+        )
+    if len(np.unique(picture)) < 2:
+        raise CollectionError(
+            f"Only 1 of the {n} pictures carries words, so there is nothing to learn. "
+            "Give words to more pictures, then: sightline index. Or judge more pictures that fit, "
+            "and save them as the same word: sightline judge --resume SESSION --save-as WORD"
+        )
+
+
+def common_features(snapshot: Snapshot, ids: Int) -> tuple[str, ...]:
+    """Return the features that (nearly) all of some pictures have, and can be ranked by."""
+    count: dict[str, int] = {}
+    for features, group in snapshot.by_features(ids):
+        for f in features:
+            if f.rpartition("-")[0] not in plugins.NO_VECTORS:
+                count[f] = count.get(f, 0) + len(group)
+    return tuple(sorted(f for f, n in count.items() if n >= _MOSTLY * len(ids)))
+
+
+def is_sparse(snapshot: Snapshot, feature: str) -> bool:
+    """Say whether rows of a feature, by fingerprint, are mostly zero, as counts are."""
+    parts = [s.features[feature] for s in snapshot.segments if feature in s.features]
+    return any(isinstance(p, SparseMatrix) for p in parts)
+
+
+def _rows(snapshot: Snapshot, features: Sequence[str], ids: Int) -> tuple[Int, dict[str, View]]:
+    if not features:
+        raise CollectionError(
+            f"No feature is on at least nine tenths of the {len(ids)} pictures with words. "
+            "See: sightline doctor --features. To compute one: sightline index --features classic"
+        )
+    groups = snapshot.by_features(ids)
+    whole = [group for have, group in groups if set(features) <= set(have)]
+    found = np.sort(np.concatenate(whole))
+    return found, {f: as_view(snapshot.rows(f, found)) for f in features}
+
+
+def _labels(
+    ids: Int, picture: Int, term: Int, most_words: int, saved: bool = False
+) -> tuple[Int, Any]:
+    from scipy.sparse import csr_matrix
+
+    terms, column, counts = np.unique(term, return_inverse=True, return_counts=True)
+    # A word on every picture tells them apart as little as one on a single picture.
+    usable = np.flatnonzero((counts >= LEAST_PICTURES) & (counts < len(ids)))
+    if not len(usable):
+        todo = "Give pictures more words."
+        if saved:
+            todo = (
+                "Judge more pictures, some that fit and some that do not, and save them under the "
+                "same word: sightline judge --resume SESSION --save-as WORD. For its name: "
+                "sightline sessions"
+            )
+        some = "saved words" if saved else "words"
+        raise CollectionError(
+            f"Of {len(terms)} {some} none is on at least {LEAST_PICTURES} pictures and missing "
+            f"from others, so there is nothing to learn. {todo}"
+        )
+    frequent = np.sort(usable[np.argsort(-counts[usable], kind="stable")][:most_words])
+    row = np.searchsorted(ids, picture)
+    ones = np.ones(len(row), np.float32)
+    table = csr_matrix((ones, (row, column)), shape=(len(ids), len(terms)))[:, frequent]
+    table.sort_indices()
+    return terms[frequent], table
+
+
+Float = NDArray[np.float32]
+View = Any  # a dense float32 matrix, or a scipy one in CSR form
+
+
+def as_view(rows: FeatureRows | SparseRows | Matrix) -> View:
+    """Return rows of the store as a matrix to compute with."""
+    if isinstance(rows, FeatureRows):
+        return np.asarray(rows.rows, np.float32)
+    if isinstance(rows, SparseMatrix):
+        index, value = rows.entries()
+        return _csr(value, index, rows.start - rows.start[0], rows.shape[1])
+    if isinstance(rows, SparseRows):
+        return _csr(rows.value, rows.index, rows.start, rows.length)
+    return np.asarray(rows, np.float32)
+
+
+def _csr(value: Any, index: Any, start: NDArray[np.int64], length: int) -> View:
+    from scipy.sparse import csr_matrix
+
+    parts = (np.asarray(value, np.float32), np.asarray(index, np.int32), start)
+    return csr_matrix(parts, shape=(len(start) - 1, length))
+
+
+def table_arrays(table: View, prefix: str) -> dict[str, NDArray[Any]]:
+    """Return a table, dense or sparse, as arrays that can travel."""
+    if not hasattr(table, "tocsr"):
+        return {f"{prefix}dense": np.asarray(table)}
+    return {
+        f"{prefix}data": table.data, f"{prefix}indices": table.indices,
+        f"{prefix}indptr": table.indptr, f"{prefix}shape": np.array(table.shape),
+    }  # fmt: skip
+
+
+def table_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> View:
+    """Return the table again.
+
+    >>> table_of(table_arrays(np.eye(2), "a."), "a.").tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if f"{prefix}dense" in arrays:
+        return arrays[f"{prefix}dense"]
+    from scipy.sparse import csr_matrix
+
+    parts = tuple(arrays[f"{prefix}{n}"] for n in ("data", "indices", "indptr"))
+    return csr_matrix(parts, shape=tuple(arrays[f"{prefix}shape"].tolist()), copy=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighting:
+    """How the rows of one feature are weighted before they are compared.
+
+    `idf` is empty where only their length is made one; `plain` leaves rows, such as counts, as they
+    are.
+    """
+
+    idf: Float
+    plain: bool = False
+
+    @classmethod
+    def of(cls, view: View, *, plain: bool = False) -> Weighting:
+        """Learn the weights from training rows."""
+        if plain or not hasattr(view, "tocsr"):
+            return cls(np.zeros(0, np.float32), plain)
+        from sightline.features.local.visterms import idf_of
+
+        return cls(np.asarray(idf_of(view), np.float32))
+
+    def __call__(self, view: View) -> View:
+        """Return rows weighted and of length one; a row of zeros stays so."""
+        if self.plain:
+            return view
+        if not hasattr(view, "tocsr"):
+            norm = np.sqrt(np.einsum("ij,ij->i", view, view))
+            return view / np.where(norm > 0, norm, 1)[:, None]
+        from sightline.features.local.visterms import weighted
+
+        return weighted(view, self.idf)
+
+
+def split(sample: Sample) -> tuple[Bool, Bool]:
+    """Return which pictures are held out, and which of the others are for validation."""
+    fold = fold_of(sample.ids)
+    return fold == HELD_OUT, fold == VALIDATION

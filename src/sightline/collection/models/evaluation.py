@@ -1,0 +1,336 @@
+"""How good the model in use is, on the owner's own pictures.
+
+Only the held-out fifth is asked about, and only the proof is asked: the recipe in use, fitted
+without those pictures. The gain is over the untrained order, in which the pictures, their words
+hidden, cannot be told apart. The learning curve fits the recipe to growing shares of the training
+pictures, and so tells whether more words would help.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.models.dataset import MOST_WORDS, Sample, aligned, split
+from sightline.collection.models.gate import FEWEST_QUERIES, HeldOut
+from sightline.collection.models.queries import combined, one_word
+from sightline.collection.models.recipe import Fitted, fit
+from sightline.collection.models.remote import (
+    fewer_shards,
+    fit_elsewhere,
+    is_sharded,
+    measure_elsewhere,
+)
+from sightline.collection.models.saved_words import load_known
+from sightline.collection.models.selection import measure
+from sightline.collection.models.word_model import Learnt, load_learnt
+from sightline.contracts import Json, Mapper, Progress
+from sightline.errors import CollectionError
+from sightline.measures.judged import Judged, RankedList
+from sightline.measures.many import ManyMeasured, measure_queries, query_scores
+from sightline.measures.precision_recall import (
+    PrecisionRecall,
+    eleven_points,
+    mean_eleven_points,
+)
+from sightline.measures.significance import wilcoxon
+from sightline.records import QuerySet
+from sightline.store.events import EventLog
+from sightline.store.home import Home
+
+SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
+_ENOUGH = 5
+_SHOWN = 8
+_DEPTH = 1_000  # of the lists for other tools
+_HARMED = 20
+# Queries whose curves are drawn as one, and lists of chance that are enough for a smooth curve.
+_CURVES = 1_000
+
+Words = tuple[tuple[str, float, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What the model and the untrained order reach on some queries."""
+
+    name: str
+    n: int
+    avgp: float
+    untrained: float
+    p10: float
+    bep: float
+    p: float
+    helped: int
+    harmed: int
+
+    @property
+    def gain(self) -> float:
+        """How much the mean AvgP rises."""
+        return self.avgp - self.untrained
+
+    @property
+    def harmed_rate(self) -> float:
+        """The share of queries that the model ranks worse than no model."""
+        return self.harmed / self.n if self.n else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Harmed:
+    """A query that the model ranks worse than chance, and how many held-out pictures fit it."""
+
+    words: str
+    avgp: float
+    untrained: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeanCurve:
+    """Mean interpolated precision at eleven recalls over some queries.
+
+    `untrained` is that of the same lists in an order of chance, drawn by a fixed seed.
+    """
+
+    recall: tuple[float, ...]
+    precision: tuple[float, ...]
+    untrained: tuple[float, ...]
+    queries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A report on the owner's own pictures.
+
+    `curve` holds (training pictures, mean AvgP) for growing shares of them; `best` and `worst` are
+    words with their AvgP and the number of held-out pictures that carry them; `harmed` are the
+    queries that lost most, the worst first.
+    """
+
+    recipe: str
+    how: str
+    pictures: int
+    held_out: int
+    words: int
+    groups: tuple[Group, ...]
+    curve: tuple[tuple[int, float], ...]
+    best: Words
+    worst: Words
+    proven: bool
+    seconds: float
+    precision_recall: MeanCurve
+    harmed: tuple[Harmed, ...]
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        groups: list[Json] = [
+            {
+                "queries": g.name, "n": g.n, "AvgP": g.avgp, "untrained": g.untrained,
+                "gain": g.gain, "P10": g.p10, "BEP": g.bep, "p": g.p, "helped": g.helped,
+                "harmed": g.harmed, "harmed_rate": g.harmed_rate,
+            }
+            for g in self.groups
+        ]  # fmt: skip
+        curve: list[Json] = [{"pictures": n, "AvgP": a} for n, a in self.curve]
+        c = self.precision_recall
+        means: dict[str, Json] = {
+            "recall": list[Json](c.recall), "precision": list[Json](c.precision),
+            "untrained": list[Json](c.untrained), "queries": c.queries,
+        }  # fmt: skip
+        harmed: list[Json] = [
+            {"words": h.words, "AvgP": h.avgp, "untrained": h.untrained, "n": h.n}
+            for h in self.harmed
+        ]
+        return {
+            "model": self.recipe, "words combined by": self.how, "pictures": self.pictures,
+            "held_out": self.held_out, "words": self.words, "proven": self.proven,
+            "groups": groups, "curve": curve, "precision_recall": means,
+            "best": _words_json(self.best), "worst": _words_json(self.worst), "harmed": harmed,
+        }  # fmt: skip
+
+
+def _words_json(words: Words) -> list[Json]:
+    return [{"word": w, "AvgP": a, "n": n} for w, a, n in words]
+
+
+def evaluate(
+    home: Home, progress: Progress, *, curve: bool = True, compute: Mapper | None = None
+) -> Evaluation:
+    """Measure the model in use on held-out pictures; `compute` is where, if not here."""
+    begun = time.monotonic()
+    learnt, sample, spelled = _loaded(home)
+    held = HeldOut.of(sample)
+    if not len(held.queries):
+        raise CollectionError(
+            f"None of the {len(sample)} pictures that were learnt from is both held out and asked "
+            "about by words others carry, so nothing can be measured. Give words to more pictures, "
+            "or judge more and save them as a word."
+        )
+    rows = learnt.combination.rows(learnt.proof.scores(held.sample.views))
+    queries = combined(held.queries, learnt.combination, held.idf)
+    if compute is None:
+        found = measure_queries(rows, queries)
+    else:
+        found = measure_elsewhere(rows, queries, compute)
+    groups = tuple(_groups(held, found))
+    best, worst = _examples(held, found, spelled)
+    training = sample.only(~split(sample)[0])
+    points = _curve(learnt, training, held, progress, compute) if curve else ()
+    return Evaluation(
+        str(learnt.served.recipe), learnt.combination.how, len(sample), len(held.sample),
+        len(sample.terms), groups, points, best, worst, len(held.queries) >= FEWEST_QUERIES,
+        time.monotonic() - begun, _mean_curve(rows, queries), _harmed(held, found, spelled),
+    )  # fmt: skip
+
+
+def _loaded(home: Home) -> tuple[Learnt, Sample, dict[int, str]]:
+    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
+        learnt = load_learnt(home, reader.snapshot.model)
+        if learnt is None:
+            raise CollectionError("Nothing was learnt yet. Run: sightline train")
+        if learnt.about.get("proof_seen"):
+            raise CollectionError(
+                "When the model was trained, too few pictures had words to hold any out. "
+                "Train again: sightline train"
+            )
+        most, shared = max(MOST_WORDS, len(learnt.terms)), learnt.served.shared_space
+        sample, _ = load_known(reader, log, (), most, shared_space=shared)
+        spelled = dict(reader.catalogue.terms())
+    missing = set(learnt.features) - set(sample.views)
+    if missing:
+        raise CollectionError(
+            f"The model was trained on {sorted(missing)[0]}, which the pictures no longer have. "
+            "Run: sightline train"
+        )
+    return learnt, aligned(sample, learnt.terms), spelled
+
+
+def _groups(held: HeldOut, found: ManyMeasured) -> Iterator[Group]:
+    before, single = held.untrained(), one_word(held.queries)
+    for name, mine in (
+        ("all", np.ones(len(single), bool)),
+        ("one word", single),
+        ("several words", ~single),
+    ):
+        if mine.any():
+            test = wilcoxon(found.avgp[mine], before[mine])
+            yield Group(
+                name, int(mine.sum()), float(found.avgp[mine].mean()), float(before[mine].mean()),
+                float(found.p10[mine].mean()), float(found.bep[mine].mean()), test.p, test.helped,
+                test.harmed,
+            )  # fmt: skip
+
+
+def _examples(held: HeldOut, found: ManyMeasured, spelled: dict[int, str]) -> tuple[Words, Words]:
+    """Return the words that are learnt best and worst."""
+    single = np.flatnonzero(one_word(held.queries))
+    order = single[np.argsort(-found.avgp[single], kind="stable")]
+    # A word on one held-out picture is a matter of luck.
+    many = [i for i in order.tolist() if len(held.queries.fitting(i)) >= _ENOUGH] or order.tolist()
+    words = [
+        (spelled.get(t, f"word {t}"), float(found.avgp[i]), len(held.queries.fitting(i)))
+        for i in many
+        for t in held.sample.terms[held.queries.terms_of(i)].tolist()
+    ]
+    half = min(_SHOWN, len(words) // 2)
+    return tuple(words[:half]), tuple(words[len(words) - half :][::-1])
+
+
+def _harmed(held: HeldOut, found: ManyMeasured, spelled: dict[int, str]) -> tuple[Harmed, ...]:
+    """Return the queries that lost most against an order that knows nothing."""
+    before = held.untrained()
+    lost = before - found.avgp
+    worst = [i for i in np.argsort(-lost, kind="stable")[:_HARMED].tolist() if lost[i] > 0]
+    return tuple(
+        Harmed(
+            _asked(held, i, spelled), float(found.avgp[i]), float(before[i]),
+            len(held.queries.fitting(i)),
+        )
+        for i in worst
+    )  # fmt: skip
+
+
+def _asked(held: HeldOut, query: int, spelled: dict[int, str]) -> str:
+    """Return the words of a query as somebody would type them."""
+    terms = held.sample.terms[held.queries.terms_of(query)].tolist()
+    words = [spelled.get(t, f"word {t}") for t in terms]
+    return " ".join(f'"{w}"' if " " in w else w for w in words)
+
+
+def _mean_curve(rows: NDArray[np.float32], queries: QuerySet) -> MeanCurve:
+    """Return how precision falls as recall rises, by the model and by chance."""
+    some = np.linspace(0, len(queries) - 1, min(len(queries), _CURVES)).astype(np.int64)
+    mine, rng = set(some.tolist()), np.random.default_rng(0)
+    draws = -(-_CURVES // len(mine))
+    ours: list[PrecisionRecall] = []
+    chance: list[PrecisionRecall] = []
+    for first, block in query_scores(rows, queries):
+        for i, scores in enumerate(block, first):
+            if i in mine:
+                relevant = np.zeros(len(scores))
+                relevant[queries.fitting(i)] = 1
+                ours.append(eleven_points(scores, relevant))
+                chance += [eleven_points(rng.permutation(relevant)) for _ in range(draws)]
+    known, none = mean_eleven_points(ours), mean_eleven_points(chance)
+    lines = (known.recall, known.precision, none.precision)
+    recall, precision, untrained = (tuple(x.round(6).tolist()) for x in lines)
+    return MeanCurve(recall, precision, untrained, len(ours))
+
+
+def _curve(
+    learnt: Learnt,
+    training: Sample,
+    held: HeldOut,
+    progress: Progress,
+    compute: Mapper | None,
+) -> tuple[tuple[int, float], ...]:
+    shares = [s for s in SHARES if len(training) * s >= _ENOUGH]
+    progress.start("learning curve", len(shares))
+    order = np.random.default_rng(0).permutation(len(training))
+    points = []
+    parts = [training.only(np.sort(order[: round(s * len(training))])) for s in shares]
+    recipe = learnt.served.recipe
+    if compute is None or is_sharded(recipe):
+        fits: Iterator[Fitted] = (
+            fit(fewer_shards(recipe, len(part)), part, compute=compute) for part in parts
+        )
+    else:
+        fits = fit_elsewhere(recipe, parts, compute)
+    for part, fitted in zip(parts, fits, strict=True):
+        given = (held.sample, held.queries, held.idf)
+        found = measure(fitted, learnt.combination, *given, compute)
+        points.append((len(part), found.mean_avgp))
+        progress.advance()
+    progress.finish()
+    return tuple(points)
+
+
+def trec(home: Home) -> tuple[list[Judged], list[RankedList]]:
+    """Return what is relevant to the held-out queries, and how the model ranks the pictures.
+
+    Pictures go by their paths in the collection.
+    """
+    learnt, sample, spelled = _loaded(home)
+    held = HeldOut.of(sample)
+    with home.reader() as reader:
+        facts = reader.catalogue.facts(held.sample.ids.tolist())
+    names = [os.fsdecode(facts[i].path) for i in held.sample.ids.tolist()]
+    rows = learnt.combination.rows(learnt.proof.scores(held.sample.views))
+    queries = combined(held.queries, learnt.combination, held.idf)
+    judged, ranked = [], []
+    for first, block in query_scores(rows, queries):
+        for i, scores in enumerate(block, first):
+            words = " ".join(
+                spelled.get(t, str(t)) for t in sample.terms[queries.terms_of(i)].tolist()
+            )
+            fit = tuple(names[p] for p in queries.fitting(i).tolist())
+            judged.append(Judged(words, fit, (1.0,) * len(fit)))
+            best = np.argsort(-scores, kind="stable")[:_DEPTH].tolist()
+            found = tuple(names[p] for p in best)
+            ranked.append(RankedList(words, found, tuple(scores[best].tolist())))
+    return judged, ranked

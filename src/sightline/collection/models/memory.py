@@ -1,0 +1,55 @@
+"""What a training would take of the machine's memory, told before it is taken."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from sightline.collection.models.dataset import View
+from sightline.similarity import grams
+
+_FREE = Path("/proc/meminfo")
+_FRAME = 768
+
+
+def bytes_needed(sees: str, views: Sequence[View], n_words: int) -> int:
+    """Return about how many bytes a learner takes beside the rows it is given.
+
+    A linear ranker keeps three copies of its weights and the rows in their frame; a learner with a
+    kernel keeps two square tables of landmarks, one of pictures by landmarks, and three of pictures
+    by words.
+    """
+    n = int(views[0].shape[0])
+    if sees == "joined":
+        length = sum(int(v.shape[1]) for v in views)
+        sparse = any(hasattr(v, "tocsr") for v in views)
+        length = length if sparse else min(length, _FRAME)
+        return 4 * (3 * n_words * length + (0 if sparse else n * length))
+    if sees == "views":
+        marks = grams.LANDMARKS if n > grams.MOST_PICTURES else n
+        return 16 * marks * marks + 4 * n * marks + 4 * n_words * (2 * marks + 3 * n)
+    return 4 * n_words * (2 * n + min(int(views[0].shape[1]), 50_000))
+
+
+def bytes_free() -> int:
+    """Return how many bytes the machine can give; a large number where it does not tell."""
+    try:
+        for line in _FREE.read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return 1 << 62
+
+
+def gigabytes(n: int) -> str:
+    """Return a number of bytes as people say it.
+
+    >>> gigabytes(2_300_000_000), gigabytes(70_000_000)
+    ('2.3 GB', '0.1 GB')
+    """
+    return f"{max(n / 1e9, 0.1):.1f} GB"

@@ -1,0 +1,93 @@
+"""Whether features can be learnt from by what is to learn, before any of them is computed.
+
+Describing pictures may take hours, and an index remembers the features it was asked for. So names
+are checked first: they must be known, they must be vectors, and some ranker that was named must be
+able to use one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Names
+from collections.abc import Iterable, Mapping, Sequence
+
+from sightline import plugins
+from sightline.collection.models.recipe import kind_of
+from sightline.compute.describing import feature_class
+from sightline.errors import UsageError
+
+FOR_WORDS, FOR_SIMILARITY = "word models", "the similarity of pictures"
+
+
+def check_vectors(names: Iterable[str], purpose: str, instead: Sequence[str]) -> None:
+    """Refuse features that hold no vector.
+
+    Parameters
+    ----------
+    names : of features, and of sets of them.
+    purpose : what is to be learnt.
+    instead : features to name where nothing else is left.
+
+    Examples
+    --------
+    >>> check_vectors(["color", "deep-all"], FOR_WORDS, ["classic"])
+    >>> try:
+    ...     check_vectors(["color", "regions"], FOR_WORDS, ["classic"])
+    ... except UsageError as e:
+    ...     print(str(e).partition(":")[0])
+    The feature 'regions' cannot be used for word models
+    """
+    given = list(dict.fromkeys(names))
+    wrong = [n for n in plugins.expanded(given) if n in plugins.NO_VECTORS]
+    if not wrong:
+        return
+    left = ",".join(n for n in given if n not in wrong) or ",".join(instead)
+    listed = " and ".join(repr(n) for n in wrong)
+    if len(wrong) == 1:
+        what, it = f"The feature {listed} cannot be used for {purpose}: it holds", "it"
+    else:
+        what, it = f"The features {listed} cannot be used for {purpose}: they hold", "them"
+    raise UsageError(
+        f"{what} the regions of a picture, not one vector for the whole. Leave {it} out: "
+        f"--features {left}. To learn from regions where words lie: sightline train --regions"
+    )
+
+
+def check_known(names: Iterable[str], have: Names[str]) -> None:
+    """Refuse features that neither pictures have nor anything can compute."""
+    for name in plugins.expanded(names):
+        if name not in have:
+            plugins.place("features", name)
+
+
+def check_rankers(
+    rankers: Sequence[str], features: Sequence[str], have: Mapping[str, bool]
+) -> None:
+    """Refuse rankers of which none can learn from the features.
+
+    Parameters
+    ----------
+    rankers : those that were named; where none was, some can always learn.
+    features : what they are to learn from.
+    have : features that pictures have, with whether each is counts.
+    """
+    counts = [n for n in plugins.expanded(features) if _is_counts(n, have)]
+    reasons = []
+    for ranker in rankers:
+        kind = kind_of(ranker)
+        if kind.counts and not counts:
+            reasons.append(
+                f"{ranker} learns from counts of visual words, which none of {', '.join(features)} "
+                "has (use --features visterms)"
+            )
+        elif not kind.available:
+            reasons.append(f"{ranker} needs {kind.needs} (pip install 'sightline[baselines]')")
+        else:
+            return
+    if reasons:
+        raise UsageError(f"No ranker can learn here: {'; '.join(reasons)}.")
+
+
+def _is_counts(name: str, have: Mapping[str, bool]) -> bool:
+    if name in have:
+        return have[name]
+    return bool(getattr(feature_class(plugins.place("features", name)), "sparse", False))

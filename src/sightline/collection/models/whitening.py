@@ -1,0 +1,71 @@
+"""The frame in which linear rankers see long dense rows: their mean, and a basis around it.
+
+PAMIR's weights are sums of training rows and it looks at inner products alone, so in a basis of the
+space those fill it learns the same from fewer numbers. Strong directions are damped a little, since
+they drown the others: on validation pictures of the emoji collection that is worth three points of
+AvgP. Sparse and short rows are seen as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.models.dataset import View
+
+# Rows longer than `_SHORT` become so many numbers, found on so many rows, damped so much.
+_SHORT, _MOST_NUMBERS, _MOST_ROWS, _DAMPING = 64, 768, 6_000, 0.2
+
+Float = NDArray[np.float32]
+Arrays = dict[str, NDArray[Any]]
+
+
+def side_by_side(views: Sequence[View]) -> View:
+    """Return the rows of several features as one row for each picture, of length one at most."""
+    return views[0] if len(views) == 1 else np.hstack(views) / np.float32(np.sqrt(len(views)))
+
+
+def frame_of(X: View) -> Arrays:
+    """Return the frame of training rows; empty where they are best seen as they are."""
+    if hasattr(X, "tocsr") or X.shape[1] <= _SHORT:
+        return {}
+    from scipy.linalg import eigh
+
+    rng = np.random.default_rng(0)
+    few = len(X) > _MOST_ROWS
+    rows = X[np.sort(rng.choice(len(X), _MOST_ROWS, replace=False))] if few else X
+    mean = rows.mean(axis=0)
+    rows = _unit(rows - mean)
+    if min(rows.shape) < 2 or not rows.any():
+        return {}
+    products = (rows @ rows.T).astype(np.float64, order="F")
+    n = len(rows)
+    # All of them are found sooner than half of them, but not than a few.
+    how = (
+        {"driver": "evd"}
+        if n <= 2 * _MOST_NUMBERS
+        else {"subset_by_index": [n - _MOST_NUMBERS, n - 1]}
+    )
+    values, vectors = eigh(products, overwrite_a=True, check_finite=False, **how)
+    values, vectors = values[-_MOST_NUMBERS:], vectors[:, -_MOST_NUMBERS:]
+    kept = values > 1e-6 * values[-1]
+    values, vectors = values[kept], vectors[:, kept]
+    damped = (values / values[-1] + 1e-3) ** -_DAMPING
+    basis = rows.T @ (vectors / np.sqrt(values) * damped).astype(np.float32)
+    scale = np.sqrt(np.square(rows @ basis).sum(axis=1).mean())
+    return {"mean": mean, "basis": np.asarray(basis / scale, np.float32)}
+
+
+def in_frame(X: View, frame: Mapping[str, NDArray[Any]]) -> View:
+    """Return rows as seen in a frame."""
+    if "basis" not in frame:
+        return X
+    return np.ascontiguousarray(_unit(X - frame["mean"]) @ frame["basis"], np.float32)
+
+
+def _unit(rows: Float) -> Float:
+    length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return np.asarray(rows / np.where(length > 0, length, 1)[:, None], np.float32)

@@ -1,0 +1,372 @@
+"""A trained model as it is kept and served.
+
+Kept: the served weights, fitted to everything; the proof, the same recipe fitted without the held-
+out pictures, by which later models are compared with this one; how words are combined; and what was
+measured. Served: each picture's score for each word, published beside the pictures, so that a query
+reads the rows of its own words. Words beyond the budget of published bytes are scored when asked.
+Rankers across kinds publish where each picture and its text lie in their space as well.
+
+How likely a text fits a picture, from where both lie in a shared space.
+
+Two things fit as in the lists that were learnt from: the text holds a word of the picture. Scores
+of held-out pictures for each other's texts, which the ranker has not seen, give the curve from a
+score to that likelihood; from a half on a text is said to fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sightline.collection.models.dataset import Sample, View, as_view, table_arrays, table_of
+from sightline.collection.models.recipe import Arrays, Fitted, Recipe
+from sightline.contracts import Json, Mapper, Part, PartDone
+from sightline.errors import DataError, StoreDamaged
+from sightline.rankers.cutoff import CutOff
+from sightline.records import WordQuery
+from sightline.store.home import Home
+from sightline.store.models import SavedModel, load_model, open_model
+from sightline.store.scores import Scores, points_feature
+from sightline.store.segments import OpenSegment
+from sightline.store.versions import Version
+from sightline.words.calibration import logistic
+from sightline.words.combining import WAYS, Combination, How
+
+KIND = "words"
+# With words of sessions beside ordinary ones it is format 3, which earlier releases must refuse.
+FORMAT, FORMAT_SAVED = 2, 3
+# Published scores may take so many times the bytes of the features they come from.
+BUDGET = 2.0
+# Names of the points that rankers with a shared space publish.
+PICTURES, TEXTS = "pictures", "texts"
+# However short the features: words without a published row take long to ask for.
+LEAST_PUBLISHED = 1_000
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float32]
+# What of a segment tells which words its pictures carry.
+_BASE = ("word_start", "terms", "word")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learnt:
+    """A model of words.
+
+    Attributes
+    ----------
+    terms : ids of the words it knows, ascending.
+    counts : how many training pictures carry each.
+    idf : how much each word counts in a query.
+    published : positions of the words whose scores are published.
+    cutoff : where lists of hits end.
+    served, proof : fitted to everything, and without the held-out pictures.
+    text_curve : from the score of a text for a picture to how likely it fits (see `texts`); None
+        where they share no space.
+    """
+
+    name: str
+    about: Mapping[str, Json]
+    terms: Int
+    counts: Int
+    idf: NDArray[np.float64]
+    published: Int
+    combination: Combination
+    cutoff: CutOff
+    served: Fitted
+    proof: Fitted
+    text_curve: NDArray[np.float64] | None = None
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The features, by fingerprint, that a picture must have."""
+        return self.served.recipe.features
+
+    def knows(self, terms: Int) -> NDArray[np.bool_]:
+        """Say of each word whether it was learnt."""
+        at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
+        out: NDArray[np.bool_] = self.terms[at] == terms
+        return out
+
+    def query(self, terms: Int, weights: Sequence[float]) -> WordQuery:
+        """Return a query for words it knows, each with the weight the user gave it."""
+        order = np.argsort(terms)
+        at = np.searchsorted(self.terms, terms[order])
+        given = np.asarray(weights, np.float64)[order]
+        return WordQuery(
+            terms[order],
+            np.asarray(self.combination.weights(self.idf[at], given), np.float32),
+            np.asarray(self.combination.known_[at], np.float32),
+        )
+
+    def least(self, query: WordQuery, best: float) -> float:
+        """Return the least score worth showing, where `best` is the highest there is."""
+        at = np.searchsorted(self.terms, query.terms)
+        return self.cutoff.threshold(at, query.weights, best)
+
+    def more(self, segment: OpenSegment, terms: Int) -> Float | None:
+        """Return rows of scores for words that have none published."""
+        at = np.searchsorted(self.terms, terms)
+        points = segment.matrix(self.points_of(PICTURES))
+        if points is not None:
+            return self._rows(np.asarray(points) @ self.served.word_points(at).T, at)
+        views = segment_views(segment, self.features)
+        return None if views is None else self._rows(self.served.scores(views, at), at)
+
+    def points_of(self, what: str) -> str:
+        """Return by which name the store ranks points of pictures, or of their texts."""
+        return points_feature(self.name, what)
+
+    def _rows(self, scores: Float, words: Int) -> Float:
+        """Return a row for each of some words, as it is published."""
+        rows = self.combination.some(words).rows(scores)
+        return np.ascontiguousarray(rows.T, np.float32)
+
+    def texts(self, base: Mapping[str, NDArray[Any]]) -> Float:
+        """Return the texts of a segment's pictures, all words that each carries, as points."""
+        from scipy.sparse import csr_matrix
+
+        start, terms = base["word_start"], base["terms"]
+        at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
+        known = (self.terms[at] == terms)[base["word"]]
+        row = np.repeat(np.arange(len(start) - 1), np.diff(start))[known]
+        cells = (np.ones(len(row)), (row, at[base["word"][known]]))
+        labels = csr_matrix(cells, shape=(len(start) - 1, len(self.terms)))
+        return self.served.text_points(labels)
+
+    def scores(self, segment: OpenSegment) -> Scores | None:
+        """Return all that is published of a segment; None if it lacks a feature."""
+        views = segment_views(segment, self.features)
+        return None if views is None else self.scored(views, segment.base)
+
+    def scored(self, views: Mapping[str, View], base: Mapping[str, NDArray[Any]]) -> Scores:
+        """Return all that is published of pictures with these rows and words."""
+        at = self.published
+        if not self.served.shared_space:
+            scores, points = self.served.scores(views, at), {}
+        else:
+            points = {PICTURES: self.served.points(views), TEXTS: self.texts(base)}
+            scores = points[PICTURES] @ self.served.word_points(at).T
+        return Scores(self.name, self.terms[at], self._rows(scores, at), points)
+
+
+def to_saved(
+    terms: Int,
+    counts: Int,
+    idf: NDArray[np.float64],
+    published: Int,
+    combination: Combination,
+    cutoff: CutOff,
+    served: Fitted,
+    proof: Fitted,
+    text_curve: NDArray[np.float64] | None = None,
+) -> tuple[dict[str, Json], Arrays]:
+    """Return what a model says of itself and its arrays, to be written."""
+    about: dict[str, Json] = {
+        "format": FORMAT if served.saved is None else FORMAT_SAVED,
+        "how": combination.how,
+        "served": _recipe_json(served.recipe),
+        "proof": _recipe_json(proof.recipe),
+    }
+    arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf, "published": published}
+    arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
+    arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
+    if text_curve is not None:
+        arrays["text_curve"] = text_curve
+    return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
+
+
+def _recipe_json(r: Recipe) -> Json:
+    return {"ranker": r.ranker, "features": list(r.features), "settings": dict(r.settings)}
+
+
+def from_saved(saved: SavedModel) -> Learnt:
+    """Make a model again from what was written."""
+    about, arrays = saved.about, saved.arrays
+    try:
+        if about["format"] not in (FORMAT, FORMAT_SAVED):
+            raise ValueError(f"its format is {about['format']}")
+        combination = Combination.from_arrays(_how(about["how"]), _under("combination.", arrays))
+        return Learnt(
+            saved.name,
+            about,
+            np.asarray(arrays["terms"]),
+            np.asarray(arrays["counts"]),
+            np.asarray(arrays["idf"]),
+            np.asarray(arrays["published"]),
+            combination,
+            CutOff.from_arrays(_under("cutoff.", arrays)),
+            Fitted.from_arrays(_recipe(about["served"]), arrays, "served."),
+            Fitted.from_arrays(_recipe(about["proof"]), arrays, "proof."),
+            np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
+        )
+    except (KeyError, ValueError, TypeError, DataError) as e:
+        raise StoreDamaged(
+            f"The model {saved.name} is not one this release understands ({e}). "
+            "Run: sightline train"
+        ) from e
+
+
+def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+
+def _how(said: Json) -> How:
+    for way in WAYS:
+        if way == said:
+            return way
+    raise ValueError(f"it combines words by {said}")
+
+
+def _recipe(said: Any) -> Recipe:
+    return Recipe(
+        str(said["ranker"]), tuple(said["features"]), tuple(sorted(said["settings"].items()))
+    )
+
+
+def load_learnt(home: Home, name: str, *, checked: bool = False) -> Learnt | None:
+    """Return the model of that name; None if there is none. `checked` reads every byte of it."""
+    if not name:
+        return None
+    return from_saved((load_model if checked else open_model)(home.models, name))
+
+
+class SegmentScorer:
+    """Scores every picture of a segment by a model, before the segment is published."""
+
+    def __init__(self, learnt: Learnt) -> None:
+        self.learnt = learnt
+        self.model = learnt.name
+
+    def scores(self, segment: OpenSegment) -> Scores | None:
+        """Return scores of the words that are published, and points."""
+        return self.learnt.scores(segment)
+
+
+class ScorerElsewhere(SegmentScorer):
+    """Scores segments on other machines, several at a time."""
+
+    def __init__(self, saved: SavedModel, compute: Mapper) -> None:
+        super().__init__(from_saved(saved))
+        self._compute = compute
+        self._about: dict[str, Json] = {"name": saved.name, "about": saved.about}
+        self._held = compute.hold({f"model.{n}": np.asarray(a) for n, a in saved.arrays.items()})
+
+    def many(self, segments: Sequence[OpenSegment]) -> Iterator[Scores | None]:
+        """Yield what `scores` gives for each segment."""
+        features = self.learnt.features
+        able = [set(features) <= set(s.features) for s in segments]
+        parts = (self._part(s) for s, can in zip(segments, able, strict=True) if can)
+        done = self._compute.map(score_segment, parts)
+        for can in able:
+            yield _scores_of(next(done)) if can else None
+
+    def _part(self, segment: OpenSegment) -> Part:
+        views = segment_views(segment, self.learnt.features) or {}
+        arrays: Arrays = {f"base.{n}": np.asarray(segment.base[n]) for n in _BASE}
+        for i, view in enumerate(views.values()):
+            arrays |= table_arrays(view, f"view{i}.")
+        return Part({**self._about, "features": list(views)}, arrays, (self._held,))
+
+
+def score_segment(
+    args: dict[str, Json], arrays: Mapping[str, NDArray[Any]]
+) -> tuple[dict[str, Json], Arrays]:
+    """Score pictures by a model, both as they were sent."""
+    about, features = args["about"], args["features"]
+    assert isinstance(about, dict) and isinstance(features, list)
+    learnt = from_saved(SavedModel(str(args["name"]), about, _under("model.", arrays)))
+    views = {str(name): table_of(arrays, f"view{i}.") for i, name in enumerate(features)}
+    found = learnt.scored(views, _under("base.", arrays))
+    points = {f"points.{name}": p for name, p in found.points.items()}
+    return {"model": found.model}, {"terms": found.terms, "rows": found.rows, **points}
+
+
+def _scores_of(done: PartDone) -> Scores:
+    arrays = done.arrays
+    model, points = str(done.value["model"]), _under("points.", arrays)
+    return Scores(model, np.asarray(arrays["terms"]), np.asarray(arrays["rows"]), points)
+
+
+def within_budget(counts: Int, bytes_per_row: float) -> Int:
+    """Return the positions of the most frequent words whose scores the budget has room for.
+
+    >>> len(within_budget(np.arange(5_000), 4096.0))
+    2048
+    """
+    room = max(LEAST_PUBLISHED, int(BUDGET * bytes_per_row / 4))
+    return np.sort(np.argsort(-counts, kind="stable")[:room])
+
+
+def bytes_per_row(views: Sequence[View]) -> float:
+    """Return how many bytes of features a picture has in the store."""
+    total = 0.0
+    for v in views:
+        sparse = hasattr(v, "tocsr")
+        # Sparse rows take two bytes for a position and four for a value.
+        total += 6.0 * v.nnz / max(v.shape[0], 1) if sparse else 4.0 * v.shape[1]
+    return total
+
+
+def segment_views(segment: OpenSegment, features: Sequence[str]) -> dict[str, View] | None:
+    """Return a segment's rows of some features; None if it lacks one of them."""
+    if not set(features) <= set(segment.features):
+        return None
+    return {f: as_view(segment.features[f]) for f in features}
+
+
+def scorer_of(home: Home, version: Version, compute: Mapper | None = None) -> SegmentScorer | None:
+    """Return what scores new pictures by the model of a version; None if it has none.
+
+    With `compute`, several segments at once are scored there; a single one, whose rows are here,
+    is scored here sooner than it travels.
+    """
+    if not version.model:
+        return None
+    saved = open_model(home.models, version.model)
+    return SegmentScorer(from_saved(saved)) if compute is None else ScorerElsewhere(saved, compute)
+
+
+def describe_model(home: Home, name: str) -> str:
+    """Return in a line what a model is and what held-out pictures said of it."""
+    learnt = load_learnt(home, name)
+    if learnt is None:
+        return ""
+    said = f"{len(learnt.terms)} words by {learnt.served.recipe}"
+    figures = learnt.about.get("figures")
+    if not isinstance(figures, dict) or figures.get("candidate") is None:
+        return f"{said}, unproven"
+    found = f"mean AvgP {figures['candidate']:.3f} on held-out pictures"
+    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
+    return f"{said}, {found} (untrained {figures['untrained']:.3f}){marks}"
+
+
+Doubles = NDArray[np.float64]
+FITS = 0.5
+_MOST = 1_000
+
+
+def text_curve(fitted: Fitted, sample: Sample) -> Doubles:
+    """Return slope and offset of the curve, from pictures that were not learnt from."""
+    rows = np.arange(len(sample))
+    if len(rows) > _MOST:
+        rows = np.sort(np.random.default_rng(0).choice(rows, _MOST, replace=False))
+    some = sample.only(rows)
+    scores = fitted.points(some.views) @ fitted.text_points(some.labels).T
+    shared = np.asarray((some.labels @ some.labels.T).todense()) > 0
+    # What a picture's own text says of it is not what other texts do.
+    others = ~np.eye(len(rows), dtype=bool)
+    return np.array(logistic(scores[others], shared[others]))
+
+
+def likely(scores: ArrayLike, curve: Doubles) -> Doubles:
+    """Return how likely texts with these scores fit.
+
+    >>> likely([0.0, 50.0], np.array([1.0, 0.0])).tolist()
+    [0.5, 1.0]
+    """
+    x = np.asarray(scores, np.float64) * curve[0] + curve[1]
+    return np.asarray(np.exp(-np.logaddexp(0.0, -x)))

@@ -1,0 +1,125 @@
+"""A query in words as one version of a collection resolves it.
+
+Pictures that carry the words as tags are matched by every word. The predicted part is asked for the
+words the model has learned alone: a word on a single picture, beyond the vocabulary limit or never
+seen says nothing of pictures without tags, and would otherwise silence the words that do. Those
+words are named in the answer, with how many pictures carry them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.store.home import Reader
+from sightline.store.snapshot import Snapshot
+from sightline.words.grammar import Query
+from sightline.words.term_ids import term_id
+
+if TYPE_CHECKING:
+    from sightline.collection.models.word_model import Learnt
+
+
+Int = NDArray[np.int64]
+
+# A long text may hold hundreds of words that were not learned; a message names so many.
+_NAMED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class NotLearned:
+    """A word of a query that the model has not learned, and on how many pictures it is."""
+
+    word: str
+    pictures: int
+
+    def __str__(self) -> str:
+        many = f"{self.pictures:,}" if self.pictures else "no"
+        return f"{self.word} (on {many} picture{'s' * (self.pictures > 1)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResolvedQuery:
+    """The wanted words of a query, by what is known of them.
+
+    Attributes
+    ----------
+    terms, weights : of the words that any picture carries.
+    unknown : words that no picture carries.
+    required : terms that hits must carry.
+    model : the model of words; None without one, where it was left out, and where none of `terms`
+        was learned.
+    learned, learned_weights : those of `terms` that the model has learned.
+    not_learned : words that the model has not learned; empty where no model was asked.
+    predicted : whether there is a predicted part: false if no word of `terms` was learned, None if
+        no model was asked.
+    """
+
+    terms: Int
+    weights: tuple[float, ...]
+    unknown: tuple[str, ...]
+    required: tuple[int, ...]
+    model: Learnt | None
+    learned: Int
+    learned_weights: tuple[float, ...]
+    not_learned: tuple[NotLearned, ...] = ()
+    predicted: bool | None = None
+
+    @classmethod
+    def of(cls, reader: Reader, query: Query, use_model: bool = True) -> ResolvedQuery:
+        """Look the words of a query up in a version, and in its model if that is to be used."""
+        snapshot, wanted = reader.snapshot, query.wanted
+        every = np.array([term_id(t.text) for t in wanted], np.int64)
+        carried = snapshot.carried(every)
+        model = _model(reader) if use_model else None
+        learned = model.knows(every) if model is not None else np.zeros(len(every), bool)
+        missing = [t.text for t, k in zip(wanted, learned, strict=True) if not k]
+        # A word whose last picture lost it since the training is gone, whatever the model knows.
+        known = learned & carried
+        return cls(
+            every[carried],
+            tuple(t.weight for t, c in zip(wanted, carried, strict=True) if c),
+            tuple(t.text for t, c in zip(wanted, carried, strict=True) if not c),
+            tuple(term_id(t.text) for t in wanted if t.required),
+            model if known.any() else None,
+            every[known],
+            tuple(t.weight for t, k in zip(wanted, known, strict=True) if k),
+            () if model is None else count_not_learned(snapshot, missing),
+            None if model is None else bool(known.any()),
+        )
+
+
+def _model(reader: Reader) -> Learnt | None:
+    if not reader.snapshot.model:
+        return None
+    from sightline.collection.models.word_model import load_learnt
+
+    return load_learnt(reader.home, reader.snapshot.model)
+
+
+def count_not_learned(snapshot: Snapshot, words: Sequence[str]) -> tuple[NotLearned, ...]:
+    """Return words that were not learned, in their order, with how many pictures carry each."""
+    terms, counts = snapshot.vocabulary()
+    carriers = dict(zip(terms.tolist(), counts.tolist(), strict=True)) if words else {}
+    return tuple(NotLearned(w, carriers.get(term_id(w), 0)) for w in words)
+
+
+def not_learned_lines(words: Sequence[NotLearned], predicted: bool | None) -> list[str]:
+    """Say which words of a query were not learned, and whether anything is predicted without them.
+
+    >>> not_learned_lines([NotLearned("bathes", 1), NotLearned("xyzzy", 0)], True)
+    ['not learned: bathes (on 1 picture), xyzzy (on no picture)']
+    >>> not_learned_lines([NotLearned("bathes", 2)], False)[1]
+    'nothing is predicted: the model has learned none of the words'
+    """
+    if not words:
+        return []
+    more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
+    lines = [f"not learned: {', '.join(map(str, words[:_NAMED]))}{more}"]
+    if predicted is False:
+        lines.append("nothing is predicted: the model has learned none of the words")
+    return lines

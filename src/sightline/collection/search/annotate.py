@@ -1,0 +1,150 @@
+"""Describing a picture: every word that was learnt, ranked for one picture.
+
+The score of a word is how likely the picture fits it, as in a search for that word, and the word is
+`fits` where a search for it would show the picture. The picture may lie anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.models.dataset import View
+from sightline.collection.models.word_model import Learnt, load_learnt
+from sightline.collection.similarity.descriptors import (
+    Described,
+    describe_files,
+    lengths_of,
+    name_of,
+    stored,
+)
+from sightline.collection.similarity.query import Asked, Picture, find
+from sightline.compute.local import LocalCompute
+from sightline.contracts import Compute
+from sightline.errors import CollectionError, NoModel
+from sightline.pictures.reading import ReadLimits
+from sightline.records import shown
+from sightline.settings import Settings
+from sightline.store.home import Reader
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ToldWord:
+    """A word of a picture: how likely it fits, whether it is above its cut-off, and carried."""
+
+    word: str
+    score: float
+    fits: bool
+    carried: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The words of a picture, most likely first, and its id if it is in the collection."""
+
+    picture: int | None
+    words: tuple[ToldWord, ...]
+    version: int
+
+
+def learnt_of(reader: Reader) -> Learnt:
+    """Return the model of words in use."""
+    learnt = load_learnt(reader.home, reader.snapshot.model)
+    if learnt is None:
+        raise NoModel("No words have been learnt here yet. Run: sightline train")
+    return learnt
+
+
+def describe(
+    reader: Reader,
+    root: bytes,
+    picture: Picture,
+    k: int,
+    settings: Settings,
+    compute: Compute | None = None,
+) -> Told:
+    """Rank the words that were learnt for a picture; see `Collection.describe`."""
+    learnt = learnt_of(reader)
+    asked = find(reader, root, picture)
+    views = views_of(reader, learnt, asked, settings, compute)
+    rows = learnt.combination.rows(learnt.served.scores(views))[0]
+    # A query of one word weighs it by 1, however words are combined.
+    likely = learnt.combination.probability(rows, 1.0)
+    best = np.argsort(-likely, kind="stable")[:k]
+    carried = _carried(reader, asked)
+    spelled = dict(reader.catalogue.terms())
+    words = [
+        ToldWord(
+            spelled.get(int(learnt.terms[w]), "?"),
+            round(float(likely[w]), 6),
+            _fits(reader, learnt, int(w), float(rows[w])),
+            int(learnt.terms[w]) in carried,
+        )
+        for w in best
+    ]
+    return Told(asked.picture, tuple(words), reader.snapshot.version)
+
+
+def _fits(reader: Reader, learnt: Learnt, word: int, row: float) -> bool:
+    """Say whether a search for the word would show a picture with this score."""
+    terms = learnt.terms[word : word + 1]
+    query = learnt.query(terms, [1.0])
+    carrying = reader.snapshot.carrying(terms.tolist(), every=False)
+    best = reader.snapshot.top(query, 1, None, learnt.more, carrying).scores
+    if not len(best):
+        return True
+    return bool(row * float(query.weights[0]) >= learnt.least(query, float(best[0])))
+
+
+def _carried(reader: Reader, asked: Asked) -> set[int]:
+    if asked.picture is None:
+        return set()
+    ids = np.array([asked.picture], np.int64)
+    found = (
+        s.words(row).tolist() for s in reader.snapshot.segments for row in s.rows_of(ids).tolist()
+    )
+    return {term for terms in found for term in terms}
+
+
+def views_of(
+    reader: Reader, learnt: Learnt, asked: Asked, s: Settings, compute: Compute | None
+) -> dict[str, View]:
+    """Return the picture's rows of every feature the model sees; made now where they lack."""
+    features = learnt.features
+    lengths = lengths_of(reader.snapshot, features)
+    known: Described | None = None
+    if asked.picture is not None:
+        known = stored(reader.snapshot, np.array([asked.picture], np.int64), features, lengths)
+    if known is None or not known.have.all():
+        known = _made(reader, features, lengths, asked.file, s, compute)
+    lacking = [name_of(f) for f, has in zip(features, known.have[0], strict=True) if not has]
+    if lacking:
+        raise CollectionError(
+            f"{shown(asked.file)} has no {lacking[0]!r}, which the model sees, and it cannot be "
+            "computed here. Run: sightline index"
+        )
+    return dict(zip(features, known.views, strict=True))
+
+
+def _made(
+    reader: Reader,
+    features: tuple[str, ...],
+    lengths: tuple[int, ...],
+    file: bytes,
+    s: Settings,
+    compute: Compute | None,
+) -> Described:
+    if not os.path.exists(file):
+        raise CollectionError(f"The file {shown(file)} is not there. Is its disk mounted?")
+    limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), False)
+    own = compute or LocalCompute(1, seconds=s.seconds)
+    try:
+        return describe_files(reader, [file], features, lengths, limits, own)
+    finally:
+        if compute is None:
+            own.close()

@@ -1,0 +1,161 @@
+"""From a picture to texts: what is written of other pictures, ranked for this one.
+
+A text is all that is written of one picture of the collection, however long. The score says how
+likely it fits: that it holds a word of this picture, as the lists that were learnt from ask. Equal
+texts, the same labels in any order and the same captions, are told once, with the picture that was
+read first. A text without any learnt word lies nowhere, and is not told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightline.collection.index.tags import terms_of
+from sightline.collection.models.word_model import FITS
+from sightline.collection.search.annotate import views_of
+from sightline.collection.search.topics import Float, Space
+from sightline.collection.similarity.query import Picture, find
+from sightline.contracts import Compute
+from sightline.errors import CollectionError
+from sightline.records import Tags
+from sightline.settings import Settings
+from sightline.store.home import Reader
+
+# Equal texts score the same but for rounding, which depends on where rows lie.
+_ROUNDING = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class ToldText:
+    """A text: the first picture that carries it, how many do, how likely it fits.
+
+    `own` is true for the text of the picture that was asked about.
+    """
+
+    picture: int
+    path: bytes
+    text: str
+    pictures: int
+    score: float
+    fits: bool
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ToldTexts:
+    """The texts of a collection for a picture, most likely first, and its id if it is there."""
+
+    picture: int | None
+    texts: tuple[ToldText, ...]
+    version: int
+
+
+def describe_texts(
+    reader: Reader,
+    root: bytes,
+    picture: Picture,
+    k: int,
+    settings: Settings,
+    compute: Compute | None = None,
+) -> ToldTexts:
+    """Rank texts for a picture; see `Collection.describe_texts`."""
+    space = Space(reader)
+    asked = find(reader, root, picture)
+    views = views_of(reader, space.learnt, asked, settings, compute)
+    point = space.learnt.served.points(views)[0]
+    if not point.any():
+        raise CollectionError(
+            "The picture lies nowhere in the space that was learnt (its features are all zero, or "
+            "unlike any that were seen), so it puts texts in no order."
+        )
+    groups = _groups(reader, space, point, k)
+    chances = space.likely(np.array([g.score for g in groups], np.float32)).tolist()
+    facts = reader.catalogue.facts([g.first for g in groups])
+    told = [
+        ToldText(g.first, facts[g.first].path, g.text, len(g.pictures), round(chance, 6),
+                 chance >= FITS, asked.picture in g.pictures)
+        for g, chance in zip(groups, chances, strict=True)
+    ]  # fmt: skip
+    return ToldTexts(asked.picture, tuple(told), reader.snapshot.version)
+
+
+@dataclass(slots=True)
+class _Group:
+    """One text with all pictures that carry it; `first` is the one it is shown of."""
+
+    text: str
+    score: float
+    first: int
+    pictures: set[int]
+
+
+def _groups(reader: Reader, space: Space, point: Float, k: int) -> list[_Group]:
+    """Return k different texts, best first; more are looked at until each is there with all of
+    its pictures."""
+    said = _Said(reader, space)
+    where, wanted = space.with_texts(), 2 * k + 8
+    while True:
+        top = space.texts(point, wanted, where)
+        groups: dict[object, _Group] = {}
+        for i, score in zip(top.ids.tolist(), top.scores.tolist(), strict=True):
+            if (known := said.of(i)) is None:
+                continue
+            key, text = known
+            group = groups.setdefault(key, _Group(text, score, i, set()))
+            group.pictures.add(i)
+            if i < group.first:
+                group.first, group.text = i, text
+        found = list(groups.values())[:k]
+        slack = _ROUNDING * float(np.abs(top.scores).max(initial=1.0))
+        if len(top.ids) < wanted or (len(found) == k and top.scores[-1] < found[-1].score - slack):
+            return found
+        wanted *= 2
+
+
+class _Said:
+    """What is written of pictures, each looked up once."""
+
+    def __init__(self, reader: Reader, space: Space) -> None:
+        self.reader = reader
+        self.spelled = dict(zip(space.learnt.terms.tolist(), space.spelled, strict=True))
+        self.known: dict[int, tuple[object, str] | None] = {}
+
+    def of(self, picture: int) -> tuple[object, str] | None:
+        """Return by what a text is known as equal to another, and the text; None if it is gone.
+
+        The catalogue may be newer than the version that is served. Where it says other words than
+        were scored, those that were are told.
+        """
+        if picture not in self.known:
+            self.known[picture] = self._read(picture)
+        return self.known[picture]
+
+    def _read(self, picture: int) -> tuple[object, str] | None:
+        catalogue = self.reader.catalogue
+        if picture not in catalogue.facts([picture]):
+            return None
+        words = catalogue.words(picture)
+        scored = self._scored(picture)
+        if set(terms_of(words).ids) != scored:
+            spelled = [self.spelled[t] for t in sorted(scored) if t in self.spelled]
+            words = [Tags("version", tuple(sorted(spelled)))]
+        captions = frozenset(" ".join(w.text.split()) for w in words if w.text.strip())
+        return (captions, frozenset(t for w in words for t in w.tags)), as_text(words)
+
+    def _scored(self, picture: int) -> set[int]:
+        ids = np.array([picture], np.int64)
+        rows = ((s, r) for s in self.reader.snapshot.segments for r in s.rows_of(ids).tolist())
+        return {t for s, r in rows for t in s.words(r).tolist()}
+
+
+def as_text(words: list[Tags]) -> str:
+    """Return all that is written of a picture as one line, each label and caption once.
+
+    >>> as_text([Tags("iptc", ("sea", "old barn")), Tags("txt", ("sea",), "A barn by\\nthe sea.")])
+    'A barn by the sea. sea, old barn'
+    """
+    captions = dict.fromkeys(" ".join(w.text.split()) for w in words if w.text.strip())
+    labels = dict.fromkeys(t for w in words for t in w.tags)
+    return " ".join([*captions, ", ".join(labels)]).strip()

@@ -1,0 +1,152 @@
+"""The space that words, texts and pictures share, read dimension by dimension.
+
+Rankers across kinds (`lscmr`, `ssi`, `cca`, `semantic-matching`) put words and pictures into a
+space of few dimensions. A dimension has two ends, neither of which is the right one: the words and
+the pictures that lie furthest towards each say what it is about. Words are near where they point
+the same way. A text of any length is the sum of its words, and asks for the pictures that lie where
+it points; a picture asks for texts in the same way. Where pictures and texts lie was published with
+the model, so that each answer is one scan over rows of few numbers (`Store.top`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.models.word_model import PICTURES, TEXTS, Learnt, likely
+from sightline.collection.search.annotate import learnt_of
+from sightline.errors import CollectionError, NoSpace, UsageError
+from sightline.records import DenseQuery, Top
+from sightline.store.home import Reader
+from sightline.words.term_ids import term_id
+from sightline.words.tokens import tokens
+from sightline.words.vocabulary import near
+
+Float = NDArray[np.float32]
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A dimension: words and pictures (ids) at its high and at its low end, furthest first."""
+
+    dimension: int
+    high: tuple[str, ...]
+    low: tuple[str, ...]
+    high_pictures: tuple[int, ...] = ()
+    low_pictures: tuple[int, ...] = ()
+
+
+class Space:
+    """Words, texts and pictures of a collection as points."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader, self.learnt = reader, learnt_of(reader)
+        refuse_without_space(self.learnt)
+        self.words = self.learnt.served.word_points()
+        spelled = dict(reader.catalogue.terms())
+        self.spelled = [spelled.get(int(t), "?") for t in self.learnt.terms]
+
+    def __len__(self) -> int:
+        return int(self.words.shape[1])
+
+    def topics(self, n: int, pictures: int = 0, dimension: int | None = None) -> list[Topic]:
+        """Return what lies at the ends of dimensions: n words, and some pictures."""
+        if dimension is not None and not 0 <= dimension < len(self):
+            raise UsageError(f"There are dimensions from 0 to {len(self) - 1}. Got {dimension}.")
+        found = []
+        for d in range(len(self)) if dimension is None else (dimension,):
+            order = np.argsort(-self.words[:, d], kind="stable")
+            high, low = (tuple(self.spelled[w] for w in o[:n]) for o in (order, order[::-1]))
+            found.append(Topic(d, high, low, *(self._end(d, s, pictures) for s in (1.0, -1.0))))
+        return found
+
+    def _end(self, dimension: int, sign: float, n: int) -> tuple[int, ...]:
+        if not n:
+            return ()
+        weights = np.zeros(len(self), np.float32)
+        weights[dimension] = sign
+        return tuple(self.pictures(weights, n).ids.tolist())
+
+    def near(self, word: str, n: int) -> list[tuple[str, float]]:
+        """Return the words nearest to one, with their cosines."""
+        at = int(np.searchsorted(self.learnt.terms, term_id(word)))
+        if at >= len(self.learnt.terms) or self.learnt.terms[at] != term_id(word):
+            like = near(word, self.spelled)
+            said = f" Near it in spelling: {', '.join(like)}." if like else ""
+            raise UsageError(f"The word {word!r} was not learnt.{said}")
+        lengths = np.linalg.norm(self.words, axis=1)
+        unit = self.words / np.where(lengths > 0, lengths, 1.0)[:, None]
+        cosines = unit @ unit[at]
+        order = np.argsort(-cosines, kind="stable")
+        return [(self.spelled[w], float(cosines[w])) for w in order[order != at][:n]]
+
+    def text_point(self, text: str) -> tuple[Float, tuple[str, ...]]:
+        """Return a text as a point, and those of its different words that were not learned.
+
+        Words count as often as they occur, weighted by how rare they are.
+        """
+        from scipy.sparse import csr_matrix
+
+        said = Counter(tokens(text))
+        terms = np.array([term_id(word) for word in said], np.int64)
+        known = self.learnt.knows(terms)
+        if not known.any():
+            raise UsageError(
+                f"Of the {len(said)} different words of the text none was learnt, so it puts "
+                "pictures in no order."
+            )
+        at = np.searchsorted(self.learnt.terms, terms[known])
+        times = np.array(list(said.values()), np.float64)[known]
+        row = csr_matrix((times, ([0] * len(at), at)), shape=(1, len(self.learnt.terms)))
+        missing = tuple(word for word, k in zip(said, known, strict=True) if not k)
+        return self.learnt.served.text_points(row)[0], missing
+
+    def likely(self, scores: Float) -> NDArray[np.float64]:
+        """Return how likely pictures and texts with these scores fit each other."""
+        if self.learnt.text_curve is None:
+            raise CollectionError(self._old())
+        return likely(scores, self.learnt.text_curve)
+
+    def pictures(self, point: Float, k: int, where: Int | None = None) -> Top:
+        """Return pictures that a point ranks first, by their inner product with it."""
+        return self._top(PICTURES, point, k, where)
+
+    def texts(self, point: Float, k: int, where: Int | None = None) -> Top:
+        """Return the pictures whose texts a point ranks first."""
+        return self._top(TEXTS, point, k, where)
+
+    def with_texts(self) -> Int:
+        """Return the pictures whose texts lie somewhere: they hold a word that was learnt."""
+        found = [np.zeros(0, np.int64)]
+        for s in self.reader.snapshot.segments:
+            points = s.matrix(self.learnt.points_of(TEXTS))
+            if points is not None:
+                found.append(s.ids[s.alive() & np.asarray(points).any(axis=1)])
+        return np.sort(np.concatenate(found))
+
+    def _top(self, what: str, point: Float, k: int, where: Int | None) -> Top:
+        name, snapshot = self.learnt.points_of(what), self.reader.snapshot
+        scored = (s for s in snapshot.segments if s.scores and s.scores.model == self.learnt.name)
+        if any(s.matrix(name) is None for s in scored):
+            raise CollectionError(self._old())
+        return snapshot.top(DenseQuery(name, point), k, where)
+
+    def _old(self) -> str:
+        ranker = self.learnt.served.recipe.ranker.partition(":")[0]
+        return (
+            f"The model in use, {self.learnt.name}, was made before pictures and texts had points "
+            f"in the store. Run: sightline train --ranker {ranker}"
+        )
+
+
+def refuse_without_space(learnt: Learnt) -> None:
+    """Stop what only rankers across kinds can answer."""
+    if not learnt.served.shared_space:
+        raise NoSpace(
+            f"The model in use, {learnt.served.recipe.ranker}, has no space that words and "
+            "pictures share. Run: sightline train --ranker lscmr"
+        )

@@ -1,0 +1,390 @@
+"""Searching by the words pictures carry, and by what was learnt from them.
+
+Pictures that carry every word asked for come first and are marked so. Pictures that a model
+predicts follow, by those of the words it has learned (`learning.query`): their score is how likely
+they fit, and pictures below the cut-off, chosen on validation pictures, are left out, unless they
+carry some of the words: those come last, and are all that follows without a model or where it has
+learned none of the words. With the cut-off turned off, what lies below it follows what lies above,
+in one order, whatever words it carries; so a line drawn after the first `within` pictures has above
+it what probably fits.
+
+Among pictures that carry words the order is the cosine between the query and the picture's words,
+weighted by how rare each word is in this collection. Pictures with every word have one added to
+it, so that scores fall from the first hit to the last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.finding import refuse_both
+from sightline.collection.query import NotLearned, ResolvedQuery
+from sightline.errors import CollectionError, ParameterError, QueryError
+from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
+from sightline.store.catalogue import Facts, Where
+from sightline.store.home import Reader
+from sightline.words.grammar import PictureTerm, Query, parse
+from sightline.words.term_ids import term_id
+from sightline.words.tfidf import query_vector
+from sightline.words.vocabulary import near
+
+if TYPE_CHECKING:
+    from sightline.collection.models.word_model import Learnt
+
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownWord:
+    """A word no picture carries, and words near it that some do."""
+
+    word: str
+    near: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which part of a whole list the hits of an answer are.
+
+    Attributes
+    ----------
+    reached : the rank at which the next part begins, whether or not all files of this one are
+        there.
+    more : whether the list goes on there.
+    total : how many pictures the whole list has; None unless they were counted.
+    within : how many of them carry every word or lie above the cut-off: the first ones, with and
+        without a cut; None unless counted, and where nothing is predicted.
+    """
+
+    reached: int
+    more: bool
+    total: int | None = None
+    within: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The answer to a search: hits, best first, and what there is to say about them.
+
+    Attributes
+    ----------
+    not_learned : words that the model has not learned, so that nothing is predicted by them;
+        pictures that carry them match as ever. Empty where no model was asked.
+    predicted : whether there is a predicted part; false if the model has learned none of the words
+        that pictures carry, None where no model was asked.
+    served : why another engine answered than was asked to; mostly it is empty.
+    """
+
+    hits: tuple[Hit, ...]
+    unknown: tuple[UnknownWord, ...]
+    version: int
+    missing: int = 0
+    part: Part | None = field(default=None, kw_only=True)
+    served: str = field(default="", kw_only=True)
+    not_learned: tuple[NotLearned, ...] = field(default=(), kw_only=True)
+    predicted: bool | None = field(default=None, kw_only=True)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """What counts as a hit.
+
+    `untagged` leaves only pictures that carry no word at all; `cut` leaves out learnt hits below
+    the cut-off; `learnt` false leaves out all learnt hits. `among` are the only pictures that may
+    appear. `skip` asks for the part of the list that begins at a rank, and `count` has the list
+    counted; see `Part`.
+    """
+
+    untagged: bool = False
+    cut: bool = True
+    learnt: bool = True
+    among: tuple[int, ...] | None = None
+    skip: int | None = None
+    count: bool = False
+
+    def __post_init__(self) -> None:
+        if self.skip is not None and self.skip < 0:
+            raise ParameterError.of("skip", "search", "at least 0", self.skip)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """Every picture that a query ranks, ids ascending, with its score as in `Results`.
+
+    `carried` are those that carry every word; `allowed` are the only ones that may appear, None for
+    all; `not_learned` and `predicted` are as of `Results`.
+    """
+
+    ids: Int
+    scores: NDArray[np.float64]
+    carried: Int
+    allowed: Int | None
+    unknown: tuple[UnknownWord, ...]
+    not_learned: tuple[NotLearned, ...] = ()
+    predicted: bool | None = None
+
+
+def allowed_by(reader: Reader, where: Where, untagged: bool) -> Int | None:
+    """Return the ids that filters leave, ascending; None where nothing is filtered."""
+    refuse_both(where, untagged)
+    # What a version has of words is asked of its rows: sooner told than by the catalogue.
+    rest = replace(where, tagged=None)
+    found = np.array(reader.catalogue.where(rest), np.int64) if rest else None
+    if not untagged and not where.tagged:
+        return found
+    worded = reader.snapshot.with_words() if where.tagged else reader.snapshot.without_words()
+    return worded if found is None else _both(found, worded)
+
+
+def ranked(reader: Reader, text: str, where: Where | None = None, untagged: bool = False) -> Ranked:
+    """Score all pictures by words, without looking up where they lie."""
+    query = wanted_words(text)
+    options = SearchOptions(untagged, cut=False)
+    return _Search(reader, b"", query, 1, where or Where(), options).everything()
+
+
+def wanted_words(text: str) -> Query:
+    """Return what a query in the search-box grammar asks for, which must be some word."""
+    query = parse(text)
+    if not query.wanted:
+        raise QueryError(f"The query {text!r} names no word to look for. Add one, such as: tree")
+    return query
+
+
+def pictures_of(text: str) -> tuple[PictureTerm, ...]:
+    """Return the pictures that a query names, which must then be all it names."""
+    query = parse(text)
+    if query.pictures and (query.wanted or query.unwanted):
+        word = query.wanted[0] if query.wanted else f"-{query.unwanted[0]}"
+        raise QueryError(
+            f"{query.pictures[0]} is a picture and {word} is a word; they cannot be mixed in a "
+            "query. Search by words, or by pictures: sightline similar PICTURE"
+        )
+    return query.pictures
+
+
+def search(
+    reader: Reader, root: bytes, text: str, k: int, where: Where, options: SearchOptions
+) -> Results:
+    """Answer a query in the search-box grammar."""
+    if not os.path.isdir(root):
+        raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
+    return _Search(reader, root, wanted_words(text), k, where, options).results()
+
+
+class _Search:
+    def __init__(
+        self,
+        reader: Reader,
+        root: bytes,
+        query: Query,
+        k: int,
+        where: Where,
+        options: SearchOptions,
+    ) -> None:
+        self.reader, self.root, self.query, self.k, self.where = reader, root, query, k, where
+        self.options, self.snapshot = options, reader.snapshot
+        self.asked = ResolvedQuery.of(reader, query, options.learnt)
+        self.terms, self.learnt = self.asked.terms, self.asked.model
+        # How likely the last learnt hit is: pictures with some of the words come after it.
+        self.least = 1.0
+        # How many pictures that a model found lie above the cut-off.
+        self.above = 0
+
+    def results(self) -> Results:
+        hits: list[Hit] = []
+        missing, want = 0, self.k
+        allowed = self._allowed()
+        if self.options.skip is not None or self.options.count:
+            return self._part(allowed)
+        while len(self.terms):
+            ranked, hits, missing = self._hits(want, allowed)
+            if len(hits) >= self.k or ranked < want:
+                break
+            want *= 4  # Files of some hits are gone; look further down, in few steps.
+        return self._answer(hits[: self.k], missing)
+
+    def _answer(self, hits: list[Hit], missing: int, part: Part | None = None) -> Results:
+        asked = self.asked
+        return Results(
+            tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
+            served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
+        )  # fmt: skip
+
+    def _unknown(self) -> tuple[UnknownWord, ...]:
+        return tuple(UnknownWord(w, near(w, self._spellings())) for w in self.asked.unknown)
+
+    def _part(self, allowed: Int | None) -> Results:
+        """Answer with one part of the list; only its own pictures are looked up.
+
+        A file that is gone leaves a gap: parts begin at ranks, whatever became of files.
+        """
+        skip, count = self.options.skip or 0, self.options.count
+        end = skip + self.k
+        want = self.snapshot.size() if count else end + 1
+        tops = self._tops(want, allowed) if want and len(self.terms) else []
+        ranked = sum(len(top.ids) for top, _ in tops)
+        hits, missing = self._looked_up(_between(tops, skip, end))
+        within = None
+        if count and self.learnt is not None:
+            within = self.above + (len(tops[0][0].ids) if tops else 0)
+        part = Part(min(ranked, end), ranked > end, ranked if count else None, within)
+        return self._answer(hits, missing, part)
+
+    def _allowed(self) -> Int | None:
+        """Return the ids filters, required and unwanted words leave; None when there are none."""
+        left = allowed_by(self.reader, self.where, self.options.untagged)
+        parts = [] if left is None else [left]
+        if self.options.among is not None:
+            parts.append(np.unique(np.array(self.options.among, np.int64)))
+        if self.asked.required:
+            parts.append(self.snapshot.carrying(self.asked.required, every=True))
+        if self.query.unwanted:
+            unwanted = [term_id(t) for t in self.query.unwanted]
+            bad = self.snapshot.carrying(unwanted, every=False)
+            parts.append(_without(self.snapshot.ids(), bad))
+        if not parts:
+            return None
+        out = parts[0]
+        for p in parts[1:]:
+            out = _both(out, p)
+        return out
+
+    def _hits(self, k: int, allowed: Int | None) -> tuple[int, list[Hit], int]:
+        """Return how many pictures were ranked, those that are there, and how many are not."""
+        tops = self._tops(k, allowed)
+        hits, lost = self._looked_up(tops)
+        return sum(len(top.ids) for top, _ in tops), hits, lost
+
+    def everything(self) -> Ranked:
+        """Return all pictures the query ranks, however little they fit."""
+        allowed = self._allowed()
+        n = self.snapshot.size()
+        tops = self._tops(n, allowed) if n and len(self.terms) else []
+        ids = np.concatenate([*(t.ids for t, _ in tops), np.zeros(0, np.int64)])
+        parts = [np.asarray(t.scores, np.float64) + (why == "carried") for t, why in tops]
+        scores = np.concatenate([*parts, np.zeros(0)])
+        order = np.argsort(ids)
+        carried = tops[0][0].ids if tops else np.zeros(0, np.int64)
+        said = (self._unknown(), self.asked.not_learned, self.asked.predicted)
+        return Ranked(ids[order], scores[order], np.sort(carried), allowed, *said)
+
+    def _tops(self, k: int, allowed: Int | None) -> list[tuple[Top, str]]:
+        """Return the best pictures in three groups, the first of which comes first."""
+        full = self._carrying_all(allowed)
+        first = self._top(k, full) if len(full) else _NOTHING
+        left = k - len(first.ids)
+        rest = _NOTHING
+        found = _NOTHING
+        if left and self.learnt is not None:
+            found = self._found(self.learnt, left, allowed, full)
+            left -= len(found.ids)
+        if left:
+            rest = self._with_some(left, allowed, np.concatenate([full, found.ids]))
+        return [(first, "carried"), (found, "learnt"), (rest, "some")]
+
+    def _with_some(self, k: int, allowed: Int | None, without: Int) -> Top:
+        """Return pictures that carry some of the words; below learnt ones, if there are any."""
+        some = self.snapshot.carrying(self.terms.tolist(), every=False)
+        others = _without(some if allowed is None else _both(some, allowed), without)
+        top = self._top(k, others)
+        return Top(top.ids, top.scores * np.float32(self.least))
+
+    def _found(self, learnt: Learnt, k: int, allowed: Int | None, without: Int) -> Top:
+        """Return the pictures the model finds, with how likely they fit."""
+        if allowed is not None and not len(allowed):
+            return _NOTHING
+        query = learnt.query(self.asked.learned, self.asked.learned_weights)
+        top = self.snapshot.top(query, k, allowed, learnt.more, without)
+        if not len(top.ids):
+            return _NOTHING
+        least = self._least(learnt, query)
+        likely = learnt.combination.probability(top.scores, query.weights).astype(np.float32)
+        fits = top.scores >= least
+        self.above = int(fits.sum())
+        keep = fits if self.options.cut else np.ones(len(likely), bool)
+        likely = likely[keep]
+        self.least = float(likely[-1]) if len(likely) else 1.0
+        return Top(top.ids[keep], likely)
+
+    def _least(self, learnt: Learnt, query: WordQuery) -> float:
+        """Return the least score worth showing.
+
+        It may follow the best picture that carries none of the words that predict, whatever filters
+        leave.
+        """
+        carrying = self.snapshot.carrying(query.terms.tolist(), every=False)
+        best = self.snapshot.top(query, 1, None, learnt.more, carrying).scores
+        return learnt.least(query, float(best[0])) if len(best) else -np.inf
+
+    def _carrying_all(self, allowed: Int | None) -> Int:
+        if self.asked.unknown:
+            return np.zeros(0, np.int64)
+        full = self.snapshot.carrying(self.terms.tolist(), every=True)
+        return full if allowed is None else _both(full, allowed)
+
+    def _top(self, k: int, where: Int | None) -> Top:
+        if where is not None and not len(where):
+            return _NOTHING
+        idf = self.snapshot.idf(self.terms)
+        at, values = query_vector(range(len(self.terms)), idf, self.asked.weights)
+        query = SparseQuery(self.terms[at], values)
+        return self.snapshot.top(query, k, where)
+
+    def _looked_up(self, tops: list[tuple[Top, str]]) -> tuple[list[Hit], int]:
+        """Turn ids into paths; a picture whose file is gone is left out and counted."""
+        facts = self.reader.catalogue.facts(i for top, _ in tops for i in top.ids.tolist())
+        hits, lost = [], 0
+        for top, why in tops:
+            tagged = why == "carried"
+            for picture, score in zip(top.ids.tolist(), top.scores.tolist(), strict=True):
+                f = facts.get(picture)
+                if f is None or not self._is_there(f):
+                    lost += 1
+                    continue
+                learnt = why == "learnt"
+                hits.append(Hit(picture, f.path, round(score + tagged, 6), tagged, learnt))
+        return hits, lost
+
+    def _is_there(self, f: Facts) -> bool:
+        return os.path.lexists(os.path.join(self.root, f.path))
+
+    def _spellings(self) -> list[str]:
+        carried = set(self.snapshot.vocabulary()[0].tolist())
+        return [term for i, term in self.reader.catalogue.terms() if i in carried]
+
+
+# Ids are distinct wherever they come from; making them so again would take longest of all.
+
+
+def _both(a: Int, b: Int) -> Int:
+    return np.intersect1d(a, b, assume_unique=True)
+
+
+def _without(a: Int, b: Int) -> Int:
+    return np.setdiff1d(a, b, assume_unique=True)
+
+
+def _between(tops: list[tuple[Top, str]], begin: int, end: int) -> list[tuple[Top, str]]:
+    """Return what lies from one rank to another, in the groups it lies in."""
+    out = []
+    for top, why in tops:
+        out.append((Top(top.ids[begin:end], top.scores[begin:end]), why))
+        begin, end = (max(0, n - len(top.ids)) for n in (begin, end))
+    return out
+
+
+_NOTHING = Top(np.zeros(0, np.int64), np.zeros(0, np.float32))

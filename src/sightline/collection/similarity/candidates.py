@@ -1,0 +1,294 @@
+"""Pictures like others: candidates by the strongest descriptors, ranked by the combination.
+
+Up to a thousand pictures are all compared. Of more, those nearest to each picture asked for, by
+each descriptor of the shortlist, are candidates; how many of the truly best are among them is
+measured when the combination is trained, and kept with it.
+
+Of several pictures asked for, the mean of their phi counts; of several unwanted, the mean of theirs
+is taken off.
+
+The shortlist: which descriptors find candidates, and how many of the truly best they miss.
+
+Descriptors are taken one after another, each time the one that adds most of the best ten of a full
+scan, until they hold .99 of them or eight are taken. That is decided by pictures that are not held
+out; what the shortlist recalls is then measured on pictures that are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sightline.collection.search.words import Results, allowed_by
+from sightline.collection.similarity.descriptors import Int, partly, stored
+from sightline.collection.similarity.model import Alike, Doubles, Floats, Shortlist
+from sightline.collection.similarity.online import in_use
+from sightline.collection.similarity.query import Asked, Picture, Question, find, question
+from sightline.contracts import Compute
+from sightline.errors import CollectionError, UsageError
+from sightline.records import DenseQuery, Hit, shown
+from sightline.settings import Settings
+from sightline.store.catalogue import Where
+from sightline.store.home import Reader
+from sightline.store.snapshot import Snapshot
+
+# So many pictures are all compared.
+ALL = 1_000
+_BLOCK = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one descriptor contributed to a score, in all and by measure."""
+
+    descriptor: str
+    value: float
+    measures: tuple[tuple[str, float], ...]
+
+    def __str__(self) -> str:
+        of = ", ".join(f"{name} {value:+.3f}" for name, value in self.measures)
+        return f"{self.descriptor} {self.value:+.3f} ({of})"
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarResults(Results):
+    """Pictures like others, best first.
+
+    Attributes
+    ----------
+    said : what there is to say of the combination where nothing was learnt; else empty.
+    lacking : names of descriptors that pictures asked for lack, with how many of them do.
+    partly : the same of all pictures of the collection; such a descriptor counts 0 for these.
+    learnt : whether the combination was learnt.
+    compared : pictures that were ranked; all that filters leave, or the shortlist.
+    shares : for each hit what each descriptor contributed, the largest first; it is their sum.
+    """
+
+    said: str = ""
+    lacking: tuple[tuple[str, int], ...] = ()
+    partly: tuple[tuple[str, int], ...] = ()
+    learnt: bool = False
+    compared: int = 0
+    shares: tuple[tuple[Share, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RankOptions:
+    """What counts as a hit: `untagged` leaves pictures without words; `exact` compares all."""
+
+    untagged: bool = False
+    exact: bool = False
+
+
+def similar(
+    reader: Reader,
+    root: bytes,
+    settings: Settings,
+    wanted: Sequence[tuple[Picture, float]],
+    unwanted: Sequence[tuple[Picture, float]],
+    k: int,
+    where: Where,
+    options: RankOptions,
+    compute: Compute | None = None,
+) -> SimilarResults:
+    """Rank pictures by how alike they are to some, and unlike to others."""
+    if not os.path.isdir(root):
+        raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
+    for_, against = ([find(reader, root, *p) for p in part] for part in (wanted, unwanted))
+    if not for_:
+        raise UsageError("Name at least one picture to look for, besides those unwanted.")
+    both = {a.file for a in for_} & {a.file for a in against}
+    if both:
+        raise UsageError(f"{shown(min(both))} is both wanted and unwanted. Leave out one.")
+    alike, said = in_use(reader)
+    asked = question(reader, alike, for_, against, settings, compute)
+    allowed = allowed_by(reader, where, options.untagged)
+    ids = candidates(reader.snapshot, alike, asked, allowed, options.exact)
+    scores = scored(reader.snapshot, alike, asked, ids)
+    order = np.lexsort((ids, -scores))
+    hits, missing = _hits(reader, root, ids[order], scores[order], k, bool(alike.name))
+    shares = _shares(reader.snapshot, alike, asked, hits)
+    return SimilarResults(
+        tuple(hits), (), reader.snapshot.version, missing, said,
+        tuple(asked.lacking.items()), partly(reader.snapshot, alike.descriptors),
+        bool(alike.name), len(ids), shares, served=reader.notice(),
+    )  # fmt: skip
+
+
+def candidates(
+    snapshot: Snapshot, alike: Alike, asked: Question, allowed: Int | None, exact: bool = False
+) -> Int:
+    """Return the pictures to rank, ids ascending, without those asked for."""
+    if allowed is None and not exact and snapshot.size() > ALL + len(asked.ids):
+        return shortlisted(snapshot, alike, asked, None)
+    every = snapshot.ids()
+    # What filters leave may name pictures the version has no rows of.
+    left = every if allowed is None else np.intersect1d(every, allowed, assume_unique=True)
+    left = _without(left, asked.ids)
+    if exact or len(left) <= ALL:
+        return left
+    return shortlisted(snapshot, alike, asked, None if allowed is None else left)
+
+
+def _without(ids: Int, few: Int) -> Int:
+    """Return ascending ids less a few.
+
+    >>> _without(np.array([2, 3, 5, 9]), np.array([9, 3, 4])).tolist()
+    [2, 5]
+    """
+    at = np.searchsorted(ids, few)
+    there = at < len(ids)
+    at, few = at[there], few[there]
+    return np.delete(ids, at[ids[at] == few])
+
+
+def shortlisted(snapshot: Snapshot, alike: Alike, asked: Question, where: Int | None) -> Int:
+    """Return the pictures nearest to any that is wanted, by each descriptor of the shortlist."""
+    found = [np.zeros(0, np.int64)]
+    there = {f for s in snapshot.segments for f in s.features}
+    # As many more as may have to be left out again.
+    depth = alike.shortlist.depth + len(asked.ids)
+    for v, by in alike.shortlist.descriptors:
+        d = alike.descriptors[v]
+        if d not in there:
+            continue
+        for i in np.flatnonzero((asked.weights > 0) & asked.rows.have[:, v]).tolist():
+            row = asked.rows.views[v][i : i + 1]
+            weights = np.asarray(row.toarray() if hasattr(row, "tocsr") else row, np.float32)[0]
+            query = DenseQuery(d, weights, "cosine" if by == "cosine" else "distance")
+            found.append(snapshot.top(query, depth, where).ids)
+    return np.setdiff1d(np.concatenate(found), asked.ids)
+
+
+def scored(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Doubles:
+    """Return the score of each picture, ids ascending; phi is held for some pictures at a time."""
+    out = np.zeros(len(ids))
+    for start in range(0, len(ids), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        out[part] = combined(snapshot, alike, asked, ids[part]) @ alike.w
+    return out
+
+
+def combined(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Doubles:
+    """Return phi of each picture with all that were asked for, weighted, (pictures, components)."""
+    rows = stored(snapshot, ids, alike.descriptors, alike.lengths)
+    found: Floats = alike.compare(alike.framed(asked.rows), alike.framed(rows))
+    return np.asarray(np.einsum("q,qpc->pc", asked.weights, found))
+
+
+def _hits(
+    reader: Reader, root: bytes, ids: Int, scores: Doubles, k: int, learnt: bool
+) -> tuple[list[Hit], int]:
+    """Turn the best ids into paths; a picture whose file is gone is left out and counted."""
+    hits: list[Hit] = []
+    missing = 0
+    for picture, score in zip(ids.tolist(), scores.tolist(), strict=True):
+        if len(hits) == k:
+            break
+        f = reader.catalogue.facts([picture]).get(picture)
+        if f is None or not os.path.lexists(os.path.join(root, f.path)):
+            missing += 1
+            continue
+        hits.append(Hit(picture, f.path, round(score, 6), False, learnt))
+    return hits, missing
+
+
+def _shares(
+    snapshot: Snapshot, alike: Alike, asked: Question, hits: Sequence[Hit]
+) -> tuple[tuple[Share, ...], ...]:
+    """Return what each descriptor contributed to each hit, the largest first."""
+    ids = np.array([h.picture for h in hits], np.int64)
+    order = np.argsort(ids)
+    parts = np.zeros((len(ids), alike.phi.n_components))
+    parts[order] = combined(snapshot, alike, asked, ids[order]) * alike.w
+    shape = (len(ids), len(alike.names), len(alike.phi.kinds))
+    return tuple(_told(alike, row) for row in parts.reshape(shape))
+
+
+def _told(alike: Alike, parts: Doubles) -> tuple[Share, ...]:
+    found = [
+        Share(name, float(row.sum()), tuple(zip(alike.phi.kinds, row.tolist(), strict=True)))
+        for name, row in zip(alike.names, parts, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda s: (-abs(s.value), s.descriptor)))
+
+
+BEST = 10
+DEPTH = 100
+MOST = 8
+ENOUGH = 0.99
+QUERIES = 40
+# Numbers compared for a choice or a measurement: a bound on its time.
+_WORK = 1e10
+
+
+def choose_shortlist(
+    snapshot: Snapshot, alike: Alike, queries: Int, depth: int = DEPTH
+) -> Shortlist:
+    """Return the descriptors by which the best of a full scan are found."""
+    options = [(v, by) for v in range(len(alike.descriptors)) for by in ("cosine", "distance")]
+    questions = [_question(snapshot, alike, q) for q in _some(snapshot, alike, queries)]
+    best = [_best(snapshot, alike, q) for q in questions]
+    pairs = list(zip(best, questions, strict=True))
+    found = np.array(
+        [[np.isin(b, _near(snapshot, alike, q, (o,), depth)) for b, q in pairs] for o in options]
+    ).reshape(len(options), -1)
+    chosen: list[tuple[int, str]] = []
+    covered = np.zeros(found.shape[1], bool)
+    while len(chosen) < MOST and (not chosen or covered.mean() < ENOUGH):
+        gain = (found & ~covered).sum(axis=1)
+        if chosen and not gain.max():
+            break
+        best_at = int(np.argmax(gain))
+        chosen.append(options[best_at])
+        covered |= found[best_at]
+    return Shortlist(tuple(chosen), depth)
+
+
+def measure_recall(snapshot: Snapshot, alike: Alike, queries: Int) -> Shortlist:
+    """Return the shortlist with the share of the best ten that it holds, for these queries."""
+    s = alike.shortlist
+    held = []
+    for q in _some(snapshot, alike, queries):
+        asked = _question(snapshot, alike, q)
+        near = _near(snapshot, alike, asked, s.descriptors, s.depth)
+        held.append(np.isin(_best(snapshot, alike, asked), near).mean())
+    if not held:
+        return s
+    return replace(s, recall=float(np.mean(held)), queries=len(held))
+
+
+def _near(
+    snapshot: Snapshot,
+    alike: Alike,
+    asked: Question,
+    descriptors: tuple[tuple[int, str], ...],
+    depth: int,
+) -> Int:
+    return shortlisted(
+        snapshot, replace(alike, shortlist=Shortlist(descriptors, depth)), asked, None
+    )
+
+
+def _best(snapshot: Snapshot, alike: Alike, asked: Question) -> Int:
+    """Return the best pictures of a full scan."""
+    ids = np.setdiff1d(snapshot.ids(), asked.ids)
+    scores = scored(snapshot, alike, asked, ids)
+    return np.asarray(ids[np.lexsort((ids, -scores))[:BEST]])
+
+
+def _question(snapshot: Snapshot, alike: Alike, picture: int) -> Question:
+    rows = stored(snapshot, np.array([picture], np.int64), alike.descriptors, alike.lengths)
+    return Question((Asked(picture, b""),), rows, np.ones(1), {})
+
+
+def _some(snapshot: Snapshot, alike: Alike, queries: Int) -> list[int]:
+    """Return as many queries as there is time to compare with every picture."""
+    each = len(snapshot.ids()) * sum(alike.phi.lengths) * len(alike.phi.kinds)
+    n = int(np.clip(_WORK / max(each, 1), 5, QUERIES))
+    if len(queries) <= n:
+        return [int(q) for q in queries]
+    return sorted(np.random.default_rng(0).choice(queries, n, replace=False).tolist())

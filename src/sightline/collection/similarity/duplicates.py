@@ -1,0 +1,326 @@
+"""Near-duplicates: pictures of the same bytes, and pictures that look nearly equal.
+
+Pictures of the same bytes are one for all that follows. Of the others, the largest in pixels that
+is in no group yet begins one. It takes in every picture that differs by at most the threshold from
+it or from one already taken in, as long as it differs from the first by at most twice the
+threshold: a group is a connected part of what is near, but a chain of small steps does not lead
+away from its best picture.
+
+Only signatures are held, 1 KB a picture, never a table of pairs.
+
+Signatures: what a picture looks like from afar, to tell nearly equal pictures from others.
+
+A signature is the thumbnail shrunk to 16 by 16 cells of colour. Of two signatures a, b the
+difference is
+
+    d = max( rms(a - b), largest rms of a - b in any 2 by 2 cells / 4 ) / contrast
+
+where contrast is the larger root mean square deviation of the two from their own mean colour, and
+at least 16 of 255 levels. It is 0 for equal pictures, and small where one was resized or encoded
+anew; a detail that differs in one place shows by the second term. Crops, mirror images and turned
+pictures are different pictures here, and so are pictures whose sides have another ratio.
+
+Means over larger cells bound the difference from below, so most pairs are never looked at closely.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.contracts import Progress
+from sightline.errors import CollectionError, ParameterError
+from sightline.records import shown
+from sightline.store.catalogue import Facts, Where
+from sightline.store.home import Reader
+
+# Of 150 photographs, all copies of half and of double size differed by less, and .99 of those
+# encoded at quality 20; of 1,200 different ones, every pair that did was one picture.
+THRESHOLD = 0.15
+_LARGEST = 0.5
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """A picture of a group.
+
+    `mark` is "best" for the largest one, "copy" for one with the same bytes, "near" for others;
+    `difference` is that of its signature to the best one's.
+    """
+
+    picture: int
+    path: bytes
+    mark: str
+    difference: float
+    width: int
+    height: int
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """Groups of near-duplicates, each with its best picture first.
+
+    `unseen` counts pictures that could be compared by their bytes alone, for want of a thumbnail.
+    """
+
+    groups: tuple[tuple[Duplicate, ...], ...]
+    threshold: float
+    compared: int
+    unseen: int
+    version: int
+
+    def __iter__(self) -> Iterator[tuple[Duplicate, ...]]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def spare_bytes(self) -> int:
+        """The size of all but the best picture of each group."""
+        return sum(d.n_bytes for g in self.groups for d in g[1:])
+
+
+def find_duplicates(
+    reader: Reader, root: bytes, threshold: float, where: Where, progress: Progress
+) -> Duplicates:
+    """Group the pictures that filters leave; a threshold of 0 leaves those of the same bytes."""
+    if not (0 <= threshold <= _LARGEST):
+        raise ParameterError.of("threshold", "duplicates", f"from 0 to {_LARGEST}", threshold)
+    if not os.path.isdir(root):
+        raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
+    facts, copies = _pictures(reader, root, where)
+    unseen = 0
+    groups = [[(first, 0.0)] for first in copies]
+    if threshold > 0:
+        groups, unseen = _near_groups(reader, facts, list(copies), threshold, progress)
+    made = [_made(group, facts, copies) for group in groups]
+    found = sorted((g for g in made if len(g) > 1), key=lambda g: (-len(g), g[0].path))
+    return Duplicates(tuple(found), threshold, len(facts), unseen, reader.snapshot.version)
+
+
+def _pictures(
+    reader: Reader, root: bytes, where: Where
+) -> tuple[dict[int, Facts], dict[int, list[int]]]:
+    """Return what is known of each picture that is there, and those of the same bytes by one."""
+    ids = set(reader.snapshot.ids().tolist())
+    if where:
+        ids &= set(reader.catalogue.where(where))
+    known = [k for k in reader.catalogue.known() if k.picture in ids]
+    there = [k for k in known if os.path.lexists(os.path.join(root, k.path))]
+    facts = reader.catalogue.facts(k.picture for k in there)
+    by_content: dict[str, list[int]] = {}
+    for k in sorted(there, key=lambda k: k.path):
+        by_content.setdefault(k.sha or f"picture {k.picture}", []).append(k.picture)
+    return facts, {same[0]: same for same in by_content.values()}
+
+
+def _near_groups(
+    reader: Reader, facts: dict[int, Facts], firsts: list[int], threshold: float, progress: Progress
+) -> tuple[list[list[tuple[int, float]]], int]:
+    """Return groups of nearly equal pictures, single ones too, and how many could not be seen."""
+    progress.start("look", len(firsts))
+
+    def thumbnails() -> Iterator[tuple[int, bytes]]:
+        for picture in firsts:
+            progress.advance()
+            yield picture, reader.snapshot.thumbnail(picture)
+
+    ids, cells, ratio = gathered(thumbnails(), len(firsts))
+    progress.finish()
+    seen = set(ids.tolist())
+    groups = [[(p, 0.0)] for p in firsts if p not in seen]
+    unseen = len(groups)
+    signatures, order = Signatures.of(cells, ratio)
+    ids = ids[order]
+    best_first = sorted(range(len(ids)), key=lambda i: _rank(facts[int(ids[i])]))
+    progress.start("compare", len(ids))
+    for group in grouped(signatures, best_first, threshold):
+        groups.append([(int(ids[i]), difference) for i, difference in group])
+        progress.advance(len(group))
+    progress.finish()
+    return groups, unseen
+
+
+def grouped(
+    signatures: Signatures, order: list[int], threshold: float
+) -> Iterator[list[tuple[int, float]]]:
+    """Yield groups, each with its first picture, in the order given, at its head."""
+    free = np.ones(len(signatures), bool)
+    for first in order:
+        if not free[first]:
+            continue
+        free[first] = False
+        reach, far = signatures.near(first, free, 2 * threshold)
+        group = [first]
+        if len(reach):
+            group += _connected(signatures, reach, reach[far <= threshold].tolist(), threshold)
+        free[group] = False
+        difference = dict(zip(reach.tolist(), far.tolist(), strict=True))
+        yield [(i, difference.get(i, 0.0)) for i in group]
+
+
+def _connected(signatures: Signatures, reach: Int, taken: list[int], threshold: float) -> list[int]:
+    """Return those within reach that small steps from those taken lead to, these included."""
+    left = np.zeros(len(signatures), bool)
+    left[reach] = True
+    left[taken] = False
+    at = 0
+    while at < len(taken) < len(reach):
+        found, _ = signatures.near(taken[at], left, threshold)
+        taken = [*taken, *found.tolist()]
+        left[found] = False
+        at += 1
+    return taken
+
+
+def _rank(f: Facts) -> tuple[int, int, bytes]:
+    return -f.width * f.height, -f.size, f.path
+
+
+def _made(
+    group: list[tuple[int, float]], facts: dict[int, Facts], copies: dict[int, list[int]]
+) -> tuple[Duplicate, ...]:
+    best = group[0][0]
+    rest = sorted(group[1:], key=lambda pair: (pair[1], facts[pair[0]].path))
+    out = []
+    for first, difference in [group[0], *rest]:
+        for picture in copies[first]:
+            mark = "near" if first != best else "best" if picture == best else "copy"
+            f = facts[picture]
+            size = (f.width, f.height, f.size)
+            out.append(Duplicate(picture, f.path, mark, round(difference, 4), *size))
+    return tuple(out)
+
+
+CELLS = 16
+COARSE = 4
+FLOOR = 16.0
+# Largest difference of the logarithms of width / height.
+RATIO = 0.06
+
+Float = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signatures:
+    """The signatures of many pictures, in ascending order of their mean.
+
+    Attributes
+    ----------
+    cells : (pictures, 16 * 16 * 3), uint8.
+    coarse : (pictures, 4 * 4 * 3), means of them.
+    mean, contrast, ratio : of each picture; ratio is log(width / height).
+    """
+
+    cells: NDArray[np.uint8]
+    coarse: Float
+    mean: Float
+    contrast: Float
+    ratio: Float
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @classmethod
+    def of(
+        cls, cells: NDArray[np.uint8], ratio: Float, block: int = 4096
+    ) -> tuple[Signatures, Int]:
+        """Return signatures, sorted, and which of the given each one is."""
+        n = len(cells)
+        coarse = np.empty((n, COARSE * COARSE * 3), np.float32)
+        mean, contrast = np.empty(n, np.float32), np.empty(n, np.float32)
+        side = CELLS // COARSE
+        for start in range(0, n, block):
+            part = slice(start, start + block)
+            whole = cells[part].reshape(-1, CELLS * CELLS, 3).astype(np.float32)
+            contrast[part] = np.sqrt(whole.var(axis=1).mean(axis=1))
+            mean[part] = whole.mean(axis=(1, 2))
+            boxes = whole.reshape(-1, COARSE, side, COARSE, side, 3)
+            coarse[part] = boxes.mean(axis=(2, 4)).reshape(len(whole), -1)
+        order = np.argsort(mean, kind="stable")
+        of_picture = (mean[order], contrast[order], ratio[order])
+        return cls(cells[order], coarse[order], *of_picture), order
+
+    def near(self, i: int, among: NDArray[np.bool_], most: float) -> tuple[Int, Float]:
+        """Return those of some signatures that differ from the i-th by at most so much.
+
+        The second part is by how much; the i-th itself is left out.
+        """
+        # No signature has a contrast above this, so a larger difference of means is too large.
+        reach = most * max(127.5, FLOOR)
+        low, high = np.searchsorted(self.mean, [self.mean[i] - reach, self.mean[i] + reach])
+        at = np.arange(low, high)[among[low:high]]
+        at = at[at != i]
+        allowed = most * np.maximum(np.maximum(self.contrast[at], self.contrast[i]), FLOOR)
+        kept = np.abs(self.mean[at] - self.mean[i]) <= allowed + _ROUNDING
+        kept &= np.abs(self.ratio[at] - self.ratio[i]) <= RATIO
+        at, allowed = at[kept], allowed[kept]
+        apart = self.coarse[at] - self.coarse[i]
+        kept = np.sqrt(np.square(apart).mean(axis=1)) <= allowed + _ROUNDING
+        at = at[kept]
+        found = self.differences(i, at)
+        kept = found <= most
+        return at[kept], found[kept]
+
+    def differences(self, i: int, at: Int) -> Float:
+        """Return by how much the i-th signature differs from some others."""
+        out = np.empty(len(at), np.float32)
+        mine = self.cells[i].astype(np.float32)
+        for start in range(0, len(at), 1024):
+            part = at[start : start + 1024]
+            squares = np.square(self.cells[part].astype(np.float32) - mine)
+            tiles = squares.reshape(-1, CELLS // 2, 2, CELLS // 2, 2, 3).mean(axis=(2, 4, 5))
+            worst = np.sqrt(tiles.reshape(len(part), -1).max(axis=1)) / 4
+            contrast = np.maximum(np.maximum(self.contrast[part], self.contrast[i]), FLOOR)
+            whole = np.sqrt(squares.mean(axis=1))
+            out[start : start + 1024] = np.maximum(whole, worst) / contrast
+        return out
+
+
+_ROUNDING = 1e-2
+
+
+def cells_of(thumbnail: bytes) -> tuple[NDArray[np.uint8], float] | None:
+    """Return the cells of one thumbnail and log(width / height); None if it is no picture.
+
+    >>> from sightline.pictures.thumbnails import thumbnail
+    >>> cells, ratio = cells_of(thumbnail(np.full((40, 80, 3), 200, np.uint8)))
+    >>> cells.shape, int(cells.min()), round(ratio, 2)
+    ((768,), 200, 0.69)
+    >>> cells_of(b"nothing") is None
+    True
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(thumbnail), formats=("JPEG",)) as picture:
+            width, height = picture.size
+            small = picture.convert("RGB").resize((CELLS, CELLS), Image.Resampling.BOX)
+    except (OSError, ValueError, SyntaxError):
+        return None
+    return np.asarray(small, np.uint8).reshape(-1), float(np.log(width / height))
+
+
+def gathered(
+    thumbnails: Iterable[tuple[int, bytes]], n: int
+) -> tuple[Int, NDArray[np.uint8], Float]:
+    """Return the ids, cells and ratios of at most n pictures; those without any are left out."""
+    ids = np.empty(n, np.int64)
+    cells = np.empty((n, CELLS * CELLS * 3), np.uint8)
+    ratio = np.empty(n, np.float32)
+    count = 0
+    for picture, data in thumbnails:
+        found = cells_of(data)
+        if found is not None:
+            ids[count], (cells[count], ratio[count]) = picture, found
+            count += 1
+    return ids[:count], cells[:count], ratio[:count]

@@ -1,0 +1,275 @@
+"""How alike two pictures are: phi by descriptor and measure, and how much each of these counts.
+
+Scores are w.phi(q, p). A component whose descriptor one of the two pictures lacks counts 0, which
+is what an average pair of pictures has.
+
+Without anything learnt all components count alike (`uniform`); with it, weights were learnt from
+what the collection says of which pictures belong together (`training`). Either way, judgements that
+have come since move the weights, one triplet at a time (`judging`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.similarity.descriptors import (
+    Described,
+    Framed,
+    Int,
+    descriptors_of,
+    lengths_of,
+    name_of,
+    stored,
+)
+from sightline.contracts import Json
+from sightline.errors import DataError, StoreDamaged
+from sightline.similarity.frames import PLAIN, Frame
+from sightline.similarity.pairs import Phi
+from sightline.store.home import Home
+from sightline.store.models import SavedModel, load_model, open_model
+from sightline.store.snapshot import Snapshot
+
+KIND = "similar"
+FORMAT = 2
+# Pictures and pairs that scales are learnt from where nothing was trained.
+FEW_PICTURES = 400
+FEW_PAIRS = 4_000
+PAIRS = 20_000
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Shortlist:
+    """How candidates are found: the nearest `depth` by each of some descriptors.
+
+    Attributes
+    ----------
+    descriptors : their positions, and for each whether near is by "cosine" or by "distance".
+    recall : which share of the best ten of a full scan were candidates, on held-out queries; NaN
+        where it was not measured.
+    queries : how many held-out queries that was measured on.
+    """
+
+    descriptors: tuple[tuple[int, str], ...]
+    depth: int
+    recall: float = float("nan")
+    queries: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alike:
+    """A combination, ready to compare pictures.
+
+    Attributes
+    ----------
+    descriptors : by fingerprint, in the order of phi's views.
+    frames : how rows of each are laid out before they are compared.
+    phi : compares by each descriptor and each measure.
+    w : what each component counts.
+    proof : the same, learnt without the held-out pictures.
+    shortlist : how candidates are found.
+    about : what the model says of itself; empty where nothing was trained.
+    name : of the model; empty where nothing was trained.
+    judged : triplets of judgements that moved the weights since.
+    """
+
+    descriptors: tuple[str, ...]
+    frames: tuple[Frame, ...]
+    phi: Phi
+    w: Doubles
+    proof: Doubles
+    shortlist: Shortlist
+    about: Mapping[str, Json]
+    name: str = ""
+    judged: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What people call the descriptors."""
+        return tuple(name_of(d) for d in self.descriptors)
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """How many numbers the store has of each descriptor."""
+        return tuple(f.length for f in self.frames)
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """The names of descriptors by which all training pairs are alike; they count 0."""
+        still = (self.phi.factor == 0).reshape(len(self.descriptors), -1).all(axis=1)
+        return tuple(n for n, s in zip(self.names, still, strict=True) if s)
+
+    def framed(self, pictures: Described) -> Framed:
+        """Return pictures with their rows laid out to be compared."""
+        views = zip(self.frames, pictures.views, strict=True)
+        return Framed(tuple(frame(rows) for frame, rows in views), pictures.have)
+
+    def compare(self, queries: Framed, pictures: Framed) -> Floats:
+        """Return phi of every query with every picture, 0 where either lacks the descriptor."""
+        found = self.phi(queries.views, pictures.views)
+        both = queries.have[:, None, :] & pictures.have[None, :, :]
+        if not both.all():
+            found *= np.repeat(both, len(self.phi.kinds), axis=2)
+        return found
+
+    def pairs(self, pictures: Framed, left: Any, right: Any) -> Floats:
+        """Return phi of listed pairs, (pairs, components), 0 where either lacks the descriptor."""
+        found = self.phi.of_pairs(pictures.views, pictures.views, left, right)
+        both = pictures.have[left] & pictures.have[right]
+        if not both.all():
+            found *= np.repeat(both, len(self.phi.kinds), axis=1)
+        return found
+
+    def to_saved(self) -> tuple[dict[str, Json], dict[str, NDArray[Any]]]:
+        """Return what the model says of itself and its arrays, to be written."""
+        s = self.shortlist
+        about: dict[str, Json] = {
+            **self.about,
+            "format": FORMAT,
+            "descriptors": list(self.descriptors),
+            "frames": [[f.kind, f.length] for f in self.frames],
+            "shortlist": {
+                "descriptors": [[v, by] for v, by in s.descriptors],
+                "depth": s.depth,
+                "recall": None if np.isnan(s.recall) else s.recall,
+                "queries": s.queries,
+            },
+        }
+        arrays = {f"phi.{n}": a for n, a in self.phi.to_arrays().items()}
+        for v, f in enumerate(self.frames):
+            arrays |= {f"frame.{v}.{n}": a for n, a in f.arrays.items()}
+        return about, {**arrays, "w": self.w, "proof": self.proof}
+
+
+def from_saved(saved: SavedModel) -> Alike:
+    """Make a combination again from what was written."""
+    about, arrays = saved.about, saved.arrays
+    try:
+        if about["format"] != FORMAT:
+            raise ValueError(f"its format is {about['format']}")
+        parts = {n.removeprefix("phi."): np.array(a) for n, a in arrays.items() if n[:4] == "phi."}
+        phi, prints = Phi.from_arrays(parts), _texts(about["descriptors"])
+        w, proof = (np.array(arrays[n], np.float64) for n in ("w", "proof"))
+        frames = _frames(about["frames"], arrays)
+        if (
+            {w.shape, proof.shape} != {phi.mean.shape}
+            or len(frames) != len(prints)
+            or not all(f.framed_length == n for f, n in zip(frames, phi.lengths, strict=True))
+        ):
+            raise ValueError("its parts do not fit together")
+        shortlist = _shortlist(about["shortlist"])
+        return Alike(prints, frames, phi, w, proof, shortlist, about, saved.name)
+    except (KeyError, ValueError, TypeError, IndexError, DataError) as e:
+        raise StoreDamaged(
+            f"The model {saved.name} is not one this release understands ({e}). "
+            "Run: sightline train --similar"
+        ) from e
+
+
+def _texts(said: Any) -> tuple[str, ...]:
+    if not isinstance(said, list):
+        raise TypeError("descriptors are no list")
+    return tuple(map(str, said))
+
+
+def _frames(said: Any, arrays: Mapping[str, Any]) -> tuple[Frame, ...]:
+    found = []
+    for v, (kind, length) in enumerate(said):
+        start = f"frame.{v}."
+        own = {n.removeprefix(start): np.array(a) for n, a in arrays.items() if n.startswith(start)}
+        found.append(Frame.from_arrays(str(kind), int(length), own))
+    return tuple(found)
+
+
+def _shortlist(said: Any) -> Shortlist:
+    recall = said["recall"]
+    return Shortlist(
+        tuple((int(v), str(by)) for v, by in said["descriptors"]),
+        int(said["depth"]),
+        float("nan") if recall is None else float(recall),
+        int(said["queries"]),
+    )
+
+
+def load_alike(home: Home, name: str, *, checked: bool = False) -> Alike | None:
+    """Return the combination of that name; None if there is none."""
+    if not name:
+        return None
+    return from_saved((load_model if checked else open_model)(home.models, name))
+
+
+def describe_alike(home: Home, name: str) -> str:
+    """Return in a line what likeness was learnt by and what held-out queries said of it."""
+    alike = load_alike(home, name)
+    if alike is None:
+        return ""
+    said = (
+        f"{len(alike.names)} descriptors by {alike.about['learner']} from {alike.about['source']}"
+    )
+    figures = alike.about.get("figures")
+    if not isinstance(figures, dict) or figures.get("candidate") is None:
+        return f"{said}, unproven"
+    found = f"mean AvgP {figures['candidate']:.3f} on held-out queries"
+    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
+    return f"{said}, {found} (all alike {figures['uniform']:.3f}){marks}"
+
+
+def uniform(snapshot: Snapshot, wanted: Sequence[str] = ()) -> Alike:
+    """Return what compares pictures before anything was learnt: all components alike."""
+    prints = descriptors_of(snapshot, wanted)
+    lengths = lengths_of(snapshot, prints)
+    ids = snapshot.ids()
+    few = seeded(ids, FEW_PICTURES)
+    data = stored(snapshot, few, prints, lengths)
+    data = data.only(complete(data))
+    if len(data) < 2:
+        raise DataError(
+            f"Only {len(data)} of {len(few)} pictures have all of the descriptors "
+            f"{', '.join(map(name_of, prints))}. Run: sightline index"
+        )
+    return evenly(prints, as_stored(lengths), data, FEW_PAIRS)
+
+
+def as_stored(lengths: Sequence[int]) -> tuple[Frame, ...]:
+    """Return frames that leave rows as they are."""
+    return tuple(Frame(PLAIN, n, {}) for n in lengths)
+
+
+def evenly(
+    descriptors: tuple[str, ...], frames: tuple[Frame, ...], data: Described, pairs: int = PAIRS
+) -> Alike:
+    """Return what compares by some frames, all components alike, scaled by pairs of pictures."""
+    views = tuple(frame(rows) for frame, rows in zip(frames, data.views, strict=True))
+    phi = Phi.of(views, pairs=pairs)
+    w = even_weights(phi)
+    return Alike(descriptors, frames, phi, w, w, all_of(len(descriptors)), {})
+
+
+def complete(data: Described) -> Int:
+    """Return which pictures have every descriptor, by position."""
+    return np.flatnonzero(np.all(data.have, axis=1))
+
+
+def even_weights(phi: Phi) -> Doubles:
+    """Return weights that make the score the mean of all components that differ."""
+    moving = phi.factor > 0
+    return np.where(moving, 1.0 / max(int(moving.sum()), 1), 0.0)
+
+
+def all_of(n: int, depth: int = 300) -> Shortlist:
+    """Return a shortlist that looks near by every descriptor."""
+    return Shortlist(tuple((v, "cosine") for v in range(n)), depth)
+
+
+def seeded(ids: Int, most: int) -> Int:
+    """Return at most so many of some ids, ascending, the same ones every time."""
+    if len(ids) <= most:
+        return ids
+    return np.sort(np.random.default_rng(0).choice(ids, most, replace=False))

@@ -1,0 +1,166 @@
+"""The pictures somebody asks for, or against: found in the store, or read and described now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.similarity.descriptors import Described, describe_files, stored
+from sightline.collection.similarity.model import Alike
+from sightline.compute.local import LocalCompute
+from sightline.contracts import Compute
+from sightline.errors import CollectionError, UsageError
+from sightline.pictures.reading import ReadLimits
+from sightline.records import shown
+from sightline.settings import Settings
+from sightline.store.home import Reader
+
+Picture = str | bytes | int | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A picture of a query: its id, where it is in the collection, else its file."""
+
+    picture: int | None
+    file: bytes
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """Pictures that were asked for, with their rows and weights; those unwanted have negative ones.
+
+    Weights of the wanted pictures sum to 1, those of the unwanted to -1. `lacking` names, for each
+    descriptor that some of these pictures lack, how many do.
+    """
+
+    asked: tuple[Asked, ...]
+    rows: Described
+    weights: NDArray[np.float64]
+    lacking: dict[str, int]
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The ids of those that are in the collection."""
+        return np.array(sorted({a.picture for a in self.asked if a.picture is not None}), np.int64)
+
+
+def find(reader: Reader, root: bytes, picture: Picture, weight: float = 1.0) -> Asked:
+    """Return the picture somebody means: by path, from here or from the collection, or by id."""
+    if isinstance(picture, int):
+        return _by_id(reader, root, picture, weight)
+    path = os.path.expanduser(os.fsencode(picture))
+    inside = os.path.relpath(os.path.realpath(path), root)
+    for candidate in (inside, os.path.normpath(path)):
+        known = reader.catalogue.find(candidate)
+        if known is not None:
+            return _known(reader, known, os.path.join(root, candidate), weight)
+    for file in (path, os.path.join(root, path)):
+        if os.path.isdir(file):
+            raise UsageError(f"{shown(path)} is a folder. Name pictures.")
+        if os.path.exists(file):
+            return Asked(None, os.path.abspath(file), weight)
+    if path.isdigit() and len(path) < 19:
+        return _by_id(reader, root, int(path), weight)
+    raise CollectionError(
+        f"There is no picture {shown(path)}, neither here nor in the collection {shown(root)}. "
+        "Name a file, or the id of a picture."
+    )
+
+
+def _by_id(reader: Reader, root: bytes, picture: int, weight: float) -> Asked:
+    facts = reader.catalogue.facts([picture])
+    if picture not in facts:
+        raise CollectionError(
+            f"There is no picture {picture} in {shown(root)}. Ids are shown by: "
+            "sightline search WORD --json"
+        )
+    return _known(reader, picture, os.path.join(root, facts[picture].path), weight)
+
+
+def _known(reader: Reader, picture: int, file: bytes, weight: float) -> Asked:
+    """Return a picture the catalogue knows; one without rows is described anew, as if outside."""
+    rows = any(len(s.rows_of(np.array([picture], np.int64))) for s in reader.snapshot.segments)
+    return Asked(picture if rows else None, file, weight)
+
+
+def question(
+    reader: Reader,
+    alike: Alike,
+    wanted: Sequence[Asked],
+    unwanted: Sequence[Asked],
+    settings: Settings,
+    compute: Compute | None = None,
+) -> Question:
+    """Look up or make the rows of all pictures asked for.
+
+    A picture of the collection that lacks a descriptor is described now, if its file is there.
+    """
+    asked = (*wanted, *unwanted)
+    parts: list[Described] = []
+    own = compute
+    try:
+        for a in asked:
+            known = None if a.picture is None else _stored(reader, alike, a.picture)
+            if known is None or (not known.have.all() and os.path.exists(a.file)):
+                own = own or LocalCompute(1, seconds=settings.seconds)
+                made = _described(reader, alike, a.file, settings, own)
+                known = made if known is None else _filled(known, made)
+            parts.append(known)
+    finally:
+        if own is not None and compute is None:
+            own.close()
+    rows = joined(parts)
+    if not rows.have.any(axis=1).all():
+        lost = asked[int(np.argmin(rows.have.any(axis=1)))]
+        raise CollectionError(
+            f"{shown(lost.file)} has none of the descriptors {', '.join(alike.names)}, and they "
+            "cannot be computed here. Name another picture, or index more features."
+        )
+    weights = np.concatenate([_shares(wanted, 1.0), _shares(unwanted, -1.0)])
+    missing = (~rows.have).sum(axis=0).tolist()
+    lacking = {n: m for n, m in zip(alike.names, missing, strict=True) if m}
+    return Question(asked, rows, weights, lacking)
+
+
+def _shares(asked: Sequence[Asked], sign: float) -> NDArray[np.float64]:
+    given = np.array([a.weight for a in asked], np.float64)
+    return sign * given / given.sum() if len(given) else given
+
+
+def _stored(reader: Reader, alike: Alike, picture: int) -> Described:
+    ids = np.array([picture], np.int64)
+    return stored(reader.snapshot, ids, alike.descriptors, alike.lengths)
+
+
+def _described(
+    reader: Reader, alike: Alike, file: bytes, s: Settings, compute: Compute
+) -> Described:
+    # A query may lie anywhere, behind a link too: whoever asks named it.
+    limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), False)
+    return describe_files(reader, [file], alike.descriptors, alike.lengths, limits, compute)
+
+
+def _filled(known: Described, made: Described) -> Described:
+    """Return a picture's stored rows, and those made now in place of the ones it lacks."""
+    parts = zip(known.views, made.views, known.have[0].tolist(), strict=True)
+    views = [k if has else m for k, m, has in parts]
+    return Described(tuple(views), known.have | made.have)
+
+
+def joined(parts: Sequence[Described]) -> Described:
+    """Return pictures of several parts, one below the other."""
+    views = []
+    for of_view in zip(*(p.views for p in parts), strict=True):
+        if all(hasattr(v, "tocsr") for v in of_view):
+            from scipy.sparse import vstack
+
+            views.append(vstack(of_view, format="csr"))
+        else:
+            views.append(np.vstack([v.toarray() if hasattr(v, "tocsr") else v for v in of_view]))
+    return Described(tuple(views), np.vstack([p.have for p in parts]))

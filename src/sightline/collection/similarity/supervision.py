@@ -1,0 +1,219 @@
+"""What says that two pictures belong together: judgements, tags, classes or folders.
+
+    judgements   somebody compared pictures (`judging`); taken where 30 queries or more were judged
+    tags         pictures share a word; words on more than a quarter of the pictures do not count,
+                 or, where no other is left, on more than half of them
+    classes      pictures share a word, and each that carries any carries exactly one
+    folders      pictures lie in the same folder
+
+The first of these that speaks of 100 pictures or more is taken, unless one is named; where none
+does, the one that speaks of most.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.models.dataset import carried
+from sightline.collection.similarity.descriptors import Bool, Int
+from sightline.errors import CollectionError, UsageError
+from sightline.records import Likeness, QuerySet
+from sightline.solvers.picture_triplets import PictureTriplets, of_judgements, of_tags
+from sightline.store.catalogue import Catalogue
+from sightline.store.snapshot import Snapshot
+
+Source = Literal["judgements", "tags", "classes", "folders"]
+SOURCES: tuple[Source, ...] = ("judgements", "tags", "classes", "folders")
+# Judged queries that make a ground of their own.
+FEWEST_JUDGED = 30
+ENOUGH = 100
+_COMMON = (0.25, 0.5)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grounds:
+    """What is known of which pictures belong together.
+
+    Attributes
+    ----------
+    source : what said so.
+    ids : the pictures it says something of, ascending.
+    labels : scipy sparse table, pictures by labels; those that share one belong together. None
+        where judgements say so.
+    said : the judgements, where they do.
+    copies : a number for each picture, the same for pictures of the same bytes.
+    """
+
+    source: Source
+    ids: Int
+    labels: Any
+    said: tuple[Likeness, ...]
+    copies: Int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def only(self, rows: Int) -> Grounds:
+        """Return what is known of some of the pictures, by position."""
+        ids = self.ids[rows]
+        labels = None if self.labels is None else self.labels[rows]
+        there = set(ids.tolist())
+        said = tuple(j for j in self.said if j.query in there and j.picture in there)
+        return Grounds(self.source, ids, labels, said, self.copies[rows])
+
+    def triplets(self, queries: Bool, pictures: Bool, n: int, seed: int = 0) -> PictureTriplets:
+        """Draw triplets of which the query, and both pictures, are among some."""
+        if self.labels is not None:
+            return of_tags(
+                self.labels, n, queries=np.flatnonzero(queries), pictures=np.flatnonzero(pictures),
+                copies=self.copies, law="queries", random_state=seed,
+            )  # fmt: skip
+        q, p, alike = self._judged()
+        kept = queries[q] & pictures[p]
+        parts = q[kept], p[kept], alike[kept].astype(np.float64)
+        return of_judgements(*parts, n, copies=self.copies, random_state=seed)
+
+    def relevance(self, queries: Int, pictures: Int) -> NDArray[np.int8]:
+        """Return (queries, pictures): 1 belongs together, 0 does not, -1 does not compete.
+
+        A query and its copies do not compete, nor do pictures that nobody compared it with.
+        """
+        if self.labels is not None:
+            shared = (self.labels[queries] @ self.labels[pictures].T).toarray()
+            out = (np.asarray(shared) > 0).astype(np.int8)
+        else:
+            out = np.full((len(queries), len(pictures)), -1, np.int8)
+            row, column = np.full((2, len(self.ids)), -1, np.int64)
+            row[queries], column[pictures] = np.arange(len(queries)), np.arange(len(pictures))
+            q, p, alike = self._judged()
+            kept = (row[q] >= 0) & (column[p] >= 0)
+            out[row[q[kept]], column[p[kept]]] = alike[kept]
+        out[self.copies[queries][:, None] == self.copies[pictures][None, :]] = -1
+        return out
+
+    def _judged(self) -> tuple[Int, Int, NDArray[np.int8]]:
+        q = np.searchsorted(self.ids, [j.query for j in self.said])
+        p = np.searchsorted(self.ids, [j.picture for j in self.said])
+        return q, p, np.array([j.alike for j in self.said], np.int8)
+
+
+def check_source(wanted: str) -> None:
+    """Refuse a source that there is not; none at all stands for the first that there is."""
+    if wanted and wanted not in SOURCES:
+        raise UsageError(f"Likeness is learnt from {', '.join(SOURCES)}. Got {wanted!r}.")
+
+
+def find_grounds(
+    snapshot: Snapshot, catalogue: Catalogue, said: Sequence[Likeness], wanted: str = ""
+) -> Grounds:
+    """Return the first ground that the collection has, or the one that is wanted."""
+    check_source(wanted)
+    every = _everything(snapshot, catalogue, said)
+    have = [found for found in every.values() if found is not None]
+    if wanted:
+        for found in have:
+            if found.source == wanted:
+                return found
+        names = ", ".join(g.source for g in have)
+        of = f"It has: {names}." if have else "It has none of the others either."
+        raise UsageError(f"The collection has no {wanted} that tell pictures apart. {of}")
+    usable = [g for g in have if g.labels is not None or len(_queries(g)) >= FEWEST_JUDGED]
+    large = [g for g in usable if g.labels is None or len(g) >= ENOUGH]
+    if usable:
+        return large[0] if large else max(usable, key=len)
+    raise CollectionError(
+        "Nothing says which pictures belong together: none share a word that others lack, they do "
+        "not lie in different folders, and under 30 were judged. Add words, or sort pictures "
+        "into folders, then: sightline index"
+    )
+
+
+def _queries(found: Grounds) -> set[int]:
+    return {j.query for j in found.said}
+
+
+def _everything(
+    snapshot: Snapshot, catalogue: Catalogue, said: Sequence[Likeness]
+) -> dict[Source, Grounds | None]:
+    ids = snapshot.ids()
+    known = {k.picture: k for k in catalogue.known()}
+    ids = ids[np.isin(ids, list(known))]
+    shas = [known[i].sha or str(i) for i in ids.tolist()]
+    copies = np.unique(shas, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    folders = [os.path.dirname(known[i].path) for i in ids.tolist()]
+    classes = _of_words(snapshot, ids, copies, "classes", 1.0)
+    if classes is not None and int(np.diff(classes.labels.indptr).max()) > 1:
+        classes = None
+    tags = (_of_words(snapshot, ids, copies, "tags", most) for most in _COMMON)
+    return {
+        "judgements": _of_judgements(ids, said, copies),
+        "tags": None if classes is not None else next((t for t in tags if t is not None), None),
+        "classes": classes,
+        "folders": _of_folders(ids, folders, copies),
+    }
+
+
+def _of_judgements(ids: Int, said: Sequence[Likeness], copies: Int) -> Grounds | None:
+    there = set(ids.tolist())
+    # Of several statements about the same two pictures the last one counts.
+    last = {(j.query, j.picture): j for j in said if j.query in there and j.picture in there}
+    judged = sorted({i for pair in last for i in pair})
+    if not judged:
+        return None
+    rows = np.searchsorted(ids, judged)
+    return Grounds("judgements", ids[rows], None, tuple(last.values()), copies[rows])
+
+
+def _of_words(
+    snapshot: Snapshot, ids: Int, copies: Int, source: Source, most: float
+) -> Grounds | None:
+    picture, term = carried(snapshot)
+    here = np.isin(picture, ids)
+    return _labelled(source, ids, picture[here], term[here], copies, most)
+
+
+def _of_folders(ids: Int, folders: Sequence[bytes], copies: Int) -> Grounds | None:
+    label = np.unique(np.array(folders, object).astype("S"), return_inverse=True)[1].reshape(-1)
+    return _labelled("folders", ids, ids, label, copies, 1.0)
+
+
+def _labelled(
+    source: Source, ids: Int, picture: Int, label: Int, copies: Int, most: float
+) -> Grounds | None:
+    """Return the pictures with labels that some share and others lack; None without any."""
+    from scipy.sparse import csr_matrix
+
+    if not len(picture):
+        return None
+    labels, column, counts = np.unique(label, return_inverse=True, return_counts=True)
+    usable = (counts >= 2) & (counts <= max(2, int(most * len(ids)))) & (counts < len(ids))
+    kept = usable[column.reshape(-1)]
+    if not kept.any():
+        return None
+    row = np.searchsorted(ids, picture[kept])
+    cells = (np.ones(len(row), np.int32), (row, column.reshape(-1)[kept]))
+    table = csr_matrix(cells, shape=(len(ids), len(labels)))
+    table.sum_duplicates()
+    some = np.flatnonzero(np.diff(table.indptr))
+    if len(np.unique(table.indices)) < 2:
+        return None  # All that are known belong together; of the others nobody knows.
+    return Grounds(source, ids[some], table[some], (), copies[some])
+
+
+def query_set(relevance: NDArray[np.int8]) -> QuerySet:
+    """Return the queries that (queries, pictures) of `Grounds.relevance` make.
+
+    >>> query_set(np.array([[1, 0, 1], [0, 0, -1]], np.int8)).fitting(0).tolist()
+    [0, 2]
+    """
+    query, fit = np.nonzero(relevance == 1)
+    n = len(relevance)
+    start = np.searchsorted(query, np.arange(n + 1)).astype(np.int64)
+    words = np.zeros(n + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
+    return QuerySet(*words, start, fit.astype(np.int64))

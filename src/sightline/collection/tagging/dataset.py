@@ -1,0 +1,285 @@
+"""What the region model sees: pictures' regions as the store keeps them, and the words they carry.
+
+Words are those of pictures and judgements, as for every learner, put through the owner's list
+(`cleaning`). A word is learnt if three pictures carry it and others do not; of more than 60 the
+most frequent are: with four times the words exact inference takes twenty times as long.
+
+Which words the region model learns: the owner's list of synonyms and of invisible words.
+
+The paper joins words that mean the same and drops those that no region can show. Which these are
+only the owner knows, so the list is a file of the store that people write, `tag-words.toml`:
+
+    drop = ["2019", "holiday"]
+
+    [merge]
+    bicycle = ["bike", "bikes"]
+
+It changes what is learnt and proposed, not what is searched for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline import plugins
+from sightline.collection.models.dataset import carried_and_judged
+from sightline.errors import CollectionError, UsageError
+from sightline.records import Judgement, SparseRows
+from sightline.regions.kept import CutPicture, unpacked
+from sightline.store.snapshot import Snapshot
+from sightline.words.term_ids import term_id
+from sightline.words.tokens import labels
+
+LEAST_PICTURES = 3
+MOST_WORDS = 60
+MOST_PICTURES = 4_000
+_BLOCK = 256
+_BEST_FIRST = ("regions-deep", "regions")
+
+Int = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """Pictures as `ScoredRegionModel` takes them: X, whole, areas."""
+
+    X: list[NDArray[np.float32]]
+    whole: NDArray[np.float32] | None
+    areas: list[Doubles]
+
+    @classmethod
+    def of(cls, cuts: Iterable[CutPicture]) -> Inputs:
+        """Return what the model sees of some pictures."""
+        found = list(cuts)
+        seen = found and len(found[0].whole)
+        whole = np.stack([c.whole for c in found]) if seen else None
+        return cls([c.rows for c in found], whole, [c.areas for c in found])
+
+    def marks(self) -> Int:
+        """Return a number for each picture by which its regions are known to be the same."""
+        found = [
+            hashlib.blake2b(x.tobytes() + a.tobytes(), digest_size=8).digest()
+            for x, a in zip(self.X, self.areas, strict=True)
+        ]
+        return np.frombuffer(b"".join(found), np.int64).copy()
+
+    def only(self, at: Int) -> Inputs:
+        """Return some of the pictures."""
+        whole = None if self.whole is None else self.whole[at]
+        return Inputs([self.X[i] for i in at], whole, [self.areas[i] for i in at])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """Pictures to learn from.
+
+    Attributes
+    ----------
+    ids : of the pictures, ascending.
+    terms : the words that are learnt, ascending.
+    labels : (pictures, words), which picture carries which.
+    inputs : what is seen of the pictures.
+    feature : the fingerprint under which regions are kept.
+    without_regions : pictures with words whose regions are not kept.
+    left_out : pictures with words beyond those that are learnt from.
+    rare, frequent : words on too few pictures, and beyond the most frequent.
+    """
+
+    ids: Int
+    terms: Int
+    labels: Bools
+    inputs: Inputs
+    feature: str
+    without_regions: int
+    left_out: int
+    rare: int
+    frequent: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def load_ground(
+    snapshot: Snapshot,
+    judgements: Iterable[Judgement],
+    list_: Mapping[int, int | None],
+    kind: str = "",
+) -> Ground:
+    """Gather all pictures that carry a word and have regions, of a kind if one is named."""
+    picture, term = carried_and_judged(snapshot, judgements, list_)
+    named = np.unique(picture)
+    feature = region_feature(snapshot, named, kind)
+    ids = kept_ids(snapshot, feature, named)
+    without, left_out = len(named) - len(ids), max(0, len(ids) - MOST_PICTURES)
+    if left_out:
+        ids = np.sort(np.random.default_rng(0).permutation(ids)[:MOST_PICTURES])
+    here = np.isin(picture, ids)
+    terms, labels, rare, frequent = _labels(ids, picture[here], term[here])
+    inputs = Inputs.of(cuts(snapshot, feature, ids))
+    return Ground(ids, terms, labels, inputs, feature, without, left_out, rare, frequent)
+
+
+def region_feature(snapshot: Snapshot, pictures: Int, kind: str = "") -> str:
+    """Return the fingerprint of the regions that most of some pictures have; deep ones first.
+
+    Where a kind is named, `regions` or `regions-deep`, only its fingerprints count.
+    """
+    count: dict[str, int] = {}
+    for features, ids in snapshot.by_features(pictures):
+        for f in features:
+            if f.rpartition("-")[0] in ([kind] if kind else plugins.NO_VECTORS):
+                count[f] = count.get(f, 0) + len(ids)
+    if not count:
+        raise CollectionError(
+            "No picture has been cut into regions yet. Run: sightline train --regions"
+        )
+    rank = {name: i for i, name in enumerate(_BEST_FIRST)}
+    return min(count, key=lambda f: (-count[f], rank.get(f.rpartition("-")[0], 9), f))
+
+
+def kept_ids(snapshot: Snapshot, feature: str, pictures: Int) -> Int:
+    """Return those of some pictures, ids ascending, whose regions are kept."""
+    groups = [ids for have, ids in snapshot.by_features(pictures) if feature in have]
+    return np.sort(np.concatenate([*groups, np.zeros(0, np.int64)]))
+
+
+def cut_otherwise(snapshot: Snapshot, feature: str, pictures: Int) -> Int:
+    """Return those of some pictures, ids ascending, that have regions of other fingerprints alone.
+
+    `index --refit` makes such ones of all.
+    """
+    groups = [
+        ids
+        for have, ids in snapshot.by_features(pictures)
+        if feature not in have and any(f.rpartition("-")[0] in plugins.NO_VECTORS for f in have)
+    ]
+    return np.sort(np.concatenate([*groups, np.zeros(0, np.int64)]))
+
+
+def cuts(snapshot: Snapshot, feature: str, ids: Int) -> Iterator[CutPicture]:
+    """Yield the regions of pictures, ids ascending."""
+    for begin in range(0, len(ids), _BLOCK):
+        rows = snapshot.rows(feature, ids[begin : begin + _BLOCK])
+        assert isinstance(rows, SparseRows)
+        for a, b in zip(rows.start[:-1], rows.start[1:], strict=True):
+            yield unpacked(rows.index[a:b], rows.value[a:b])
+
+
+def table(ids: Int, terms: Int, picture: Int, term: Int) -> Bools:
+    """Return which pictures carry which words, by pairs; both lists ascending.
+
+    >>> one = np.array([1])
+    >>> table(np.array([1, 2]), np.array([7, 9]), one, np.array([9])).tolist()
+    [[False, True], [False, False]]
+    """
+    found = np.zeros((len(ids), len(terms)), np.bool_)
+    here = np.isin(picture, ids) & np.isin(term, terms)
+    found[np.searchsorted(ids, picture[here]), np.searchsorted(terms, term[here])] = True
+    return found
+
+
+def _labels(ids: Int, picture: Int, term: Int) -> tuple[Int, Bools, int, int]:
+    every, counts = np.unique(term, return_counts=True)
+    usable = np.flatnonzero((counts >= LEAST_PICTURES) & (counts < len(ids)))
+    if not len(usable):
+        raise CollectionError(
+            f"Of {len(every)} words none is on at least {LEAST_PICTURES} pictures and missing from "
+            "others, so nothing can be learnt of where words lie. Give pictures more words."
+        )
+    chosen = usable[np.argsort(-counts[usable], kind="stable")][:MOST_WORDS]
+    terms = every[np.sort(chosen)]
+    rare = int((counts < LEAST_PICTURES).sum())
+    return terms, table(ids, terms, picture, term), rare, len(usable) - len(chosen)
+
+
+def spelled(terms: Int, known: Iterable[tuple[int, str]], words: WordList) -> Sequence[str]:
+    """Return how terms are spelt; those that only the owner's list has, as they stand there."""
+    names = {**{term_id(w): w for _, w in words.merge}, **dict(known)}
+    return [names[int(t)] for t in terms]
+
+
+FILE = "tag-words.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class WordList:
+    """Words that are dropped, and words that count as another one: (synonym, word)."""
+
+    drop: tuple[str, ...] = ()
+    merge: tuple[tuple[str, str], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.drop or self.merge)
+
+    def __str__(self) -> str:
+        if not self:
+            return "none"
+        joined = [f"{synonym} = {word}" for synonym, word in self.merge]
+        dropped = [f"dropped: {', '.join(self.drop)}"] if self.drop else []
+        return "; ".join([*joined, *dropped])
+
+    def counts_as(self) -> dict[int, int | None]:
+        """Return for each term of the list the term it counts as; None for one that is dropped.
+
+        >>> found = WordList(("2019",), (("bike", "bicycle"),)).counts_as()
+        >>> found[term_id("2019")] is None, found[term_id("bike")] == term_id("bicycle")
+        (True, True)
+        """
+        merged: dict[int, int | None] = {term_id(a): term_id(b) for a, b in self.merge}
+        return {**merged, **{term_id(w): None for w in self.drop}}
+
+
+def load_list(folder: Path) -> WordList:
+    """Return the list of a store; an empty one where nobody wrote any."""
+    path = folder / FILE
+    try:
+        text = path.read_bytes().decode("utf-8")
+        found = tomllib.loads(text)
+    except FileNotFoundError:
+        return WordList()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
+        raise UsageError(f"{path} cannot be read: {e}. Mend it, or remove it.") from e
+    return _checked(found, path)
+
+
+def _checked(found: Mapping[str, object], path: Path) -> WordList:
+    unknown = sorted(set(found) - {"drop", "merge"})
+    if unknown:
+        raise UsageError(f"{path} says {unknown[0]!r}; only 'drop' and [merge] mean anything.")
+    drop = [_word(w, path) for w in _words(found.get("drop", []), "drop", path)]
+    merge: dict[str, str] = {}
+    table = found.get("merge", {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: 'merge' must be a table. Write: [merge]")
+    for word, synonyms in table.items():
+        for synonym in _words(synonyms, word, path):
+            merge[_word(synonym, path)] = _word(word, path)
+    for synonym, word in merge.items():
+        if synonym in drop or word in merge or word in drop:
+            raise UsageError(
+                f"{path}: {synonym!r} counts as {word!r}, but one of them is dropped or counts as "
+                "another word. Let each word stand once."
+            )
+    return WordList(tuple(sorted(set(drop))), tuple(sorted(merge.items())))
+
+
+def _words(value: object, name: str, path: Path) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(w, str) for w in value):
+        raise UsageError(f"{path}: {name!r} must be a list of words. Got {value!r}.")
+    return [str(w) for w in value]
+
+
+def _word(text: str, path: Path) -> str:
+    found = labels(text)
+    if len(found) != 1:
+        raise UsageError(f"{path}: {text!r} is no word. Write one label of letters or digits.")
+    return found[0]

@@ -1,0 +1,174 @@
+"""The region model as it is kept and asked: margins of words, where they lie, and scenes.
+
+It is kept with a second one, its proof, which has not learnt from held-out pictures, so that a
+later model can be compared with it; and with what models that had not learnt from a picture said of
+it, by which thresholds are chosen and learnt pictures are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.tagging.dataset import Bools, Doubles, Inputs, Int, WordList
+from sightline.contracts import Json
+from sightline.errors import NoRegions, StoreDamaged
+from sightline.regions.model import Tagging
+from sightline.regions.scored import ScoredRegionModel
+from sightline.store.home import Home
+from sightline.store.models import load_model
+from sightline.words.calibration import calibrate
+
+KIND = "region-tags"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placer:
+    """What was learnt of which words lie where.
+
+    Attributes
+    ----------
+    served, proof : models, learnt from all pictures, and from those not held out.
+    terms : the words, ascending.
+    feature : the fingerprint under which regions are kept.
+    ids, margins, carried : the pictures learnt from; of each the margin of each word by a model
+        that had not learnt from it, and whether it carried the word then.
+    marks : of the same pictures, by which they are known to be unchanged.
+    words : the owner's list it was learnt by.
+    about : figures, for people.
+    """
+
+    served: ScoredRegionModel
+    proof: ScoredRegionModel
+    terms: Int
+    feature: str
+    ids: Int
+    margins: NDArray[np.float32]
+    carried: Bools
+    marks: Int
+    words: WordList = field(default_factory=WordList)
+    about: dict[str, Json] = field(default_factory=dict)
+
+    @property
+    def n_scenes(self) -> int:
+        """How many scenes are told apart."""
+        return int(self.served.n_scenes)
+
+    def of(self, seen: Inputs, ids: Int) -> Doubles:
+        """Return margins of words, of pictures learnt from by models that did not learn from them.
+
+        Parameters
+        ----------
+        seen : what is seen of the pictures.
+        ids : of the pictures.
+        """
+        found = np.empty((len(ids), len(self.terms)))
+        at = np.minimum(np.searchsorted(self.ids, ids), max(len(self.ids) - 1, 0))
+        # A picture that was replaced keeps its id, and is another one.
+        learnt = np.isin(ids, self.ids) & (self.marks[at] == seen.marks())
+        found[learnt] = self.margins[np.searchsorted(self.ids, ids[learnt])]
+        new = np.flatnonzero(~learnt)
+        if len(new):
+            some = seen.only(new)
+            found[new] = self.served.decision_function(some.X, some.whole, some.areas)
+        return found
+
+    def likely(self, margins: Doubles) -> Doubles:
+        """Return how likely pictures with such margins carry each word."""
+        slope, offset = calibrate(self.margins, self.carried)
+        # Beyond 700 exp overflows, and nobody is that sure.
+        return 1 / (1 + np.exp(-np.clip(slope * margins + offset, -700, 700)))
+
+    def place(self, seen: Inputs, tags: Bools) -> Tagging:
+        """Return where given words lie, and the scene they fit."""
+        return self.served.place(seen.X, tags, seen.whole, seen.areas)
+
+    def predict(self, seen: Inputs) -> Tagging:
+        """Return words, regions and scenes that fit pictures best."""
+        return self.served.predict(seen.X, seen.whole, seen.areas)
+
+    def columns(self, terms: Iterable[int]) -> list[int | None]:
+        """Return where terms stand among the words, by the owner's list; None if they do not."""
+        counts_as = self.words.counts_as()
+        now = [counts_as.get(t, t) for t in terms]
+        place = {int(t): i for i, t in enumerate(self.terms)}
+        return [None if t is None else place.get(t) for t in now]
+
+    def to_saved(self) -> tuple[dict[str, Json], dict[str, NDArray[Any]]]:
+        """Return what `load_placer` makes the same of."""
+        merge: list[Json] = [list[Json](pair) for pair in self.words.merge]
+        words: dict[str, Json] = {"drop": list[Json](self.words.drop), "merge": merge}
+        arrays = {
+            **{f"served/{k}": a for k, a in self.served.to_arrays().items()},
+            **{f"proof/{k}": a for k, a in self.proof.to_arrays().items()},
+            "terms": self.terms, "ids": self.ids, "margins": self.margins,
+            "carried": self.carried.astype(np.uint8), "marks": self.marks,
+        }  # fmt: skip
+        plain = {k: a.astype(np.uint8) if a.dtype == np.bool_ else a for k, a in arrays.items()}
+        return {**self.about, "feature": self.feature, "list": words}, plain
+
+    @classmethod
+    def from_saved(cls, about: dict[str, Json], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Return the model that was kept."""
+        served, proof = (_model(arrays, part) for part in ("served/", "proof/"))
+        said = about["list"]
+        if not isinstance(said, dict):
+            raise TypeError("no list of words")
+        return cls(
+            served, proof, np.asarray(arrays["terms"]), str(about["feature"]),
+            np.asarray(arrays["ids"]), np.asarray(arrays["margins"]),
+            np.asarray(arrays["carried"]).astype(np.bool_), np.asarray(arrays["marks"]),
+            _list(said), about,
+        )  # fmt: skip
+
+
+def _model(arrays: dict[str, NDArray[Any]], part: str) -> ScoredRegionModel:
+    own = {k.removeprefix(part): np.asarray(a) for k, a in arrays.items() if k.startswith(part)}
+    own["latent.known"] = own["latent.known"].astype(np.bool_)
+    return ScoredRegionModel.from_arrays(own)
+
+
+def _list(said: dict[str, Json]) -> WordList:
+    drop, merge = said["drop"], said["merge"]
+    if not isinstance(drop, list) or not isinstance(merge, list):
+        raise TypeError("no list of words")
+    pairs = [(str(m[0]), str(m[1])) for m in merge if isinstance(m, list)]
+    return WordList(tuple(map(str, drop)), tuple(pairs))
+
+
+def load_placer(home: Home, name: str) -> Placer | None:
+    """Return the model of that name; None for the empty name."""
+    if not name:
+        return None
+    saved = load_model(home.models, name)
+    try:
+        return Placer.from_saved(saved.about, saved.arrays)
+    except (KeyError, TypeError, ValueError, IndexError) as e:
+        raise StoreDamaged(
+            f"The model {name} is not what it says ({e}). Run: sightline train --regions"
+        ) from e
+
+
+def placer_in_use(home: Home, name: str) -> Placer:
+    """Return the model in use, or say how to get one."""
+    placer = load_placer(home, name)
+    if placer is None:
+        raise NoRegions(
+            "Nothing has been learnt here of where words lie. Run: sightline train --regions"
+        )
+    return placer
+
+
+def describe_placer(home: Home, name: str) -> str:
+    """Return in a line what was learnt, and what held-out pictures said of it."""
+    placer = placer_in_use(home, name)
+    said = f"{len(placer.terms)} words in {placer.n_scenes} scenes by {placer.feature}"
+    figures = placer.about.get("figures")
+    if not isinstance(figures, dict) or figures.get("candidate") is None:
+        return f"{said}, unproven"
+    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
+    return f"{said}, F {figures['candidate']:.3f} on held-out pictures{marks}"
