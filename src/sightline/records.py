@@ -7,7 +7,8 @@ name on Linux is bytes; they exist only in pictures, store, collection, cli and 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -219,22 +220,49 @@ class Top:
     scores: NDArray[np.float32]
 
 
+MatchKind = Literal["exact", "predicted", "partial", "similar"]
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One search result.
 
-    `tagged` is true when the picture already carries every word that was asked for, `learnt` when
-    a model found it; a hit that is neither carries some of the words. The score of a tagged hit is
-    above 1, that of a learnt one is how likely it is to fit.
+    Attributes
+    ----------
+    picture : int
+        The id of the picture.
+    path : bytes
+        Relative to the collection.
+    score : float
+        Best first. That of an exact match is above 1; that of a prediction is the probability that
+        the picture fits.
+    match : str
+        "exact" if the picture carries every word of the query, "predicted" if a model found it,
+        "partial" if it carries some of the words, "similar" if it was compared with pictures.
+    root : bytes
+        The folder of the collection.
+    learned : bool
+        Whether a model took part in the score.
     """
 
     picture: int
     path: bytes
     score: float
-    tagged: bool
-    learnt: bool = False
+    match: MatchKind
+    root: bytes = field(default=b"", repr=False, compare=False)
+    learned: bool = field(default=False, repr=False)
 
     @property
     def name(self) -> str:
         """The path as text; `os.fsencode` gives the same bytes back."""
         return os.fsdecode(self.path)
+
+    @property
+    def file(self) -> Path:
+        """Where the picture lies."""
+        return Path(os.fsdecode(os.path.join(self.root, self.path)))
+
+    @property
+    def tagged(self) -> bool:
+        """Whether the picture carries every word of the query."""
+        return self.match == "exact"

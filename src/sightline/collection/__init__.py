@@ -17,58 +17,91 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
-from sightline.collection.engines.verbs import Serving
-from sightline.collection.export.verbs import Exporting
-from sightline.collection.finding import inside, root_of_store
-from sightline.collection.search.verbs import Telling
-from sightline.collection.sessions.verbs import Sessions
-from sightline.collection.showing.answering import Answering
-from sightline.collection.showing.verbs import Showing
-from sightline.collection.similarity.verbs import Comparing
-from sightline.collection.tagging.verbs import Tagging
-from sightline.collection.teaching import Teaching
-from sightline.collection.upkeep import Upkeep
-from sightline.errors import CollectionError, SightlineError, UsageError
+from sightline.collection.clicks.clicks import Clicks
+from sightline.collection.discovery import inside, root_of_store
+from sightline.collection.engines.engines import Engines
+from sightline.collection.filters import NO_FILTERS, Filters
+from sightline.collection.models.models import Models
+from sightline.collection.pictures import Pictures, check_count, one_or_more
+from sightline.collection.search.vocabulary import Words
+from sightline.collection.sessions.sessions import Sessions
+from sightline.collection.store import StoreMaintenance
+from sightline.collection.tagging.tagging import Tagging
+from sightline.errors import CollectionError, ParameterError, SightlineError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import shown
 from sightline.settings import Origin, Settings
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
+    from sightline.collection.explain import Why
+    from sightline.collection.export.run import ExportReport
     from sightline.collection.index.preview import Preview
     from sightline.collection.index.run import IndexReport
-    from sightline.collection.index.status import FeatureState
+    from sightline.collection.index.status import FeatureState, Status
+    from sightline.collection.models.evaluation import Evaluation
+    from sightline.collection.models.training import TrainReport
+    from sightline.collection.pictures import PictureLike
+    from sightline.collection.query import NotLearned
+    from sightline.collection.search.annotate import Told
+    from sightline.collection.search.texts import ToldTexts
+    from sightline.collection.search.topics import Topic
+    from sightline.collection.search.vocabulary import CarriedWord, Vocabulary
+    from sightline.collection.search.words import Results
+    from sightline.collection.sessions.log import Start
+    from sightline.collection.sessions.session import Ranking, Session
+    from sightline.collection.similarity.candidates import SimilarResults
+    from sightline.collection.similarity.duplicates import Duplicates
+    from sightline.collection.similarity.online import Lesson
+    from sightline.collection.similarity.training import SimilarReport
+    from sightline.collection.tagging.localize import Places
+    from sightline.collection.tagging.review import Review
+    from sightline.collection.tagging.scenes import Scenes
+    from sightline.collection.tagging.suggest import Suggestions
+    from sightline.collection.tagging.training import RegionReport
     from sightline.contracts import Compute, Progress
-    from sightline.records import Skipped, Tags
-    from sightline.store.home import Home, Reader
-    from sightline.store.locks import Running
+    from sightline.records import Hit, ProposedWord, Skipped
+    from sightline.store.home import Home
+
+__all__ = ["Collection", "Filters"]
 
 Paths = Sequence[str | os.PathLike[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """How a collection stands; `learnt`, `likeness` and `regions` say what models are in use."""
+class Collection:
+    """A folder of pictures with its store; every verb of the command line is a method here.
 
-    pictures: int
-    with_words: int
-    skipped: int
-    version: int
-    words: int
-    learnt: str = ""
-    likeness: str = ""
-    regions: str = ""
+    Methods share some parameters: `k`, how many results to return, by default the setting `top`;
+    `filters`, which pictures may appear; `progress`, which is told how far the work is; `compute`,
+    workers or a cluster in place of what the settings name.
 
-
-class Collection(
-    Answering, Upkeep, Teaching, Comparing, Sessions, Showing, Telling, Exporting, Tagging, Serving
-):
-    """A folder of pictures with its store; every verb of the command line is a method here."""
+    Attributes
+    ----------
+    pictures : Pictures
+        What is known of single pictures: paths, words, thumbnails, files.
+    words : Words
+        The vocabulary: completion, topics, words that were not learned.
+    sessions : Sessions
+        Judging sessions in the log.
+    models : Models
+        Versions of the models and their held-out figures.
+    tagging : Tagging
+        Answers to suggested words, and the owner's word list.
+    clicks : Clicks
+        Clicks on rankings that other programs show.
+    engines : Engines
+        Search engines beside the flat scan.
+    store : StoreMaintenance
+        Verify, repair, roll back, back up and purge.
+    """
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
         from sightline.store.home import Home
@@ -78,26 +111,31 @@ class Collection(
         self.home.engine, self.home.listed_rows = settings.engine, settings.ivf_rows
         self.settings = settings
         self.origins = origins
-
-    def __repr__(self) -> str:
-        return f"Collection({shown(self.root)!r}, store={str(self.home.folder)!r})"
+        self.pictures = Pictures(self)
+        self.words = Words(self)
+        self.sessions = Sessions(self)
+        self.models = Models(self)
+        self.tagging = Tagging(self)
+        self.clicks = Clicks(self)
+        self.engines = Engines(self)
+        self.store = StoreMaintenance(self)
 
     @classmethod
     def open(
         cls,
         folder: str | bytes | os.PathLike[str],
         store: str | os.PathLike[str] | None = None,
-        **flags: settings_of.Value | None,
+        **settings: settings_of.Value | None,
     ) -> Collection:
         """Open the collection in a folder; nothing is written until it is indexed.
 
         Parameters
         ----------
-        folder
+        folder : str or path
             Where the pictures lie. Nothing is ever written there.
-        store
-            Where to keep what is learnt; by default a folder of its own in the user's data folder.
-        **flags
+        store : str or path, optional
+            Where to keep what is derived; by default a folder in the user's data folder.
+        **settings
             Any setting of `sightline.settings.Settings`.
         """
         root = os.path.realpath(os.fsencode(folder))
@@ -107,10 +145,39 @@ class Collection(
                 f"The store {place} and the collection {shown(root)} would lie inside one another; "
                 "nothing is ever written among pictures. Name another place with --store."
             )
-        found, origins = settings_of.load(flags, place)
-        return cls(root, place, found, origins)
+        return cls(root, place, *settings_of.load(settings, place))
 
-    # -- index -------------------------------------------------------------------------------
+    def __repr__(self) -> str:
+        return f"Collection({shown(self.root)!r}, store={str(self.home.folder)!r})"
+
+    def __enter__(self) -> Collection:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Every method closes what it opens; `with` only marks where a collection is used."""
+
+    def __len__(self) -> int:
+        """Return the number of pictures; 0 before anything is indexed."""
+        if not self.home.exists():
+            return 0
+        with self.home.reader() as reader:
+            return reader.snapshot.size()
+
+    def __bool__(self) -> bool:
+        """A collection is true even where it has no picture."""
+        return True
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the ids of all pictures, ascending."""
+        if not self.home.exists():
+            return iter(())
+        with self.home.reader() as reader:
+            return iter(reader.snapshot.ids().tolist())
 
     def index(
         self,
@@ -132,98 +199,63 @@ class Collection(
 
         Parameters
         ----------
-        words
+        words : sequence of paths
             Tables of words (CSV, TSV, COCO captions JSON, JSON lines) to read from now on.
-        forget_words
+        forget_words : sequence of paths
             Tables no longer to be read.
-        features
-            Names of features to compute for every picture, from now on.
-        vectors
+        features : sequence of str
+            Features to compute for every picture, from now on.
+        vectors : sequence of str
             Files of vectors you computed (.npy, .npz, .parquet, .safetensors), each `FILE` or
             `NAME=FILE`, to keep as a feature from now on.
-        forget_vectors
+        forget_vectors : sequence of str
             Such files, or the names of their features, no longer to be kept.
-        by_order
+        by_order : bool
             Rows of `vectors` are in the order of the pictures' sorted paths. Only files without a
-            key column are read so, and only when this is said.
-        key_column
-            The column or array of `vectors` that holds paths or file names, where it has a name
-            that is not known, or there are several.
-        refit
-            Make the codebooks of fitted features anew; every picture is then described again.
-        retry
+            key column are read so, and only on request.
+        key_column : str
+            The column or array of `vectors` that holds paths or file names, if its name is not
+            known or there are several.
+        refit : bool
+            Fit the codebooks of fitted features again; every picture is then described again.
+        retry : bool
             Try again the files that were skipped before.
-        allow_empty
-            Believe an empty folder that held pictures before; it may be a disk not mounted.
+        allow_empty : bool
+            Accept an empty folder that had pictures before; it may be a disk that is not mounted.
         """
+        from sightline.collection.index.checks import (
+            check_given,
+            check_indexable,
+            check_tables,
+            read_given,
+            real_paths,
+        )
         from sightline.collection.index.options import (
-            flags_to_remember,
             index_options,
+            remember_flags,
             remember_tables,
         )
         from sightline.collection.index.run import IndexRun
-        from sightline.collection.index.vector_checks import check_given, read_given
         from sightline.collection.index.vectors import forget_vectors as forget_file
         from sightline.collection.models.word_model import scorer_of
         from sightline.compute.chosen import computing, elsewhere
         from sightline.store.writer import Writer
 
-        self.refuse_wrong_places()
-        self.require_writable()
-        tables, forgotten = _real(words), _real(forget_words)
-        for path in tables:
-            self._check_table(path)
-        given, bar = read_given(vectors, by_order, key_column), progress or NoProgress()
+        check_indexable(self.root, self.home)
+        self.store.require_writable()
+        tables = check_tables(words, self.root)
+        files, bar = read_given(vectors, by_order, key_column), progress or NoProgress()
         s = self.settings
         options = index_options(s, features, retry=retry, refit=refit, allow_empty=allow_empty)
-        check_given(self.home, self.root, options, given, by_order, forget_vectors)
-        with computing(s, bar, compute) as own, Writer(self.home, "index", s.wait) as writer:
-            remember_tables(writer, self.root, tables, forgotten)
-            self._keep(flags_to_remember(self.origins, features))
-            there = own if elsewhere(s) else None
-            writer.scorer = scorer_of(self.home, writer.version, there)
-            for forgotten_file in forget_vectors:
-                forget_file(writer, forgotten_file, bar)
-            return IndexRun(self.root, writer, own, options, bar, given, by_order).run()
-
-    def _keep(self, kept: dict[str, settings_of.Value]) -> None:
-        if kept:
-            from sightline.store.durable import disk_errors
-
-            with disk_errors(self.home.folder / "config.toml"):
-                settings_of.remember(self.home.folder, kept)
-            self.settings = replace(self.settings, **kept)  # type: ignore[arg-type]
-
-    def refuse_wrong_places(self) -> None:
-        """Refuse to index what is no folder, or into a store that is another's or none."""
-        if not os.path.isdir(self.root):
-            raise CollectionError(f"{shown(self.root)} is no folder. Name the folder of pictures.")
-        owner = root_of_store(self.home.folder)
-        if owner is not None and owner != self.root and os.path.isdir(owner):
-            raise CollectionError(
-                f"The store {self.home.folder} belongs to {shown(owner)}. "
-                f"Name another one with --store for {shown(self.root)}."
-            )
-        if not self.home.exists() and not self.home.is_free():
-            raise UsageError(
-                f"{self.home.folder} is no store and holds other files. "
-                "Name a new or empty folder with --store."
-            )
-
-    def _check_table(self, path: str) -> None:
-        from sightline.collection.index.tags import read_table
-
-        if not os.path.isfile(path):
-            raise UsageError(f"There is no file {path}. Name a table of words.")
-        try:
-            table = read_table(path, self.root)
-        except SightlineError as e:
-            raise UsageError(f"{path} cannot be used as a table of words: {e}") from e
-        if table.problems and next(iter(table), None) is None:
-            raise UsageError(
-                f"{path} cannot be used as a table of words: none of its rows gives words to a "
-                f"picture. {table.problems[0]}"
-            )
+        check_given(self.home, self.root, options, files, by_order, forget_vectors)
+        with computing(s, bar, compute) as workers, Writer(self.home, "index", s.wait) as writer:
+            remember_tables(writer, self.root, tables, real_paths(forget_words))
+            self.settings = remember_flags(self.home, self.settings, self.origins, features)
+            remote = workers if elsewhere(s) else None
+            writer.scorer = scorer_of(self.home, writer.version, remote)
+            for file in forget_vectors:
+                forget_file(writer, file, bar)
+            return IndexRun(self.root, writer, workers, options, bar, files, by_order).run()
 
     def preview(
         self,
@@ -234,104 +266,388 @@ class Collection(
         by_order: bool = False,
         key_column: str = "",
     ) -> Preview:
-        """Return what an index would do now, without doing it; what it would refuse is refused."""
+        """Return what `index` would do now, without doing it; it raises what `index` would."""
+        from sightline.collection.index.checks import (
+            check_given,
+            check_indexable,
+            check_tables,
+            read_given,
+            real_paths,
+        )
         from sightline.collection.index.options import index_options
         from sightline.collection.index.preview import preview
-        from sightline.collection.index.vector_checks import check_given, read_given
 
-        self.refuse_wrong_places()
-        given = _real(words)
-        for path in given:
-            self._check_table(path)
+        check_indexable(self.root, self.home)
+        tables = check_tables(words, self.root)
         options = index_options(replace(self.settings, features=""))
-        read = read_given(vectors, by_order, key_column)
-        check_given(self.home, self.root, options, read, by_order)
-        return preview(self.home, self.root, options, given, set(_real(forget_words)))
+        files = read_given(vectors, by_order, key_column)
+        check_given(self.home, self.root, options, files, by_order)
+        return preview(self.home, self.root, options, tables, set(real_paths(forget_words)))
 
-    # -- looking at pictures -----------------------------------------------------------------
+    def train(
+        self,
+        *,
+        rankers: Sequence[str] = (),
+        features: Sequence[str] = (),
+        force: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        compute: Compute | None = None,
+    ) -> TrainReport:
+        """Learn words from the pictures that carry them, to predict them for the others.
 
-    def words(self, picture: str | bytes | int) -> list[Tags]:
-        """Return the words of a picture (an id, or a path in the collection), by source."""
+        Ranker, features and hyperparameters are selected on validation pictures and measured on
+        held-out ones; the model is published only if it does no harm. Pictures without features
+        get the default ones first.
+
+        Parameters
+        ----------
+        rankers : sequence of str
+            Rankers to select from; by default all.
+        features : sequence of str
+            Features to select from; by default all that pictures have.
+        force : bool
+            Publish even a model that is worse than the one in use.
+        dry_run : bool
+            Measure, and publish nothing.
+        """
+        from sightline.collection.models.missing_features import missing_for_words
+        from sightline.collection.models.recipe import kind_of
+        from sightline.collection.models.run import training_run
+        from sightline.collection.models.training import TrainOptions, train
+
+        for name in rankers:
+            kind_of(name)
+        bar, s = progress or NoProgress(), self.settings
+        options = TrainOptions(
+            tuple(rankers), tuple(features), force, dry_run, s.session_cap, s.shards
+        )
+        missing = missing_for_words(self.home, rankers, features)
+        with training_run(self, "train", dry_run, bar, compute) as run:
+            run.compute_features(missing)
+            return train(self.home, options, s.wait, bar, run.compute)
+
+    def evaluate(
+        self,
+        *,
+        curve: bool = True,
+        progress: Progress | None = None,
+        compute: Compute | None = None,
+    ) -> Evaluation:
+        """Measure the word model on held-out pictures: gain, p-value, harmed queries.
+
+        Parameters
+        ----------
+        curve : bool
+            Also fit the recipe to growing shares of the pictures, for a learning curve.
+        """
+        from sightline.collection.models.evaluation import evaluate
+        from sightline.compute.chosen import learning_on
+
+        bar = progress or NoProgress()
+        with learning_on(self.settings, bar, compute) as cluster:
+            return evaluate(self.home, bar, curve=curve, compute=cluster)
+
+    def search(
+        self,
+        query: str,
+        k: int | None = None,
+        *,
+        filters: Filters = NO_FILTERS,
+        cut: bool = True,
+        predicted: bool = True,
+        ids: Sequence[int] | None = None,
+        offset: int | None = None,
+        count: bool = False,
+    ) -> Results:
+        """Find pictures by the words they carry and by the predictions of the word model.
+
+        Parameters
+        ----------
+        query : str
+            `tree snow -people 2:red +barn "golden gate bridge"`, or pictures alone, which `similar`
+            answers: `./a.jpg 2:./b.jpg -./c.jpg`
+        cut : bool
+            Leave out predictions below the cut-off.
+        predicted : bool
+            False leaves out all predictions.
+        ids : sequence of int, optional
+            Only these pictures may appear.
+        offset : int, optional
+            Return the hits of `k` ranks from this one on. Ranks of files that are gone stay empty,
+            so that pages never overlap; `Results.part` says where the next page begins.
+        count : bool
+            Also count the whole list, and how much of it is above the cut-off.
+        """
+        from sightline.collection.search.words import SearchOptions, pictures_of, search
+        from sightline.collection.similarity.candidates import similar
+
+        where = filters.where(self.root)
+        if terms := pictures_of(query):
+            positive = [(t.path, t.weight) for t in terms if not t.unwanted]
+            negative = [(t.path, t.weight) for t in terms if t.unwanted]
+            if ids is not None or offset is not None or count:
+                raise UsageError("Only lists of words are given in parts and counted.")
+            return similar(self, positive, negative, self.k_or_default(k), filters)
+        only = None if ids is None else tuple(ids)
+        options = SearchOptions(filters.untagged, cut, predicted, only, offset, count)
         with self.home.reader() as reader:
-            return reader.catalogue.words(self._id_of(reader, picture))
+            return search(reader, self.root, query, self.k_or_default(k), where, options)
 
-    def thumbnails(self, pictures: Sequence[int]) -> list[bytes]:
-        """Return small JPEG pictures, without any metadata."""
+    def explain(
+        self,
+        query: str,
+        k: int | None = None,
+        *,
+        hits: Sequence[Hit] | None = None,
+        filters: Filters = NO_FILTERS,
+        predicted: bool = True,
+        blocks: int = 6,
+        pictures: int = 12,
+        exact: bool = True,
+        progress: Progress | None = None,
+        compute: Compute | None = None,
+    ) -> list[Why]:
+        """Explain each hit by the words and the parts of the picture that made its score.
+
+        Parameters
+        ----------
+        query, k, filters, predicted
+            As of `search`.
+        hits : sequence of Hit, optional
+            Those to explain, if the search was made before.
+        blocks : int
+            Resolution of occlusion maps: blocks along the longer side.
+        pictures : int
+            How many hits, the first ones, get an occlusion map.
+        exact : bool
+            Give exact contributions in place of occlusion where a score is a sum over blocks.
+        """
+        from sightline.collection.explain import ExplainOptions, explain
+        from sightline.collection.search.words import pictures_of
+
+        if pictures_of(query):
+            raise UsageError(
+                "Words are explained here; of pictures, `similar` gives the shares of each hit."
+            )
+        if hits is None:
+            hits = self.search(query, k, filters=filters, predicted=predicted).hits
+        options = ExplainOptions(blocks, pictures, exact, predicted)
+        bar = progress or NoProgress()
+        return explain(self.home, self.root, self.settings, query, hits, options, bar, compute)
+
+    def search_text(
+        self, text: str, k: int | None = None, *, filters: Filters = NO_FILTERS
+    ) -> Results:
+        """Find pictures for a long text, such as an article, in the shared space.
+
+        Unlike in `search`, the text has no grammar, and no picture needs to carry its words. A
+        score is the probability that the picture's own words share one with the text. Words that
+        were not learned do not count; `Results.not_learned` names them.
+
+        Parameters
+        ----------
+        text : str
+            Any length.
+        """
+        from sightline.collection.search.texts import search_text
+
+        n = check_count(self.k_or_default(k), "k", "search_text")
         with self.home.reader() as reader:
-            return [reader.snapshot.thumbnail(p) for p in pictures]
+            where = filters.where(self.root)
+            return search_text(reader, self.root, text, n, where, filters.untagged)
 
-    # -- state -------------------------------------------------------------------------------
+    def similar(
+        self,
+        *pictures: PictureLike,
+        negative: Sequence[PictureLike] = (),
+        k: int | None = None,
+        filters: Filters = NO_FILTERS,
+        exact: bool = False,
+        compute: Compute | None = None,
+    ) -> SimilarResults:
+        """Find pictures similar to others.
 
-    def state(self) -> State:
-        """Return how many pictures, words and skipped files there are."""
+        Parameters
+        ----------
+        *pictures : picture
+            Paths, in the collection or not, ids or hits. They are left out of the hits.
+        negative : sequence of pictures
+            Pictures that hits should not be similar to.
+        exact : bool
+            Compare every picture, however many there are, instead of the nearest by each of the
+            strongest descriptors.
+        """
+        from sightline.collection.similarity.candidates import similar
+
+        weighted = [(p, 1.0) for p in pictures], [(p, 1.0) for p in negative]
+        return similar(self, *weighted, self.k_or_default(k), filters, exact, compute)
+
+    def duplicates(
+        self,
+        *,
+        threshold: float | None = None,
+        filters: Filters = NO_FILTERS,
+        progress: Progress | None = None,
+    ) -> Duplicates:
+        """Group pictures of the same bytes, and pictures that look nearly equal.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            How much two pictures of a group may differ; 0 leaves only those of the same bytes.
+        """
+        from sightline.collection.similarity.duplicates import THRESHOLD, find_duplicates
+
+        where, bar = filters.where(self.root), progress or NoProgress()
+        most = THRESHOLD if threshold is None else threshold
         with self.home.reader() as reader:
-            _, with_words, skipped = reader.catalogue.counts()
-            terms, _ = reader.snapshot.vocabulary()
-            version, model = reader.snapshot.version, reader.snapshot.model
-            said = ""
-            if model:
-                from sightline.collection.models.word_model import describe_model
+            return find_duplicates(reader, self.root, most, where, filters.untagged, bar)
 
-                said = describe_model(self.home, model)
-            alike = ""
-            if reader.snapshot.similar:
-                from sightline.collection.similarity.model import describe_alike
+    def judge(
+        self,
+        query: str = "",
+        *,
+        pictures: PictureLike | Iterable[PictureLike] = (),
+        resume: str = "",
+        feature: str = "",
+        filters: Filters = NO_FILTERS,
+        compute: Compute | None = None,
+    ) -> Session:
+        """Begin a judging session, or resume one; give one of `query`, `pictures` and `resume`.
 
-                alike = describe_alike(self.home, reader.snapshot.similar)
-            regions = ""
-            if reader.snapshot.regions:
-                from sightline.collection.tagging.model import describe_placer
+        Nothing is written before the first picture is judged, or `Session.begin` is called.
 
-                regions = describe_placer(self.home, reader.snapshot.regions)
-            pictures = len(reader.snapshot.ids())
-            return State(pictures, with_words, skipped, version, len(terms), said, alike, regions)
+        Parameters
+        ----------
+        query : str
+            Words, as of `search`.
+        pictures : picture or iterable of pictures
+            Pictures to begin with: paths, in the collection or not, ids, or hits.
+        resume : str
+            The id of a session.
+        feature : str
+            The dense descriptor to learn by; by default the strongest that pictures have.
+        filters : Filters
+            Which pictures may appear. They stay in force when the session is resumed.
+        """
+        named = one_or_more(pictures)
+        if bool(query) + bool(named) + bool(resume) != 1:
+            raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
+        if resume:
+            return self.sessions.resume(resume, feature, filters)
+        return self.sessions.begin(query, named, feature, filters, compute)
 
-    def running(self) -> list[Running]:
-        """Return the commands that are at work on the store now, such as a training."""
-        from sightline.store.locks import commands
+    def tag(
+        self,
+        *pictures: PictureLike,
+        precision: float = 0.9,
+        k: int | None = None,
+        removals: bool = True,
+        filters: Filters = NO_FILTERS,
+        progress: Progress | None = None,
+    ) -> Suggestions:
+        """Suggest words for pictures, each with its region, and doubt words they carry.
 
-        return commands(self.home.folder)
+        Parameters
+        ----------
+        *pictures : picture
+            Pictures of the collection, by path, id or hit; by default all.
+        precision : float
+            The share of suggested words that is to be right on pictures whose words are unknown.
+            Words with too little evidence for that are not suggested, and named.
+        k : int, optional
+            Suggestions to return, the surest first; by default all.
+        removals : bool
+            Also doubt words that pictures carry.
+        """
+        from sightline.collection.tagging.suggest import suggest
+
+        if k is not None and k < 1:
+            raise ParameterError.of("k", "tag", "at least 1", k)
+        ids = self.tagging.chosen(pictures, filters)
+        suggestions = suggest(self.home, ids, precision, removals, progress or NoProgress())
+        if k is None:
+            return suggestions
+        return replace(suggestions, suggestions=suggestions.suggestions[:k])
+
+    def export(
+        self,
+        format: str,
+        target: str | os.PathLike[str] | None = None,
+        *,
+        only: Sequence[str] = (),
+        min_confidence: float = 0.0,
+        filters: Filters = NO_FILTERS,
+        boxes: bool = True,
+        into_collection: bool = False,
+        overwrite: bool = False,
+        dry_run: bool = False,
+        proposed: Mapping[int, Sequence[ProposedWord]] | None = None,
+        confirm: Callable[[ExportReport], bool] | None = None,
+        progress: Progress | None = None,
+    ) -> ExportReport:
+        """Write the words of pictures for other programs.
+
+        Parameters
+        ----------
+        format : str
+            `csv`, `json` (lines), `coco` or `xmp` (a sidecar for each picture).
+        target : str or path, optional
+            A file, or a folder for it; for `xmp` a folder. Never inside the collection.
+        only : sequence of str
+            Kinds of words: `accepted` by people, `carried`, `proposed` by a model; all by default.
+        min_confidence : float
+            Proposed words below it are left out.
+        boxes : bool
+            Also write the regions of words into sidecars.
+        into_collection : bool
+            In place of a target: write sidecars beside the pictures, merged with existing ones.
+        overwrite : bool
+            Replace existing files of the target.
+        dry_run : bool
+            Write nothing.
+        proposed : mapping, optional
+            Words of a model by picture; where `only` names them, by default those of `tag`.
+        confirm : callable, optional
+            Called with what would be written into the collection; unless it returns true, nothing
+            is.
+        """
+        from sightline.collection.export.run import Order, Run
+        from sightline.collection.export.target import check_selection, check_target
+
+        self.home.refuse_nothing()
+        selection = check_selection(only, min_confidence, filters.untagged)
+        place = check_target(
+            self.root, self.home.folder, format, target, into_collection, overwrite
+        )
+        order = Order(format, place, selection, filters.where(self.root), boxes, overwrite, dry_run)
+        if proposed is None and "proposed" in only:
+            proposed = self.tag(removals=False, filters=filters).proposed()
+        run = Run(self.home, self.root, self.settings, order, proposed or {})
+        return run.go(progress or NoProgress(), confirm)
+
+    def status(self) -> Status:
+        """Return how many pictures, words and skipped files there are, and the models in use."""
+        from sightline.collection.index.status import status
+
+        return status(self.home)
 
     def features(self) -> list[FeatureState]:
-        """Return every feature there is, with what the store and the model have of it."""
+        """Return every feature there is, and which pictures and models have it."""
         from sightline.collection.index.status import feature_states
 
         return feature_states(self.home)
-
-    def tables(self) -> list[str]:
-        """Return the tables of words that every index reads."""
-        with self.home.reader() as reader:
-            return reader.catalogue.words_files()
 
     def skipped(self) -> list[Skipped]:
         """Return the files the last index skipped, with reasons."""
         with self.home.reader() as reader:
             return [s for s, _, _ in reader.catalogue.skipped()]
 
-    # -- finding pictures
-
-    def resolve(self, pictures: Sequence[str | bytes | int]) -> list[int]:
-        """Return the ids of pictures given by path (relative to the collection) or id."""
-        with self.home.reader() as reader:
-            return [self._id_of(reader, p) for p in pictures]
-
     def contains(self, path: str | os.PathLike[str]) -> bool:
         """Say whether a path lies inside the collection, where nothing may be written."""
         return inside(Path(path).expanduser().absolute(), self.root)
 
-    def _id_of(self, reader: Reader, picture: str | bytes | int) -> int:
-        if isinstance(picture, int):
-            if not reader.catalogue.facts([picture]):
-                raise CollectionError(f"There is no picture {picture} in {shown(self.root)}.")
-            return picture
-        path = os.fsencode(picture)
-        here = os.path.relpath(os.path.realpath(path), self.root)
-        for candidate in (os.path.normpath(path), here):
-            found = reader.catalogue.find(candidate)
-            if found is not None:
-                return found
-        raise CollectionError(f"{shown(path)} is not in the collection {shown(self.root)}.")
-
-
-def _real(paths: Paths) -> list[str]:
-    return [os.path.realpath(os.fspath(p)) for p in paths]
+    def k_or_default(self, k: int | None) -> int:
+        """Return how many results to give where `k` was given."""
+        return self.settings.top if k is None else k

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sightline import plugins, settings
 from sightline.compute.describing import feature_class, fingerprint, is_fitted, load_feature
 from sightline.pictures.reading import ReadLimits
 from sightline.settings import Origin, Settings
+from sightline.store.durable import disk_errors
 from sightline.store.events import NewEvent
+from sightline.store.home import Home
 from sightline.store.writer import Change, Writer
 
 
@@ -111,12 +113,16 @@ def remember_tables(
     writer.note(Change(events=writer.append(events), meta=meta))
 
 
-def flags_to_remember(
-    origins: Sequence[Origin], features: Sequence[str]
-) -> dict[str, settings.Value]:
-    """Return the flags of this run that later runs shall keep to."""
+def remember_flags(
+    home: Home, given: Settings, origins: Sequence[Origin], features: Sequence[str]
+) -> Settings:
+    """Keep the flags of this run that later runs shall use too; return the settings with them."""
     flags = {o.name: o.value for o in origins if o.origin == "flag"}
-    kept = {n: v for n, v in flags.items() if n in settings.REMEMBERED}
+    kept: dict[str, settings.Value] = {n: v for n, v in flags.items() if n in settings.REMEMBERED}
     if features:
         kept["features"] = ",".join(features)
-    return kept
+    if not kept:
+        return given
+    with disk_errors(home.folder / "config.toml"):
+        settings.remember(home.folder, kept)
+    return replace(given, **kept)  # type: ignore[arg-type]

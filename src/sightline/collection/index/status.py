@@ -1,16 +1,46 @@
-"""Which features there are, which can be computed here, and which pictures have them."""
+"""What a collection has: counts, models in use, and features that pictures have or could get."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from sightline import plugins
-from sightline.collection.models.word_model import load_learnt
-from sightline.collection.similarity.model import load_alike
+from sightline.collection.models.word_model import describe_model, load_learnt
+from sightline.collection.similarity.model import describe_alike, load_alike
+from sightline.collection.tagging.model import describe_placer
 from sightline.compute.describing import is_fitted, load_feature
 from sightline.errors import SightlineError
 from sightline.store.home import Home
 from sightline.store.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Counts of a collection; the last three describe the models in use, empty without one."""
+
+    pictures: int
+    with_words: int
+    skipped: int
+    version: int
+    words: int
+    word_model: str = ""
+    similarity_model: str = ""
+    region_model: str = ""
+
+
+def status(home: Home) -> Status:
+    """Return how many pictures, words and skipped files there are, and the models in use."""
+    with home.reader() as reader:
+        snapshot = reader.snapshot
+        _, with_words, skipped = reader.catalogue.counts()
+        terms, _ = snapshot.vocabulary()
+        models = (
+            describe_model(home, snapshot.model) if snapshot.model else "",
+            describe_alike(home, snapshot.similar) if snapshot.similar else "",
+            describe_placer(home, snapshot.regions) if snapshot.regions else "",
+        )
+        counts = len(snapshot.ids()), with_words, skipped, snapshot.version, len(terms)
+        return Status(*counts, *models)
 
 
 @dataclass(frozen=True, slots=True)

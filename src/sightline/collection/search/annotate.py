@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from sightline.collection.similarity.descriptors import (
     name_of,
     stored,
 )
-from sightline.collection.similarity.query import Asked, Picture, find
+from sightline.collection.similarity.query import Asked, find
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, NoModel
@@ -29,6 +30,9 @@ from sightline.pictures.reading import ReadLimits
 from sightline.records import shown
 from sightline.settings import Settings
 from sightline.store.home import Reader
+
+if TYPE_CHECKING:
+    from sightline.collection.pictures import PictureLike
 
 Int = NDArray[np.int64]
 
@@ -63,7 +67,7 @@ def learnt_of(reader: Reader) -> Learnt:
 def describe(
     reader: Reader,
     root: bytes,
-    picture: Picture,
+    picture: PictureLike,
     k: int,
     settings: Settings,
     compute: Compute | None = None,

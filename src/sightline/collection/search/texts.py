@@ -9,19 +9,27 @@ read first. A text without any learnt word lies nowhere, and is not told.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sightline.collection.filters import allowed_ids
 from sightline.collection.index.tags import terms_of
 from sightline.collection.models.word_model import FITS
+from sightline.collection.query import count_not_learned
+from sightline.collection.results import Results, hits_of
 from sightline.collection.search.annotate import views_of
 from sightline.collection.search.topics import Float, Space
-from sightline.collection.similarity.query import Picture, find
+from sightline.collection.similarity.query import find
 from sightline.contracts import Compute
 from sightline.errors import CollectionError
 from sightline.records import Tags
 from sightline.settings import Settings
 from sightline.store.home import Reader
+
+if TYPE_CHECKING:
+    from sightline.collection.pictures import PictureLike
+    from sightline.store.catalogue import Where
 
 # Equal texts score the same but for rounding, which depends on where rows lie.
 _ROUNDING = 1e-4
@@ -55,7 +63,7 @@ class ToldTexts:
 def describe_texts(
     reader: Reader,
     root: bytes,
-    picture: Picture,
+    picture: PictureLike,
     k: int,
     settings: Settings,
     compute: Compute | None = None,
@@ -159,3 +167,18 @@ def as_text(words: list[Tags]) -> str:
     captions = dict.fromkeys(" ".join(w.text.split()) for w in words if w.text.strip())
     labels = dict.fromkeys(t for w in words for t in w.tags)
     return " ".join([*captions, ", ".join(labels)]).strip()
+
+
+def search_text(
+    reader: Reader, root: bytes, text: str, k: int, where: Where, untagged: bool
+) -> Results:
+    """Find pictures for a text in the shared space."""
+    space = Space(reader)
+    point, missing_words = space.text_point(text)
+    top = space.pictures(point, k, allowed_ids(reader, where, untagged))
+    scores = space.likely(top.scores).tolist()
+    hits, missing = hits_of(reader, root, top.ids.tolist(), scores, "predicted", learned=True)
+    return Results(
+        tuple(hits), (), reader.snapshot.version, missing, served=reader.notice(), predicted=True,
+        not_learned=count_not_learned(reader.snapshot, missing_words),
+    )  # fmt: skip

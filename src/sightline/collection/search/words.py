@@ -16,18 +16,19 @@ it, so that scores fall from the first hit to the last.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.finding import refuse_both
+from sightline.collection.filters import allowed_ids
 from sightline.collection.query import NotLearned, ResolvedQuery
+from sightline.collection.results import MatchKind, Part, Results, UnknownWord, hits_of
 from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
-from sightline.store.catalogue import Facts, Where
+from sightline.store.catalogue import Where
 from sightline.store.home import Reader
 from sightline.words.grammar import PictureTerm, Query, parse
 from sightline.words.term_ids import term_id
@@ -39,63 +40,6 @@ if TYPE_CHECKING:
 
 
 Int = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownWord:
-    """A word no picture carries, and words near it that some do."""
-
-    word: str
-    near: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Which part of a whole list the hits of an answer are.
-
-    Attributes
-    ----------
-    reached : the rank at which the next part begins, whether or not all files of this one are
-        there.
-    more : whether the list goes on there.
-    total : how many pictures the whole list has; None unless they were counted.
-    within : how many of them carry every word or lie above the cut-off: the first ones, with and
-        without a cut; None unless counted, and where nothing is predicted.
-    """
-
-    reached: int
-    more: bool
-    total: int | None = None
-    within: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """The answer to a search: hits, best first, and what there is to say about them.
-
-    Attributes
-    ----------
-    not_learned : words that the model has not learned, so that nothing is predicted by them;
-        pictures that carry them match as ever. Empty where no model was asked.
-    predicted : whether there is a predicted part; false if the model has learned none of the words
-        that pictures carry, None where no model was asked.
-    served : why another engine answered than was asked to; mostly it is empty.
-    """
-
-    hits: tuple[Hit, ...]
-    unknown: tuple[UnknownWord, ...]
-    version: int
-    missing: int = 0
-    part: Part | None = field(default=None, kw_only=True)
-    served: str = field(default="", kw_only=True)
-    not_learned: tuple[NotLearned, ...] = field(default=(), kw_only=True)
-    predicted: bool | None = field(default=None, kw_only=True)
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
-
-    def __len__(self) -> int:
-        return len(self.hits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,23 +81,19 @@ class Ranked:
     predicted: bool | None = None
 
 
-def allowed_by(reader: Reader, where: Where, untagged: bool) -> Int | None:
-    """Return the ids that filters leave, ascending; None where nothing is filtered."""
-    refuse_both(where, untagged)
-    # What a version has of words is asked of its rows: sooner told than by the catalogue.
-    rest = replace(where, tagged=None)
-    found = np.array(reader.catalogue.where(rest), np.int64) if rest else None
-    if not untagged and not where.tagged:
-        return found
-    worded = reader.snapshot.with_words() if where.tagged else reader.snapshot.without_words()
-    return worded if found is None else _both(found, worded)
-
-
 def ranked(reader: Reader, text: str, where: Where | None = None, untagged: bool = False) -> Ranked:
     """Score all pictures by words, without looking up where they lie."""
     query = wanted_words(text)
     options = SearchOptions(untagged, cut=False)
     return _Search(reader, b"", query, 1, where or Where(), options).everything()
+
+
+def rank(reader: Reader, text: str, ids: Sequence[int]) -> tuple[list[tuple[int, float]], int]:
+    """Return pictures with their scores for words, best first, and the version."""
+    ranking = ranked(reader, text)
+    scores = dict(zip(ranking.ids.tolist(), ranking.scores.tolist(), strict=True))
+    pairs = [(p, round(float(scores.get(p, 0.0)), 6)) for p in ids]
+    return sorted(pairs, key=lambda x: -x[1]), reader.snapshot.version
 
 
 def wanted_words(text: str) -> Query:
@@ -246,7 +186,7 @@ class _Search:
 
     def _allowed(self) -> Int | None:
         """Return the ids filters, required and unwanted words leave; None when there are none."""
-        left = allowed_by(self.reader, self.where, self.options.untagged)
+        left = allowed_ids(self.reader, self.where, self.options.untagged)
         parts = [] if left is None else [left]
         if self.options.among is not None:
             parts.append(np.unique(np.array(self.options.among, np.int64)))
@@ -275,14 +215,14 @@ class _Search:
         n = self.snapshot.size()
         tops = self._tops(n, allowed) if n and len(self.terms) else []
         ids = np.concatenate([*(t.ids for t, _ in tops), np.zeros(0, np.int64)])
-        parts = [np.asarray(t.scores, np.float64) + (why == "carried") for t, why in tops]
+        parts = [np.asarray(t.scores, np.float64) + (match == "exact") for t, match in tops]
         scores = np.concatenate([*parts, np.zeros(0)])
         order = np.argsort(ids)
         carried = tops[0][0].ids if tops else np.zeros(0, np.int64)
         said = (self._unknown(), self.asked.not_learned, self.asked.predicted)
         return Ranked(ids[order], scores[order], np.sort(carried), allowed, *said)
 
-    def _tops(self, k: int, allowed: Int | None) -> list[tuple[Top, str]]:
+    def _tops(self, k: int, allowed: Int | None) -> list[tuple[Top, MatchKind]]:
         """Return the best pictures in three groups, the first of which comes first."""
         full = self._carrying_all(allowed)
         first = self._top(k, full) if len(full) else _NOTHING
@@ -294,7 +234,7 @@ class _Search:
             left -= len(found.ids)
         if left:
             rest = self._with_some(left, allowed, np.concatenate([full, found.ids]))
-        return [(first, "carried"), (found, "learnt"), (rest, "some")]
+        return [(first, "exact"), (found, "predicted"), (rest, "partial")]
 
     def _with_some(self, k: int, allowed: Int | None, without: Int) -> Top:
         """Return pictures that carry some of the words; below learnt ones, if there are any."""
@@ -344,23 +284,16 @@ class _Search:
         query = SparseQuery(self.terms[at], values)
         return self.snapshot.top(query, k, where)
 
-    def _looked_up(self, tops: list[tuple[Top, str]]) -> tuple[list[Hit], int]:
-        """Turn ids into paths; a picture whose file is gone is left out and counted."""
-        facts = self.reader.catalogue.facts(i for top, _ in tops for i in top.ids.tolist())
-        hits, lost = [], 0
-        for top, why in tops:
-            tagged = why == "carried"
-            for picture, score in zip(top.ids.tolist(), top.scores.tolist(), strict=True):
-                f = facts.get(picture)
-                if f is None or not self._is_there(f):
-                    lost += 1
-                    continue
-                learnt = why == "learnt"
-                hits.append(Hit(picture, f.path, round(score + tagged, 6), tagged, learnt))
-        return hits, lost
-
-    def _is_there(self, f: Facts) -> bool:
-        return os.path.lexists(os.path.join(self.root, f.path))
+    def _looked_up(self, tops: list[tuple[Top, MatchKind]]) -> tuple[list[Hit], int]:
+        """Turn ids into hits; an exact match scores above 1."""
+        hits, missing = [], 0
+        for top, match in tops:
+            scores = [s + (match == "exact") for s in top.scores.tolist()]
+            part = top.ids.tolist(), scores
+            found, lost = hits_of(self.reader, self.root, *part, match, match == "predicted")
+            hits += found
+            missing += lost
+        return hits, missing
 
     def _spellings(self) -> list[str]:
         carried = set(self.snapshot.vocabulary()[0].tolist())
@@ -378,11 +311,13 @@ def _without(a: Int, b: Int) -> Int:
     return np.setdiff1d(a, b, assume_unique=True)
 
 
-def _between(tops: list[tuple[Top, str]], begin: int, end: int) -> list[tuple[Top, str]]:
+def _between(
+    tops: list[tuple[Top, MatchKind]], begin: int, end: int
+) -> list[tuple[Top, MatchKind]]:
     """Return what lies from one rank to another, in the groups it lies in."""
     out = []
-    for top, why in tops:
-        out.append((Top(top.ids[begin:end], top.scores[begin:end]), why))
+    for top, match in tops:
+        out.append((Top(top.ids[begin:end], top.scores[begin:end]), match))
         begin, end = (max(0, n - len(top.ids)) for n in (begin, end))
     return out
 

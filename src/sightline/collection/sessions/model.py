@@ -26,7 +26,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.search.words import Ranked, allowed_by, ranked, wanted_words
+from sightline.collection.filters import allowed_ids
+from sightline.collection.search.words import Ranked, ranked, wanted_words
 from sightline.collection.sessions.feature_space import (
     Doubles,
     Floats,
@@ -314,7 +315,7 @@ def stand(reader: Reader, start: Start) -> tuple[Ground, list[str]]:
     words = None
     if start.query or not start.like:
         words = ranked(reader, start.query, start.where, start.untagged)
-    allowed = words.allowed if words else allowed_by(reader, start.where, start.untagged)
+    allowed = words.allowed if words else allowed_ids(reader, start.where, start.untagged)
     if words is not None:
         for u in words.unknown:
             near = f" Near it: {', '.join(u.near)}." if u.near else ""

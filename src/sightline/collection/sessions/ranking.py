@@ -10,12 +10,12 @@ Every picture of a session with its score, and the hits that are made of some of
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from sightline.collection.results import MatchKind, hits_of
 from sightline.collection.search.words import Ranked
 from sightline.collection.sessions.feature_space import Doubles, Int, Space, unit
 from sightline.collection.sessions.model import Ground, Learnt, looked_up
@@ -195,12 +195,11 @@ class Scored:
 
     def there(self, chosen: Int) -> list[Hit]:
         """Return those of some pictures whose files are there."""
-        facts = self.reader.catalogue.facts(chosen.tolist())
-        words, learnt = self.ground.words, self.learnt.weights is not None
-        carried = words.carried if words is not None else ()
-        own = self.found[np.searchsorted(self.ids, chosen)].tolist()
-        return [
-            Hit(p, facts[p].path, round(score, 6), p in carried, learnt)
-            for p, score in zip(chosen.tolist(), own, strict=True)
-            if p in facts and os.path.lexists(os.path.join(self.root, facts[p].path))
-        ]
+        words, learned = self.ground.words, self.learnt.weights is not None
+        exact = frozenset(words.carried.tolist()) if words is not None else frozenset()
+
+        def match(picture: int) -> MatchKind:
+            return "exact" if picture in exact else "predicted" if learned else "partial"
+
+        scores = self.found[np.searchsorted(self.ids, chosen)].tolist()
+        return hits_of(self.reader, self.root, chosen.tolist(), scores, match, learned)[0]

@@ -14,13 +14,14 @@ import secrets
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sightline.collection.search.words import Results
+from sightline.collection.pictures import plain_names, whole_number
+from sightline.collection.results import Results
 from sightline.collection.sessions import active_learning, explain
 from sightline.collection.sessions.explain import SessionWhy
-from sightline.collection.sessions.given import Named, how_many, pictures
 from sightline.collection.sessions.log import (
     SOURCE,
     Mark,
@@ -40,6 +41,9 @@ from sightline.records import Hit, shown
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home, Reader
 from sightline.store.writer import Judging
+
+if TYPE_CHECKING:
+    from sightline.collection.pictures import PictureLike
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,11 @@ class Session:
         return NewEvent("session-started", None, self.start.body(), self.id, key)
 
     def mark(
-        self, relevant: Iterable[Named] = (), other: Iterable[Named] = (), *, key: str = ""
+        self,
+        relevant: Iterable[PictureLike] = (),
+        other: Iterable[PictureLike] = (),
+        *,
+        key: str = "",
     ) -> int:
         """Say which pictures fit and which do not; return how many judgements were made.
 
@@ -153,7 +161,7 @@ class Session:
         key
             A name for these judgements: sent again under it, they are not written twice.
         """
-        fit, unfit = self._ids(pictures(relevant)), self._ids(pictures(other))
+        fit, unfit = self._ids(plain_names(relevant)), self._ids(plain_names(other))
         refuse_nonsense(self.start, fit, unfit)
         judged = {**dict.fromkeys(fit, True), **dict.fromkeys(unfit, False)}
         if key and was_marked(self._home.events, self.id, key, judged):
@@ -211,12 +219,12 @@ class Session:
             Leave out pictures that were judged already.
         """
         record = self._record()
-        found = self._best(record, how_many(n, "hit"), hide_judged)
+        found = self._best(record, whole_number(n, "hit"), hide_judged)
         self._open = record.round + 1
         return found
 
     def supposing(
-        self, relevant: Iterable[Named] = (), other: Iterable[Named] = (), n: int = 20
+        self, relevant: Iterable[PictureLike] = (), other: Iterable[PictureLike] = (), n: int = 20
     ) -> Ranking:
         """Return the best unjudged hits if these pictures were judged too; nothing is kept.
 
@@ -227,13 +235,13 @@ class Session:
         n
             Hits to return.
         """
-        fit, unfit = self._ids(pictures(relevant)), self._ids(pictures(other))
+        fit, unfit = self._ids(plain_names(relevant)), self._ids(plain_names(other))
         judged = {**dict.fromkeys(fit, True), **dict.fromkeys(unfit, False)}
         record = self._record()
         if judged:
             refuse_nonsense(self.start, fit, unfit)
             record.marks.append(Mark(f"supposed {judged}", record.round + 1, judged=judged))
-        return self._best(record, how_many(n, "hit"), True)
+        return self._best(record, whole_number(n, "hit"), True)
 
     def _best(self, record: Record, n: int, hide_judged: bool) -> Ranking:
         with self._home.reader() as reader:
@@ -255,7 +263,7 @@ class Session:
 
     def propose(self, n: int = 20) -> Ranking:
         """Return pictures to judge next: those the session is least sure of, no two alike."""
-        n, record = how_many(n, "picture"), self._record()
+        n, record = whole_number(n, "picture"), self._record()
         with self._home.reader() as reader:
             ground, learnt, said = self._learnt(reader, record)
             found = scores(ground, learnt, None, list(record.judged))
@@ -270,9 +278,9 @@ class Session:
         ranking = self._ranking(ground, learnt, record, hits, missing, said, doubted)
         return replace(ranking, served=served)
 
-    def why(self, picture: Named) -> SessionWhy:
+    def why(self, picture: PictureLike) -> SessionWhy:
         """Say what the query and each judgement add to a picture's score."""
-        (number,) = self._ids(pictures([picture]))
+        (number,) = self._ids(plain_names([picture]))
         record = self._record()
         with self._home.reader() as reader:
             ground, learnt, _ = self._learnt(reader, record)

@@ -19,21 +19,25 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sightline.collection.search.words import Results, allowed_by
+from sightline.collection.filters import Filters, allowed_ids
+from sightline.collection.results import MatchKind, Results, best_hits
 from sightline.collection.similarity.descriptors import Int, partly, stored
 from sightline.collection.similarity.model import Alike, Doubles, Floats, Shortlist
 from sightline.collection.similarity.online import in_use
-from sightline.collection.similarity.query import Asked, Picture, Question, find, question
+from sightline.collection.similarity.query import Asked, Question, find, question
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, UsageError
 from sightline.records import DenseQuery, Hit, shown
-from sightline.settings import Settings
-from sightline.store.catalogue import Where
 from sightline.store.home import Reader
 from sightline.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+    from sightline.collection.pictures import PictureLike
 
 # So many pictures are all compared.
 ALL = 1_000
@@ -75,47 +79,57 @@ class SimilarResults(Results):
     shares: tuple[tuple[Share, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RankOptions:
-    """What counts as a hit: `untagged` leaves pictures without words; `exact` compares all."""
-
-    untagged: bool = False
-    exact: bool = False
-
-
 def similar(
-    reader: Reader,
-    root: bytes,
-    settings: Settings,
-    wanted: Sequence[tuple[Picture, float]],
-    unwanted: Sequence[tuple[Picture, float]],
+    collection: Collection,
+    positive: Sequence[tuple[PictureLike, float]],
+    negative: Sequence[tuple[PictureLike, float]],
     k: int,
-    where: Where,
-    options: RankOptions,
+    filters: Filters,
+    exact: bool = False,
     compute: Compute | None = None,
 ) -> SimilarResults:
-    """Rank pictures by how alike they are to some, and unlike to others."""
+    """Rank pictures by how similar they are to some, and dissimilar to others, with weights."""
+    root, where = collection.root, filters.where(collection.root)
+    if k < 1:
+        raise UsageError(f"At least 1 hit must be asked for. Got {k}.")
     if not os.path.isdir(root):
         raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
-    for_, against = ([find(reader, root, *p) for p in part] for part in (wanted, unwanted))
+    with collection.home.reader() as reader:
+        alike, notes = in_use(reader)
+        asked = _asked(reader, alike, collection, positive, negative, compute)
+        allowed = allowed_ids(reader, where, filters.untagged)
+        ids = candidates(reader.snapshot, alike, asked, allowed, exact)
+        scores = scored(reader.snapshot, alike, asked, ids)
+        order = np.lexsort((ids, -scores))
+        match: MatchKind = "similar"
+        hits, missing = best_hits(
+            reader, root, ids[order], scores[order], k, match, bool(alike.name)
+        )
+        shares = _shares(reader.snapshot, alike, asked, hits)
+        return SimilarResults(
+            tuple(hits), (), reader.snapshot.version, missing, notes,
+            tuple(asked.lacking.items()), partly(reader.snapshot, alike.descriptors),
+            bool(alike.name), len(ids), shares, served=reader.notice(),
+        )  # fmt: skip
+
+
+def _asked(
+    reader: Reader,
+    alike: Alike,
+    collection: Collection,
+    positive: Sequence[tuple[PictureLike, float]],
+    negative: Sequence[tuple[PictureLike, float]],
+    compute: Compute | None,
+) -> Question:
+    """Return the pictures of the query with their rows."""
+    root = collection.root
+    for_, against = ([find(reader, root, *p) for p in part] for part in (positive, negative))
     if not for_:
         raise UsageError("Name at least one picture to look for, besides those unwanted.")
     both = {a.file for a in for_} & {a.file for a in against}
     if both:
         raise UsageError(f"{shown(min(both))} is both wanted and unwanted. Leave out one.")
-    alike, said = in_use(reader)
-    asked = question(reader, alike, for_, against, settings, compute)
-    allowed = allowed_by(reader, where, options.untagged)
-    ids = candidates(reader.snapshot, alike, asked, allowed, options.exact)
-    scores = scored(reader.snapshot, alike, asked, ids)
-    order = np.lexsort((ids, -scores))
-    hits, missing = _hits(reader, root, ids[order], scores[order], k, bool(alike.name))
-    shares = _shares(reader.snapshot, alike, asked, hits)
-    return SimilarResults(
-        tuple(hits), (), reader.snapshot.version, missing, said,
-        tuple(asked.lacking.items()), partly(reader.snapshot, alike.descriptors),
-        bool(alike.name), len(ids), shares, served=reader.notice(),
-    )  # fmt: skip
+    return question(reader, alike, for_, against, collection.settings, compute)
 
 
 def candidates(
@@ -177,23 +191,6 @@ def combined(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Dou
     rows = stored(snapshot, ids, alike.descriptors, alike.lengths)
     found: Floats = alike.compare(alike.framed(asked.rows), alike.framed(rows))
     return np.asarray(np.einsum("q,qpc->pc", asked.weights, found))
-
-
-def _hits(
-    reader: Reader, root: bytes, ids: Int, scores: Doubles, k: int, learnt: bool
-) -> tuple[list[Hit], int]:
-    """Turn the best ids into paths; a picture whose file is gone is left out and counted."""
-    hits: list[Hit] = []
-    missing = 0
-    for picture, score in zip(ids.tolist(), scores.tolist(), strict=True):
-        if len(hits) == k:
-            break
-        f = reader.catalogue.facts([picture]).get(picture)
-        if f is None or not os.path.lexists(os.path.join(root, f.path)):
-            missing += 1
-            continue
-        hits.append(Hit(picture, f.path, round(score, 6), False, learnt))
-    return hits, missing
 
 
 def _shares(

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.collection.filters import allowed_ids
 from sightline.contracts import Progress
 from sightline.errors import CollectionError, ParameterError
 from sightline.records import shown
@@ -90,14 +91,19 @@ class Duplicates:
 
 
 def find_duplicates(
-    reader: Reader, root: bytes, threshold: float, where: Where, progress: Progress
+    reader: Reader,
+    root: bytes,
+    threshold: float,
+    where: Where,
+    untagged: bool,
+    progress: Progress,
 ) -> Duplicates:
     """Group the pictures that filters leave; a threshold of 0 leaves those of the same bytes."""
     if not (0 <= threshold <= _LARGEST):
         raise ParameterError.of("threshold", "duplicates", f"from 0 to {_LARGEST}", threshold)
     if not os.path.isdir(root):
         raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
-    facts, copies = _pictures(reader, root, where)
+    facts, copies = _pictures(reader, root, allowed_ids(reader, where, untagged))
     unseen = 0
     groups = [[(first, 0.0)] for first in copies]
     if threshold > 0:
@@ -108,12 +114,12 @@ def find_duplicates(
 
 
 def _pictures(
-    reader: Reader, root: bytes, where: Where
+    reader: Reader, root: bytes, allowed: Int | None
 ) -> tuple[dict[int, Facts], dict[int, list[int]]]:
     """Return what is known of each picture that is there, and those of the same bytes by one."""
     ids = set(reader.snapshot.ids().tolist())
-    if where:
-        ids &= set(reader.catalogue.where(where))
+    if allowed is not None:
+        ids &= set(allowed.tolist())
     known = [k for k in reader.catalogue.known() if k.picture in ids]
     there = [k for k in known if os.path.lexists(os.path.join(root, k.path))]
     facts = reader.catalogue.facts(k.picture for k in there)

@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.collection.pictures import find_picture
 from sightline.collection.similarity.descriptors import Described, describe_files, stored
 from sightline.collection.similarity.model import Alike
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
-from sightline.errors import CollectionError, UsageError
+from sightline.errors import CollectionError
 from sightline.pictures.reading import ReadLimits
 from sightline.records import shown
 from sightline.settings import Settings
 from sightline.store.home import Reader
 
-Picture = str | bytes | int | os.PathLike[str]
+if TYPE_CHECKING:
+    from sightline.collection.pictures import PictureLike
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,43 +53,17 @@ class Question:
         return np.array(sorted({a.picture for a in self.asked if a.picture is not None}), np.int64)
 
 
-def find(reader: Reader, root: bytes, picture: Picture, weight: float = 1.0) -> Asked:
-    """Return the picture somebody means: by path, from here or from the collection, or by id."""
-    if isinstance(picture, int):
-        return _by_id(reader, root, picture, weight)
-    path = os.path.expanduser(os.fsencode(picture))
-    inside = os.path.relpath(os.path.realpath(path), root)
-    for candidate in (inside, os.path.normpath(path)):
-        known = reader.catalogue.find(candidate)
-        if known is not None:
-            return _known(reader, known, os.path.join(root, candidate), weight)
-    for file in (path, os.path.join(root, path)):
-        if os.path.isdir(file):
-            raise UsageError(f"{shown(path)} is a folder. Name pictures.")
-        if os.path.exists(file):
-            return Asked(None, os.path.abspath(file), weight)
-    if path.isdigit() and len(path) < 19:
-        return _by_id(reader, root, int(path), weight)
-    raise CollectionError(
-        f"There is no picture {shown(path)}, neither here nor in the collection {shown(root)}. "
-        "Name a file, or the id of a picture."
-    )
+def find(reader: Reader, root: bytes, picture: PictureLike, weight: float = 1.0) -> Asked:
+    """Return the picture somebody means, in the collection or not.
 
-
-def _by_id(reader: Reader, root: bytes, picture: int, weight: float) -> Asked:
-    facts = reader.catalogue.facts([picture])
-    if picture not in facts:
-        raise CollectionError(
-            f"There is no picture {picture} in {shown(root)}. Ids are shown by: "
-            "sightline search WORD --json"
-        )
-    return _known(reader, picture, os.path.join(root, facts[picture].path), weight)
-
-
-def _known(reader: Reader, picture: int, file: bytes, weight: float) -> Asked:
-    """Return a picture the catalogue knows; one without rows is described anew, as if outside."""
-    rows = any(len(s.rows_of(np.array([picture], np.int64))) for s in reader.snapshot.segments)
-    return Asked(picture if rows else None, file, weight)
+    One that the catalogue knows and that has no rows is described again, as if it was outside.
+    """
+    ref = find_picture(reader, root, picture)
+    if ref.id is None:
+        return Asked(None, ref.file, weight)
+    ids = np.array([ref.id], np.int64)
+    has_rows = any(len(s.rows_of(ids)) for s in reader.snapshot.segments)
+    return Asked(ref.id if has_rows else None, ref.file, weight)
 
 
 def question(

@@ -283,3 +283,11 @@ def _word(text: str, path: Path) -> str:
     if len(found) != 1:
         raise UsageError(f"{path}: {text!r} is no word. Write one label of letters or digits.")
     return found[0]
+
+
+def default_regions() -> str:
+    """Return the best kind of regions that is installed."""
+    from sightline.features.deep.network import LITE2
+    from sightline.features.deep.session import is_available
+
+    return "regions-deep" if is_available(LITE2) else "regions"

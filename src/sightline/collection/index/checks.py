@@ -1,7 +1,7 @@
-"""Files of vectors that are given to an index are checked before anything is written.
+"""What an index run is given is checked before anything is written: folder, tables, vectors.
 
-Pictures are read in the course of the run, so rows are compared with the paths the run is going to
-read. What can only be known afterwards (a picture that turns out to be broken) is checked again
+Pictures are read in the course of the run, so rows of vectors are compared with the paths that the
+run is going to read. What can only be known afterwards, such as a broken picture, is checked again
 when the rows are published.
 """
 
@@ -11,17 +11,66 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 
+from sightline.collection.discovery import root_of_store
 from sightline.collection.index.assignment import by_key_or_order, in_order, matches, no_match
 from sightline.collection.index.options import IndexOptions
 from sightline.collection.index.plan import Plan, make_plan
 from sightline.collection.index.run import plan_for
+from sightline.collection.index.tags import read_table
 from sightline.collection.index.vectors import open_vectors, refuse_taken, same_as_before
-from sightline.errors import DataError, NoCollection, UsageError
+from sightline.errors import (
+    CollectionError,
+    DataError,
+    NoCollection,
+    SightlineError,
+    UsageError,
+)
 from sightline.features.imported import ImportedVectors
 from sightline.pictures.folder import walk
+from sightline.records import shown
 from sightline.store.catalogue import Catalogue, Known, VectorsFile
 from sightline.store.home import Home, current_version
 from sightline.store.snapshot import Snapshot
+
+
+def check_indexable(root: bytes, home: Home) -> None:
+    """Raise unless the root is a folder and the store is its own, or new."""
+    if not os.path.isdir(root):
+        raise CollectionError(f"{shown(root)} is no folder. Name the folder of pictures.")
+    owner = root_of_store(home.folder)
+    if owner is not None and owner != root and os.path.isdir(owner):
+        raise CollectionError(
+            f"The store {home.folder} belongs to {shown(owner)}. "
+            f"Name another one with --store for {shown(root)}."
+        )
+    if not home.exists() and not home.is_free():
+        raise UsageError(
+            f"{home.folder} is no store and holds other files. "
+            "Name a new or empty folder with --store."
+        )
+
+
+def real_paths(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Return absolute paths without links."""
+    return [os.path.realpath(os.fspath(p)) for p in paths]
+
+
+def check_tables(paths: Sequence[str | os.PathLike[str]], root: bytes) -> list[str]:
+    """Return the absolute paths of tables of words, each of which can be read."""
+    tables = real_paths(paths)
+    for path in tables:
+        if not os.path.isfile(path):
+            raise UsageError(f"There is no file {path}. Name a table of words.")
+        try:
+            table = read_table(path, root)
+        except SightlineError as e:
+            raise UsageError(f"{path} cannot be used as a table of words: {e}") from e
+        if table.problems and next(iter(table), None) is None:
+            raise UsageError(
+                f"{path} cannot be used as a table of words: none of its rows gives words to a "
+                f"picture. {table.problems[0]}"
+            )
+    return tables
 
 
 def read_given(

@@ -1,4 +1,4 @@
-"""`export milvus` and `export faiss`: a version, loaded into what searches faster than a scan."""
+"""Search engines beside the flat scan: load a version into one, compare, estimate the size."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from sightline.errors import ParameterError, UsageError
 from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
+    from sightline.collection import Collection
     from sightline.collection.engines.sizing import Scale
     from sightline.contracts import Progress
-    from sightline.settings import Settings
     from sightline.store.engines.faiss_files import Built
     from sightline.store.engines.milvus_comparing import EngineState
     from sightline.store.engines.milvus_loading import Load
-    from sightline.store.home import Home
     from sightline.store.locks import Lock
 
 
-class Serving:
-    """What a collection does with engines, as methods of it."""
+class Engines:
+    """The search engines of a collection: `Collection.engines`."""
 
-    home: Home
-    settings: Settings
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._home = collection.home
 
-    def export_milvus(
+    def load_milvus(
         self, uri: str = "", *, dry_run: bool = False, progress: Progress | None = None
     ) -> Load:
-        """Load the current version into Milvus, and serve from it once every row is there.
+        """Load the current version into Milvus, and search there once every row is loaded.
 
-        Tables are new ones, beside those that serve meanwhile; a load that broke off is gone on
-        with. Nothing at home changes, but that the store gets a name when it is first loaded.
+        New tables are filled beside those in use; a load that broke off is resumed. The store only
+        gets a name when it is first loaded; nothing else of it changes.
 
         Parameters
         ----------
@@ -45,22 +45,22 @@ class Serving:
         from sightline.store.engines.milvus_tables import Tables
         from sightline.store.identity import identity, made_identity
 
-        uri = uri or self.settings.engine
+        uri = uri or self._collection.settings.engine
         if "://" not in uri:
             raise UsageError("Which Milvus? Name it with --uri milvus://HOST:PORT.")
-        self.home.refuse_nothing()
+        self._home.refuse_nothing()
         with contextlib.ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(self._loading())
-            p = stack.enter_context(self.home.reader()).snapshot.published
+            p = stack.enter_context(self._home.reader()).snapshot.published
             tables = Tables(uri)
             stack.callback(tables.close)
             if dry_run:
-                found = plan(tables, identity(self.home.folder) or "unnamed", p)
+                found = plan(tables, identity(self._home.folder) or "unnamed", p)
                 return Load(uri, p.version, tuple(found), at_home=left_at_home(p))
             return load(
-                tables, made_identity(self.home.folder), p, self._kept_digests(),
-                progress or NoProgress(), listed_rows=self.settings.ivf_rows,
+                tables, made_identity(self._home.folder), p, self._kept_digests(),
+                progress or NoProgress(), listed_rows=self._collection.settings.ivf_rows,
             )  # fmt: skip
 
     def _loading(self) -> Lock:
@@ -70,7 +70,9 @@ class Serving:
         """
         from sightline.store.locks import Lock
 
-        return Lock(self.home.folder, "export milvus", self.settings.wait, name="exporting")
+        return Lock(
+            self._home.folder, "export milvus", self._collection.settings.wait, name="exporting"
+        )
 
     def _kept_digests(self) -> set[str]:
         """Return the digests of the tables of every version that can be gone back to."""
@@ -79,16 +81,16 @@ class Serving:
         from sightline.store.snapshot import Snapshot
 
         found: set[str] = set()
-        for number in self.home.versions.numbers():
+        for number in self._home.versions.numbers():
             try:
-                version = self.home.versions.read(number)
-                snapshot = Snapshot(self.home.shards, version)
+                version = self._home.versions.read(number)
+                snapshot = Snapshot(self._home.shards, version)
             except StoreDamaged:
                 continue  # Of no use to go back to; `store verify` names what is wrong with it.
             found |= {v.digest for v in views_of(snapshot.published)}
         return found
 
-    def export_faiss(
+    def build_faiss(
         self, *, dry_run: bool = False, progress: Progress | None = None
     ) -> list[Built]:
         """Put the rows of large tables into lists, kept in the store, for the engine faiss.
@@ -101,30 +103,34 @@ class Serving:
         from sightline.store.engines.faiss_files import build
         from sightline.store.locks import Lock
 
-        with self.home.reader() as reader:
-            p, folder = reader.snapshot.published, self.home.ivf
+        with self._home.reader() as reader:
+            p, folder = reader.snapshot.published, self._home.ivf
             if dry_run:
-                return build(folder, p, self.settings.ivf_rows, NoProgress(), dry_run=True)
+                return build(
+                    folder, p, self._collection.settings.ivf_rows, NoProgress(), dry_run=True
+                )
             # What is being forgotten meanwhile must not come back in lists.
-            with Lock(self.home.folder, "export faiss", self.settings.wait):
-                return build(folder, p, self.settings.ivf_rows, progress or NoProgress())
+            with Lock(self._home.folder, "export faiss", self._collection.settings.wait):
+                return build(
+                    folder, p, self._collection.settings.ivf_rows, progress or NoProgress()
+                )
 
-    def engine_state(self) -> EngineState | None:
-        """Return how the engine stands that the settings name; None for the flat scan."""
+    def status(self) -> EngineState | None:
+        """Return the state of the engine that the settings name; None for the flat scan."""
         from sightline.store.engines.milvus_comparing import milvus_state
 
-        engine = self.settings.engine
-        if engine == "flat" or not self.home.exists():
+        engine = self._collection.settings.engine
+        if engine == "flat" or not self._home.exists():
             return None
-        with self.home.reader() as reader:
+        with self._home.reader() as reader:
             p = reader.snapshot.published
             if engine == "faiss":
                 from sightline.store.engines.faiss_files import faiss_state
 
-                return faiss_state(self.home.ivf, p, self.settings.ivf_rows)
-            return milvus_state(engine, self.home.folder, p)
+                return faiss_state(self._home.ivf, p, self._collection.settings.ivf_rows)
+            return milvus_state(engine, self._home.folder, p)
 
-    def scale(self, pictures: int | None = None) -> Scale:
+    def sizing(self, pictures: int | None = None) -> Scale:
         """Return which engine so many pictures need, and how many machines like this one.
 
         Parameters
@@ -132,26 +138,30 @@ class Serving:
         pictures
             By default those of the collection.
         """
-        from sightline.collection.engines import sizing
+        from sightline.collection.engines import sizing as estimates
 
-        tables, there = sizing.assumed(), 0
-        if self.home.exists():
-            with self.home.reader() as reader:
+        tables, there = estimates.assumed(), 0
+        if self._home.exists():
+            with self._home.reader() as reader:
                 p = reader.snapshot.published
-                tables, there = sizing.tables_of(p) or tables, sum(s.live for s in p.listed)
+                tables, there = estimates.tables_of(p) or tables, sum(s.live for s in p.listed)
         n = there if pictures is None else pictures
         if n < 1:
-            raise ParameterError.of("pictures", "scale", "at least 1", n)
-        return sizing.scale(
-            n, tables, sizing.machine_memory(), sizing.scan_speed(), self.settings.ivf_rows
+            raise ParameterError.of("pictures", "sizing", "at least 1", n)
+        return estimates.scale(
+            n,
+            tables,
+            estimates.machine_memory(),
+            estimates.scan_speed(),
+            self._collection.settings.ivf_rows,
         )
 
-    def engine_problems(self) -> list[str]:
+    def problems(self) -> list[str]:
         """Compare the engine with the store, row by row for some; return what differs."""
         from sightline.store.engines.milvus_comparing import compare
 
-        engine = self.settings.engine
-        if "://" not in engine or not os.path.isdir(self.home.folder):
+        engine = self._collection.settings.engine
+        if "://" not in engine or not os.path.isdir(self._home.folder):
             return []
-        with self.home.reader() as reader:
-            return compare(engine, self.home.folder, reader.snapshot.published)
+        with self._home.reader() as reader:
+            return compare(engine, self._home.folder, reader.snapshot.published)

@@ -1,0 +1,135 @@
+"""Answers: hits best first, and what there is to say about them.
+
+Every ranking becomes hits here: ids and scores are looked up in the catalogue, and a picture whose
+file is gone is left out and counted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.query import NotLearned
+from sightline.records import Hit, MatchKind
+
+if TYPE_CHECKING:
+    from sightline.store.catalogue import Facts
+    from sightline.store.home import Reader
+
+__all__ = ["Hit", "MatchKind", "Part", "Results", "UnknownWord", "best_hits", "hits_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownWord:
+    """A word no picture carries, and words near it that some do."""
+
+    word: str
+    near: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which part of a whole list the hits of an answer are.
+
+    Attributes
+    ----------
+    reached : the rank at which the next part begins, whether or not all files of this one are
+        there.
+    more : whether the list goes on there.
+    total : how many pictures the whole list has; None unless they were counted.
+    within : how many of them carry every word or lie above the cut-off: the first ones, with and
+        without a cut; None unless counted, and where nothing is predicted.
+    """
+
+    reached: int
+    more: bool
+    total: int | None = None
+    within: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The answer to a search: hits, best first, and what there is to say about them.
+
+    Attributes
+    ----------
+    not_learned : words that the model has not learned, so that nothing is predicted by them;
+        pictures that carry them match as ever. Empty where no model was asked.
+    predicted : whether there is a predicted part; false if the model has learned none of the words
+        that pictures carry, None where no model was asked.
+    served : why another engine answered than was asked to; mostly it is empty.
+    """
+
+    hits: tuple[Hit, ...]
+    unknown: tuple[UnknownWord, ...]
+    version: int
+    missing: int = 0
+    part: Part | None = field(default=None, kw_only=True)
+    served: str = field(default="", kw_only=True)
+    not_learned: tuple[NotLearned, ...] = field(default=(), kw_only=True)
+    predicted: bool | None = field(default=None, kw_only=True)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+
+def hits_of(
+    reader: Reader,
+    root: bytes,
+    ids: Sequence[int],
+    scores: Sequence[float],
+    match: MatchKind | Callable[[int], MatchKind],
+    learned: bool = False,
+) -> tuple[list[Hit], int]:
+    """Return pictures as hits, in the order given, and how many have no file any more."""
+    facts = reader.catalogue.facts(ids)
+    hits = []
+    for picture, score in zip(ids, scores, strict=True):
+        known = facts.get(picture)
+        if known is not None and has_file(root, known):
+            kind = match if isinstance(match, str) else match(picture)
+            hits.append(Hit(picture, known.path, round(score, 6), kind, root, learned))
+    return hits, len(ids) - len(hits)
+
+
+def best_hits(
+    reader: Reader,
+    root: bytes,
+    ids: NDArray[np.int64],
+    scores: NDArray[np.floating],
+    k: int,
+    match: MatchKind | Callable[[int], MatchKind],
+    learned: bool = False,
+) -> tuple[list[Hit], int]:
+    """Return the first k pictures of a ranking that have a file, and how many before have none."""
+    hits: list[Hit] = []
+    missing = begin = 0
+    while len(hits) < k and begin < len(ids):
+        end = begin + k - len(hits)
+        part = ids[begin:end].tolist(), scores[begin:end].tolist()
+        more, lost = hits_of(reader, root, *part, match, learned)
+        hits, missing, begin = [*hits, *more], missing + lost, end
+    return hits, missing
+
+
+def has_file(root: bytes, facts: Facts) -> bool:
+    """Say whether the file of a picture is there, as a link at least."""
+    return os.path.lexists(os.path.join(root, facts.path))
+
+
+def in_given_order(reader: Reader, root: bytes, results: Results, ids: Iterable[int]) -> Results:
+    """Return pictures as hits in the order given; one that was not ranked has the score 0."""
+    by_id, order = {h.picture: h for h in results}, list(ids)
+    rest = [p for p in order if p not in by_id]
+    unranked, _ = hits_of(reader, root, rest, [0.0] * len(rest), "partial")
+    by_id |= {h.picture: h for h in unranked}
+    hits = tuple(by_id[p] for p in order if p in by_id)
+    return replace(results, hits=hits, missing=len(order) - len(hits), part=None)

@@ -1,0 +1,93 @@
+"""The words of a collection: those pictures carry, those a model has learned, and their topics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sightline.collection.pictures import check_count
+from sightline.words.completing import Completions
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+    from sightline.collection.query import NotLearned
+    from sightline.collection.search.topics import Topic
+    from sightline.store.home import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedWord:
+    """A word, or a tag of several, and how many pictures carry it."""
+
+    word: str
+    pictures: int
+
+
+class Vocabulary:
+    """The spellings of all words in one version, for completion while somebody types."""
+
+    def __init__(self, reader: Reader) -> None:
+        terms, counts = reader.snapshot.vocabulary()
+        frequency = dict(zip(terms.tolist(), counts.tolist(), strict=True))
+        spellings = ((t, frequency[i]) for i, t in reader.catalogue.terms() if i in frequency)
+        self.version = reader.snapshot.version
+        self._completions = Completions(spellings)
+
+    def completions(self, prefix: str, k: int) -> list[CarriedWord]:
+        """Return words that begin with a prefix, the most frequent first."""
+        return [CarriedWord(w, n) for w, n in self._completions.of(prefix, k)]
+
+
+class Words:
+    """The words of a collection: `Collection.words`."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._vocabulary: Vocabulary | None = None
+
+    def not_learned(self, query: str) -> tuple[NotLearned, ...]:
+        """Return the words of a query that the model has not learned; none without a model."""
+        from sightline.collection.query import ResolvedQuery
+        from sightline.collection.search.words import wanted_words
+
+        with self._collection.home.reader() as reader:
+            return ResolvedQuery.of(reader, wanted_words(query)).not_learned
+
+    def vocabulary(self, prefix: str = "", k: int = 20) -> tuple[list[CarriedWord], int]:
+        """Return words of pictures that begin with a prefix, the most frequent first.
+
+        The version they are of follows. A prefix is read as words of a query: case, decomposed
+        accents and punctuation do not matter, and it may run into the next word of a tag.
+        """
+        with self._collection.home.reader() as reader:
+            vocabulary = self._vocabulary
+            if vocabulary is None or vocabulary.version != reader.snapshot.version:
+                vocabulary = self._vocabulary = Vocabulary(reader)
+        return vocabulary.completions(prefix, k), vocabulary.version
+
+    def topics(self, n: int = 8, *, pictures: int = 0, dimension: int | None = None) -> list[Topic]:
+        """Return the words, and pictures, at both ends of each dimension of the shared space.
+
+        Parameters
+        ----------
+        n, pictures : int
+            How many words and pictures of each end.
+        dimension : int, optional
+            Only this one.
+        """
+        from sightline.collection.search.topics import Space
+
+        with self._collection.home.reader() as reader:
+            return Space(reader).topics(check_count(n, "n", "topics"), pictures, dimension)
+
+    def near(self, word: str, n: int = 8) -> list[tuple[str, float]]:
+        """Return the words nearest to one in the shared space, with their cosines."""
+        from sightline.collection.search.topics import Space
+
+        with self._collection.home.reader() as reader:
+            return Space(reader).near(word, check_count(n, "n", "near"))
+
+    def tables(self) -> list[str]:
+        """Return the tables of words that every index reads."""
+        with self._collection.home.reader() as reader:
+            return reader.catalogue.words_files()

@@ -1,0 +1,255 @@
+"""Judging sessions in the log: list, look up, resume, revert."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sightline.collection.filters import NO_FILTERS, Filters
+from sightline.collection.pictures import one_or_more
+from sightline.errors import CollectionError, SightlineError, UsageError
+from sightline.records import shown
+from sightline.settings import data_folder
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+    from sightline.collection.pictures import PictureLike
+    from sightline.collection.sessions.log import Record, Start
+    from sightline.collection.sessions.session import Ranking, Session
+    from sightline.contracts import Compute
+
+
+_SHOWN_QUERIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session in a list.
+
+    Attributes
+    ----------
+    id : by which it is resumed or reverted.
+    query, like : what it began with: words, or ids and paths of pictures; of several queries, as
+        an import of clicks has them, the first three.
+    relevant, other : how many pictures were judged to fit, and not to; by each word, in a review.
+    rounds, undone : how many rounds were judged, and marks taken back.
+    begun, last : when, in seconds since 1970.
+    words : those it was saved as.
+    state : open, saved or reverted.
+    resumable : whether it was begun by `judge` and can go on.
+    lists : lists with clicks, where an import of clicks made the session.
+    """
+
+    id: str
+    query: str
+    like: tuple[int | str, ...]
+    relevant: int
+    other: int
+    rounds: int
+    undone: int
+    begun: int
+    last: int
+    words: tuple[str, ...]
+    state: str
+    resumable: bool
+    lists: int = 0
+
+
+class Sessions:
+    """The sessions of a collection: `Collection.sessions`."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._home = collection.home
+
+    def all(self, *, empty: bool = False) -> list[SessionState]:
+        """Return the sessions in which something was judged, the oldest first.
+
+        Parameters
+        ----------
+        empty : bool
+            Also return sessions in which nothing was ever judged.
+        """
+        from sightline.collection.sessions.log import read_sessions
+        from sightline.store.events import EventLog
+
+        with (
+            self._home.reader(),
+            contextlib.closing(EventLog(self._home.events, write=False)) as log,
+        ):
+            return [_state(r) for r in read_sessions(log) if empty or not r.is_empty]
+
+    def exists(self, session: str) -> bool:
+        """Say whether the log has a session of this id."""
+        return self._find(session) is not None
+
+    def get(self, session: str) -> SessionState:
+        """Return the state of one session."""
+        return _state(self.record(session))
+
+    def judgements(self, session: str) -> dict[int, bool]:
+        """Return the pictures a session judged and whether each fits, in the order of its marks.
+
+        Of several judgements of a picture the last counts; undone ones do not.
+        """
+        return self.record(session).judged
+
+    def revert(self, session: str) -> bool:
+        """Undo all judgements of a session; return whether there were any.
+
+        A training after it gives the same model as if the session had never been.
+        """
+        from sightline.collection.sessions.tags import revert
+
+        self.record(session)  # Raises for an unknown session.
+        return revert(self._home, session, self._collection.settings.wait)
+
+    def begin(
+        self,
+        query: str,
+        pictures: Sequence[str | bytes | int],
+        feature: str = "",
+        filters: Filters = NO_FILTERS,
+        compute: Compute | None = None,
+    ) -> Session:
+        """Begin a session by a query, which may name pictures, or by pictures; see `judge`."""
+        from sightline.collection.search.words import pictures_of
+
+        if query and (terms := pictures_of(query)):
+            if pictures:
+                raise UsageError(f"The query {query!r} names pictures. Name them all as pictures.")
+            if any(t.unwanted for t in terms):
+                raise UsageError("Begin with wanted pictures alone, then judge others.")
+            query, pictures = "", [t.path for t in terms]
+        return self._open(
+            secrets.token_hex(5), self._start(query, pictures, feature, filters, compute)
+        )
+
+    def resume(self, session: str, feature: str = "", filters: Filters = NO_FILTERS) -> Session:
+        """Go on with a session, by the feature and filters it began with."""
+        if feature:
+            raise UsageError("A session goes on with its own descriptor. Leave out the feature.")
+        if filters != NO_FILTERS:
+            raise UsageError("A session goes on with the filters it began with. Leave them out.")
+        record = self.record(session)
+        if record.reverted:
+            raise UsageError(f"The session {session} was reverted. Begin a new one.")
+        if record.start is None:
+            raise UsageError(
+                f"The session {session} was not begun by judge, so it cannot be resumed."
+            )
+        record.start.refuse_newer(session)
+        return self._open(session, record.start)
+
+    def refine(
+        self,
+        query: str = "",
+        *,
+        pictures: PictureLike | Iterable[PictureLike] = (),
+        positive: Iterable[PictureLike] = (),
+        negative: Iterable[PictureLike] = (),
+        k: int | None = None,
+        feature: str = "",
+        filters: Filters = NO_FILTERS,
+        compute: Compute | None = None,
+    ) -> Ranking:
+        """Find pictures by words, pictures or both, and by judgements, of which nothing is kept.
+
+        Parameters
+        ----------
+        query : str
+            Words, as of `Collection.search`.
+        pictures : picture or iterable of pictures
+            Pictures to begin with. With both, words and pictures count equally.
+        positive, negative : iterable of pictures
+            Pictures of the collection that fit, and that do not; they are left out of the hits.
+        k, filters, feature, compute
+            As of `Collection.judge`.
+        """
+        named = one_or_more(pictures)
+        if not query and not named:
+            raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
+        session = self.begin(query, named, feature, filters, compute)
+        return session.supposing(positive, negative, self._collection.k_or_default(k))
+
+    def _start(
+        self,
+        query: str,
+        pictures: Sequence[str | bytes | int],
+        feature: str,
+        filters: Filters,
+        compute: Compute | None,
+    ) -> Start:
+        from sightline.collection.sessions.model import begin
+
+        c = self._collection
+        where = filters.where(c.root)
+        with self._home.reader() as reader:
+            start = begin(reader, c.root, c.settings, query, pictures, feature, compute)
+        return replace(start, where=where, untagged=filters.untagged)
+
+    def _open(self, session: str, start: Start) -> Session:
+        from sightline.collection.sessions.session import Session
+        from sightline.collection.sessions.tags import save
+
+        c = self._collection
+
+        def save_word(session: str, word: str) -> int:
+            return save(self._home, session, word, c.settings.wait)
+
+        return Session(session, start, c.root, self._home, c.pictures.resolve, save_word)
+
+    def record(self, session: str) -> Record:
+        """Return a session as the log has it."""
+        record = self._find(session)
+        if record is None:
+            owner = _owner_text(session)
+            raise CollectionError(
+                f"There is no session {session!r} in {shown(self._collection.root)}{owner}. "
+                "See: sightline sessions"
+            )
+        return record
+
+    def _find(self, session: str) -> Record | None:
+        from sightline.collection.sessions.log import read_session
+        from sightline.store.events import EventLog
+
+        with (
+            self._home.reader(),
+            contextlib.closing(EventLog(self._home.events, write=False)) as log,
+        ):
+            return read_session(log, session)
+
+
+def _state(r: Record) -> SessionState:
+    judged = r.answers
+    fit = sum(judged.values())
+    asked = [q for q in r.asked if q]
+    # An import of clicks may have thousands.
+    some = ", ".join([*asked[:_SHOWN_QUERIES], *["…"] * (len(asked) > _SHOWN_QUERIES)])
+    query = r.start.query if r.start else some
+    state = "reverted" if r.reverted else "saved" if r.words else "open"
+    return SessionState(
+        r.session, query, r.start.like if r.start else (), fit, len(judged) - fit,
+        len({m.round for m in r.marks}), r.undone, r.begun // 10**9, r.last // 10**9, r.words,
+        state, r.start is not None, r.lists,
+    )  # fmt: skip
+
+
+def _owner_text(session: str) -> str:
+    """Say whose session it is, if another collection of this user has it."""
+    from sightline.collection.discovery import root_of_store
+    from sightline.collection.sessions.log import read_session
+    from sightline.store.events import EventLog
+
+    for path in sorted(data_folder().glob("*/events.sqlite3")):
+        with contextlib.suppress(SightlineError):
+            with contextlib.closing(EventLog(path, write=False)) as log:
+                record = read_session(log, session)
+            if record is not None:
+                owner = root_of_store(path.parent)
+                return f"; it is one of {shown(owner)}" if owner else ""
+    return ""
