@@ -41,7 +41,7 @@ def measure(bench: Bench) -> list[Row]:
     taken: list[float] = []
     middle, read = [], []
     for i, picture in enumerate(starts.tolist()):
-        rounds = _rounds(c.judge(like=picture, feature=f"bench{_LENGTH}"), picture, fits)
+        rounds = _rounds(c.judge(pictures=picture, feature=f"bench{_LENGTH}"), picture, fits)
         if i:  # The first session compiles, and brings the rows into memory.
             taken += rounds
             middle.append(float(np.median(rounds)))
@@ -62,7 +62,7 @@ def _rounds(session: Session, picture: int, fits: Callable[[int, int], bool]) ->
         good = [h for h in hits if fits(picture, h.picture)]
         others = [h for h in hits if h not in good]
         begun = time.perf_counter()
-        session.mark(relevant=good, other=others)
+        session.mark(positive=good, negative=others)
         hits = session.next(_TOP, hide_judged=True).hits
         taken.append(1e3 * (time.perf_counter() - begun))
     if len(session.judged) != _ROUNDS * _TOP or len(hits) != _TOP:

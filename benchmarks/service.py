@@ -163,7 +163,7 @@ def _while_indexing(bench: Bench, seconds: float) -> tuple[Load, Load]:
         idle = ask(client, 1, min(seconds, 20.0), searches_only=True)
         _draw(root, n, n)
         busy = _while(client, client.start("index").id)
-    if (there := c.state().pictures) != 2 * n:
+    if (there := c.status().pictures) != 2 * n:
         raise BenchmarkError(f"The job left {there} pictures of {2 * n}.")
     return idle, busy
 

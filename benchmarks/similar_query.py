@@ -15,9 +15,8 @@ import numpy as np
 from benchmarks.bench import FULL, Bench
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.stores import described
-from sightline.collection.similarity.candidates import RankOptions, similar
+from sightline.collection.similarity.candidates import similar
 from sightline.settings import Settings
-from sightline.store.catalogue import Where
 
 NAME = "similar-query"
 ROWS = ("similar-query/p50", "similar-query/p99", "similar-query/growth")
@@ -51,9 +50,7 @@ def _answers(bench: Bench, n: int, n_queries: int) -> Sequence[float]:
     with home.reader() as reader:
         for picture in ids.tolist():
             begun = time.perf_counter()
-            found = similar(
-                reader, bytes(root), Settings(), [(picture, 1.0)], [], _TOP, Where(), RankOptions()
-            )
+            found = similar(reader, bytes(root), Settings(), [(picture, 1.0)], [], _TOP)
             taken.append(1e3 * (time.perf_counter() - begun))
             if len(found.hits) != _TOP or picture in {h.picture for h in found.hits}:
                 raise BenchmarkError(f"{len(found.hits)} hits for picture {picture} of {n}.")

@@ -146,7 +146,7 @@ def tagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.tagged_made import painted_collection
 
     folder = tmp_path_factory.mktemp("tagged")
-    painted_collection(folder).train_regions(feature="regions", scenes=2)
+    painted_collection(folder).models.train_regions(feature="regions", scenes=2)
     return folder
 
 

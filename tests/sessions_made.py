@@ -54,5 +54,5 @@ def slipped(session: Session) -> int:
     """
     alike = [h.picture for h in session.next(120) if kind_of(h.picture) == kind_of(1)]
     unlike = [p for p in range(2, 60) if kind_of(p) != kind_of(1)]
-    session.mark(relevant=alike[1:14], other=[*unlike[:13], alike[0]])
+    session.mark(positive=alike[1:14], negative=[*unlike[:13], alike[0]])
     return alike[0]

@@ -95,7 +95,7 @@ def test_commands_that_read_work(disk: SmallDisk, moved: Collection) -> None:
 
 
 def test_commands_that_write_say_that_the_disk_is_full(disk: SmallDisk, moved: Collection) -> None:
-    sessions = moved.sessions(empty=True)
+    sessions = moved.sessions.all(empty=True)
     assert "lasting" in [s.id for s in sessions]
     for command in WRITES:
         Path(f"{moved.home.events}-shm").unlink(missing_ok=True)
@@ -104,11 +104,11 @@ def test_commands_that_write_say_that_the_disk_is_full(disk: SmallDisk, moved: C
         assert ran.returncode == 74, (command, ran.stdout, ran.stderr)
         assert "disk is full (" in ran.stderr and "Free some space" in ran.stderr, command
         assert "Traceback" not in ran.stderr, ran.stderr
-        assert moved.verify().problems == ()
+        assert moved.store.verify().problems == ()
     disk.empty()
-    assert moved.sessions(empty=True) == sessions
+    assert moved.sessions.all(empty=True) == sessions
     assert sightline(disk, moved, "index", "--workers", "1").returncode == 0
-    assert moved.verify().sound and moved.search("red").hits
+    assert moved.store.verify().sound and moved.search("red").hits
 
 
 def test_kernels_that_cannot_be_kept_are_compiled(disk: SmallDisk) -> None:

@@ -130,7 +130,7 @@ def test_what_is_doubted_is_asked_about_first_and_may_be_insisted_on(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     c = Collection.open(shell.photos, store=shell.store)
-    with c.judge(like=1) as session:
+    with c.judge(pictures=1) as session:
         unfit = slipped(session)
     # It is insisted on, taken back, and insisted on again; then a new picture is asked about.
     say(monkeypatch, "n", "u", "n", "3 n", "")
@@ -141,7 +141,7 @@ def test_what_is_doubted_is_asked_about_first_and_may_be_insisted_on(
     assert [h["slip"] for h in first["hits"]] == [True, False, False, False]
     assert ran.err.count("took back what was said of") == 1
     assert unfit not in {h["picture"] for h in second["hits"] if h["slip"]}
-    assert c.session(session.id).relevant == 13
+    assert c.sessions.get(session.id).relevant == 13
 
 
 def test_filters_are_those_of_search(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,4 +49,4 @@ def test_index_killed_at_random_moments_goes_on(tmp_path: Path) -> None:
     assert killed >= 3
     c = Collection.open(photos, store=store, workers=2)
     assert c.index().indexed == 150
-    assert c.verify().sound and c.verify().sealed
+    assert c.store.verify().sound and c.store.verify().sealed

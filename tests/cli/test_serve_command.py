@@ -145,7 +145,7 @@ def test_it_serves_until_interrupted_and_logs_nothing_that_was_asked(where: list
     assert "POST /v1/search 200" in log and "serve ends" in log
     for secret in ("tree", "snow", "whispered", serving.at["token"], "code=", session):
         assert secret not in log + said
-    assert Collection.open(where[1], store=where[3]).verify().sealed
+    assert Collection.open(where[1], store=where[3]).store.verify().sealed
 
 
 def test_the_token_can_be_kept_in_a_file(where: list[str], tmp_path: Path) -> None:

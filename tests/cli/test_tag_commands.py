@@ -152,7 +152,7 @@ def test_after_a_refit_the_advice_is_to_train_again(shell: Shell, tmp_path: Path
     for p in sorted(photos.iterdir())[60:]:
         p.unlink()
     c.index()
-    c.train_regions(feature="regions", scenes=1)
+    c.models.train_regions(feature="regions", scenes=1)
     Image.fromarray(painted(300)).save(photos / "300.png")
     c.index(refit=True)
     own = Shell(shell.capfd, photos, tmp_path / "own")
@@ -163,7 +163,7 @@ def test_after_a_refit_the_advice_is_to_train_again(shell: Shell, tmp_path: Path
         assert json.loads(own(verb, "--json").out)["cut_otherwise"] > 30
     ran = own("search", "cow", "--where", "-t", "1", "--where-to", str(tmp_path / "drawn"))
     assert "run: sightline train --regions" in ran.err and "sightline index" not in ran.err
-    c.train_regions(feature="regions", scenes=1)
+    c.models.train_regions(feature="regions", scenes=1)
     assert advice not in own("scenes").err
 
 

@@ -74,7 +74,7 @@ def test_a_refused_file_takes_the_rest_of_the_command_with_it(shell: Shell, tmp_
         shell, "--words", str(table), "--folder-words", "--vectors", str(tmp_path / "v.npz")
     )
     assert "No row of" in said and "Got x.jpg in 'paths'" in said
-    assert not Collection.open(shell.photos, store=shell.store).tables()
+    assert not Collection.open(shell.photos, store=shell.store).words.tables()
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,16 @@ def test_every_bad_file_is_named_and_every_good_one_indexed(
         kind, reason = expected[s.path]
         assert s.kind == kind and reason in s.reason
     good_names = [*odd_but_good(), "hundred-megapixels.png"]
-    assert report.indexed == report.added == len(good_names) == len(set(c.resolve(good_names)))
+    assert (
+        report.indexed
+        == report.added
+        == len(good_names)
+        == len(set(c.pictures.resolve(good_names)))
+    )
     assert capfd.readouterr().err == ""  # No decoder has spoilt the terminal.
     again = adds_up(c.index())
     assert (again.skipped, again.version) == (report.skipped, report.version)
-    assert [s.path for s in c.skipped()] == [s.path for s in report.skipped]
+    assert [s.path for s in c.pictures.skipped()] == [s.path for s in report.skipped]
 
 
 def test_turned_pictures_look_the_same(tmp_path: Path) -> None:
@@ -111,7 +116,7 @@ def test_exactly_the_planted_faults_are_named(
         assert (report.seen, report.indexed) == (72, 60)
         hits = [(h.picture, h.path, h.score) for h in c.search("all word3", k=100).hits]
         assert len(hits) == 60
-        outcomes.append((hits, report.skipped, c.thumbnails([h[0] for h in hits])))
+        outcomes.append((hits, report.skipped, c.pictures.thumbnails([h[0] for h in hits])))
     assert outcomes[0] == outcomes[1]
 
 
@@ -217,7 +222,7 @@ def test_picture_that_breaks_and_is_mended_keeps_its_id(tmp_path: Path) -> None:
         (photos / f"{n}.txt").write_text("tree")
     c = Collection.open(photos, store=tmp_path / "store")
     index(c)
-    ids = c.resolve(["0.png", "1.png", "2.png"])
+    ids = c.pictures.resolve(["0.png", "1.png", "2.png"])
     spoil(photos / "1.png")
     for _ in range(2):
         report = index(c)
@@ -227,7 +232,7 @@ def test_picture_that_breaks_and_is_mended_keeps_its_id(tmp_path: Path) -> None:
         (photos / "1.png").write_bytes(good("PNG", seed=seed))
         report = index(c)
         assert (report.indexed, report.skipped, report.added) == (3, (), 0)
-        assert c.resolve(["0.png", "1.png", "2.png"]) == ids
+        assert c.pictures.resolve(["0.png", "1.png", "2.png"]) == ids
         spoil(photos / "1.png")
         index(c)
 
@@ -240,7 +245,7 @@ def test_picture_that_cannot_be_read_for_a_while_keeps_its_id(
     (photos / "a.png").write_bytes(good("PNG"))
     c = Collection.open(photos, store=tmp_path / "store")
     index(c)
-    before = c.resolve(["a.png"])
+    before = c.pictures.resolve(["a.png"])
     let_workers_import(monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(READ_TASK, "worker_tasks:read_unreadable")
@@ -248,7 +253,7 @@ def test_picture_that_cannot_be_read_for_a_while_keeps_its_id(
         (photos / "a.png").write_bytes(good("PNG", seed=5))
         assert [s.kind for s in index(c).skipped] == ["unreadable"]
     # Size and time are the same as when it failed, but such failures pass by themselves.
-    assert index(c).indexed == 1 and c.resolve(["a.png"]) == before
+    assert index(c).indexed == 1 and c.pictures.resolve(["a.png"]) == before
 
 
 def test_picture_replaced_by_a_link_and_restored_keeps_its_id(tmp_path: Path) -> None:
@@ -258,13 +263,13 @@ def test_picture_replaced_by_a_link_and_restored_keeps_its_id(tmp_path: Path) ->
         (photos / f"{n}.png").write_bytes(good("PNG", seed=n))
     c = Collection.open(photos, store=tmp_path / "store")
     index(c)
-    ids = c.resolve(["0.png", "1.png"])
+    ids = c.pictures.resolve(["0.png", "1.png"])
     (photos / "0.png").unlink()
     (photos / "0.png").symlink_to("1.png")
     assert [s.kind for s in index(c).skipped] == ["special"]
     (photos / "0.png").unlink()
     (photos / "0.png").write_bytes(good("PNG", seed=0))
-    assert index(c).indexed == 2 and c.resolve(["0.png", "1.png"]) == ids
+    assert index(c).indexed == 2 and c.pictures.resolve(["0.png", "1.png"]) == ids
 
 
 def test_plan_neither_follows_links_nor_waits_for_pipes(tmp_path: Path) -> None:

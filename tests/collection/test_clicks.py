@@ -293,8 +293,8 @@ def test_the_verb_of_a_collection(tmp_path: Path) -> None:
     c.index()
     records = [asked("1", "tree", ["000.jpg", "001.jpg"]), event("1", "001.jpg", 2)]
     path = lines(tmp_path / "log", records)
-    report = c.import_clicks(path)
+    report = c.clicks.import_logs(path)
     assert report.added == 1 and report.pairs == 1 and report.files == (path,)
-    assert c.import_clicks(path, eta=0.5, dry_run=True).added == 0
+    assert c.clicks.import_logs(path, eta=0.5, dry_run=True).added == 0
     with pytest.raises(UsageError, match="No file is named"):
-        c.import_clicks()
+        c.clicks.import_logs()

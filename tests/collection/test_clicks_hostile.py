@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.errors import DataError
 from tests.clicks_made import Record, asked, event, lines
 from tests.sessions_made import events_of, judged_collection, kind_of
@@ -18,7 +19,7 @@ def found(c: Collection) -> dict[int, float]:
     """Return P@10 of untagged pictures for each word."""
     out = {}
     for k in range(6):
-        hits = c.search(f"word{k}", 10, untagged=True, cut=False).hits
+        hits = c.search(f"word{k}", 10, filters=Filters(untagged=True), cut=False).hits
         out[k] = sum(kind_of(h.picture) == k for h in hits) / 10
     return out
 
@@ -41,7 +42,7 @@ def test_a_file_of_lies_hardly_moves_any_word(
     c = judged_collection(tmp_path, n=240)
     c.train(rankers=["ridge"], features=["deep"], force=True)
     before = found(c)
-    report = c.import_clicks(lines(tmp_path / "log", lies(1_200)))
+    report = c.clicks.import_logs(lines(tmp_path / "log", lies(1_200)))
     assert report.clicks == 24_000
     trained = c.train(rankers=["ridge"], features=["deep"], force=True)
     after = found(c)
@@ -56,7 +57,7 @@ def test_the_gate_keeps_lies_out_by_itself(tmp_path: Path) -> None:
     c = judged_collection(tmp_path, n=240)
     c.train(rankers=["ridge"], features=["deep"])
     before = found(c)
-    c.import_clicks(lines(tmp_path / "log", lies(600)))
+    c.clicks.import_logs(lines(tmp_path / "log", lies(600)))
     c.train(rankers=["ridge"], features=["deep"])
     assert sum(before.values()) - sum(found(c).values()) <= 0.1
 
@@ -69,10 +70,10 @@ def test_any_query_is_taken_or_left_out_and_said(tmp_path: Path, query: str) -> 
     c = judged_collection(tmp_path, n=12)
     good = [asked("1", "sea", [1, 2]), event("1", 2), asked("2", "sea", [1, 2]), event("2", 2)]
     wrong = [asked("3", query, [3, 4]), event("3", 4), asked("4", query, [3, 4]), event("4", 4)]
-    report = c.import_clicks(lines(tmp_path / "log", [*good, *wrong]))
+    report = c.clicks.import_logs(lines(tmp_path / "log", [*good, *wrong]))
     assert report.lists + report.skipped.get("query without words", 0) == 4
     c.train(rankers=["ridge"], features=["deep"], force=True)
-    assert c.verify().sound
+    assert c.store.verify().sound
     for e in events_of(c, "clicked"):
         json.dumps(e.body).encode("utf-8")
         assert len(str(e.body["query"])) < 2_000
@@ -83,5 +84,5 @@ def test_a_log_of_other_pictures_is_refused_by_name_and_nothing_is_written(tmp_p
     other = [f"/elsewhere/{i}.jpg" for i in range(100)]
     records = [asked("1", "sea", other), *(event("1", name) for name in other)]
     with pytest.raises(DataError, match=r"no picture's: /elsewhere/0.jpg. Pictures are found by"):
-        c.import_clicks(lines(tmp_path / "log", records))
-    assert not events_of(c, "clicked") and c.sessions() == []
+        c.clicks.import_logs(lines(tmp_path / "log", records))
+    assert not events_of(c, "clicked") and c.sessions.all() == []

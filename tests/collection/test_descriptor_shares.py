@@ -18,7 +18,7 @@ from tests.served import painted
 
 
 def whys(c: Collection, query: str, **more: object) -> list[Why]:
-    return c.why(query, 200, pictures=0, compute=InlineCompute(), **more)  # type: ignore[arg-type]
+    return c.explain(query, 200, pictures=0, compute=InlineCompute(), **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -69,13 +69,13 @@ def test_without_a_model_nothing_is_said_of_descriptors(c: Collection) -> None:
 def test_pictures_as_hits(c: Collection, tmp_path: Path) -> None:
     every = {h.picture: h for h in c.search("red cold", 500, cut=False)}
     some = sorted(every)[::17]
-    assert list(c.as_hits("red cold", some)) == [every[p] for p in some]
-    assert c.as_hits("red", []).hits == ()
+    assert list(c.pictures.as_hits("red cold", some)) == [every[p] for p in some]
+    assert c.pictures.as_hits("red", []).hits == ()
     plain = painted(tmp_path, train=False, n=24)
-    first, last = plain.as_hits("red", [2, 1])
+    first, last = plain.pictures.as_hits("red", [2, 1])
     # The second picture is of another colour, and no model says how little it fits.
     assert (first.picture, first.score, first.tagged) == (2, 0.0, False)
     assert (last.picture, last.tagged) == (1, True)
     os.remove(os.path.join(plain.root, first.path))
-    found = plain.as_hits("red", [2, 1])
+    found = plain.pictures.as_hits("red", [2, 1])
     assert [h.picture for h in found] == [1] and found.missing == 1

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.collection.similarity.duplicates import Duplicates, Signatures, cells_of, grouped
 from sightline.compute.inline import InlineCompute
 from sightline.errors import ParameterError
@@ -80,7 +81,7 @@ def test_filters_and_files_that_are_gone(photos: Path) -> None:
     shutil.copy(photos / "4.png", photos / "sub" / "4.png")
     c = opened(photos)
     assert len(c.duplicates(threshold=0)) == 2
-    assert not c.duplicates(folder="sub").groups
+    assert not c.duplicates(filters=Filters(folder="sub")).groups
     (photos / "0.png").unlink()
     assert grouped_names(c.duplicates(threshold=0)) == [
         [("4.png", "best"), ("sub/4.png", "copy")],

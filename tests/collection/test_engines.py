@@ -85,7 +85,7 @@ class Asking:
         # Those that carry a word come first, by what they carry; no engine is needed for them.
         by_engine = self.engine is not None and not all(h.tagged for h in got.hits)
         assert got.served == "" and (self.asked() > before or not by_engine)
-        self.found.append([(h.picture, Score(h.score), h.learnt) for h in got.hits])
+        self.found.append([(h.picture, Score(h.score), h.learned) for h in got.hits])
         return got
 
 
@@ -98,7 +98,7 @@ def answers(c: Collection) -> list[Any]:
             asking.take(partial(c.search, q, 30, **f))
     for more in ({}, half):
         asking.take(partial(c.similar, 3, k=15, **more))
-    session = c.judge(like=[5])
+    session = c.judge(pictures=[5])
     for _ in range(2):
         hits = asking.take(partial(session.next, 12)).hits
         session.mark([h.picture for h in hits[:3]], [h.picture for h in hits[9:11]])
@@ -118,7 +118,7 @@ def test_milvus_answers_as_the_flat_scan_does(
     assert ran.code == 0 and f"{milvus.uri} serves version" in ran.out
     flat, served = opened(place), opened(place, milvus.uri)
     assert answers(served) == answers(flat)
-    state = served.engine_state()
+    state = served.engines.status()
     assert state is not None and state.serves and "tables" in state.said
     ran = shell("store", "verify", "--engine", milvus.uri)
     assert ran.code == 0 and "holds the same rows" in ran.out
@@ -133,20 +133,22 @@ def test_going_back_to_an_older_model_and_loading_that_again(
 ) -> None:
     c = painted(tmp_path, train=False, features=["color"], n=48)
     c.train(rankers=["cca"])
-    first = c.export_milvus(milvus.uri)
-    before = c.version()
+    first = c.engines.load_milvus(milvus.uri)
+    before = c.store.version()
     c.train(rankers=["ridge"])
-    assert "words" in {t.view.by for t in c.export_milvus(milvus.uri).tables if t.state == "new"}
-    c.rollback(before)
-    again = c.export_milvus(milvus.uri)
+    assert "words" in {
+        t.view.by for t in c.engines.load_milvus(milvus.uri).tables if t.state == "new"
+    }
+    c.store.rollback(before)
+    again = c.engines.load_milvus(milvus.uri)
     words = [t for t in again.tables if t.view.by == "words"]
     assert {t.table for t in words} <= {t.table for t in first.tables}
     assert [(t.state, t.sent) for t in words] == [("resumed", 0)]
     served = Collection.open(c.root, store=c.home.folder, engine=milvus.uri)
     assert served.search("red").hits == c.search("red").hits and not served.search("red").served
     # Versions that cannot be gone back to leave neither a table nor an alias.
-    c.purge([1], [])
-    left = c.export_milvus(milvus.uri).tables
+    c.store.purge([1], [])
+    left = c.engines.load_milvus(milvus.uri).tables
     tables = Tables(milvus.uri)
     mine = [n for n in tables.names() if identity(c.home.folder) in n]
     assert len(mine) == len(left)
@@ -162,31 +164,31 @@ def test_one_load_at_a_time(place: Path, milvus: MilvusProcess) -> None:
             begun.set()
             assert go_on.wait(LIMIT)
 
-    loading = threading.Thread(target=lambda: c.export_milvus(milvus.uri, progress=Held()))
+    loading = threading.Thread(target=lambda: c.engines.load_milvus(milvus.uri, progress=Held()))
     loading.start()
     try:
         assert begun.wait(LIMIT)
         with pytest.raises(StoreBusy, match="export milvus"):
-            opened(place).export_milvus(milvus.uri)
-        assert {t.state for t in c.export_milvus(milvus.uri, dry_run=True).tables}
+            opened(place).engines.load_milvus(milvus.uri)
+        assert {t.state for t in c.engines.load_milvus(milvus.uri, dry_run=True).tables}
     finally:
         go_on.set()
         loading.join()
-    assert {t.state for t in c.export_milvus(milvus.uri).tables} == {"kept"}
+    assert {t.state for t in c.engines.load_milvus(milvus.uri).tables} == {"kept"}
 
 
 def test_hits_whose_files_are_gone_are_made_up_for(tmp_path: Path) -> None:
     pytest.importorskip("faiss", reason="needs pip install 'sightline[faiss]', then make test")
     c = painted(tmp_path, train=False, features=["color"], n=240)
     served = Collection.open(c.root, store=c.home.folder, engine="faiss", ivf_rows=50)
-    served.export_faiss()
+    served.engines.build_faiss()
     # More of the best than an engine is asked for lose their files.
-    nearest = [h.path for h in c.judge(like=[5]).next(160).hits]
+    nearest = [h.path for h in c.judge(pictures=[5]).next(160).hits]
     for path in nearest:
         os.unlink(os.path.join(c.root, path))
-    left = [h.picture for h in c.judge(like=[5]).next(8).hits]
+    left = [h.picture for h in c.judge(pictures=[5]).next(8).hits]
     assert len(left) == 8
-    assert [h.picture for h in served.judge(like=[5]).next(8).hits] == left
+    assert [h.picture for h in served.judge(pictures=[5]).next(8).hits] == left
 
 
 def test_a_milvus_that_is_away_is_said_in_every_answer(place: Path, shell: Shell) -> None:
@@ -195,12 +197,12 @@ def test_a_milvus_that_is_away_is_said_in_every_answer(place: Path, shell: Shell
     said = "Milvus at milvus://127.0.0.1:1 does not answer"
     assert c.search("red", 30).hits == flat.search("red", 30).hits
     assert said in c.search("red", 30).served and said in c.similar(3).served
-    session = c.judge(like=[5])
+    session = c.judge(pictures=[5])
     first = session.next(5)
     assert said in first.served and session.mark([h.picture for h in first.hits[:2]]) == 2
     session.close()
     assert len(flat.judge(resume=session.id).judged) == 2
-    state = c.engine_state()
+    state = c.engines.status()
     assert state is not None and not state.serves and said in state.said
     ran = shell("search", "red", "-t", "30", "--engine", away)
     assert ran.code == 0 and said in ran.err and "Answered from the rows at home" in ran.err
@@ -208,7 +210,7 @@ def test_a_milvus_that_is_away_is_said_in_every_answer(place: Path, shell: Shell
     assert ran.code == 1 and said in ran.out
     assert said in shell("doctor", "--engine", away).out
     with pytest.raises(EngineAway, match="does not answer"):
-        c.export_milvus()
+        c.engines.load_milvus()
     ran = shell("export", "milvus")
     assert ran.code == 2 and "--uri milvus://HOST:PORT" in ran.err
     assert shell("export", "milvus", "target", "--uri", away).code == 2
@@ -225,11 +227,11 @@ def test_faiss_answers_as_the_flat_scan_does(place: Path, shell: Shell) -> None:
     ran = shell("export", "faiss")
     assert ran.code == 0 and "No table is large enough" in ran.out
     c = opened(place, "faiss", ivf_rows=50)
-    degraded = c.engine_state()
+    degraded = c.engines.status()
     assert degraded is not None and not degraded.serves and "export faiss" in degraded.said
-    assert {b.state for b in c.export_faiss(dry_run=True)} == {"new"}
-    assert all(b.probes.recall >= 0.95 for b in c.export_faiss())
-    assert {b.state for b in c.export_faiss()} == {"kept"}
+    assert {b.state for b in c.engines.build_faiss(dry_run=True)} == {"new"}
+    assert all(b.probes.recall >= 0.95 for b in c.engines.build_faiss())
+    assert {b.state for b in c.engines.build_faiss()} == {"kept"}
     flat = opened(place)
     for q in ("red", "warm blue"):
         assert c.search(q, 30).hits == flat.search(q, 30).hits
@@ -237,6 +239,6 @@ def test_faiss_answers_as_the_flat_scan_does(place: Path, shell: Shell) -> None:
     assert len({h.picture for h in near.hits} & {h.picture for h in exact.hits}) >= 9
     engine: Any = c.home.searcher()
     assert engine.asked > 0 and near.served == ""
-    state = c.engine_state()
+    state = c.engines.status()
     assert state is not None and state.serves
-    assert c.verify().sound and not c.verify().strays
+    assert c.store.verify().sound and not c.store.verify().strays

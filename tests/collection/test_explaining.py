@@ -47,7 +47,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
 
 
 def why(c: Collection, query: str, k: int = 8, **more: Any) -> list[Why]:
-    return c.why(query, k, compute=InlineCompute(), **more)
+    return c.explain(query, k, compute=InlineCompute(), **more)
 
 
 # -- words -----------------------------------------------------------------------------------------
@@ -61,12 +61,12 @@ def check_words(c: Collection, query: str, **filters: Any) -> set[str]:
     for w in why(c, query, 500, pictures=0, **filters):
         total = sum(s.contribution for s in w.words)
         assert all(s.contribution == pytest.approx(s.weight * s.number) for s in w.words)
-        if w.hit.learnt:
+        if w.hit.learned:
             assert learnt is not None
             total = float(learnt.combination.probability(total, [s.weight for s in w.words]))
             assert any(not s.carried for s in w.words)
         assert w.hit.score == pytest.approx(total + w.hit.tagged, abs=2e-4)
-        kinds.add("tagged" if w.hit.tagged else "learnt" if w.hit.learnt else "some")
+        kinds.add("tagged" if w.hit.tagged else "learnt" if w.hit.learned else "some")
         assert all(s.carried for s in w.words) == w.hit.tagged
     return kinds
 
@@ -82,7 +82,7 @@ def test_words_add_up_to_the_score_of_every_kind_of_hit(trained: Collection) -> 
 
 def test_a_carried_word_counts_as_known_and_is_marked(trained: Collection) -> None:
     found = why(trained, "red cold", 500, cut=False, pictures=0)
-    learnt = next(w for w in found if w.hit.learnt and any(s.carried for s in w.words))
+    learnt = next(w for w in found if w.hit.learned and any(s.carried for s in w.words))
     cold = next(s for s in learnt.words if s.carried)
     assert "carried (" in learnt.lines()[learnt.words.index(cold)]
     assert cold.seen is not None and 0 <= cold.seen <= 1
@@ -118,7 +118,7 @@ def test_the_strongest_part_is_the_square_that_makes_the_word(
     found = []
     for word in SQUARES:
         for w in why(trained, word, 12, **filters):
-            assert w.hit.learnt == bool(filters) and w.problem == ""
+            assert w.hit.learned == bool(filters) and w.problem == ""
             found.append(peak_on_square(w, places[w.hit.name]))
     # Chance would be about one in five.
     assert len(found) > 12 and np.mean(found) > 0.8
@@ -186,7 +186,7 @@ def test_visterms_and_a_linear_ranker_have_exact_shares(
             assert total == pytest.approx(w.parts.score, abs=1e-4)
             assert w.parts.blocks.rows > h.parts.blocks.rows and w.parts.without == ()
     if how == "sum":
-        (by_workers,) = c.why("red cold", 1, cut=False)
+        (by_workers,) = c.explain("red cold", 1, cut=False)
         assert by_workers.parts is not None and found[0].parts is not None
         assert np.array_equal(by_workers.parts.of_words, found[0].parts.of_words)
 

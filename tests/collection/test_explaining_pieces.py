@@ -158,7 +158,12 @@ def drawn(values: Sequence[Sequence[float]], words: int = 1) -> Why:
     likely = (0.9,) * (1 + words)
     parts = Parts(where, of_words, 0.3, likely, likely)
     shares = tuple(WordShare(f"word{i}", i == 0, 1.0, 0.2, 0.2, 0.9) for i in range(words))
-    return Why(Hit(1, "a/caf\xe9\n.jpg".encode(), 0.4, False, True), shares, parts, picture=rgb)
+    return Why(
+        Hit(1, "a/caf\xe9\n.jpg".encode(), 0.4, "predicted", learned=True),
+        shares,
+        parts,
+        picture=rgb,
+    )
 
 
 def test_what_raises_the_score_is_orange_and_what_lowers_it_blue() -> None:

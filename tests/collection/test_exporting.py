@@ -12,6 +12,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.export.select import Choice, gather
+from sightline.collection.filters import Filters
 from sightline.collection.sessions.tags import save
 from sightline.errors import ParameterError, StoreIOError, UsageError
 from sightline.exchange.exported import ExportedPicture
@@ -80,7 +81,7 @@ def test_words_that_somebody_said_no_to_are_left_out(c: Collection) -> None:
 def test_what_is_taken_back_does_not_count(c: Collection) -> None:
     say(c, "ice", 1, True)
     assert "ice" in words(gathered(c)[1])
-    c.revert("s")
+    c.sessions.revert("s")
     assert "ice" not in words(gathered(c)[1])
 
 
@@ -147,8 +148,8 @@ def test_filters_choose_pictures(tmp_path: Path, c: Collection) -> None:
     make_photo(folder_of(c) / "sub" / "x.jpg", 50, (80, 60))
     (folder_of(c) / "sub" / "x.txt").write_text("dog")
     again(c)
-    assert c.export("csv", tmp_path / "a.csv", folder="sub").pictures == 1
-    assert c.export("csv", tmp_path / "b.csv", min_side=60).pictures == 1
+    assert c.export("csv", tmp_path / "a.csv", filters=Filters(folder="sub")).pictures == 1
+    assert c.export("csv", tmp_path / "b.csv", filters=Filters(min_side=60)).pictures == 1
     rows = list(csv.DictReader((tmp_path / "b.csv").read_text().splitlines()))
     assert [(r["path"], r["word"]) for r in rows] == [("sub/x.jpg", "dog")]
 

@@ -68,7 +68,7 @@ def test_feature_of_a_plugin_is_computed_stored_and_found(collection: Collection
     report = collection.index(features=["mean-colour", "size"])
     assert (report.seen, report.indexed, report.skipped) == (4, 4, ())
     mean, size = fingerprint(made.MeanColour(), 384), fingerprint(made.Size(), 384)
-    ids = collection.resolve([f"{name}.png" for name in COLOURS])
+    ids = collection.pictures.resolve([f"{name}.png" for name in COLOURS])
     with collection.home.reader() as reader:
         assert set(reader.snapshot.features()) == {mean, size}
         for picture, colour in zip(ids, COLOURS.values(), strict=True):
@@ -83,10 +83,10 @@ def test_feature_of_a_plugin_is_computed_stored_and_found(collection: Collection
 def test_feature_wanted_later_is_computed_for_what_is_known(collection: Collection) -> None:
     inline = InlineCompute()
     assert collection.index(compute=inline).added == 4
-    ids = collection.resolve([f"{name}.png" for name in COLOURS])
+    ids = collection.pictures.resolve([f"{name}.png" for name in COLOURS])
     second = collection.index(features=["mean-colour"], compute=inline)
     assert (second.seen, second.indexed, second.added) == (4, 4, 0)
-    assert collection.resolve([f"{name}.png" for name in COLOURS]) == ids
+    assert collection.pictures.resolve([f"{name}.png" for name in COLOURS]) == ids
     assert best(collection, fingerprint(made.MeanColour(), 384), [1, 0, 0])[0] == "red"
     third = collection.index(features=["mean-colour"], compute=inline)
     assert third.version == second.version

@@ -65,7 +65,7 @@ def test_by_path_with_odd_names(c: Collection, tmp_path: Path) -> None:
     with c.home.reader() as reader:
         top = reader.snapshot.top(DenseQuery(report.fingerprint, np.array([1, 0], np.float32)), 1)
         assert reader.catalogue.facts(top.ids.tolist())[int(top.ids[0])].path == paths[-1]
-    assert c.verify().sound and c.verify().sealed and not c.verify().strays
+    assert c.store.verify().sound and c.store.verify().sealed and not c.store.verify().strays
     assert fingerprint(tmp_path / "photos") == before
 
 
@@ -164,22 +164,22 @@ def test_files_as_people_name_them(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_words_thumbnails_and_other_features_stay(c: Collection, tmp_path: Path) -> None:
     paths = all_paths(c)
-    ids = c.resolve(paths)
-    words, small = [c.words(i) for i in ids], c.thumbnails(ids)
+    ids = c.pictures.resolve(paths)
+    words, small = [c.pictures.words(i) for i in ids], c.pictures.thumbnails(ids)
     hits = [(h.path, h.score) for h in c.search("tree red", 10).hits]
     counts = give_counts(c)
     first = save(tmp_path / "a.npz", paths[:5])
     second = save(tmp_path / "b.npz", paths[3:], seed=7)
     a, b = add(c, tmp_path / "a.npz"), add(c, tmp_path / "b.npz")
     assert vectors_of(c, a.fingerprint) == first and vectors_of(c, b.fingerprint) == second
-    assert c.resolve(paths) == ids
-    assert [c.words(i) for i in ids] == words and c.thumbnails(ids) == small
+    assert c.pictures.resolve(paths) == ids
+    assert [c.pictures.words(i) for i in ids] == words and c.pictures.thumbnails(ids) == small
     assert [(h.path, h.score) for h in c.search("tree red", 10).hits] == hits
     with c.home.reader() as reader:
         kept = reader.snapshot.rows(counts.name, reader.snapshot.ids())
     assert isinstance(kept, SparseRows) and kept.length == 9
     assert kept.index.tolist() == counts.index.tolist()
-    assert c.verify().sound
+    assert c.store.verify().sound
 
 
 def give_counts(c: Collection) -> SparseRows:
@@ -249,7 +249,7 @@ def test_forgetting_removes_rows_and_nothing_else(
     c: Collection, tmp_path: Path, by_name: bool
 ) -> None:
     paths = all_paths(c)
-    small = c.thumbnails(c.resolve(paths))
+    small = c.pictures.thumbnails(c.pictures.resolve(paths))
     kept = save(tmp_path / "a.npz", paths)
     save(tmp_path / "b.npz", paths)
     a, _ = add(c, tmp_path / "a.npz"), add(c, tmp_path / "b.npz")
@@ -258,7 +258,7 @@ def test_forgetting_removes_rows_and_nothing_else(
         assert forget_vectors(w, tmp_path / "b.npz", QUIET) == ()
     assert refresh(c) == []
     assert features_of(c) == {a.fingerprint} and vectors_of(c, a.fingerprint) == kept
-    assert c.thumbnails(c.resolve(paths)) == small and c.verify().sound
+    assert c.pictures.thumbnails(c.pictures.resolve(paths)) == small and c.store.verify().sound
     assert add(c, tmp_path / "b.npz").matched == 8
 
 
@@ -313,7 +313,7 @@ def test_killed_at_any_step_it_goes_on(
         shutil.copytree(kept, c.home.folder)
         crash = run_child(lambda say: said_import(c, tmp_path / file), disk(c, tmp_path, stop))
         assert not crash.finished
-        assert c.verify().sound
+        assert c.store.verify().sound
         for name in features_of(c):
             there = vectors_of(c, name)
             published.add(len(there))
@@ -321,7 +321,7 @@ def test_killed_at_any_step_it_goes_on(
         assert add(c, tmp_path / file).matched == 8
         (name,) = features_of(c)
         assert vectors_of(c, name) == wanted and refresh(c) == []
-        check = c.verify()
+        check = c.store.verify()
         assert check.sound and check.sealed and not check.strays
     assert published >= {3, 6, 8}, "some kills came between two batches"
 

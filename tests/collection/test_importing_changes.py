@@ -64,7 +64,7 @@ def test_vectors_follow_their_pictures(c: Collection, photos: Path, tmp_path: Pa
     index(c)
     before = version(c)
     index(c)
-    assert version(c) == before and c.verify().sound
+    assert version(c) == before and c.store.verify().sound
 
 
 def test_a_file_saved_anew_is_taken_at_its_word(
@@ -111,7 +111,7 @@ def test_an_order_that_cannot_be_known_is_not_guessed(
     save(file, all_paths(c))
     name = add(c, file).fingerprint
     make_photo(photos / "000.jpg", 99)
-    c.purge([b"005.jpg"])
+    c.store.purge([b"005.jpg"])
     os.remove(photos / "005.jpg")
     c.index(compute=InlineCompute())
     (problem,) = refresh(c)
@@ -157,10 +157,10 @@ def test_repair_and_rollback_keep_vectors(c: Collection, tmp_path: Path) -> None
     name = add(c, tmp_path / "v.npy").fingerprint
     c.index(compute=InlineCompute())
     c.home.catalogue.write_bytes(b"damaged")
-    c.repair(lambda s: None)
+    c.store.repair(lambda s: None)
     refresh(c)
     assert vectors_of(c, name) == wanted
     c.index(compute=InlineCompute())
-    c.rollback()
+    c.store.rollback()
     index(c)
-    assert vectors_of(c, name) == wanted and c.verify().sound
+    assert vectors_of(c, name) == wanted and c.store.verify().sound

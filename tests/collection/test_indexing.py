@@ -68,7 +68,7 @@ def paths(c: Collection, query: str) -> list[bytes]:
 
 
 def test_counts_add_up_and_a_second_run_reads_nothing(collection: Collection) -> None:
-    version = collection.state().version
+    version = collection.status().version
     report, read = index(collection)
     assert (report.seen, report.indexed, report.skipped) == (8, 8, ())
     assert read == [] and report.added == report.changed == report.moved == report.gone == 0
@@ -171,9 +171,9 @@ def test_an_empty_folder_is_not_believed_at_once(collection: Collection, photos:
     photos.mkdir()
     with pytest.raises(CollectionError, match=r"8 pictures were there before.*--allow-empty"):
         index(collection)
-    assert collection.state().pictures == 8
+    assert collection.status().pictures == 8
     report, _ = index(collection, allow_empty=True)
-    assert report.gone == 8 and collection.state().pictures == 0
+    assert report.gone == 8 and collection.status().pictures == 0
     photos.rmdir()
     shutil.move(photos.parent / "away", photos)
     report, _ = index(collection)
@@ -218,7 +218,7 @@ def test_words_come_from_everywhere_at_once(tmp_path: Path, photos: Path) -> Non
     assert paths(c, '"old town" tree') == [b"000.jpg", b"001.jpg", b"005.jpg"]
     assert c.search('"old town" tree', 1).hits[0].tagged
     assert paths(c, "sub") == [b"sub/x.jpg"]
-    assert {t.source for t in c.words(ids(c)[b"000.jpg"])} == {"txt", "file:words.csv"}
+    assert {t.source for t in c.pictures.words(ids(c)[b"000.jpg"])} == {"txt", "file:words.csv"}
 
 
 def test_a_table_is_remembered_read_again_when_changed_and_forgotten(
@@ -258,9 +258,9 @@ def test_words_are_split_anew_when_the_rules_change(
     )
     _, read = index(collection)
     assert read == [] and len(paths(collection, "everything")) == 7
-    version = collection.state().version
+    version = collection.status().version
     index(collection)
-    assert collection.state().version == version
+    assert collection.status().version == version
 
 
 def test_bad_calls_say_what_to_do(tmp_path: Path, photos: Path) -> None:
@@ -291,7 +291,7 @@ def test_ctrl_c_keeps_finished_batches_and_the_next_run_goes_on(
     c = Collection.open(make_photos(tmp_path / "photos", 20), store=tmp_path / "store")
     with pytest.raises(Interrupted, match=r"9 pictures are indexed; run the same command again"):
         c.index(compute=Stopping())
-    assert c.state().pictures == 9 and c.verify().sound
+    assert c.status().pictures == 9 and c.store.verify().sound
     report, read = index(c)
     assert len(read) == 11 and report.indexed == 20
 

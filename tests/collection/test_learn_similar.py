@@ -39,7 +39,9 @@ def weights(c: Collection) -> np.ndarray:
 
 def test_judgements_are_events_and_move_the_weights(c: Collection) -> None:
     before = weights(c)
-    lesson = c.learn_similar(1, alike=[7, "0012.jpg"], unlike=[2, 3], session="s", source="me")
+    lesson = c.models.learn_similarity(
+        1, positive=[7, "0012.jpg"], negative=[2, 3], session="s", source="me"
+    )
     assert lesson.noted == 4 and lesson.triplets == 4 and lesson.contradicted == 0
     assert [(j.query, j.picture, j.alike, j.source) for j in said(c)] == [
         (1, 7, True, "me"), (1, 13, True, "me"), (1, 2, False, "me"), (1, 3, False, "me"),
@@ -47,11 +49,14 @@ def test_judgements_are_events_and_move_the_weights(c: Collection) -> None:
     after = weights(c)
     assert (before != after).any()
     # Nothing was published: the weights are made from the log by whoever needs them.
-    assert c.state().likeness == "" and (weights(c) == after).all()
+    assert c.status().similarity_model == "" and (weights(c) == after).all()
 
 
 def test_what_was_judged_is_ranked_better_the_more_often_it_is(c: Collection) -> None:
-    lessons = [c.learn_similar(1 + i, alike=[7 + i, 13 + i], unlike=[2 + i]) for i in range(30)]
+    lessons = [
+        c.models.learn_similarity(1 + i, positive=[7 + i, 13 + i], negative=[2 + i])
+        for i in range(30)
+    ]
     assert lessons[-1].triplets == 60
     assert lessons[-1].wrong_after <= lessons[-1].wrong_before
     with c.home.reader() as reader:
@@ -63,15 +68,15 @@ def test_what_was_judged_is_ranked_better_the_more_often_it_is(c: Collection) ->
 
 def test_alike_alone_teaches_by_others_that_are_drawn(c: Collection) -> None:
     before = weights(c)
-    lesson = c.learn_similar(1, alike=[7])
+    lesson = c.models.learn_similarity(1, positive=[7])
     assert lesson.triplets == 0 and (weights(c) != before).any()
-    only_unlike = c.learn_similar(2, unlike=[3])
+    only_unlike = c.models.learn_similarity(2, negative=[3])
     assert only_unlike.noted == 1 and only_unlike.triplets == 0
 
 
 def test_later_judgements_overrule_earlier_ones(c: Collection) -> None:
-    c.learn_similar(1, alike=[7], unlike=[2])
-    lesson = c.learn_similar(1, alike=[2], unlike=[7])
+    c.models.learn_similarity(1, positive=[7], negative=[2])
+    lesson = c.models.learn_similarity(1, positive=[2], negative=[7])
     assert lesson.contradicted == 2 and lesson.triplets == 1
     judged, drawn, ids = triplets_of(said(c), np.arange(1, 61))
     assert ids[judged.first].tolist() == [2] and ids[judged.second].tolist() == [7]
@@ -80,7 +85,7 @@ def test_later_judgements_overrule_earlier_ones(c: Collection) -> None:
 
 def test_a_reverted_session_stops_counting(c: Collection) -> None:
     before = weights(c)
-    c.learn_similar(1, alike=[7], unlike=[2], session="mistake")
+    c.models.learn_similarity(1, positive=[7], negative=[2], session="mistake")
     assert (weights(c) != before).any()
     with Judging(c.home) as judging:
         judging.append([NewEvent("session-reverted", body={"session": "mistake"})])
@@ -88,7 +93,7 @@ def test_a_reverted_session_stops_counting(c: Collection) -> None:
 
 
 def test_judgements_do_not_reach_what_is_learnt_of_words(c: Collection) -> None:
-    c.learn_similar(1, alike=[7], unlike=[2])
+    c.models.learn_similarity(1, positive=[7], negative=[2])
     log = EventLog(c.home.events, write=False)
     assert log.judgements() == [] and log.problems() == []
     log.close()
@@ -113,7 +118,7 @@ def test_nonsense_is_refused_before_anything_is_written(
     message: str,
 ) -> None:
     with pytest.raises(kind, match=message):
-        c.learn_similar(query, alike=alike, unlike=unlike)
+        c.models.learn_similarity(query, positive=alike, negative=unlike)
     assert said(c) == []
 
 

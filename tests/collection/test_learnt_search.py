@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.compute.describing import load_feature
 from sightline.errors import CollectionError, Interrupted, UsageError
 from sightline.measures.many import measure_queries
@@ -36,13 +37,13 @@ def colour_of(name: str) -> str:
 
 
 def test_pictures_without_words_are_found_after_training_alone(c: Collection) -> None:
-    assert [h.learnt for h in c.search("red", 50)] == [False] * 15
+    assert [h.learned for h in c.search("red", 50)] == [False] * 15
     report = c.train()
     assert report.proof.candidate > 0.9
     hits = c.search("red", 50).hits
     assert [h.tagged for h in hits] == [True] * 15 + [False] * (len(hits) - 15)
     learnt = hits[15:]
-    assert learnt and all(h.learnt and 0 < h.score < 1 for h in learnt)
+    assert learnt and all(h.learned and 0 < h.score < 1 for h in learnt)
     assert {colour_of(h.name) for h in learnt} == {"red"}
     scores = [h.score for h in hits]
     assert scores == sorted(scores, reverse=True)
@@ -50,9 +51,9 @@ def test_pictures_without_words_are_found_after_training_alone(c: Collection) ->
 
 def test_filters_and_signs_hold_for_learnt_hits_too(c: Collection) -> None:
     c.train()
-    untagged = c.search("red", 50, untagged=True).hits
+    untagged = c.search("red", 50, filters=Filters(untagged=True)).hits
     assert untagged and all(int(h.name[:3]) >= 90 for h in untagged)
-    assert not c.search("red", 50, untagged=True, learnt=False).hits
+    assert not c.search("red", 50, filters=Filters(untagged=True), predicted=False).hits
     assert not [h for h in c.search("+red warm", 50).hits if int(h.name[:3]) >= 90]
     everything = c.search("red", 500, cut=False).hits
     assert len(everything) == 102 and everything[0].tagged
@@ -75,7 +76,7 @@ def test_new_pictures_are_scored_as_they_are_indexed(c: Collection, tmp_path: Pa
     paint(tmp_path / "photos", 6, False, 2, start=102)
     assert c.index().added == 6
     hits = c.search("blue", 500).hits
-    assert len(hits) == before + 1 and "104_x.png" in {h.name for h in hits if h.learnt}
+    assert len(hits) == before + 1 and "104_x.png" in {h.name for h in hits if h.learned}
 
 
 def test_words_that_were_not_learnt_leave_the_others_their_hits(
@@ -86,7 +87,7 @@ def test_words_that_were_not_learnt_leave_the_others_their_hits(
     c.train()
     hits = c.search("unique red", 50).hits
     assert [h.name for h in hits if h.tagged] == ["000_x.png"]
-    assert all(h.learnt for h in hits[1:])
+    assert all(h.learned for h in hits[1:])
     assert {h.picture for h in hits} == {h.picture for h in c.search("red", 50)}
     said = c.search("redd", 5)
     assert not said.hits and "red" in said.unknown[0].near
@@ -104,21 +105,21 @@ def test_training_computes_the_features_it_needs_and_keeps_doing_so(
         "sightline.collection.index.options.default_features", lambda: ["mean-colour"]
     )
     c.train()
-    assert [f.name for f in c.features() if f.used] == ["mean-colour"]
+    assert [f.name for f in c.pictures.features() if f.used] == ["mean-colour"]
     paint(photos, 6, False, 1, start=60)
     again = Collection.open(photos, store=tmp_path / "store", workers=1)
     again.index()
-    assert {f.pictures for f in again.features() if f.name == "mean-colour"} == {66}
-    assert again.search("red", 50, untagged=True).hits
+    assert {f.pictures for f in again.pictures.features() if f.name == "mean-colour"} == {66}
+    assert again.search("red", 50, filters=Filters(untagged=True)).hits
 
 
 def test_it_is_known_whether_there_is_anything_new_to_learn(c: Collection, tmp_path: Path) -> None:
-    assert not c.is_trained()
+    assert not c.models.is_current()
     c.train()
-    assert c.is_trained()
+    assert c.models.is_current()
     (tmp_path / "photos" / "091_x.txt").write_text("green")
     c.index()
-    assert not c.is_trained()
+    assert not c.models.is_current()
 
 
 def test_evaluating_tells_gain_harm_and_curve(c: Collection) -> None:
@@ -171,12 +172,12 @@ def test_queries_that_lost_are_named(c: Collection, monkeypatch: pytest.MonkeyPa
 
 def test_a_rolled_back_version_serves_its_own_model(c: Collection) -> None:
     c.train(rankers=["ridge"])
-    first = [(h.name, h.score) for h in c.search("red", 30, untagged=True)]
+    first = [(h.name, h.score) for h in c.search("red", 30, filters=Filters(untagged=True))]
     c.train(rankers=["pamir"], force=True)
-    second = [(h.name, h.score) for h in c.search("red", 30, untagged=True)]
+    second = [(h.name, h.score) for h in c.search("red", 30, filters=Filters(untagged=True))]
     assert first != second
-    c.rollback()
-    assert [(h.name, h.score) for h in c.search("red", 30, untagged=True)] == first
+    c.store.rollback()
+    assert [(h.name, h.score) for h in c.search("red", 30, filters=Filters(untagged=True))] == first
 
 
 def test_ctrl_c_while_training_publishes_nothing(
@@ -188,7 +189,7 @@ def test_ctrl_c_while_training_publishes_nothing(
     monkeypatch.setattr("sightline.collection.models.training.make_model", stop)
     with pytest.raises(Interrupted, match="Nothing was published"):
         c.train()
-    assert not c.is_trained() and c.verify().sound
+    assert not c.models.is_current() and c.store.verify().sound
 
 
 def test_a_model_folder_of_another_store_is_not_believed(c: Collection, tmp_path: Path) -> None:
@@ -204,17 +205,17 @@ def test_a_model_folder_of_another_store_is_not_believed(c: Collection, tmp_path
         (c.home.models / name / file.name).write_bytes(file.read_bytes())
     with pytest.raises(Exception, match=r"model\.json is not what was written"):
         c.search("red")
-    assert not c.verify().sound
+    assert not c.store.verify().sound
     said: list[str] = []
-    assert c.repair(said.append).sound and any("no longer used" in s for s in said)
+    assert c.store.repair(said.append).sound and any("no longer used" in s for s in said)
     assert len(c.search("red", 50).hits) == 15  # by the words alone
     assert arrays_file(c.home.models, name)
 
 
 def test_a_dry_run_publishes_nothing(c: Collection) -> None:
-    version = c.state().version
+    version = c.status().version
     report = c.train(dry_run=True)
-    assert report.version == 0 and c.state().version == version and c.state().learnt == ""
+    assert report.version == 0 and c.status().version == version and c.status().word_model == ""
 
 
 def test_missing_features_are_named(c: Collection) -> None:
@@ -246,7 +247,7 @@ def test_a_model_whose_features_are_gone_leaves_search_as_it_was(
     load_feature.cache_clear()
     assert any("lack the features the model was trained on" in p for p in report.problems)
     hits = c.search("red cold", 500).hits
-    assert sorted(h.picture for h in hits) == sorted(before) and not any(h.learnt for h in hits)
+    assert sorted(h.picture for h in hits) == sorted(before) and not any(h.learned for h in hits)
 
 
 def test_a_dry_run_computes_no_features(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.collection.query import NotLearned, ResolvedQuery
 from sightline.compute.inline import InlineCompute
 from sightline.words.grammar import parse
@@ -34,8 +35,8 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
 
 def predicted(c: Collection, query: str, cut: bool = True) -> list[tuple[str, float]]:
     """Return the pictures without words that a query predicts, with their scores."""
-    hits = c.search(query, 500, untagged=True, cut=cut).hits
-    assert all(h.learnt for h in hits)
+    hits = c.search(query, 500, filters=Filters(untagged=True), cut=cut).hits
+    assert all(h.learned for h in hits)
     return [(h.name, h.score) for h in hits]
 
 
@@ -57,7 +58,7 @@ def test_a_word_on_one_picture_leaves_what_the_others_predict(c: Collection) -> 
 
 def test_pictures_that_carry_the_word_alone_match_in_part(c: Collection) -> None:
     hits = c.search("red barks", 500).hits
-    some = [h.name for h in hits if not h.tagged and not h.learnt]
+    some = [h.name for h in hits if not h.tagged and not h.learned]
     assert some == ["008_x.png"]
 
 
@@ -71,7 +72,7 @@ def test_a_word_that_nobody_carries_is_named_as_well(c: Collection) -> None:
 
 def test_without_a_learned_word_nothing_is_predicted_and_that_is_said(c: Collection) -> None:
     found = c.search("bathes barks", 500)
-    assert found.predicted is False and not any(h.learnt for h in found)
+    assert found.predicted is False and not any(h.learned for h in found)
     assert {h.name for h in found} == {"006_x.png", "008_x.png"}
     assert found.not_learned == (NotLearned("bathes", 1), NotLearned("barks", 1))
     counted = c.search("bathes", 5, count=True)
@@ -85,13 +86,13 @@ def test_signs_weights_and_parts_of_lists_keep_their_meaning(c: Collection) -> N
     assert not c.search("red -bathes", 500).not_learned
     assert predicted(c, "2:red 5:bathes") == predicted(c, "2:red")
     whole = [h.picture for h in c.search("red bathes", 30, cut=False).hits]
-    part = c.search("red bathes", 10, cut=False, skip=10, count=True)
+    part = c.search("red bathes", 10, cut=False, offset=10, count=True)
     assert [h.picture for h in part] == whole[10:20] and part.not_learned
     assert part.part is not None and part.part.within is not None
 
 
 def test_without_a_model_nothing_is_called_not_learned(c: Collection) -> None:
-    found = c.search("red bathes", 5, learnt=False)
+    found = c.search("red bathes", 5, predicted=False)
     assert found.not_learned == () and found.predicted is None
 
 
@@ -103,16 +104,16 @@ def test_sessions_rank_by_the_words_that_were_learned(c: Collection) -> None:
     with c.judge("red") as session:
         alone = [h.name for h in session.next(500) if int(h.name[:3]) >= 90]
     assert [h.name for h in ranking if int(h.name[:3]) >= 90] == alone
-    refined = c.refine("red bathes", like="090_x.png", k=5)
+    refined = c.sessions.refine("red bathes", pictures="090_x.png", k=5)
     assert refined.not_learned == ranking.not_learned
 
 
 def test_pictures_are_ranked_and_explained_without_the_word(c: Collection) -> None:
-    ids = c.resolve(["090_x.png", "091_x.png", "092_x.png"])
-    assert c.rank("red bathes", ids) == c.rank("red", ids)
-    assert c.not_learned("red bathes") == (NotLearned("bathes", 1),)
-    hits = c.search("red bathes", 500, untagged=True).hits[:2]
-    for w in c.why("red bathes", hits=hits, compute=InlineCompute()):
+    ids = c.pictures.resolve(["090_x.png", "091_x.png", "092_x.png"])
+    assert c.pictures.rank("red bathes", ids) == c.pictures.rank("red", ids)
+    assert c.words.not_learned("red bathes") == (NotLearned("bathes", 1),)
+    hits = c.search("red bathes", 500, filters=Filters(untagged=True)).hits[:2]
+    for w in c.explain("red bathes", hits=hits, compute=InlineCompute()):
         red, bathes = w.words
         assert red.learned and not bathes.learned and bathes.contribution == 0
         assert w.parts is not None and len(w.parts.of_words) == 1 and bathes.seen is None
@@ -121,7 +122,7 @@ def test_pictures_are_ranked_and_explained_without_the_word(c: Collection) -> No
         assert isinstance(said, list)
         assert [isinstance(x, dict) and "parts" in x for x in said] == [True, False]
     exact = c.search("red bathes", 1).hits
-    (w,) = c.why("red bathes", hits=exact, compute=InlineCompute())
+    (w,) = c.explain("red bathes", hits=exact, compute=InlineCompute())
     assert sum(s.contribution for s in w.words) + 1 == pytest.approx(w.hit.score, abs=1e-4)
 
 

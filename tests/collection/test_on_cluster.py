@@ -135,7 +135,7 @@ def test_an_interrupt_publishes_what_was_read_and_leaves_the_cluster_usable(
             indexed(photos, tmp_path / "store", Stopping(ray), [])
         with LocalCompute(1) as local:
             after = Collection.open(photos, store=tmp_path / "store")
-            assert after.state().pictures in range(61)
+            assert after.status().pictures in range(61)
             assert indexed(photos, tmp_path / "whole", local, []).indexed == 60
         assert indexed(photos, tmp_path / "store", ray, []).indexed == 60
 

@@ -73,7 +73,7 @@ def test_files_of_others_in_a_store_are_left_alone(tmp_path: Path, photos: Path)
         path.write_text("mine")
     (photos / "000.txt").write_text("other words")
     index(c)
-    c.repair(lambda s: None)
+    c.store.repair(lambda s: None)
     assert all(path.read_text() == "mine" for path in mine)
 
 
@@ -96,7 +96,7 @@ def test_a_log_older_than_its_tables_is_refused(tmp_path: Path, photos: Path) ->
     with pytest.raises(StoreDamaged, match="replaced by an older one"):
         index(c)
     assert not verify(c.home).sound
-    assert c.repair(lambda s: None).sound
+    assert c.store.repair(lambda s: None).sound
     with c.home.reader() as reader:
         ids = reader.snapshot.ids().tolist()
     assert len(ids) == len(set(ids)) == 9
@@ -108,9 +108,9 @@ def test_repair_waits_for_people_who_judge(tmp_path: Path, photos: Path) -> None
     with Judging(c.home) as judging:
         judging.append([judge(c, "k1")])
         with pytest.raises(StoreBusy):
-            c.repair(lambda s: None)
+            c.store.repair(lambda s: None)
         judging.append([judge(c, "k2")])
-    c.repair(lambda s: None)
+    c.store.repair(lambda s: None)
     log = EventLog(c.home.events, write=True)
     assert {e.key for e in log.read()} >= {"k1", "k2"}
     log.close()
@@ -124,7 +124,7 @@ def test_a_log_cut_at_a_page_gives_back_what_is_left(tmp_path: Path, photos: Pat
     whole = c.home.events.read_bytes()
     c.home.events.write_bytes(whole[: len(whole) // 4096 * 4096 - 2 * 4096])
     said: list[str] = []
-    c.repair(said.append)
+    c.store.repair(said.append)
     log = EventLog(c.home.events, write=True)
     kept = [e for e in log.read() if e.kind == "judged"]
     log.close()
@@ -170,7 +170,7 @@ def test_index_after_rollback_comes_back_to_the_truth(tmp_path: Path, photos: Pa
     index(c)
     (photos / "002.txt").write_text("giraffe")
     index(c)
-    c.rollback()
+    c.store.rollback()
     assert paths(c, "giraffe") == set()
     index(c)
     assert paths(c, "giraffe") == {b"002.jpg"}
@@ -213,7 +213,7 @@ def test_a_wrong_table_is_refused_and_not_remembered(tmp_path: Path, photos: Pat
     with pytest.raises(UsageError, match=r"list\.txt cannot be used .* Known: \.csv"):
         index(c, words=[bad])
     index(c)
-    assert c.tables() == []
+    assert c.words.tables() == []
 
 
 def test_a_plain_index_and_a_repair_keep_what_was_chosen(tmp_path: Path, photos: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_plain_index_and_a_repair_keep_what_was_chosen(tmp_path: Path, photos:
         again = opened(tmp_path, photos)
         index(again)
         assert paths(again, "castle") == {b"castle/.hidden.jpg"}
-        again.repair(lambda s: None)
+        again.store.repair(lambda s: None)
     assert "folder_words = true" in (tmp_path / "store" / "config.toml").read_text()
     index(opened(tmp_path, photos, folder_words=False))
     assert paths(opened(tmp_path, photos), "castle") == set()
@@ -286,7 +286,7 @@ def test_odd_places(tmp_path: Path) -> None:
     store = os.fsdecode(os.fsencode(tmp_path) + b"/st\xffore %?#")
     c = Collection.open(place, store=store, folder_words=True)
     assert c.index(compute=InlineCompute()).indexed == 1
-    assert Home(Path(store)).exists() and c.verify().sound
+    assert Home(Path(store)).exists() and c.store.verify().sound
 
 
 def test_batches_are_published_by_time_as_well(
@@ -302,11 +302,11 @@ def test_purge_leaves_no_word_behind_and_takes_gone_pictures(tmp_path: Path, pho
     (photos / "000.txt").write_text("verysecretword")
     c = opened(tmp_path, photos)
     index(c)
-    picture = c.resolve(["000.jpg"])[0]
-    c.purge([picture])
+    picture = c.pictures.resolve(["000.jpg"])[0]
+    c.store.purge([picture])
     everything = b"".join(p.read_bytes() for p in c.home.folder.rglob("*") if p.is_file())
     assert b"verysecretword" not in everything
-    assert json.loads(json.dumps(c.state().pictures)) == 7
+    assert json.loads(json.dumps(c.status().pictures)) == 7
 
 
 def test_no_seal_while_a_reader_keeps_a_log_open(tmp_path: Path, photos: Path) -> None:

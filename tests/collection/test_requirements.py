@@ -62,12 +62,15 @@ REFUSED: list[tuple[Asked, str]] = [
         "'regions' and 'regions-deep' cannot be used",
     ),
     (
-        lambda c: c.train_similar(features=["gist", "regions"]),
+        lambda c: c.models.train_similarity(features=["gist", "regions"]),
         r"'regions' cannot be used for the similarity of pictures.*--features gist\b",
     ),
     (lambda c: c.train(features=["color", "magic"]), "There is no 'magic' among the features"),
-    (lambda c: c.train_similar(features=["magic"]), "There is no 'magic' among the features"),
-    (lambda c: c.train_similar(source="moods", features=["gist"]), "Got 'moods'"),
+    (
+        lambda c: c.models.train_similarity(features=["magic"]),
+        "There is no 'magic' among the features",
+    ),
+    (lambda c: c.models.train_similarity(source="moods", features=["gist"]), "Got 'moods'"),
     (
         lambda c: c.train(rankers=["cmrm", "plsa"], features=["color"]),
         "cmrm learns from counts of visual words, which none of color has .*--features visterms",
@@ -83,14 +86,14 @@ def test_what_cannot_be_used_is_refused_before_anything_is_computed(
     with pytest.raises(UsageError, match=said):
         asked(c)
     assert counted == [] and everything(c.home.folder) == before
-    assert c.settings.features == "" and not c.state().learnt
+    assert c.settings.features == "" and not c.status().word_model
 
 
 def test_scenes_below_0_are_refused_before_pictures_are_cut(
     c: Collection, counted: list[str]
 ) -> None:
     with pytest.raises(ParameterError, match="scenes"):
-        c.train_regions(scenes=-1)
+        c.models.train_regions(scenes=-1)
     assert counted == []
 
 
@@ -123,7 +126,7 @@ def test_an_index_does_not_remember_what_is_not_installed(
 def test_a_session_by_regions_is_not_told_to_index_them(c: Collection) -> None:
     c.index(features=["color"], compute=InlineCompute())
     with pytest.raises(UsageError, match=r"not one vector for the whole\. Name another one: color"):
-        c.judge(like=1, feature="regions")
+        c.judge(pictures=1, feature="regions")
 
 
 def test_what_can_be_used_is_computed_and_learnt(c: Collection, counted: list[str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.collection.tagging.review import Review, pending, settle
 from sightline.collection.tagging.suggest import Suggestion
 from sightline.errors import StoreBusy, UsageError
@@ -26,7 +27,7 @@ def key(s: Suggestion) -> tuple[int, str, bool]:
 
 
 def carries(c: Collection, s: Suggestion) -> bool:
-    return any(s.word in t.tags for t in c.words(s.picture))
+    return any(s.word in t.tags for t in c.pictures.words(s.picture))
 
 
 def some(review: Review) -> tuple[Suggestion, Suggestion, Suggestion]:
@@ -36,7 +37,7 @@ def some(review: Review) -> tuple[Suggestion, Suggestion, Suggestion]:
 
 
 def test_answers_are_in_the_log_before_the_next_question(own: Collection) -> None:
-    review = own.review()
+    review = own.tagging.review()
     yes, no, doubt = some(review)
     review.answer(yes, True)
     assert [e.picture for e in events_of(own, "judged")] == [yes.picture]
@@ -56,12 +57,12 @@ def test_answers_are_in_the_log_before_the_next_question(own: Collection) -> Non
 
 
 def test_accepted_words_are_found_by_search_and_taught(own: Collection) -> None:
-    with own.review() as review:
+    with own.tagging.review() as review:
         yes, _, doubt = some(review)
         review.answer(yes, True)
         review.answer(doubt, True)
     assert yes.picture in {h.picture for h in own.search(yes.word, 1000).hits if h.tagged}
-    report = own.train_regions(feature="regions", scenes=2)
+    report = own.models.train_regions(feature="regions", scenes=2)
     from sightline.collection.tagging.model import load_placer
 
     placer = load_placer(own.home, report.model)
@@ -81,7 +82,7 @@ def _id(word: str) -> int:
 
 
 def test_a_no_is_remembered_for_good_also_by_the_next_model(own: Collection) -> None:
-    with own.review() as review:
+    with own.tagging.review() as review:
         _, no, doubt = some(review)
         review.answer(no, False)
         review.answer(doubt, False)  # It is a cow, says the owner.
@@ -95,7 +96,7 @@ def test_a_no_is_remembered_for_good_also_by_the_next_model(own: Collection) -> 
 
 
 def test_the_last_answer_can_be_taken_back_and_all_of_them(own: Collection) -> None:
-    review = own.review()
+    review = own.tagging.review()
     yes, no, _ = some(review)
     with pytest.raises(UsageError, match="Nothing was answered"):
         review.undo()
@@ -105,28 +106,28 @@ def test_the_last_answer_can_be_taken_back_and_all_of_them(own: Collection) -> N
     assert key(no) in {key(s) for s in own.tag().suggestions}
     review.close()
     assert carries(own, yes)
-    again = own.review()
+    again = own.tagging.review()
     assert key(yes) not in {key(s) for s in again.suggestions}
     again.close()
-    (session,) = own.sessions()
+    (session,) = own.sessions.all()
     assert (session.id, session.relevant, session.other) == (review.id, 1, 0)
-    assert own.revert(review.id)
+    assert own.sessions.revert(review.id)
     assert not carries(own, yes) and key(yes) in {key(s) for s in own.tag().suggestions}
 
 
 def test_several_answers_on_one_picture_all_count(own: Collection) -> None:
-    review = own.review(untagged=True)
+    review = own.tagging.review(filters=Filters(untagged=True))
     first = review.suggestions[0].picture
     mine = [s for s in review.suggestions if s.picture == first][:2]
     with review:
         review.answer(mine[0], True)
         review.answer(mine[1], False)
-    state = own.session(review.id)
+    state = own.sessions.get(review.id)
     assert (state.relevant, state.other) == (1, 1)
 
 
 def test_an_undo_after_words_were_published_takes_them_away(own: Collection) -> None:
-    review = own.review()
+    review = own.tagging.review()
     yes, _, _ = some(review)
     review.answer(yes, True)
     settle(own.home, 0.0)
@@ -136,21 +137,21 @@ def test_an_undo_after_words_were_published_takes_them_away(own: Collection) -> 
 
 
 def test_answers_stand_where_the_store_is_busy_and_are_carried_later(own: Collection) -> None:
-    review = own.review()
+    review = own.tagging.review()
     yes, _, _ = some(review)
     with Lock(own.home.folder, "index", 0.0):
         review.answer(yes, True)
         with pytest.raises(StoreBusy):
             review.close()
     assert pending(own.home) and not carries(own, yes)
-    own.review().close()
-    assert carries(own, yes) and own.verify().sound
+    own.tagging.review().close()
+    assert carries(own, yes) and own.store.verify().sound
 
 
 def test_nothing_is_written_among_the_pictures(own: Collection) -> None:
     root = os.fsdecode(own.root)
     before = {f: os.stat(os.path.join(root, f)).st_mtime_ns for f in os.listdir(root)}
-    with own.review() as review:
+    with own.tagging.review() as review:
         yes, no, doubt = some(review)
         for s, said in ((yes, True), (no, False), (doubt, True)):
             review.answer(s, said)

@@ -119,12 +119,12 @@ def merging(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.usefixtures("merging")
 def test_nothing_is_read_where_the_newer_version_has_the_rows(tmp_path: Path, photos: Path) -> None:
     c, first = changed_collection(tmp_path, photos)
-    c.rollback(first)
-    assert c.state().pictures == 8, "as many as there were then"
+    c.store.rollback(first)
+    assert c.status().pictures == 8, "as many as there were then"
     assert worked(c) == ([], [])
     assert content(c) == fresh(tmp_path, photos)
     assert {*NEW, EDITED, MOVED, REWORDED} <= content(c).keys() and GONE not in content(c)
-    assert worked(c) == ([], []) and c.verify().sound
+    assert worked(c) == ([], []) and c.store.verify().sound
 
 
 @pytest.mark.usefixtures("merging")
@@ -132,9 +132,9 @@ def test_only_what_differs_is_read_where_the_newer_rows_are_damaged(
     tmp_path: Path, photos: Path
 ) -> None:
     c, first = changed_collection(tmp_path, photos)
-    newer = c.home.versions.read(c.version())
+    newer = c.home.versions.read(c.store.version())
     kept = {f.name for f in c.home.versions.read(first).files()}
-    c.rollback(first)
+    c.store.rollback(first)
     damaged = {f.name for f in newer.files()} - kept
     assert damaged
     for name in damaged:
@@ -167,7 +167,7 @@ def test_only_what_differs_is_read_where_the_newer_version_was_not_finished(
         c.index(compute=InlineCompute())
     monkeypatch.undo()
     assert not describe_versions(c.home)[-1].finished
-    c.rollback(first)
+    c.store.rollback(first)
     read, described = worked(c)
     # The moved picture's row is right already, if it was read before the stop.
     assert {EDITED, REWORDED, *NEW} - {*described} <= {REWORDED}
@@ -182,10 +182,10 @@ def test_features_that_were_computed_after_the_older_version_are_reused(
     first = c.index(compute=InlineCompute()).version
     names = ["color", "visterms"]
     assert len(worked(c, names)[1]) == 8
-    (book,) = c.home.versions.read(c.version()).codebooks
+    (book,) = c.home.versions.read(c.store.version()).codebooks
     before = content_sparse(c)
-    c.rollback(first)
-    assert c.home.versions.read(c.version()).codebooks == (book,)
+    c.store.rollback(first)
+    assert c.home.versions.read(c.store.version()).codebooks == (book,)
     assert worked(c) == ([], [])
     assert content_sparse(c) == before
 
@@ -204,9 +204,9 @@ def content_sparse(c: Collection) -> list[tuple[str, list[int], list[bytes]]]:
 @pytest.mark.usefixtures("merging")
 def test_taking_a_rollback_back_leaves_nothing_to_do(tmp_path: Path, photos: Path) -> None:
     c, first = changed_collection(tmp_path, photos)
-    newest, then = c.version(), content(c)
-    c.rollback(first)
-    c.rollback(newest)
+    newest, then = c.store.version(), content(c)
+    c.store.rollback(first)
+    c.store.rollback(newest)
     assert content(c) == then
     assert worked(c) == ([], []) and content(c) == then
 
@@ -215,14 +215,14 @@ def test_taking_a_rollback_back_leaves_nothing_to_do(tmp_path: Path, photos: Pat
 def test_two_rollbacks_in_a_row_do_not_lose_the_newest_rows(tmp_path: Path, photos: Path) -> None:
     c, first = changed_collection(tmp_path, photos)
     then = content(c)
-    c.rollback(first)
-    c.rollback(first)
+    c.store.rollback(first)
+    c.store.rollback(first)
     assert worked(c) == ([], []) and content(c) == then
 
 
 def test_changes_after_the_rollback_are_read(tmp_path: Path, photos: Path) -> None:
     c, first = changed_collection(tmp_path, photos)
-    c.rollback(first)
+    c.store.rollback(first)
     make_photo(photos / "new-0.jpg", 300)
     (photos / "001.txt").write_text("zebra")
     os.utime(photos / "new-1.jpg", ns=(1, 1))
@@ -239,10 +239,10 @@ def test_words_saved_after_the_older_version_come_back_without_reading(
     c = opened(tmp_path, photos)
     first = c.index(compute=InlineCompute()).version
     session = c.judge("tree")
-    session.mark(relevant=[b"006.jpg"])
+    session.mark(positive=[b"006.jpg"])
     session.save_as("castle")
     session.close()
-    c.rollback(first)
+    c.store.rollback(first)
     assert not c.search("castle").hits
     assert worked(c) == ([], [])
     assert [h.path for h in c.search("castle").hits] == [b"006.jpg"]
@@ -253,20 +253,20 @@ def test_a_picture_whose_facts_were_not_published_is_read_after_a_rollback(
 ) -> None:
     """A crash between log and publish, then a rollback: the mark of the crash stays."""
     c, first = changed_collection(tmp_path, photos)
-    (picture,) = c.resolve([b"005.jpg"])
+    (picture,) = c.pictures.resolve([b"005.jpg"])
     log = EventLog(c.home.events, write=True)
     body = {"source": "txt", "tags": ["lost"], "text": ""}
     log.append([NewEvent("words", picture, body)])  # type: ignore[arg-type]
     log.close()
-    c.rollback(first)
+    c.store.rollback(first)
     assert worked(c) == ([b"005.jpg"], [b"005.jpg"])
     assert content(c) == fresh(tmp_path, photos)
 
 
 def test_rollback_says_from_which_version_to_which(tmp_path: Path, photos: Path) -> None:
     c, first = changed_collection(tmp_path, photos)
-    newest = c.version()
-    done = c.rollback()
+    newest = c.store.version()
+    done = c.store.rollback()
     assert (done.version, done.left.number, done.restored.number) == (newest + 1, newest, first)
     assert (done.left.pictures, done.restored.pictures) == (9, 8)
     assert describe_versions(c.home)[-1].note == f"rollback to {first}"
@@ -274,7 +274,7 @@ def test_rollback_says_from_which_version_to_which(tmp_path: Path, photos: Path)
 
 def test_a_preview_after_a_rollback_reads_nothing(tmp_path: Path, photos: Path) -> None:
     c, first = changed_collection(tmp_path, photos)
-    c.rollback(first)
+    c.store.rollback(first)
     preview = c.preview()
     assert preview.plan.read == [] and len(preview.plan.reuse) == 4
 
@@ -283,9 +283,9 @@ def test_repair_that_falls_back_to_an_older_version_trusts_no_row(
     tmp_path: Path, photos: Path
 ) -> None:
     c, _ = changed_collection(tmp_path, photos)
-    name = f"{c.version():08d}.json"
+    name = f"{c.store.version():08d}.json"
     (c.home.versions.folder / name).write_bytes(b"{}")
-    c.repair(lambda text: None)
+    c.store.repair(lambda text: None)
     assert content(c) == fresh(tmp_path, photos)
 
 
@@ -301,7 +301,7 @@ def test_a_rollback_or_index_killed_anywhere_leaves_no_wrong_row(
     shutil.copytree(c.home.folder, kept)
 
     def work(say: object) -> None:
-        c.rollback(first)
+        c.store.rollback(first)
         c.index(compute=InlineCompute())
 
     steps = run_child(work, Disk(c.home.folder, tmp_path / "shadow", 0)).steps
@@ -313,7 +313,7 @@ def test_a_rollback_or_index_killed_anywhere_leaves_no_wrong_row(
         read, _ = worked(c)
         assert content(c) == wanted, f"killed at step {stop_at}"
         assert set(read) <= {EDITED, MOVED, REWORDED, *NEW}, f"killed at step {stop_at}"
-        assert c.verify().sound
+        assert c.store.verify().sound
 
 
 def test_segments_of_both_versions_are_really_merged(tmp_path: Path, photos: Path) -> None:
@@ -321,7 +321,7 @@ def test_segments_of_both_versions_are_really_merged(tmp_path: Path, photos: Pat
     with pytest.MonkeyPatch.context() as m:
         m.setattr(segments, "_FEW", 0)
         c, first = changed_collection(tmp_path, photos)
-    a, b = c.home.versions.read(first), c.home.versions.read(c.version())
+    a, b = c.home.versions.read(first), c.home.versions.read(c.store.version())
     assert not _bases(a.segments) & _bases(b.segments)
 
 

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.collection.models import dataset
 from sightline.collection.models.dataset import Sample, load_sample
 from sightline.collection.models.saved_words import load_known
@@ -50,10 +51,10 @@ def judged_and_saved(
 ) -> str:
     """Judge some pictures like one, and as many that are not; save the session as a word."""
     kind = kind_of(like)
-    with c.judge(like=like) as session:
+    with c.judge(pictures=like) as session:
         fit = of_kind(kind, like + 1)[step - 1 :: step][:positives]
         unfit = [p for p in range(40, 80) if kind_of(p) != kind][:positives]
-        session.mark(relevant=fit, other=unfit)
+        session.mark(positive=fit, negative=unfit)
         assert session.save_as(word) == positives
     return session.id
 
@@ -83,7 +84,7 @@ def test_a_saved_word_is_learned_where_no_picture_carries_any_other(
     assert report.words == 1 and report.pictures == 120 and report.unproven and report.version
     hits = untagged.search("cat", 50).hits
     assert sum(h.tagged for h in hits) == positives
-    predicted = [h for h in hits if h.learnt]
+    predicted = [h for h in hits if h.learned]
     assert len(predicted) >= 10
     assert np.mean([kind_of(h.picture) == 0 for h in predicted]) >= 0.9
     everything = untagged.search("cat", 20, cut=False).hits
@@ -104,7 +105,7 @@ def test_the_report_says_of_each_saved_word_what_held_out_pictures_tell(
     # What proves it has not seen the held-out pictures.
     every = fold_of(np.arange(1, 121)) == HELD_OUT
     assert len(model_of(untagged).proof.arrays["landmarks.0"]) == int((~every).sum())
-    assert untagged.is_trained()
+    assert untagged.models.is_current()
     assert untagged.evaluate(curve=False).groups[0].n == 1
 
 
@@ -122,13 +123,13 @@ def test_answers_of_no_are_negatives_and_all_others_unlabelled(untagged: Collect
 def test_more_answers_are_something_new_to_learn(untagged: Collection) -> None:
     session = judged_and_saved(untagged, "cat", 3)
     untagged.train()
-    assert untagged.is_trained()
+    assert untagged.models.is_current()
     with untagged.judge(resume=session) as more:
-        more.mark(other=[p for p in range(80, 100) if kind_of(p) != 0][:2])
-    assert not untagged.is_trained()
+        more.mark(negative=[p for p in range(80, 100) if kind_of(p) != 0][:2])
+    assert not untagged.models.is_current()
     # Who changes their mind about a picture takes the word from it, also before it is saved again.
     with untagged.judge(resume=session) as more:
-        more.mark(other=[of_kind(0)[0]])
+        more.mark(negative=[of_kind(0)[0]])
     sample = known(untagged)
     assert sample.ids[np.asarray(sample.labels.todense())[:, 0] > 0].tolist() == of_kind(0)[1:3]
 
@@ -139,7 +140,7 @@ def test_several_words_are_saved_one_after_the_other(untagged: Collection) -> No
     report = untagged.train()
     assert {w.word for w in report.saved} == {"cat", "red barn", "red", "barn"}
     for query, kind in (("cat", 0), ('"red barn"', 1)):
-        hits = [h for h in untagged.search(query, 40) if h.learnt]
+        hits = [h for h in untagged.search(query, 40) if h.learned]
         assert hits and {kind_of(h.picture) for h in hits} == {kind}
 
 
@@ -152,22 +153,22 @@ def test_of_many_pictures_a_sample_that_does_not_change_is_learnt_from(
     assert len(some) == 36 and some.unlabelled is not None
     assert (~some.unlabelled).sum() == 6 and np.array_equal(known(untagged).ids, some.ids)
     untagged.train()
-    hits = [h for h in untagged.search("cat", 40) if h.learnt]
+    hits = [h for h in untagged.search("cat", 40) if h.learned]
     assert hits and np.mean([kind_of(h.picture) == 0 for h in hits]) >= 0.75
 
 
 def test_what_cannot_be_learned_is_said_with_what_to_do(untagged: Collection) -> None:
     with pytest.raises(CollectionError, match="sightline judge --like PICTURE --save-as WORD"):
         untagged.train()
-    with untagged.judge(like=1) as session:
-        session.mark(relevant=[7], other=[2])
+    with untagged.judge(pictures=1) as session:
+        session.mark(positive=[7], negative=[2])
         session.save_as("cat")
         with pytest.raises(CollectionError, match=r"Only 1 of the 120 pictures.* judge more"):
             untagged.train()
-        session.mark(relevant=list(range(2, 121)))
+        session.mark(positive=list(range(2, 121)))
         session.save_as("cat")
-    with untagged.judge(like=2) as session:
-        session.mark(relevant=[1])
+    with untagged.judge(pictures=2) as session:
+        session.mark(positive=[1])
         session.save_as("cat")
     with pytest.raises(CollectionError, match=r"missing from others.* Judge more pictures"):
         untagged.train()
@@ -176,7 +177,7 @@ def test_what_cannot_be_learned_is_said_with_what_to_do(untagged: Collection) ->
 def test_a_reverted_session_teaches_nothing(untagged: Collection) -> None:
     session = judged_and_saved(untagged, "cat", 3)
     untagged.train()
-    untagged.revert(session)
+    untagged.sessions.revert(session)
     with pytest.raises(CollectionError, match="None of the 120 pictures carries a word"):
         untagged.train()
 
@@ -202,24 +203,29 @@ def test_a_saved_word_changes_nothing_of_ordinary_words(tmp_path: Path, ranker: 
     c = judged_collection(tmp_path)
     c.train(rankers=[ranker], features=["deep"])
     before = ordinary(model_of(c))
-    first = [(h.picture, h.score) for h in c.search("word1", 40, untagged=True, cut=False)]
+    first = [
+        (h.picture, h.score)
+        for h in c.search("word1", 40, filters=Filters(untagged=True), cut=False)
+    ]
     session = judged_and_saved(c, "treasure", 4, like=7, step=2)
     report = c.train(rankers=[ranker], features=["deep"])
     after = ordinary(model_of(c))
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[name], after[name]) for name in before)
-    again = {h.picture: h.score for h in c.search("word1", 40, untagged=True, cut=False)}
+    again = {
+        h.picture: h.score for h in c.search("word1", 40, filters=Filters(untagged=True), cut=False)
+    }
     assert all(again.get(p, s) == s for p, s in first)
     # The word itself is learnt against all other pictures, tagged or not.
     (treasure,) = report.saved
     assert treasure.word == "treasure" and treasure.pictures == 4
     sample = known(c)
     assert sample.unlabelled is None and sample.saved is not None and len(sample.saved) == 120
-    hits = [h for h in c.search("treasure", 40) if h.learnt]
+    hits = [h for h in c.search("treasure", 40) if h.learned]
     assert len(hits) >= 8 and np.mean([kind_of(h.picture) == 0 for h in hits]) >= 0.75
-    both = [h for h in c.search("treasure word0", 10) if h.learnt]
+    both = [h for h in c.search("treasure word0", 10) if h.learned]
     assert both and {kind_of(h.picture) for h in both} == {0}
-    c.revert(session)
+    c.sessions.revert(session)
     c.train(rankers=[ranker], features=["deep"], force=True)
     assert all(np.array_equal(before[n], a) for n, a in ordinary(model_of(c)).items())
 
@@ -227,8 +233,8 @@ def test_a_saved_word_changes_nothing_of_ordinary_words(tmp_path: Path, ranker: 
 def test_a_word_that_files_have_too_is_an_ordinary_one(tmp_path: Path) -> None:
     c = judged_collection(tmp_path)
     before = known(c)
-    with c.judge(like=1) as session:
-        session.mark(relevant=[9, 21], other=[2])
+    with c.judge(pictures=1) as session:
+        session.mark(positive=[9, 21], negative=[2])
         session.save_as("word2")
     sample = known(c)
     assert sample.saved is None and sample.unlabelled is None
@@ -270,7 +276,7 @@ def test_models_with_saved_words_say_that_earlier_releases_cannot_read_them(
     c.train(rankers=["ridge"], features=["deep"])
     model = model_of(c)
     assert model.about["format"] == 3 and json.dumps(dict(model.about))
-    assert model.knows(np.array([term_id("treasure")])).all() and c.verify().sound
-    (word, *_) = c.describe(13, 1).words
+    assert model.knows(np.array([term_id("treasure")])).all() and c.store.verify().sound
+    (word, *_) = c.pictures.describe(13, 1).words
     assert word.word in ("treasure", "word0", "pair0")
     assert c.evaluate(curve=False).groups[0].avgp > 0.5

@@ -69,7 +69,7 @@ def test_doctor_says_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> No
     assert found["pictures"] == 10**10 and len(found["lines"]) > 4
     assert shell("doctor", "--pictures", "0").code == 2
     with pytest.raises(ParameterError, match="at least 1"):
-        Collection.open(shell.photos, store=shell.store).scale(0)
+        Collection.open(shell.photos, store=shell.store).engines.sizing(0)
 
 
 def test_the_document_says_what_is_computed() -> None:

@@ -121,4 +121,4 @@ def test_queries_that_cannot_be_answered(collection: Collection, query: str) -> 
 
 
 def test_the_version_comes_with_the_answer(collection: Collection) -> None:
-    assert collection.search("tree").version == collection.state().version
+    assert collection.search("tree").version == collection.status().version

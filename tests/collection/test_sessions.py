@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.collection.sessions.session import Session
 from sightline.contracts import Json
 from sightline.errors import UsageError
@@ -28,13 +29,13 @@ def answer(session: Session, kind: int, n: int = 20) -> list[int]:
     """Judge the best hits as somebody would who looks for one cluster; return them."""
     found = [h.picture for h in session.next(n, hide_judged=True)]
     fit = [p for p in found if kind_of(p) == kind]
-    session.mark(relevant=fit, other=[p for p in found if p not in fit])
+    session.mark(positive=fit, negative=[p for p in found if p not in fit])
     return found
 
 
 def test_a_session_of_a_picture_finds_more_of_its_kind_each_round(tmp_path: Path) -> None:
     c = judged_collection(tmp_path, n=240, noise=1.0)
-    session = c.judge(like=1)
+    session = c.judge(pictures=1)
     rounds = [answer(session, 0) for _ in range(4)]
     after = [h.picture for h in session.next(20)]
     assert 1 not in rounds[0] and 1 not in after
@@ -48,11 +49,11 @@ def test_a_session_of_words_finds_pictures_that_do_not_carry_them(c: Collection)
     first = session.next(20)
     # Ten carry the word; those that look like them follow.
     assert [h.tagged for h in first] == [True] * 10 + [False] * 10
-    assert not any(h.learnt for h in first)
+    assert not any(h.learned for h in first)
     assert precision([h.picture for h in first], 2) >= 0.9
-    session.mark(relevant=list(first)[:6], other=[1, 2, 4, 5, 6, 7, 8, 10, 11, 12])
+    session.mark(positive=list(first)[:6], negative=[1, 2, 4, 5, 6, 7, 8, 10, 11, 12])
     found = session.next(20)
-    assert found.round == 1 and found.session == session.id and found.hits[0].learnt
+    assert found.round == 1 and found.session == session.id and found.hits[0].learned
     assert precision([h.picture for h in found], 2) >= 0.9
     assert not all(h.tagged for h in found)
 
@@ -60,9 +61,9 @@ def test_a_session_of_words_finds_pictures_that_do_not_carry_them(c: Collection)
 def test_marks_are_events_that_say_all_of_it(c: Collection) -> None:
     session = c.judge("word2")
     assert events_of(c, "judged", "session-started") == []
-    assert session.mark(relevant=[3, "0008.jpg"], other=[4]) == 3
+    assert session.mark(positive=[3, "0008.jpg"], negative=[4]) == 3
     session.next(5)
-    session.mark(other=[5])
+    session.mark(negative=[5])
     (start,) = events_of(c, "session-started")
     assert start.body["query"] == "word2" and start.session == session.id
     judged = events_of(c, "judged")
@@ -76,11 +77,11 @@ def test_marks_are_events_that_say_all_of_it(c: Collection) -> None:
 
 
 def test_marks_before_the_next_look_are_one_round(c: Collection) -> None:
-    one, other = c.judge(like=1), c.judge(like=1)
-    one.mark(relevant=[7, 13], other=[2, 3])
-    other.mark(relevant=[7])
-    other.mark(relevant=[13])
-    other.mark(other=[2, 3])
+    one, other = c.judge(pictures=1), c.judge(pictures=1)
+    one.mark(positive=[7, 13], negative=[2, 3])
+    other.mark(positive=[7])
+    other.mark(positive=[13])
+    other.mark(negative=[2, 3])
     assert other.round == one.round == 1
     assert [(h.picture, h.score) for h in one.next(30)] == [
         (h.picture, h.score) for h in other.next(30)
@@ -98,8 +99,8 @@ print(json.dumps([[h.picture, float(h.score).hex(), h.tagged] for h in r] + [r.s
 
 @pytest.mark.parametrize("begun", ["word2", 3])
 def test_another_process_goes_on_with_the_same_ranking(c: Collection, begun: str | int) -> None:
-    session = c.judge(begun) if isinstance(begun, str) else c.judge(like=begun)
-    session.mark(other=[1, 2, 4, 5])
+    session = c.judge(begun) if isinstance(begun, str) else c.judge(pictures=begun)
+    session.mark(negative=[1, 2, 4, 5])
     for _ in range(3):
         answer(session, 2)
     session.undo()
@@ -111,11 +112,11 @@ def test_another_process_goes_on_with_the_same_ranking(c: Collection, begun: str
 
 
 def test_undo_takes_the_last_mark_back_by_an_event(c: Collection) -> None:
-    session = c.judge(like=1)
-    session.mark(relevant=[7], other=[2])
+    session = c.judge(pictures=1)
+    session.mark(positive=[7], negative=[2])
     before = [(h.picture, h.score) for h in session.next(20)]
     n = len(events_of(c))
-    session.mark(relevant=[2], other=[7])
+    session.mark(positive=[2], negative=[7])
     assert [(h.picture, h.score) for h in session.next(20)] != before
     assert session.undo() == {2: True, 7: False}
     assert [(h.picture, h.score) for h in session.next(20)] == before
@@ -124,20 +125,20 @@ def test_undo_takes_the_last_mark_back_by_an_event(c: Collection) -> None:
     assert session.judged == {} and session.round == 0
     with pytest.raises(UsageError, match="nothing to undo"):
         session.undo()
-    assert c.sessions()[0].undone == 2
+    assert c.sessions.all()[0].undone == 2
 
 
 def test_judged_pictures_can_be_hidden(c: Collection) -> None:
-    session = c.judge(like=1)
-    session.mark(relevant=[7, 13], other=[2])
+    session = c.judge(pictures=1)
+    session.mark(positive=[7, 13], negative=[2])
     shown = {h.picture for h in session.next(119)}
     hidden = {h.picture for h in session.next(119, hide_judged=True)}
     assert shown - hidden == {2, 7, 13} and 1 not in shown
 
 
 def test_why_adds_up_to_the_score(c: Collection) -> None:
-    for session in (c.judge(like=1), c.judge("word0")):
-        session.mark(relevant=[7, 13], other=[2, 3])
+    for session in (c.judge(pictures=1), c.judge("word0")):
+        session.mark(positive=[7, 13], negative=[2, 3])
         for h in session.next(10):
             why = session.why(h)
             assert why.path == h.path and abs(why.score - h.score) < 1e-4
@@ -151,8 +152,8 @@ def test_why_adds_up_to_the_score(c: Collection) -> None:
 
 
 def test_what_to_judge_next_lies_on_the_edge_and_is_diverse(c: Collection) -> None:
-    session = c.judge(like=1)
-    session.mark(relevant=[7, 13], other=[2, 3])
+    session = c.judge(pictures=1)
+    session.mark(positive=[7, 13], negative=[2, 3])
     proposed = [h.picture for h in session.propose(6)]
     assert len(set(proposed)) == 6 and not {1, 2, 3, 7, 13} & set(proposed)
     best = [h.picture for h in session.next(6, hide_judged=True)]
@@ -161,45 +162,45 @@ def test_what_to_judge_next_lies_on_the_edge_and_is_diverse(c: Collection) -> No
 
 
 def test_a_session_saved_as_a_word_is_found_by_search_and_goes_with_it(c: Collection) -> None:
-    session = c.judge(like=1)
-    session.mark(relevant=[7, 13, 19], other=[2])
+    session = c.judge(pictures=1)
+    session.mark(positive=[7, 13, 19], negative=[2])
     assert session.save_as("My find") == 3
     assert [h.picture for h in c.search('"my find"').hits if h.tagged] == [7, 13, 19]
-    assert c.sessions()[0].words == ("My find",) and c.sessions()[0].state == "saved"
-    session.mark(relevant=[25], other=[19])
+    assert c.sessions.all()[0].words == ("My find",) and c.sessions.all()[0].state == "saved"
+    session.mark(positive=[25], negative=[19])
     assert session.save_as("My find") == 3 and session.save_as("other") == 3
     assert {h.picture for h in c.search('"my find"').hits if h.tagged} == {7, 13, 25}
     assert {h.picture for h in c.search("other").hits if h.tagged} == {7, 13, 25}
-    assert c.verify().sound
-    assert c.revert(session.id) and not c.revert(session.id)
+    assert c.store.verify().sound
+    assert c.sessions.revert(session.id) and not c.sessions.revert(session.id)
     assert not c.search('"my find"').hits and not c.search("other").hits
-    assert all("session:" not in t.source for t in c.words(7)) and c.verify().sound
+    assert all("session:" not in t.source for t in c.pictures.words(7)) and c.store.verify().sound
     with pytest.raises(UsageError, match="was reverted"):
-        session.mark(relevant=[7])
+        session.mark(positive=[7])
     with pytest.raises(UsageError, match="was reverted"):
         c.judge(resume=session.id)
 
 
 @pytest.mark.parametrize("word", ["", " ", "a/b", "..."])
 def test_only_one_label_can_be_made_of_a_session(c: Collection, word: str) -> None:
-    session = c.judge(like=1)
-    session.mark(relevant=[7])
+    session = c.judge(pictures=1)
+    session.mark(positive=[7])
     with pytest.raises(UsageError, match="cannot be a word"):
         session.save_as(word)
 
 
 def test_a_session_can_begin_with_several_pictures(c: Collection) -> None:
-    both = c.judge(like=[1, "0001.jpg", 1])
+    both = c.judge(pictures=[1, "0001.jpg", 1])
     found = [h.picture for h in both.next(30)]
     assert both.start.like == (1, 2) and sum(kind_of(p) in (0, 1) for p in found) >= 20
     assert not {1, 2} & set(found)
-    both.mark(relevant=[7], other=[3])
+    both.mark(positive=[7], negative=[3])
     assert events_of(c, "judged")[0].body["like"] == [1, 2]
 
 
 def test_ranks_are_finite_and_sorted(c: Collection) -> None:
     session = c.judge("word0 word1")
-    session.mark(relevant=[1, 2], other=[3])
+    session.mark(positive=[1, 2], negative=[3])
     hits = session.next(200).hits
     scores = [h.score for h in hits if h.picture not in session.judged]
     assert scores == sorted(scores, reverse=True) and np.isfinite(scores).all()
@@ -207,14 +208,14 @@ def test_ranks_are_finite_and_sorted(c: Collection) -> None:
 
 
 def test_what_was_judged_stands_first_and_last(c: Collection) -> None:
-    for session in (c.judge("word0"), c.judge(like=1)):
-        session.mark(relevant=[8, 31], other=[7, 13])
+    for session in (c.judge("word0"), c.judge(pictures=1)):
+        session.mark(positive=[8, 31], negative=[7, 13])
         found = [h.picture for h in session.next(200)]
         assert set(found[:2]) == {8, 31} and set(found[-2:]) == {7, 13}
 
 
 def test_a_slip_is_said_does_not_count_and_may_be_insisted_on(c: Collection) -> None:
-    session = c.judge(like=1)
+    session = c.judge(pictures=1)
     unfit = slipped(session)
     found = session.next(200)
     assert session.slips == found.slips == {unfit}
@@ -226,23 +227,23 @@ def test_a_slip_is_said_does_not_count_and_may_be_insisted_on(c: Collection) -> 
     order = [h.picture for h in found]
     assert order.index(unfit) < 60
     assert "which contradicts the others" in session.why(unfit).lines()[-1]
-    session.mark(other=[unfit])
+    session.mark(negative=[unfit])
     assert not session.slips and session.next(200).hits[-1].picture in session.judged
 
 
 def test_slips_are_at_hand_where_judged_pictures_are_hidden(c: Collection) -> None:
-    session = c.judge(like=1)
+    session = c.judge(pictures=1)
     unfit = slipped(session)
     scores = {h.picture: h.score for h in session.next(200)}
     for found in (session.next(5), session.next(5, hide_judged=True), session.propose(5)):
         assert [(h.picture, h.score) for h in found.doubted] == [(unfit, scores[unfit])]
-    session.mark(other=[unfit])
+    session.mark(negative=[unfit])
     assert not session.next(5).doubted
 
 
 def test_unwanted_and_required_words_stay_in_force(c: Collection) -> None:
     session = c.judge("pair0 -word0")
-    session.mark(relevant=[2], other=[3, 4])
+    session.mark(positive=[2], negative=[3, 4])
     found = {h.picture for h in session.next(200)}
     carriers = {h.picture for h in c.search("word0").hits if h.tagged}
     assert carriers and not carriers & found
@@ -255,7 +256,7 @@ def test_a_session_of_words_where_all_fits_never_runs_dry(c: Collection) -> None
         hits = [h.picture for h in session.next(4, hide_judged=True)]
         assert len(hits) == 4 and not set(hits) & set(seen)
         seen += hits
-        session.mark(relevant=hits)
+        session.mark(positive=hits)
     # All that carry the word are judged, and of the others it says nothing.
     assert session.share == 0.0 and session.before is None
     # Ten carry the word; what follows them is of their kind.
@@ -272,10 +273,10 @@ def test_where_carriers_do_not_fit_others_like_the_rest_of_them_follow(c: Collec
     session = c.judge("pair0")
     carriers = [h.picture for h in session.next(200) if h.tagged]
     wrong = [p for p in carriers if kind_of(p) == 1]
-    session.mark(other=wrong)
+    session.mark(negative=wrong)
     followers = [h.picture for h in session.next(30, hide_judged=True) if not h.tagged]
     assert precision(followers[:5], 0) == 1.0
-    session.mark(other=[p for p in carriers if kind_of(p) == 0])
+    session.mark(negative=[p for p in carriers if kind_of(p) == 0])
     # Nothing is left that tells what is wanted, so nothing can follow.
     dry = session.next(30, hide_judged=True)
     assert not dry.hits and "No picture is left to judge" in dry.said[-1]
@@ -293,7 +294,9 @@ def test_filters_are_those_of_search_and_stay_in_force(c: Collection) -> None:
         target = Path(c.root.decode(), "old", f"{p:04d}.jpg")
         target.parent.mkdir(exist_ok=True)
         target.write_bytes(b"x")
-    assert {h.picture for h in c.search("word2", 200, folder="old").hits} <= set(range(1, 61))
+    assert {h.picture for h in c.search("word2", 200, filters=Filters(folder="old")).hits} <= set(
+        range(1, 61)
+    )
     for filters in (
         {"folder": "old"}, {"after": 86_400 * 20, "before": 86_400 * 40}, {"untagged": True},
         {"min_side": 30, "max_bytes": 50},
@@ -304,7 +307,7 @@ def test_filters_are_those_of_search_and_stay_in_force(c: Collection) -> None:
             session = c.judge(**begun, **filters)
             some = sorted(inside - {1})
             assert {h.picture for h in session.next(200)} <= inside
-            session.mark(relevant=some[:2], other=[*some[2:5], 62])
+            session.mark(positive=some[:2], negative=[*some[2:5], 62])
             for again in (session, c.judge(resume=session.id)):
                 found = {h.picture for h in again.next(200)}
                 assert found and found <= inside
@@ -314,11 +317,11 @@ def test_filters_are_those_of_search_and_stay_in_force(c: Collection) -> None:
 
 
 def test_a_filter_that_leaves_nothing_says_so(c: Collection) -> None:
-    found = c.judge(like=1, min_side=2).next(10)
+    found = c.judge(pictures=1, filters=Filters(min_side=2)).next(10)
     assert not found.hits and any("No picture fits: filters" in s for s in found.said)
     with pytest.raises(UsageError, match="before"):
-        c.judge(like=1, before="yesterday-ish")
+        c.judge(pictures=1, filters=Filters(before="yesterday-ish"))
     with pytest.raises(UsageError, match="There is no folder nowhere"):
-        c.judge("word2", folder="nowhere")
+        c.judge("word2", filters=Filters(folder="nowhere"))
     with pytest.raises(TypeError, match="colour"):
-        c.judge(like=1, colour="red")
+        c.judge(pictures=1, colour="red")  # type: ignore[call-arg]

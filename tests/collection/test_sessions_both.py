@@ -41,7 +41,9 @@ def colour_of(picture: int) -> str:
 def test_pictures_of_that_word_and_look_come_first(
     coloured: Collection, tmp_path: Path, word: str, look: str
 ) -> None:
-    found = coloured.refine(word, like=drawn(tmp_path, look), k=5, compute=InlineCompute())
+    found = coloured.sessions.refine(
+        word, pictures=drawn(tmp_path, look), k=5, compute=InlineCompute()
+    )
     assert {colour_of(h.picture) for h in found} == {look} and all(h.tagged for h in found)
     plain = coloured.search(word, 5)
     assert {colour_of(h.picture) for h in plain} != {look}
@@ -49,28 +51,30 @@ def test_pictures_of_that_word_and_look_come_first(
 
 
 def test_words_count_where_looks_do_not_fit_them(coloured: Collection, tmp_path: Path) -> None:
-    found = coloured.refine("yellow", like=drawn(tmp_path, "blue"), k=20, compute=InlineCompute())
+    found = coloured.sessions.refine(
+        "yellow", pictures=drawn(tmp_path, "blue"), k=20, compute=InlineCompute()
+    )
     colours = [colour_of(h.picture) for h in found]
     assert {"yellow", "blue"} == set(colours)
 
 
 def test_words_required_and_unwanted_hold(coloured: Collection, tmp_path: Path) -> None:
     blue = drawn(tmp_path, "blue")
-    without = coloured.refine("cold -blue", like=blue, k=60, compute=InlineCompute())
+    without = coloured.sessions.refine("cold -blue", pictures=blue, k=60, compute=InlineCompute())
     assert "blue" not in {colour_of(h.picture) for h in without} and len(without) == 50
-    only = coloured.refine("+white", like=blue, k=60, compute=InlineCompute())
+    only = coloured.sessions.refine("+white", pictures=blue, k=60, compute=InlineCompute())
     assert {colour_of(h.picture) for h in only} == {"white"}
 
 
 def test_pictures_of_the_collection_and_judgements_go_with_words(tmp_path: Path) -> None:
     c = judged_collection(tmp_path)
-    found = c.refine("word0", like=1, k=19)
+    found = c.sessions.refine("word0", pictures=1, k=19)
     assert 1 not in [h.picture for h in found]
-    alone = (c.refine(like=1, k=19), c.search("word0", 19))
+    alone = (c.sessions.refine(pictures=1, k=19), c.search("word0", 19))
     good = [[kind_of(h.picture) for h in r].count(kind_of(1)) for r in (found, *alone)]
     assert good[0] > max(good[1:]), good
     unfit = [h.picture for h in found][:2]
-    less = c.refine("word0", like=1, other=unfit, k=19)
+    less = c.sessions.refine("word0", pictures=1, negative=unfit, k=19)
     assert not {1, *unfit} & {h.picture for h in less}
     assert events_of(c, "judged", "session-started") == []
 
@@ -79,8 +83,8 @@ def test_what_cannot_be_asked_is_refused(coloured: Collection, tmp_path: Path) -
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"\x89PNG\r\nno more")
     with pytest.raises(DataError, match=r"broken\.png cannot be compared"):
-        coloured.refine("cold", like=broken, compute=InlineCompute())
+        coloured.sessions.refine("cold", pictures=broken, compute=InlineCompute())
     with pytest.raises(QueryError, match="names no word"):
-        coloured.refine("-cold", like=1)
+        coloured.sessions.refine("-cold", pictures=1)
     with pytest.raises(UsageError, match="names pictures"):
-        coloured.refine("./000_x.png", like=1)
+        coloured.sessions.refine("./000_x.png", pictures=1)

@@ -13,40 +13,40 @@ from tests.sessions_made import events_of, judged_collection, kind_of
 def test_a_mark_sent_twice_under_a_key_counts_once(tmp_path: Path) -> None:
     c = judged_collection(tmp_path)
     session = c.judge("word1")
-    assert session.mark(relevant=[2], other=[3], key="a") == 2
-    assert session.mark(relevant=[2], other=[3], key="a") == 2
-    assert c.judge(resume=session.id).mark(relevant=[2], other=[3], key="a") == 2
+    assert session.mark(positive=[2], negative=[3], key="a") == 2
+    assert session.mark(positive=[2], negative=[3], key="a") == 2
+    assert c.judge(resume=session.id).mark(positive=[2], negative=[3], key="a") == 2
     assert len(events_of(c, "judged")) == 2 and session.judged == {2: True, 3: False}
-    session.mark(relevant=[2], other=[3], key="b")
+    session.mark(positive=[2], negative=[3], key="b")
     assert len(events_of(c, "judged")) == 4
     # Of another session it is another key.
     other = c.judge("word1")
-    other.mark(relevant=[2], other=[3], key="a")
+    other.mark(positive=[2], negative=[3], key="a")
     assert len(events_of(c, "judged")) == 6
 
 
 def test_a_key_cannot_mean_two_things(tmp_path: Path) -> None:
     c = judged_collection(tmp_path)
     session = c.judge("word1")
-    session.mark(relevant=[2], key="a")
+    session.mark(positive=[2], key="a")
     for relevant, other in (([3], []), ([2, 3], []), ([], [2])):
         with pytest.raises(UsageError, match="was used for other judgements"):
-            session.mark(relevant=relevant, other=other, key="a")
+            session.mark(positive=relevant, negative=other, key="a")
     assert session.judged == {2: True}
 
 
 def test_a_late_repeat_does_not_bring_back_what_was_undone(tmp_path: Path) -> None:
     session = judged_collection(tmp_path).judge("word1")
-    session.mark(relevant=[2], key="a")
+    session.mark(positive=[2], key="a")
     session.undo()
-    assert session.mark(relevant=[2], key="a") == 1
+    assert session.mark(positive=[2], key="a") == 1
     assert session.judged == {}
 
 
 def test_an_undo_sent_twice_under_a_key_takes_one_mark_back(tmp_path: Path) -> None:
     session = judged_collection(tmp_path).judge("word1")
-    session.mark(relevant=[2])
-    session.mark(relevant=[8])
+    session.mark(positive=[2])
+    session.mark(positive=[8])
     assert session.undo(key="u") == {8: True}
     assert session.undo(key="u") == {8: True}
     assert session.judged == {2: True}
@@ -60,22 +60,22 @@ def test_examples_rank_as_judgements_would_and_are_not_kept(tmp_path: Path) -> N
     fit = [p for p in range(2, 60) if kind_of(p) == kind_of(1)][:4]
     unfit = [p for p in range(2, 60) if kind_of(p) == kind_of(2)][:4]
     for asked in ({"query": "word0"}, {"like": 1}):
-        tried = c.refine(**asked, relevant=fit, other=unfit, k=20)
+        tried = c.sessions.refine(**asked, positive=fit, negative=unfit, k=20)
         assert events_of(c, "judged") == []
         session = c.judge(**asked)
         assert [h.picture for h in session.next(20)] != [h.picture for h in tried]
-        session.mark(relevant=fit, other=unfit)
+        session.mark(positive=fit, negative=unfit)
         kept = session.next(20, hide_judged=True)
         assert [(h.picture, h.score) for h in tried] == [(h.picture, h.score) for h in kept]
-        c.revert(session.id)
-        c.purge(sessions=[session.id])
+        c.sessions.revert(session.id)
+        c.store.purge(sessions=[session.id])
 
 
 def test_examples_on_top_of_a_session(tmp_path: Path) -> None:
     c = judged_collection(tmp_path)
-    session = c.judge(like=1)
-    session.mark(relevant=[7])
-    tried = session.supposing(other=[2, 3], n=20)
+    session = c.judge(pictures=1)
+    session.mark(positive=[7])
+    tried = session.supposing(negative=[2, 3], n=20)
     assert session.judged == {7: True} and not {2, 3, 7} & {h.picture for h in tried}
     assert session.supposing(n=5).hits == session.next(5, hide_judged=True).hits
     with pytest.raises(UsageError, match="both to fit and not to"):

@@ -49,10 +49,10 @@ def once_before(
 def test_a_word_saved_after_a_revert_is_refused(
     c: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = c.judge(like=1)
-    session.mark(relevant=[7, 13], other=[2])
+    session = c.judge(pictures=1)
+    session.mark(positive=[7, 13], negative=[2])
     # While the lock is waited for, somebody else reverts.
-    once_before(monkeypatch, tags, "Writer", lambda: c.revert(session.id))
+    once_before(monkeypatch, tags, "Writer", lambda: c.sessions.revert(session.id))
     with pytest.raises(UsageError, match="was reverted, so no word can be made of it"):
         session.save_as("find")
     assert not carriers(c, session.id) and not c.search("find").hits
@@ -61,35 +61,35 @@ def test_a_word_saved_after_a_revert_is_refused(
 def test_a_revert_while_words_are_written_takes_them_too(
     c: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = c.judge(like=1)
-    session.mark(relevant=[7, 13], other=[2])
-    once_before(monkeypatch, tags, "publish_source", lambda: c.revert(session.id))
+    session = c.judge(pictures=1)
+    session.mark(positive=[7, 13], negative=[2])
+    once_before(monkeypatch, tags, "publish_source", lambda: c.sessions.revert(session.id))
     with pytest.raises(UsageError, match="was reverted, so no word can be made of it"):
         session.save_as("find")
-    assert not carriers(c, session.id) and not c.search("find").hits and c.verify().sound
+    assert not carriers(c, session.id) and not c.search("find").hits and c.store.verify().sound
 
 
 def test_a_word_saved_while_its_session_is_reverted_goes_with_it(
     c: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = c.judge(like=1)
-    session.mark(relevant=[7, 13], other=[2])
+    session = c.judge(pictures=1)
+    session.mark(positive=[7, 13], negative=[2])
     # The record was read, and had no words, when somebody else saves.
     once_before(monkeypatch, tags, "Judging", lambda: session.save_as("find"))
-    assert c.revert(session.id)
-    assert not carriers(c, session.id) and not c.search("find").hits and c.verify().sound
-    assert not c.revert(session.id)
+    assert c.sessions.revert(session.id)
+    assert not carriers(c, session.id) and not c.search("find").hits and c.store.verify().sound
+    assert not c.sessions.revert(session.id)
 
 
 def test_words_left_over_from_an_earlier_revert_are_dropped(c: Collection) -> None:
-    session = c.judge(like=1)
-    session.mark(relevant=[7, 13], other=[2])
+    session = c.judge(pictures=1)
+    session.mark(positive=[7, 13], negative=[2])
     session.save_as("find")
     with Judging(c.home) as judging:
         judging.append([reverted(session.id)])
     assert carriers(c, session.id) == [7, 13]
-    assert c.revert(session.id) and not c.revert(session.id)
-    assert not carriers(c, session.id) and not c.search("find").hits and c.verify().sound
+    assert c.sessions.revert(session.id) and not c.sessions.revert(session.id)
+    assert not carriers(c, session.id) and not c.search("find").hits and c.store.verify().sound
 
 
 def test_a_look_at_sessions_reads_no_other_events(tmp_path: Path) -> None:

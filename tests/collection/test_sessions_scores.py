@@ -30,7 +30,7 @@ def untaught(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 def judge_some(session: Session, kind: int = 2, n: int = 8) -> None:
     """Judge some pictures of a cluster, and some of others."""
     fit = [h.picture for h in session.next(60) if kind_of(h.picture) == kind][:n]
-    session.mark(relevant=fit, other=[p for p in range(100, 121) if kind_of(p) != kind])
+    session.mark(positive=fit, negative=[p for p in range(100, 121) if kind_of(p) != kind])
 
 
 def shares_told(session: Session) -> tuple[float, float]:
@@ -48,7 +48,7 @@ def test_scores_are_bounded_and_the_share_is_measured(
     which: str, begun: str | int, request: pytest.FixtureRequest
 ) -> None:
     c: Collection = request.getfixturevalue(which)
-    session = c.judge(begun) if isinstance(begun, str) else c.judge(like=begun)
+    session = c.judge(begun) if isinstance(begun, str) else c.judge(pictures=begun)
     judge_some(session)
     ranking = session.next(240)
     assert max(abs(h.score) for h in ranking) <= 2 * LARGEST
@@ -66,9 +66,9 @@ def test_a_word_whose_pictures_are_all_judged_leaves_its_share_at_0(untaught: Co
     session = untaught.judge("word2")
     carry = [h.picture for h in session.next(60) if h.tagged]
     others = [p for p in range(1, 60) if kind_of(p) != 2]
-    session.mark(relevant=carry, other=others)
+    session.mark(positive=carry, negative=others)
     found = session.next(200, hide_judged=True)
-    assert found.share == 0.0 and found.hits[0].learnt
+    assert found.share == 0.0 and found.hits[0].learned
     assert {session.why(h).untouched for h in found} == {0.0}
 
 
@@ -84,8 +84,8 @@ def test_near_duplicates_do_not_blow_up_what_each_judgement_adds(tmp_path: Path)
     for i in range(120):
         (tmp_path / "photos" / f"{i:04d}.jpg").write_bytes(b"x")
     c = Collection.open(tmp_path / "photos", store=tmp_path / "store")
-    session = c.judge(like=13)
-    session.mark(relevant=[1, 7, 19, 25], other=[2, 8, 3, 4])
+    session = c.judge(pictures=13)
+    session.mark(positive=[1, 7, 19, 25], negative=[2, 8, 3, 4])
     assert session.share < 1
     for h in session.next(20):
         why = session.why(h)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.collection.models.dataset import Sample, load_sample
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
@@ -53,7 +54,7 @@ def test_judgements_give_and_take_the_words_of_the_query(c: Collection) -> None:
     untagged, wrong = 9, 3  # Both are of cluster 2; only the second carries its word.
     assert untagged not in before and wrong in before
     session = c.judge("word2")
-    session.mark(relevant=[untagged], other=[wrong])
+    session.mark(positive=[untagged], negative=[wrong])
     assert carriers(sample(c), "word2") == before - {wrong} | {untagged}
     session.undo()
     assert carriers(sample(c), "word2") == before
@@ -62,8 +63,8 @@ def test_judgements_give_and_take_the_words_of_the_query(c: Collection) -> None:
 def test_a_session_that_began_with_a_picture_says_nothing_of_words_until_saved(
     c: Collection,
 ) -> None:
-    session = c.judge(like=1)
-    session.mark(relevant=[7, 13], other=[2])
+    session = c.judge(pictures=1)
+    session.mark(positive=[7, 13], negative=[2])
     log = EventLog(c.home.events, write=False)
     assert log.judgements() == [] and log.likenesses() == []
     said = log.likenesses(sessions=True)
@@ -80,11 +81,11 @@ def test_a_session_that_began_with_a_picture_says_nothing_of_words_until_saved(
 def test_reverting_and_training_again_leaves_no_trace(c: Collection) -> None:
     never = train(c)
     session = c.judge("word2")
-    session.mark(relevant=[9, 21, 33], other=[3, 15])
+    session.mark(positive=[9, 21, 33], negative=[3, 15])
     session.save_as("treasure")
     moved = train(c)
     assert moved != never
-    c.revert(session.id)
+    c.sessions.revert(session.id)
     assert train(c) == never
 
 
@@ -92,14 +93,14 @@ def test_one_session_can_speak_of_so_many_pictures_only(c: Collection) -> None:
     plain = carriers(sample(c), "word2")
     session = c.judge("word2")
     others = [p for p in range(1, 121) if kind_of(p) != 2]
-    session.mark(relevant=others[:40])
-    session.mark(relevant=others[40:60])
+    session.mark(positive=others[:40])
+    session.mark(positive=others[40:60])
     assert len(carriers(sample(c), "word2")) == 10 + 60
     bounded = carriers(sample(c, 25), "word2")
     assert len(bounded) == 10 + 25 and set(others[40:60]) <= bounded
     # Each session has its own measure, and what others said of the same pictures stands.
     second = c.judge("word2")
-    second.mark(relevant=[others[0]], other=[others[59]])
+    second.mark(positive=[others[0]], negative=[others[59]])
     again = carriers(sample(c, 25), "word2")
     assert again == bounded - {others[59]} | {others[0]}
     assert carriers(sample(c, 0), "word2") == plain
@@ -109,7 +110,7 @@ def test_the_cap_is_a_setting_that_training_obeys(c: Collection) -> None:
     free = Collection.open(c.root, store=c.home.folder, session_cap=0)
     never = train(free)
     session = c.judge("word2")
-    session.mark(relevant=[9, 21, 33], other=[3, 15])
+    session.mark(positive=[9, 21, 33], negative=[3, 15])
     assert train(free) == never
     assert train(c) != never
 
@@ -121,7 +122,7 @@ def test_a_hostile_session_hardly_moves_other_words(tmp_path: Path) -> None:
     def found() -> dict[int, float]:
         out = {}
         for k in (0, 1, 3, 4, 5):
-            hits = c.search(f"word{k}", 10, untagged=True, cut=False).hits
+            hits = c.search(f"word{k}", 10, filters=Filters(untagged=True), cut=False).hits
             out[k] = sum(kind_of(h.picture) == k for h in hits) / 10
         return out
 
@@ -143,15 +144,15 @@ def test_words_of_a_session_survive_an_edit_of_the_picture_and_a_repair(tmp_path
     photos = make_photos(tmp_path / "photos")
     c = Collection.open(photos, store=tmp_path / "store", workers=1)
     c.index(features=["color"])
-    session = c.judge(like="000.jpg")
-    session.mark(relevant=["001.jpg"], other=["002.jpg"])
+    session = c.judge(pictures="000.jpg")
+    session.mark(positive=["001.jpg"], negative=["002.jpg"])
     session.save_as("treasure")
     session.close()
     make_photo(photos / "001.jpg", 77)
     c.index()
     assert [h.path for h in c.search("treasure")] == [b"001.jpg"]
     c.home.catalogue.unlink()
-    c.repair(lambda _: None)
+    c.store.repair(lambda _: None)
     assert [h.path for h in c.search("treasure")] == [b"001.jpg"]
-    assert c.purge(sessions=[session.id]) >= 4
-    assert not c.search("treasure").hits and c.sessions() == [] and c.verify().sound
+    assert c.store.purge(sessions=[session.id]) >= 4
+    assert not c.search("treasure").hits and c.sessions.all() == [] and c.store.verify().sound

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.collection.index.vectors import publish_rows
 from sightline.collection.similarity import candidates
 from sightline.collection.similarity.candidates import choose_shortlist, measure_recall
@@ -59,7 +60,7 @@ def names(hits: tuple[Hit, ...]) -> list[str]:
 
 def test_a_picture_is_found_by_path_by_id_and_from_anywhere(c: Collection) -> None:
     inside = c.similar("across/000.png", compute=INLINE)
-    (picture,) = c.resolve(["across/000.png"])
+    (picture,) = c.pictures.resolve(["across/000.png"])
     whole = os.path.join(os.fsdecode(c.root), "across/000.png")
     for same in (picture, str(picture), whole, Path(whole), os.fsencode(whole)):
         assert c.similar(same, compute=INLINE).hits == inside.hits
@@ -84,13 +85,13 @@ def test_without_training_all_descriptors_count_alike_and_it_is_said(c: Collecti
     found = c.similar("across/000.png", compute=INLINE)
     assert "all descriptors count alike (color, edges)" in found.said
     assert "sightline train --similar" in found.said
-    assert not found.learnt and not any(h.learnt for h in found.hits)
+    assert not found.learnt and not any(h.learned for h in found.hits)
 
 
 def test_the_order_is_that_of_a_slow_twin(c: Collection) -> None:
     asked = ["across/000.png", "down/001.png"], ["rising/002.png"]
-    found = c.similar(*asked[0], unwanted=asked[1], k=37, compute=INLINE)
-    ids = c.resolve([*asked[0], *asked[1]])
+    found = c.similar(*asked[0], negative=asked[1], k=37, compute=INLINE)
+    ids = c.pictures.resolve([*asked[0], *asked[1]])
     with c.home.reader() as reader:
         alike = uniform(reader.snapshot)
         slow = ranked_by_likeness(reader.snapshot, alike, ids[:2], ids[2:])
@@ -99,7 +100,7 @@ def test_the_order_is_that_of_a_slow_twin(c: Collection) -> None:
 
 
 def test_shares_of_descriptors_sum_to_the_score(c: Collection) -> None:
-    found = c.similar("across/000.png", unwanted=["down/001.png"], compute=INLINE)
+    found = c.similar("across/000.png", negative=["down/001.png"], compute=INLINE)
     for hit, shares in zip(found.hits, found.shares, strict=True):
         assert {s.descriptor for s in shares} == {"color", "edges"}
         assert sum(s.value for s in shares) == pytest.approx(hit.score, abs=1e-5)
@@ -110,7 +111,7 @@ def test_shares_of_descriptors_sum_to_the_score(c: Collection) -> None:
 
 def test_several_pictures_are_all_left_out_and_unwanted_ones_push_away(c: Collection) -> None:
     plain = c.similar("across/000.png", k=38, compute=INLINE)
-    pushed = c.similar("across/000.png", unwanted=["across/004.png"], k=38, compute=INLINE)
+    pushed = c.similar("across/000.png", negative=["across/004.png"], k=38, compute=INLINE)
     assert not {"across/000.png", "across/004.png"} & set(names(pushed.hits))
     kind = [n.startswith("across") for n in names(plain.hits)]
     away = [n.startswith("across") for n in names(pushed.hits)]
@@ -118,10 +119,13 @@ def test_several_pictures_are_all_left_out_and_unwanted_ones_push_away(c: Collec
 
 
 def test_filters_leave_what_they_say(c: Collection) -> None:
-    found = c.similar("across/000.png", folder="down", k=50, compute=INLINE)
+    found = c.similar("across/000.png", filters=Filters(folder="down"), k=50, compute=INLINE)
     assert len(found.hits) == 10 and all(n.startswith("down/") for n in names(found.hits))
-    assert len(c.similar("across/000.png", untagged=True, k=50, compute=INLINE).hits) == 4
-    assert not c.similar("across/000.png", min_side=1000, compute=INLINE).hits
+    assert (
+        len(c.similar("across/000.png", filters=Filters(untagged=True), k=50, compute=INLINE).hits)
+        == 4
+    )
+    assert not c.similar("across/000.png", filters=Filters(min_side=1000), compute=INLINE).hits
 
 
 def test_a_query_in_the_search_box_may_be_a_picture(c: Collection) -> None:
@@ -129,14 +133,14 @@ def test_a_query_in_the_search_box_may_be_a_picture(c: Collection) -> None:
     away = os.path.join(os.fsdecode(c.root), "down/001.png")
     assert c.search(here).hits == c.similar(here, compute=INLINE).hits
     both = c.search(f"{here} -{away}")
-    assert both.hits == c.similar(here, unwanted=[away], compute=INLINE).hits
+    assert both.hits == c.similar(here, negative=[away], compute=INLINE).hits
     heavy = c.search(f"3:{here} {away}", 38)
     even = c.search(f"{here} {away}", 38)
     assert heavy.hits != even.hits
     with pytest.raises(QueryError, match="is a picture and tree is a word"):
         c.search(f"tree {here}")
     with pytest.raises(UsageError, match="Words are explained here"):
-        c.why(here)
+        c.explain(here)
 
 
 def test_pictures_that_are_gone_are_left_out_and_counted(own: Collection) -> None:
@@ -161,7 +165,7 @@ def test_pictures_that_cannot_be_asked_for(
     c: Collection, asked: list[str], unwanted: list[str], kind: type[Exception], said: str
 ) -> None:
     with pytest.raises(kind, match=said):
-        c.similar(*asked, unwanted=unwanted, compute=INLINE)
+        c.similar(*asked, negative=unwanted, compute=INLINE)
 
 
 @pytest.mark.parametrize("content", [b"", b"no picture at all", b"\x89PNG\r\n\x1a\n0000"])
@@ -182,9 +186,9 @@ def test_pictures_without_descriptors_cannot_be_compared(tmp_path: Path) -> None
     with pytest.raises(CollectionError, match=r"No descriptor .* index --features whole-all"):
         c.similar("across/000.png", compute=INLINE)
     with pytest.raises(UsageError, match="a dry run computes none"):
-        c.train_similar(dry_run=True)
+        c.models.train_similarity(dry_run=True)
     with pytest.raises(CollectionError, match="No descriptor"):
-        c.learn_similar("across/000.png", alike=["across/004.png"])
+        c.models.learn_similarity("across/000.png", positive=["across/004.png"])
     log = EventLog(c.home.events, write=False)
     assert log.likenesses() == []
     log.close()
@@ -232,7 +236,7 @@ def test_a_picture_from_outside_has_no_imported_vector_and_that_is_said(
 
 def test_a_picture_that_lacks_a_descriptor_is_described_now(own: Collection) -> None:
     before = own.similar("across/000.png", compute=INLINE)
-    (picture,) = own.resolve(["across/000.png"])
+    (picture,) = own.pictures.resolve(["across/000.png"])
     with Writer(own.home, "test") as writer:
         here = Snapshot(own.home.shards, writer.version)
         publish_rows(writer, here, "edges", {picture}, {}, None, NoProgress())
@@ -256,12 +260,12 @@ def test_vectors_of_another_length_make_what_was_learnt_by_them_useless(
 ) -> None:
     file = tmp_path / "v.npz"
     own.index(vectors=[vectors(own, file, paths_of(own))], compute=INLINE)
-    own.train_similar(features=["own"], force=True)
+    own.models.train_similarity(features=["own"], force=True)
     assert own.similar("across/000.png", compute=INLINE).learnt
     own.index(vectors=[vectors(own, file, paths_of(own), length=5)], compute=INLINE)
     found = own.similar("across/000.png", compute=INLINE)
     assert not found.learnt and "(own) are gone from the pictures" in found.said
-    assert own.train_similar(force=True).proof.not_compared
+    assert own.models.train_similarity(force=True).proof.not_compared
 
 
 def test_vectors_that_are_not_finite_change_nothing(own: Collection, tmp_path: Path) -> None:
@@ -275,13 +279,13 @@ def test_vectors_that_are_not_finite_change_nothing(own: Collection, tmp_path: P
 
 
 def test_training_describes_where_asked_and_ranks_by_what_was_learnt(own: Collection) -> None:
-    report = own.train_similar(source="classes")
+    report = own.models.train_similarity(source="classes")
     assert report.source == "classes" and set(report.descriptors) == {"color", "edges"}
     found = own.similar("across/000.png", k=5, compute=INLINE)
-    assert found.learnt and found.hits[0].learnt and not found.said
+    assert found.learnt and found.hits[0].learned and not found.said
     assert all(n.startswith("across/") for n in names(found.hits))
-    assert "2 descriptors by" in own.state().likeness
-    assert {f.name for f in own.features() if f.used} == {"color", "edges"}
+    assert "2 descriptors by" in own.status().similarity_model
+    assert {f.name for f in own.pictures.features() if f.used} == {"color", "edges"}
 
 
 def test_of_many_pictures_a_shortlist_is_ranked_and_misses_little(

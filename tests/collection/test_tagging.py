@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.collection.tagging.dataset import FILE
 from sightline.collection.tagging.drawing import REGIONS, is_drawing
 from sightline.collection.tagging.model import load_placer
@@ -46,7 +47,7 @@ def number(path: bytes) -> int:
 
 
 def test_words_that_pictures_lack_are_proposed_with_where_they_lie(collection: Collection) -> None:
-    found = collection.tag(untagged=True)
+    found = collection.tag(filters=Filters(untagged=True))
     assert found.pictures == UNTAGGED and not found.without_regions
     right = [s.word in words_of(number(s.path)) for s in found.suggestions]
     assert len(right) >= 2 * UNTAGGED and np.mean(right) >= 0.9
@@ -69,9 +70,9 @@ def test_missing_words_are_proposed_and_wrong_ones_doubted(collection: Collectio
 
 
 def test_the_model_is_proven_on_pictures_it_never_saw(own: Collection) -> None:
-    before = own.state()
-    report = own.train_regions(feature="regions", scenes=2, dry_run=True)
-    assert report.version == 0 and own.state() == before and "F 0." in before.regions
+    before = own.status()
+    report = own.models.train_regions(feature="regions", scenes=2, dry_run=True)
+    assert report.version == 0 and own.status() == before and "F 0." in before.region_model
     assert report.proof.proven and report.proof.passes and not report.forced
     assert report.proof.candidate > 0.95 > report.proof.same
     assert report.proof.current == pytest.approx(report.proof.against)
@@ -81,7 +82,7 @@ def test_the_model_is_proven_on_pictures_it_never_saw(own: Collection) -> None:
 def test_the_same_pictures_teach_the_same_model(own: Collection, collection: Collection) -> None:
     with collection.home.reader() as reader:
         name = reader.snapshot.regions
-    report = own.train_regions(feature="regions", scenes=2)
+    report = own.models.train_regions(feature="regions", scenes=2)
     files = [c.home.models / m / "arrays.safetensors" for c, m in
              ((collection, name), (own, report.model))]  # fmt: skip
     assert files[0].read_bytes() == files[1].read_bytes()
@@ -103,15 +104,15 @@ def test_a_model_that_is_worse_is_refused_unless_forced(
     with pytest.raises(
         NotBetter, match=r"worse than the one in use .* F 0\.\d+ against 0\.9.*--force"
     ):
-        own.train_regions(feature="regions", scenes=2)
+        own.models.train_regions(feature="regions", scenes=2)
     with own.home.reader() as reader:
         assert reader.snapshot.regions == before
-    report = own.train_regions(feature="regions", scenes=2, force=True)
-    assert report.forced and report.version and "forced" in own.state().regions
+    report = own.models.train_regions(feature="regions", scenes=2, force=True)
+    assert report.forced and report.version and "forced" in own.status().region_model
 
 
 def test_scenes_hold_every_picture_once_with_their_words(collection: Collection) -> None:
-    found = collection.scenes(words=3)
+    found = collection.tagging.scenes(words=3)
     pictures = [p for s in found for p in s.pictures]
     assert sorted(pictures) == list(range(1, N + 1)) and len(found) == 2
     told = {w.word for s in found for w in s.words}
@@ -121,33 +122,40 @@ def test_scenes_hold_every_picture_once_with_their_words(collection: Collection)
         assert max(np.mean(kinds), 1 - np.mean(kinds)) > 0.95
         assert all(w.share > w.usual for w in s.words)
     with pytest.raises(ParameterError, match="'words' parameter of scenes"):
-        collection.scenes(words=0)
+        collection.tagging.scenes(words=0)
 
 
 def test_the_words_of_a_query_are_placed_and_drawn(collection: Collection, tmp_path: Path) -> None:
-    found = collection.where("cow grass nowhere", 4)
+    found = collection.tagging.localize("cow grass nowhere", 4)
     assert found.unknown == ("nowhere",) and len(found.hits) == 4
     for h in found.hits:
         assert [w.word for w in h.words] == ["cow", "grass"] and h.scene in (0, 1)
         cow, grass = (w.mask.inside() for w in h.words)
         assert not (cow & grass).any() and 0 < cow.mean() < 0.6
-    files = collection.draw_places(found, tmp_path / "drawn")
+    files = collection.tagging.draw_regions(found, tmp_path / "drawn")
     assert files[0].name.startswith("001-") and all(is_drawing(f, REGIONS) for f in files)
     with Image.open(files[0]) as picture:
         assert picture.width >= 320
     # Drawn again in place of the old ones, but never over somebody's files.
-    assert len(collection.draw_places(collection.where("cow", 1), tmp_path / "drawn")) == 1
+    assert (
+        len(
+            collection.tagging.draw_regions(
+                collection.tagging.localize("cow", 1), tmp_path / "drawn"
+            )
+        )
+        == 1
+    )
     assert len(os.listdir(tmp_path / "drawn")) == 1
     (tmp_path / "drawn" / "mine.png").write_bytes(b"mine")
     with pytest.raises(UsageError, match=r"holds other files, such as mine\.png"):
-        collection.draw_places(found, tmp_path / "drawn")
+        collection.tagging.draw_regions(found, tmp_path / "drawn")
     with pytest.raises(UsageError, match="inside the collection"):
-        collection.draw_places(found, Path(os.fsdecode(collection.root)) / "drawn")
+        collection.tagging.draw_regions(found, Path(os.fsdecode(collection.root)) / "drawn")
 
 
 def test_hits_are_placed_by_the_regions_their_colours_show(collection: Collection) -> None:
     right = []
-    for h in collection.where("boat", 10).hits:
+    for h in collection.tagging.localize("boat", 10).hits:
         rgb = painted(number(h.hit.path)).astype(int)
         boat = (rgb[..., 0] > 150) & (rgb[..., 1] < 90)
         right.append((h.words[0].mask.inside() & boat).sum() / max(1, boat.sum()))
@@ -156,19 +164,23 @@ def test_hits_are_placed_by_the_regions_their_colours_show(collection: Collectio
 
 def test_the_owners_list_merges_and_drops(own: Collection) -> None:
     (own.home.folder / FILE).write_text('drop = ["sky"]\n[merge]\nland = ["grass", "sand"]\n')
-    assert not own.verify().strays
-    report = own.train_regions(feature="regions", scenes=2)
+    assert not own.store.verify().strays
+    report = own.models.train_regions(feature="regions", scenes=2)
     assert report.words == 3  # dusk, cow and boat; every picture shows land
     with own.home.reader() as reader:
         placer = load_placer(own.home, reader.snapshot.regions)
-    assert placer is not None and placer.words == own.word_list()
-    assert {s.word for s in own.tag(untagged=True).suggestions} <= {"dusk", "cow", "boat"}
-    assert own.where("grass", 2).unknown == ("grass",)
+    assert placer is not None and placer.words == own.tagging.word_list()
+    assert {s.word for s in own.tag(filters=Filters(untagged=True)).suggestions} <= {
+        "dusk",
+        "cow",
+        "boat",
+    }
+    assert own.tagging.localize("grass", 2).unknown == ("grass",)
 
 
 def test_pictures_added_later_are_cut_by_the_index_and_tagged(tmp_path: Path) -> None:
     c = painted_collection(tmp_path, 110)
-    c.train_regions(feature="regions", scenes=2)
+    c.models.train_regions(feature="regions", scenes=2)
     for i in (300, 301):
         Image.fromarray(painted(i)).save(tmp_path / "photos" / f"{i}.png")
     (tmp_path / "photos" / "bad.png").write_bytes(b"\x89PNG no picture")
@@ -178,7 +190,7 @@ def test_pictures_added_later_are_cut_by_the_index_and_tagged(tmp_path: Path) ->
     told = {number(s.path): {x.word for x in found.suggestions if x.path == s.path}
             for s in found.suggestions}  # fmt: skip
     assert told == {300: set(words_of(300)), 301: set(words_of(301))}
-    assert c.verify().sound
+    assert c.store.verify().sound
 
 
 def test_regions_are_no_vectors_to_rank_or_compare_by(own: Collection) -> None:
@@ -192,15 +204,15 @@ def test_regions_are_no_vectors_to_rank_or_compare_by(own: Collection) -> None:
 
 def test_what_is_asked_before_a_training_says_how_to_train(tmp_path: Path) -> None:
     c = painted_collection(tmp_path, 30)
-    for ask in (c.tag, c.scenes, lambda: c.where("sky")):
+    for ask in (c.tag, c.tagging.scenes, lambda: c.tagging.localize("sky")):
         with pytest.raises(UsageError, match="Run: sightline train --regions"):
             ask()
     with pytest.raises(UsageError, match="a dry run cuts none"):
-        c.train_regions(feature="regions", dry_run=True)
+        c.models.train_regions(feature="regions", dry_run=True)
     with pytest.raises(ParameterError, match="'feature' parameter of train_regions"):
-        c.train_regions(feature="deep")
-    report: RegionReport = c.train_regions(feature="regions")
-    assert report.unproven and report.scenes == 1 and "unproven" in c.state().regions
+        c.models.train_regions(feature="deep")
+    report: RegionReport = c.models.train_regions(feature="regions")
+    assert report.unproven and report.scenes == 1 and "unproven" in c.status().region_model
 
 
 class OtherRegions(RegionWords):
@@ -216,18 +228,18 @@ def test_the_named_kind_of_regions_is_learnt_from(
     c = painted_collection(tmp_path, 60)
     c.index(features=["regions", "regions-deep"], compute=InlineCompute())
     for kind in ("regions", "regions-deep"):
-        report = c.train_regions(feature=kind, scenes=1, dry_run=True)
+        report = c.models.train_regions(feature=kind, scenes=1, dry_run=True)
         assert report.feature.rpartition("-")[0] == kind and report.pictures == 60 - UNTAGGED
 
 
 def test_a_purge_forgets_the_model(own: Collection) -> None:
     with own.home.reader() as reader:
         name = reader.snapshot.regions
-    assert own.purge(pictures=["000.png"])
+    assert own.store.purge(pictures=["000.png"])
     with own.home.reader() as reader:
         assert reader.snapshot.regions == ""
         assert 1 not in reader.snapshot.ids()
-    assert own.verify().sound and name not in os.listdir(own.home.models)
+    assert own.store.verify().sound and name not in os.listdir(own.home.models)
 
 
 def test_a_damaged_model_is_mended(own: Collection) -> None:
@@ -237,7 +249,7 @@ def test_a_damaged_model_is_mended(own: Collection) -> None:
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)
-    assert not own.verify().sound
+    assert not own.store.verify().sound
     said: list[str] = []
-    own.repair(said.append)
-    assert "run sightline train --regions to learn again" in said and own.verify().sound
+    own.store.repair(said.append)
+    assert "run sightline train --regions to learn again" in said and own.store.verify().sound

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.collection.tagging import dataset
 from sightline.errors import CollectionError, MissingExtra
 from tests.tagged_made import COLORS, painted, words_of
@@ -35,13 +36,13 @@ def test_pictures_of_one_part_of_one_pixel_and_without_colour(tmp_path: Path) ->
         (photos / f"{name}.txt").write_text("sky, grass")
     # What is no picture to look at is named, and left out.
     assert [s.path for s in c.index().skipped] == [b"pixel.png"]
-    report = c.train_regions(feature="regions")
+    report = c.models.train_regions(feature="regions")
     assert report.pictures == 27 and report.without_regions == report.dropped == 0
-    found = c.where("sky grass", hits=c.search("sky grass", 50).hits)
+    found = c.tagging.localize("sky grass", hits=c.search("sky grass", 50).hits)
     by_name = {h.hit.path: h for h in found.hits}
     assert {b"tiny.png", b"plain.png", b"grey.png"} <= by_name.keys()
     assert all((w.mask.height, w.mask.width) == (2, 2) for w in by_name[b"tiny.png"].words)
-    assert c.tag().pictures == 27 and sum(len(s.pictures) for s in c.scenes()) == 27
+    assert c.tag().pictures == 27 and sum(len(s.pictures) for s in c.tagging.scenes()) == 27
 
 
 def test_more_words_than_regions_drop_the_rarest_and_say_so(tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ def test_more_words_than_regions_drop_the_rarest_and_say_so(tmp_path: Path) -> N
         Image.new("RGB", (2, 2), (40 * i, 90, 60)).save(tmp_path / "photos" / f"small{i}.png")
         (tmp_path / "photos" / f"small{i}.txt").write_text(many)
     c.index()
-    report = c.train_regions(feature="regions")
+    report = c.models.train_regions(feature="regions")
     assert report.words == 6 + 12 and report.dropped == 4 * (12 - 4)
 
 
@@ -61,9 +62,9 @@ def test_words_on_fewer_than_three_pictures_are_left_out(tmp_path: Path) -> None
         file = tmp_path / "photos" / f"{i:03d}.txt"
         file.write_text(file.read_text() + ", rare")
     c.index()
-    report = c.train_regions(feature="regions")
+    report = c.models.train_regions(feature="regions")
     assert report.rare == 1 and report.words == 6
-    assert c.where("rare", 2).unknown == ("rare",)
+    assert c.tagging.localize("rare", 2).unknown == ("rare",)
     told = {a.word for a in c.tag().abstained} | {s.word for s in c.tag().suggestions}
     assert "rare" not in told
 
@@ -75,7 +76,7 @@ def test_many_words_and_pictures_are_bounded_and_that_is_said(
     monkeypatch.setattr(dataset, "MOST_PICTURES", 20)
     c = collection(tmp_path)
     c.index()
-    report = c.train_regions(feature="regions")
+    report = c.models.train_regions(feature="regions")
     assert (report.pictures, report.left_out, report.words, report.frequent) == (20, 4, 4, 2)
     assert c.tag().pictures == 24
 
@@ -85,8 +86,8 @@ def test_pictures_without_words_teach_nothing_and_are_still_tagged(tmp_path: Pat
     for i in range(100, 110):
         Image.fromarray(painted(i)).save(tmp_path / "photos" / f"{i}.png")
     c.index()
-    report = c.train_regions(feature="regions")
-    assert report.pictures == 24 and c.tag(untagged=True).pictures == 10
+    report = c.models.train_regions(feature="regions")
+    assert report.pictures == 24 and c.tag(filters=Filters(untagged=True)).pictures == 10
     # Too few carry any word for a promise of nine in ten.
     found = c.tag()
     assert not found.suggestions and {a.pictures for a in found.abstained} <= set(range(25))
@@ -105,7 +106,7 @@ def test_too_little_to_learn_from_is_said(tmp_path: Path, n: int, words: bool, s
     c = collection(tmp_path, n, words)
     c.index()
     with pytest.raises(CollectionError, match=said):
-        c.train_regions(feature="regions")
+        c.models.train_regions(feature="regions")
 
 
 def test_without_scikit_image_the_extra_is_named_and_nothing_remembered(
@@ -115,7 +116,7 @@ def test_without_scikit_image_the_extra_is_named_and_nothing_remembered(
     c.index()
     monkeypatch.setitem(sys.modules, "skimage", None)
     with pytest.raises(MissingExtra, match=r"Cutting pictures into regions .*sightline\[regions\]"):
-        c.train_regions(feature="regions")
+        c.models.train_regions(feature="regions")
     assert not (tmp_path / "store" / "config.toml").exists() and c.index().seen == 6
 
 
@@ -125,4 +126,4 @@ def test_a_picture_that_cannot_be_read_is_named_and_the_rest_is_learnt(tmp_path:
     bad.write_bytes(b"\x89PNG\r\n\x1a\n no picture")
     (tmp_path / "photos" / "bad.txt").write_text("sky")
     assert [s.path for s in c.index().skipped] == [b"bad.png"]
-    assert c.train_regions(feature="regions").pictures == 24
+    assert c.models.train_regions(feature="regions").pictures == 24

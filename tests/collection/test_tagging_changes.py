@@ -31,7 +31,7 @@ def own(tagged: Path, tmp_path: Path) -> Collection:
 def changing(tmp_path: Path) -> Collection:
     """Return a collection whose pictures may change too."""
     c = painted_collection(tmp_path)
-    c.train_regions(feature="regions")
+    c.models.train_regions(feature="regions")
     return c
 
 
@@ -60,7 +60,7 @@ def test_a_rare_word_takes_no_proposals_from_others(changing: Collection) -> Non
         path = photo(own, i).with_suffix(".txt")
         path.write_text(path.read_text() + ", marmot")
     own.index()
-    report = own.train_regions(feature="regions")
+    report = own.models.train_regions(feature="regions")
     assert report.words == 7
     found = own.tag()
     after = {(s.picture, s.word) for s in found.suggestions if s.add}
@@ -90,14 +90,14 @@ def test_a_replaced_picture_is_looked_at_anew(changing: Collection) -> None:
 
 def test_a_word_that_only_the_list_knows_is_spelt(own: Collection) -> None:
     (own.home.folder / "tag-words.toml").write_text('[merge]\nvessel = ["boat"]\n')
-    own.train_regions(feature="regions")
+    own.models.train_regions(feature="regions")
     words = {s.word for s in own.tag(precision=0.7).suggestions}
     assert "vessel" in words and "?" not in words
-    shown = {w for scene in own.scenes().scenes for w in map(str, scene.words)}
+    shown = {w for scene in own.tagging.scenes().scenes for w in map(str, scene.words)}
     assert not any("?" in w for w in shown)
-    with own.review(precision=0.7) as review:
+    with own.tagging.review(precision=0.7) as review:
         review.answer(next(s for s in review.suggestions if s.word == "vessel"), True)
-    own.train_regions(feature="regions")
+    own.models.train_regions(feature="regions")
     assert own.tag().pictures == N
 
 

@@ -102,11 +102,11 @@ def test_regions_learnt_on_two_nodes_are_those_learnt_here(
     from sightline.compute.ray_cluster import RayCompute
 
     own = painted_collection(tmp_path)
-    report = own.train_regions(feature="regions", scenes=2)
+    report = own.models.train_regions(feature="regions", scenes=2)
     before = load_placer(own.home, report.model)
     with RayCompute(cluster.address) as ray:
         counting = Counting(ray)
-        again = own.train_regions(feature="regions", scenes=2, force=True, compute=counting)
+        again = own.models.train_regions(feature="regions", scenes=2, force=True, compute=counting)
     after = load_placer(own.home, again.model)
     assert before is not None and after is not None and counting.parts == 6
     mine, other = before.to_saved()[1], after.to_saved()[1]

@@ -107,7 +107,7 @@ def test_a_picture_that_proves_broken_leaves_vectors_out(tmp_path: Path) -> None
     with pytest.raises(DataError, match=r"The pictures are indexed, but vectors were not added: .*"
                                         r"3 rows and the collection has 2 pictures"):  # fmt: skip
         index(c, tmp_path / "v.npy", by_order=True)
-    assert c.state().pictures == 2 and c.verify().sound and not features_of(c)
+    assert c.status().pictures == 2 and c.store.verify().sound and not features_of(c)
     assert not index(c), "it is not remembered"
 
 
@@ -230,7 +230,7 @@ def test_a_store_of_before_with_vectors_on_wrong_pictures_says_so(
     assert not index(c, file)
     assert stored(c) == {p: rows[i].tolist() for i, p in enumerate(shuffled)}
     assert not features_of(c) & old, "a model of the wrong rows does not fit the right ones"
-    assert not index(c) and c.verify().sound
+    assert not index(c) and c.store.verify().sound
 
 
 def test_a_store_of_before_with_a_file_that_never_fitted(c: Collection, tmp_path: Path) -> None:
@@ -283,6 +283,6 @@ def test_what_is_remembered_of_a_file_is_as_before(c: Collection, tmp_path: Path
     assert v == VectorsFile("v", str(tmp_path / "v.npz"), v.fingerprint)
     assert odd.key_column == "odd"
     os.remove(c.home.catalogue)
-    c.repair(lambda s: None)
+    c.store.repair(lambda s: None)
     with c.home.reader() as reader:
         assert remembered_vectors(reader.catalogue) == [v, odd]

@@ -75,7 +75,7 @@ def _judge(c: Collection, texts: list[str]) -> None:
             session = c.judge(f"cow {text}")
         except SightlineError:
             continue  # Not every text can be asked for.
-        session.mark(relevant=[1, 3])
+        session.mark(positive=[1, 3])
         try:
             session.save_as(text)
         except SightlineError:

@@ -36,7 +36,7 @@ def job(page: Page) -> Locator:
 def test_a_training_is_followed_and_cancelled(visit: Visits, large: Served) -> None:
     visitor = learning(visit, large)
     page = visitor.page
-    version = large.service.collection.version()
+    version = large.service.collection.store.version()
     page.get_by_role("form", name="Learn").get_by_role("button", name="Learn").click()
     expect(job(page)).to_contain_text("Running")
     bar = job(page).get_by_role("progressbar")
@@ -48,7 +48,7 @@ def test_a_training_is_followed_and_cancelled(visit: Visits, large: Served) -> N
     job(page).get_by_role("button", name="Cancel").click()
     expect(job(page)).to_contain_text("Cancelled")
     expect(job(page)).to_contain_text("Nothing was published")
-    assert large.service.collection.version() == version
+    assert large.service.collection.store.version() == version
 
 
 def test_a_training_ends_with_its_proof(visit: Visits, own: Served) -> None:
@@ -61,7 +61,7 @@ def test_a_training_ends_with_its_proof(visit: Visits, own: Served) -> None:
     expect(job(page)).to_contain_text("Done")
     expect(job(page)).to_contain_text(re.compile(r"held-out quer\w+: mean AvgP \.?\d"))
     expect(job(page)).to_contain_text(re.compile(r"Published as version \d+"))
-    version = own.service.collection.version()
+    version = own.service.collection.store.version()
     served = page.get_by_role("region", name="Versions that are kept").get_by_role("row")
     expect(served.filter(has_text="Served")).to_contain_text(str(version))
 
@@ -94,9 +94,9 @@ def test_the_report_on_own_data_has_curves_and_p_values(visit: Visits, large: Se
 
 def test_versions_are_compared_and_rolled_back(visit: Visits, own: Served) -> None:
     c = own.service.collection
-    first = c.version()
+    first = c.store.version()
     c.train(rankers=["ridge"], force=True)
-    second = c.version()
+    second = c.store.version()
     visitor = learning(visit, own)
     page = visitor.page
     page.get_by_label("From version", exact=True).select_option(str(first))
@@ -108,11 +108,11 @@ def test_versions_are_compared_and_rolled_back(visit: Visits, own: Served) -> No
     sure = page.get_by_role("dialog", name=f"Roll back to version {first}?")
     page.keyboard.press("Escape")
     expect(sure).to_have_count(0)
-    assert c.version() == second
+    assert c.store.version() == second
     page.get_by_role("button", name=f"Roll back to version {first}").click()
     sure.get_by_role("button", name="Roll back").click()
     visitor.said(f"Version {first} is served again")
-    assert c.version() > second
+    assert c.store.version() > second
 
 
 def test_a_job_that_cannot_be_done_says_why(visit: Visits, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ FORM = """<!doctype html><title>x</title><form method=post enctype=text/plain ac
 
 def state(c: Collection) -> tuple[int, int]:
     """Return what changes when anything does: the version, and how many events there are."""
-    return c.version(), len(events_of(c))
+    return c.store.version(), len(events_of(c))
 
 
 def attempts(own: Served) -> list[tuple[str, str]]:

@@ -253,12 +253,12 @@ def test_pictures_in_a_folder_that_cannot_be_read_are_kept(open_folder: Path, mo
             (photos / name).write_bytes(good("PNG", seed=i))
         c = Collection.open(photos, store=open_folder / "store")
         first = c.index(compute=InlineCompute())
-        ids = c.resolve(["a.png", "shut/b.png", "shut/deep/c.png"])
+        ids = c.pictures.resolve(["a.png", "shut/b.png", "shut/deep/c.png"])
         os.chmod(photos / "shut", mode)
         second = c.index(compute=InlineCompute())
         os.chmod(photos / "shut", 0o700)
         third = c.index(compute=InlineCompute())
-        after = c.resolve(["a.png", "shut/b.png", "shut/deep/c.png"])
+        after = c.pictures.resolve(["a.png", "shut/b.png", "shut/deep/c.png"])
     for report in (first, second, third):
         assert report.seen == report.indexed + len(report.skipped)
         assert report.gone == 0

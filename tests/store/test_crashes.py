@@ -134,7 +134,7 @@ def _going_on(photos: Path, store: Path) -> list[str]:
         facts = reader.catalogue.facts(reader.snapshot.ids().tolist())
     if sorted(f.path for f in facts.values()) != pictures or report.indexed != len(pictures):
         found.append(f"after going on there are {report.indexed} pictures, not {len(pictures)}")
-    check = c.verify()
+    check = c.store.verify()
     if check.problems or check.strays or not check.sealed:
         found.append(f"after going on: {check}")
     tagged = [p for p in photos.glob("*.txt") if "tree" in p.read_text()]

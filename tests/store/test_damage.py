@@ -97,11 +97,11 @@ def test_repair_brings_back_what_is_derived(collection: Collection, name: str, h
     said: list[str] = []
     if (name, how) in (("events.sqlite3", "cut"), ("events.sqlite3", "missing")):
         # Half of the truth is gone; what is left is kept, and the pictures are read again.
-        after = collection.repair(said.append)
+        after = collection.store.repair(said.append)
         assert after.sound
         assert sorted(p for p, _ in answers(collection)) == sorted(p for p, _ in before)
         return
-    after = collection.repair(said.append)
+    after = collection.store.repair(said.append)
     assert after.sound and not after.strays, after
     assert answers(collection) == before
     assert _events(collection)[: len(events)] == events
@@ -123,7 +123,7 @@ def test_repair_keeps_judgements_and_puts_the_damaged_log_aside(collection: Coll
     at = raw.index(b"word150")
     flip(collection.home.events, at, 1)
     said: list[str] = []
-    collection.repair(said.append)
+    collection.store.repair(said.append)
     log = EventLog(collection.home.events, write=True)
     words = {j.query for j in log.judgements()}
     log.close()
@@ -143,7 +143,7 @@ def test_leftovers_are_named_and_removed(collection: Collection) -> None:
     stray = collection.home.shards / "pictures-0000.safetensors.77.part"
     stray.write_bytes(b"half")
     assert verify(collection.home).strays == (f"shards/{stray.name}",)
-    collection.repair(lambda s: None)
+    collection.store.repair(lambda s: None)
     assert not stray.exists()
 
 
@@ -188,7 +188,7 @@ def test_a_full_disk_at_ten_sizes(
             pytest.fail(f"with {free} bytes free: {e!r}")
         _resize(small_disk, 64 << 20)
         assert len(c.search("tree", 500).hits) > 0
-        assert c.verify().problems == (), free
+        assert c.store.verify().problems == (), free
         shutil.rmtree(store)
         make_photos(tmp_path / "photos", 30)
         _only(photos, 30)

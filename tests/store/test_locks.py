@@ -107,7 +107,7 @@ def test_the_index_of_a_repair_is_named_as_repair(
     make_photo(Path(os.fsdecode(c.root)) / "new.jpg", 9)
     real, asking = c.index, Asking(c)
     monkeypatch.setattr(c, "index", lambda **o: real(**o, compute=asking))
-    c.repair(lambda text: None)
+    c.store.repair(lambda text: None)
     (told,) = asking.told
     assert re.search(mine("store repair"), told)
 
@@ -122,7 +122,7 @@ def test_the_state_says_that_a_training_runs(tmp_path: Path) -> None:
     c.train(rankers=["ridge"], progress=looking)
     (line,) = [line for line in looking.told if line.startswith("running:")]
     assert re.fullmatch(f"running: {mine('train')}", line)
-    assert c.running() == [] and os.listdir(c.home.folder / "running") == []
+    assert c.store.running() == [] and os.listdir(c.home.folder / "running") == []
 
 
 def test_the_state_says_that_the_first_index_runs(tmp_path: Path) -> None:
@@ -156,17 +156,17 @@ def another(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 def test_a_killed_command_is_no_longer_named(c: Collection) -> None:
     with another(c.home.folder) as child:
-        (found,) = c.running()
+        (found,) = c.store.running()
         assert (found.command, found.pid) == ("train", child.pid)
         child.send_signal(signal.SIGKILL)
         child.wait()
-        assert c.running() == []
+        assert c.store.running() == []
         assert len(os.listdir(c.home.folder / "running")) == 1, "it could not take its sign away"
         with running(c.home.folder, "train"):
-            (found,) = c.running()
+            (found,) = c.store.running()
             assert found.pid == os.getpid()
     assert os.listdir(c.home.folder / "running") == [], "signs of the dead go with the next one"
-    assert c.verify().sound
+    assert c.store.verify().sound
 
 
 def test_two_commands_are_both_named_the_oldest_first(c: Collection) -> None:
@@ -181,7 +181,7 @@ def test_a_job_of_a_server_is_named_as_its(c: Collection, monkeypatch: pytest.Mo
 
     def run(found: Collection, verb: str, options: object, progress: object) -> None:
         with Lock(found.home.folder, verb):
-            told.extend([busy(found), *map(str, found.running())])
+            told.extend([busy(found), *map(str, found.store.running())])
 
     monkeypatch.setattr(work, "run", run)
     request = {
@@ -203,6 +203,6 @@ def test_without_a_place_for_signs_commands_run_all_the_same(c: Collection, tmp_
     (c.home.folder / "running").rmdir()
     (c.home.folder / "running").write_text("in the way")
     with running(c.home.folder, "train"), Lock(c.home.folder, "index"):
-        assert c.running() == [] and re.search(mine("train"), busy(c))
+        assert c.store.running() == [] and re.search(mine("train"), busy(c))
     with running(tmp_path / "nowhere", "train"):
         assert not (tmp_path / "nowhere").exists()

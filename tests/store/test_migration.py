@@ -38,7 +38,7 @@ def test_an_old_store_is_upgraded_by_the_next_index(old: Collection) -> None:
     assert report.indexed == 4 and report.added == 0
     assert rows(old.home.catalogue) == before
     assert [h.path for h in old.search("tree").hits] == [b"000.jpg", b"001.jpg"]
-    assert old.verify().sound
+    assert old.store.verify().sound
     copy = old.home.folder / "catalogue.schema-1.sqlite3"
     assert rows(copy) == before
     assert copy.stat().st_mode & 0o777 == 0o600

@@ -95,7 +95,7 @@ def test_all_that_commands_and_a_server_write_is_private(tmp_path: Path, umask: 
         server.kill(signal.SIGTERM)
     assert_private(store)
     (tmp_path / "copy").mkdir(mode=0o755)
-    c.backup(tmp_path / "copy")
+    c.store.backup(tmp_path / "copy")
     assert_private(tmp_path / "copy")
 
 
@@ -143,7 +143,7 @@ def widened(tmp_path: Path) -> Collection:
 
 
 def test_an_open_store_is_named_and_not_called_damaged(widened: Collection) -> None:
-    found = widened.verify()
+    found = widened.store.verify()
     assert found.sound and found.restricted == 0
     assert {e.file for e in found.exposed} == set(modes(widened.home.folder))
     assert (
@@ -160,7 +160,7 @@ def test_an_open_store_is_named_and_not_called_damaged(widened: Collection) -> N
 
 
 def test_fixing_mends_all_of_it(widened: Collection) -> None:
-    wide = len(widened.exposed())
+    wide = len(widened.store.exposed())
     ran = sightline(widened, "store", "verify", "--fix-permissions")
     assert ran.returncode == 0, ran.stderr
     assert f"Took away the permissions of other users for {wide} files and folders" in ran.stdout
@@ -168,7 +168,7 @@ def test_fixing_mends_all_of_it(widened: Collection) -> None:
     assert_private(widened.home.folder)
     assert "the owner's alone" in sightline(widened, "doctor").stdout
     widened.home.shards.chmod(0o750)
-    found = widened.verify(fix_permissions=True)
+    found = widened.store.verify(fix_permissions=True)
     assert found.sound and found.restricted == 1 and found.exposed == ()
     assert widened.search("tree").hits
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.collection.tagging.review import pending
 from sightline.collection.tagging.suggest import Suggestion
 from sightline.errors import SightlineError
@@ -46,7 +47,7 @@ def reviewing(photos: Path, store: Path, disk: Disk) -> Callable[..., None]:
     def run(say: Callable[..., None]) -> None:
         for path in (store.parent, store, *sorted(store.rglob("*"))):
             disk.flushed_path(str(path))
-        review = Collection.open(photos, store=store).review(untagged=True)
+        review = Collection.open(photos, store=store).tagging.review(filters=Filters(untagged=True))
         at = 0
         for said in SAID:
             if said is None:
@@ -68,7 +69,7 @@ def crash_at(made: Path, folder: Path, point: int, seed: int | None) -> tuple[li
     shutil.copytree(made / "store", store)
     disk = Disk(store, shadow, point)
     c = Collection.open(made / "photos", store=store, workers=1)
-    asked = list(c.tag(untagged=True).suggestions)
+    asked = list(c.tag(filters=Filters(untagged=True)).suggestions)
     crash = run_child(reviewing(made / "photos", store, disk), disk)
     try:
         if seed is not None:
@@ -87,13 +88,13 @@ def problems_after(c: Collection, asked: list[Suggestion], crash: Crash) -> list
     # A step that was not acknowledged may have happened, or not.
     if judged not in states(asked)[n : n + 2]:
         found.append(f"after {n} acknowledged answers {judged} is judged")
-    again = {(s.picture, s.word) for s in c.tag(untagged=True).suggestions}
+    again = {(s.picture, s.word) for s in c.tag(filters=Filters(untagged=True)).suggestions}
     if again & judged.keys():
         found.append(f"{again & judged.keys()} are asked again")
     # Whatever stands in the log is carried after the next review.
-    c.review(untagged=True).close()
+    c.tagging.review(filters=Filters(untagged=True)).close()
     for (picture, word), yes in judged.items():
-        if any(word in t.tags for t in c.words(picture)) != yes:
+        if any(word in t.tags for t in c.pictures.words(picture)) != yes:
             found.append(f"picture {picture} was judged {yes} for {word}, which it does not show")
     if pending(c.home):
         found.append("something is still to be carried")

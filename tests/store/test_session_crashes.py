@@ -60,13 +60,13 @@ def judging(photos: Path, store: Path, disk: Disk) -> Callable[..., None]:
         # What was there before has long been on the disk.
         for path in (store.parent, store, *sorted(store.rglob("*"))):
             disk.flushed_path(str(path))
-        session = Collection.open(photos, store=store).judge(like=1)
+        session = Collection.open(photos, store=store).judge(pictures=1)
         say("session", session.id)
         for said in SAID:
             if said is None:
                 session.undo()
             else:
-                session.mark(relevant=said[0], other=said[1])
+                session.mark(positive=said[0], negative=said[1])
             say("said")
         session.close()
 
@@ -94,7 +94,7 @@ def problems_after(c: Collection, crash: Crash) -> list[str]:
     found = [p.what for p in verify(c.home).problems]
     names = [a[1] for a in crash.acks if a[0] == "session"]
     n = sum(a[0] == "said" for a in crash.acks)
-    known = {s.id for s in c.sessions()} if not found else set()
+    known = {s.id for s in c.sessions.all()} if not found else set()
     if n and names[0] not in known:
         return [*found, f"a session that said {n} things is lost"]
     judged = c.judge(resume=names[0]).judged if names and names[0] in known else {}
@@ -106,22 +106,22 @@ def problems_after(c: Collection, crash: Crash) -> list[str]:
 
 def problems_going_on(c: Collection, name: str | None, judged: dict[int, bool]) -> list[str]:
     """Go on where it ended: rank, judge more, take back, revert; return what is not as it was."""
-    session = c.judge(resume=name) if name else c.judge(like=1)
+    session = c.judge(resume=name) if name else c.judge(pictures=1)
     before = [(h.picture, h.score) for h in session.next(20)]
     if len(before) != 11:
         return [f"{len(before)} of 11 pictures are ranked"]
-    session.mark(relevant=[12], other=[11])
+    session.mark(positive=[12], negative=[11])
     now = {**{p: fits for p, fits in judged.items() if p not in (11, 12)}, 12: True, 11: False}
     found = [] if session.judged == now else [f"{session.judged} is judged after one more answer"]
     session.undo()
     if session.judged != judged or [(h.picture, h.score) for h in session.next(20)] != before:
         found.append(f"{session.judged} is judged after the answer was taken back")
-    session.mark(relevant=[12])
+    session.mark(positive=[12])
     session.close()
     if len(taught(c)) != len({*judged, 12}):
         found.append(f"{taught(c)} is taught")
-    c.revert(session.id)
-    states = {s.id: s.state for s in c.sessions()}
+    c.sessions.revert(session.id)
+    states = {s.id: s.state for s in c.sessions.all()}
     if states != {session.id: "reverted"}:
         found.append(f"after a revert sessions are {states}")
     if taught(c):
@@ -178,13 +178,13 @@ def _judge_many(photos: str, store: str, writer: int, shared: str, n: int) -> No
     c = Collection.open(photos, store=store)
     session = c.judge(resume=shared) if writer % 2 else c.judge("word0")
     for i in range(n):
-        session.mark(relevant=[1 + writer], other=[20 + (writer + i) % 40])
+        session.mark(positive=[1 + writer], negative=[20 + (writer + i) % 40])
 
 
 def test_eight_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     c = judged_collection(tmp_path)
     shared = c.judge("word1")
-    shared.mark(relevant=[2])
+    shared.mark(positive=[2])
     fork = multiprocessing.get_context("fork")
     args = [(os.fsdecode(c.root), str(c.home.folder), w, shared.id, 10) for w in range(8)]
     writers = [fork.Process(target=_judge_many, args=a) for a in args]
@@ -197,9 +197,9 @@ def test_eight_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     assert len(judged) == 1 + 8 * 10 * 2 and len({e.body["mark"] for e in judged}) == 81
     seqs = [e.seq for e in events_of(c)]
     assert seqs == list(range(1, len(seqs) + 1))
-    states = {s.id: s for s in c.sessions()}
+    states = {s.id: s for s in c.sessions.all()}
     assert len(states) == 5 and len(events_of(c, "session-started")) == 5
     # All of the shared session is there for whoever resumes it, in the order of the log.
     last = {e.picture: e.body["relevance"] > 0 for e in judged if e.session == shared.id}  # type: ignore[operator]
     assert c.judge(resume=shared.id).judged == last
-    assert c.verify().sound
+    assert c.store.verify().sound

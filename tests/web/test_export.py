@@ -38,7 +38,7 @@ def test_the_file_is_that_of_the_command(
     taught.export(form, tmp_path / name, only=only)
     assert reply.status == 200 and reply.body == (tmp_path / name).read_bytes()
     assert reply.headers["content-disposition"] == f'attachment; filename="{name}"'
-    assert reply.headers["sightline-version"] == str(taught.version())
+    assert reply.headers["sightline-version"] == str(taught.store.version())
     assert served.client.export(form, only) == reply.body
     assert str(taught.root, "utf-8").encode() not in reply.body
     assert list(temporary.iterdir()) == []

@@ -72,7 +72,7 @@ def test_a_full_disk_stops_no_question(disk: SmallDisk, moved: Collection, crowd
         assert s.post(f"/v1/sessions/{session}/judgements", marks).status == 200
         disk.fill()
         ask_all(s, session)
-    before = len(moved.sessions())
+    before = len(moved.sessions.all())
     os.sync()
     disk.fill()
     with running(moved) as s:
@@ -85,9 +85,9 @@ def test_a_full_disk_stops_no_question(disk: SmallDisk, moved: Collection, crowd
         assert "bytes free" in full.json["detail"] and "Free some space" in full.json["detail"]
         assert str(disk.folder) not in full.json["detail"]
         ask_all(s, session)
-        assert moved.verify().problems == ()
+        assert moved.store.verify().problems == ()
         disk.empty()
         assert s.post(f"/v1/sessions/{session}/judgements", {"relevant": [19]}).status == 200
-    assert len(moved.sessions()) == before
+    assert len(moved.sessions.all()) == before
     assert 19 in moved.judge(resume=session).judged
-    assert moved.verify().sound
+    assert moved.store.verify().sound

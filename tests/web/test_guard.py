@@ -74,7 +74,7 @@ def test_every_answer_names_its_version(taught: Collection) -> None:
 def test_every_problem_names_the_version_but_to_strangers(
     served: Served, taught: Collection
 ) -> None:
-    version = taught.version()
+    version = taught.store.version()
     found = operations(taught)
     for method, path in found:
         # No operation takes a body of this type, nor knows this method.
@@ -174,7 +174,7 @@ def cookie_of(s: Served) -> dict[str, str]:
 
 
 def test_pages_of_others_change_nothing(own: Served) -> None:
-    c, before = own.service.collection, own.service.collection.version()
+    c, before = own.service.collection, own.service.collection.store.version()
     forms = origins(own.port)
     assert len(forms) == 12
     session = own.client.begin("red").session
@@ -191,7 +191,7 @@ def test_pages_of_others_change_nothing(own: Served) -> None:
         for shown in ({"Authorization": "", **cookie_of(own)}, {}):
             reply = own.ask("POST", path, body, {**shown, **origin})
             assert (reply.status, reply.code) == (403, "origin"), (origin, path)
-    assert c.sessions() == [] and c.version() == before and own.service.jobs.all() == []
+    assert c.sessions.all() == [] and c.store.version() == before and own.service.jobs.all() == []
 
 
 def test_a_browser_that_does_not_say_where_it_comes_from_changes_nothing(own: Served) -> None:

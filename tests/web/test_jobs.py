@@ -26,7 +26,7 @@ PUBLISHES = int(os.environ.get("SIGHTLINE_PUBLISHES", "12"))
 
 
 def test_an_index_runs_beside_and_tells_how_it_goes(own: Served) -> None:
-    before = own.service.collection.version()
+    before = own.service.collection.store.version()
     paint(Path(own.service.collection.root.decode()), 3, True, 5, start=700)
     started = own.post("/v1/jobs", {"verb": "index"})
     assert started.status == 202 and started.headers["location"] == f"/v1/jobs/{started.json['id']}"
@@ -38,7 +38,7 @@ def test_an_index_runs_beside_and_tells_how_it_goes(own: Served) -> None:
     assert any(data.get("what") for kind, data in heard if kind == "progress")
     done = own.client.job(job)
     assert done.state == "done" and done.report["added"] == 3
-    assert own.service.collection.version() > before
+    assert own.service.collection.store.version() > before
     assert len(own.client.search("red", limit=100).hits) > 4
     # Whoever comes later hears the rest, after what was heard before.
     late = own.ask("GET", f"/v1/jobs/{job}/events", headers={"Last-Event-ID": "1"})
@@ -51,7 +51,8 @@ def test_train_and_evaluate_give_their_reports(tmp_path: Path) -> None:
     with running(painted(tmp_path, train=False, n=60)) as s:
         trained = s.client.finish(s.client.start("train", rankers=["ridge"]).id)
         assert (
-            trained.state == "done" and trained.report["version"] == s.service.collection.version()
+            trained.state == "done"
+            and trained.report["version"] == s.service.collection.store.version()
         )
         assert 0 < trained.report["proof"]["candidate"] <= 1
         measured = s.client.finish(s.client.start("evaluate", curve=False).id)
@@ -147,7 +148,7 @@ def test_jobs_are_cancelled_waiting_or_running(tmp_path: Path) -> None:
     # Many pictures, so that it is at work for seconds.
     c = painted(tmp_path, train=False, n=1500)
     with running(c, Limits(jobs=2)) as s:
-        version = c.version()
+        version = c.store.version()
         first = s.client.start("train")
         events = s.client.follow(first.id)
         while next(events)[0] != "progress":
@@ -165,7 +166,7 @@ def test_jobs_are_cancelled_waiting_or_running(tmp_path: Path) -> None:
         for job in (*waiting, first.id):
             s.client.cancel(job)
         assert [s.client.finish(j).state for j in (first.id, *waiting)] == ["cancelled"] * 4
-        assert c.version() == version and c.verify().sound
+        assert c.store.version() == version and c.store.verify().sound
         assert s.client.cancel(first.id).state == "cancelled"
         # The lock is free, and the next one runs.
         assert s.client.finish(s.client.start("index").id).state == "done"
@@ -185,7 +186,7 @@ def test_a_server_that_ends_takes_its_jobs_along(tmp_path: Path) -> None:
 def test_no_answer_mixes_versions_while_many_are_published(tmp_path: Path) -> None:
     c = painted(tmp_path, train=False, n=20)
     # Each version gives one more picture the word, so the number of hits tells the version.
-    first = c.version()
+    first = c.store.version()
     expected = {first: 0}
     problems: list[object] = []
     stop = threading.Event()
@@ -212,7 +213,7 @@ def test_no_answer_mixes_versions_while_many_are_published(tmp_path: Path) -> No
             session = s.client.begin("red").session
             s.client.judge(session, [1 + (i - 1) % 20])
             s.client.save_word(session, "planted")
-            expected[c.version()] = min(i, 20)
+            expected[c.store.version()] = min(i, 20)
         stop.set()
         for t in askers:
             t.join()
@@ -229,9 +230,9 @@ def test_no_answer_mixes_versions_while_many_are_published(tmp_path: Path) -> No
 def test_models_are_listed_compared_and_rolled_back(tmp_path: Path) -> None:
     c = painted(tmp_path, train=False, n=60)
     c.train(rankers=["ridge"])
-    first = c.version()
+    first = c.store.version()
     c.train(rankers=["pamir"], force=True)
-    second = c.version()
+    second = c.store.version()
     with running(c) as s:
         listed = s.client.get("/v1/models")
         assert listed["version"] == second

@@ -26,10 +26,10 @@ def judged_events(s: Served) -> int:
 def test_a_session_from_beginning_to_end(own: Served) -> None:
     c, client = own.service.collection, own.client
     first = client.begin("red", limit=5)
-    assert c.sessions() == [] and len(first.hits) == 5 and first.round == 0
+    assert c.sessions.all() == [] and len(first.hits) == 5 and first.round == 0
     fit, unfit = first.hits[0].id, first.hits[1].id
     marked = client.judge(first.session, [fit], [unfit])
-    assert (marked.judgements, marked.judged, marked.version) == (2, 2, c.version())
+    assert (marked.judgements, marked.judged, marked.version) == (2, 2, c.store.version())
     second = client.hits(first.session, 40)
     assert second.hits[0].id == fit and second.round == 1
     assert second.hits[-1].id == unfit
@@ -76,7 +76,7 @@ def test_marks_are_there_after_a_reload(own: Served) -> None:
     own.service.talks.close()
     found = own.client.get(state)
     assert (found["relevant"], found["other"]) == (2, 1)
-    assert own.service.collection.judged(session) == {7: True, 1: True, 2: False}
+    assert own.service.collection.sessions.judgements(session) == {7: True, 1: True, 2: False}
 
 
 def test_what_is_sent_twice_counts_once(own: Served) -> None:
@@ -113,7 +113,7 @@ def test_relevance_feedback_as_qdrant_has_it(own: Served) -> None:
     query = {"relevance_feedback": {"target": 1, "feedback": feedback, "strategy": strategy}}
     answer = own.post(path, {"query": query, "limit": 6}).json
     points = answer["result"]["points"]
-    expected = c.refine(like=1, relevant=[2], other=[3], k=6)
+    expected = c.sessions.refine(pictures=1, positive=[2], negative=[3], k=6)
     assert [p["id"] for p in points] == [h.picture for h in expected] and answer["status"] == "ok"
     assert not {1, 2, 3} & {p["id"] for p in points}
     assert points[0]["payload"]["thumbnail"] == f"/v1/pictures/{points[0]['id']}/thumbnail"
@@ -126,7 +126,7 @@ def test_relevance_feedback_as_qdrant_has_it(own: Served) -> None:
     both = {"recommend": {"positive": [1, 2], "negative": [3]}}
     recommended = own.post(path, {"query": both, "limit": 6}).json["result"]["points"]
     assert [p["id"] for p in recommended] == [p["id"] for p in points]
-    assert c.sessions() == []
+    assert c.sessions.all() == []
     assert own.post("/collections/other/points/query", {"query": 1}).code == "no-collection"
 
 
@@ -147,7 +147,7 @@ def test_rankings_and_clicks_as_metarank_has_them(own: Served) -> None:
     first = own.post("/feedback", events).json
     assert (first["status"], first["accepted"], first["updated"]) == ("ok", 2, 1)
     assert own.post("/feedback", events).json["updated"] == 0
-    (session,) = c.sessions()
+    (session,) = c.sessions.all()
     assert session.lists == 1 and session.query == "red"
     assert own.post("/feedback", {"event": "item", "id": "x"}).status == 422
 
@@ -184,14 +184,14 @@ def test_interactions_come_after_their_ranking_even_to_another_server(tmp_path: 
         assert s.post("/feedback", []).json["updated"] == 0
     # What was refused left nothing behind.
     assert standing(c) == [("blue", (5, 6), {6}), ("red", (2, 1, 7, 4), {1, 7})]
-    assert sorted(x.lists for x in c.sessions()) == [1, 1]
+    assert sorted(x.lists for x in c.sessions.all()) == [1, 1]
 
 
 def test_a_ranking_that_was_reverted_is_sent_again_to_be_clicked(own: Served) -> None:
     c = own.service.collection
     own.post("/feedback", [ranking("r1", 2, 1), click("r1", 1)])
-    (session,) = c.sessions()
-    c.revert(session.id)
+    (session,) = c.sessions.all()
+    c.sessions.revert(session.id)
     assert own.post("/feedback", click("r1", 2)).code == "no-ranking" and standing(c) == []
     assert own.post("/feedback", [ranking("r1", 2, 1), click("r1", 2)]).json["updated"] == 1
     assert standing(c) == [("red", (2, 1), {2})]
@@ -203,13 +203,13 @@ def test_the_same_ranking_from_a_file_counts_once(own: Served, tmp_path: Path) -
     c, log = own.service.collection, tmp_path / "log.jsonl"
     events = [ranking("r1", 2, 1, 7), click("r1", 1)]
     log.write_text("".join(json.dumps(e) + "\n" for e in events))
-    assert c.import_clicks(log).added == 1
+    assert c.clicks.import_logs(log).added == 1
     assert own.post("/feedback", click("r1", 7)).code == "no-ranking"
     # It stands already, and is found by its id from now on.
     assert own.post("/feedback", events[0]).json["updated"] == 0
     assert own.post("/feedback", click("r1", 7)).json["updated"] == 1
     assert standing(c) == [("red", (2, 1, 7), {1, 7})]
-    assert c.import_clicks(log).added == 0
+    assert c.clicks.import_logs(log).added == 0
 
 
 def test_clicks_that_come_at_once_are_all_kept(own: Served) -> None:
@@ -233,4 +233,4 @@ def test_many_sessions_hold_few_files_and_little_memory(own: Served) -> None:
         assert own.client.judge(name, [1 + i % 20]).judged == (1 if i < 24 else 2)
     awake = [s for s, _ in own.service.talks._open.values() if s.awake]
     assert 1 <= len(awake) <= 17
-    assert {s.id for s in own.service.collection.sessions()} == set(sessions)
+    assert {s.id for s in own.service.collection.sessions.all()} == set(sessions)

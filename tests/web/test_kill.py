@@ -62,7 +62,7 @@ def judge_until_killed(server: Process, after: int, seed: int) -> list[tuple[str
 
 
 def problems_after(c: Collection, said: list[tuple[str, str, int]]) -> list[str]:
-    found = [p.what for p in c.verify().problems]
+    found = [p.what for p in c.store.verify().problems]
     kept = {(e.session, e.body.get("mark"), e.picture) for e in events_of(c, "judged")}
     lost = [s for s in said if (s[0], mark_name(s[0], s[1]), s[2]) not in kept]
     if lost:
@@ -133,11 +133,11 @@ def test_a_first_judgement_sent_again_after_a_restart_counts_once(
             hits = server.client.hits(begun.session, 5)
             assert hits.hits[0].id == 1 and hits.round == 1
     assert answers == [
-        {"version": c.version(), "session": begun.session, "judgements": 1, "judged": 1}
+        {"version": c.store.version(), "session": begun.session, "judgements": 1, "judged": 1}
     ] * 4  # fmt: skip
     assert len(events_of(c, "judged")) == 1 and len(events_of(c, "session-started")) == 1
-    (state,) = c.sessions()
-    assert (state.id, state.relevant) == (begun.session, 1) and c.verify().sound
+    (state,) = c.sessions.all()
+    assert (state.id, state.relevant) == (begun.session, 1) and c.store.verify().sound
 
 
 def test_sessions_in_which_nothing_was_judged_are_hidden_reverted_and_purged(
@@ -152,11 +152,11 @@ def test_sessions_in_which_nothing_was_judged_are_hidden_reverted_and_purged(
         assert server.client.revert(names[1])
         with pytest.raises(ServiceError, match="was reverted"):
             server.client.judge(names[1], [1])
-    assert c.sessions() == [] and {s.id for s in c.sessions(empty=True)} == {*names}
-    assert c.purge(sessions=names[1:2]) >= 1
-    assert {s.id for s in c.sessions(empty=True)} == {names[0], names[2]}
+    assert c.sessions.all() == [] and {s.id for s in c.sessions.all(empty=True)} == {*names}
+    assert c.store.purge(sessions=names[1:2]) >= 1
+    assert {s.id for s in c.sessions.all(empty=True)} == {names[0], names[2]}
     resumed = c.judge(resume=names[2])
-    resumed.mark(relevant=[1])
+    resumed.mark(positive=[1])
     resumed.close()
-    assert [s.id for s in c.sessions()] == [names[2]]
-    assert c.revert(names[0]) and c.verify().sound
+    assert [s.id for s in c.sessions.all()] == [names[2]]
+    assert c.sessions.revert(names[0]) and c.store.verify().sound

@@ -132,7 +132,7 @@ def test_no_body_names_a_file(tmp_path: Path, beside: Path) -> None:
             reply = s.post("/v1/search", {"query": picture})
             assert (reply.status, reply.code) == (400, "path")
     # Nothing was judged; what stands are rankings under names of their senders' own.
-    assert all(x.lists == 1 and x.relevant == x.other == 0 for x in c.sessions())
+    assert all(x.lists == 1 and x.relevant == x.other == 0 for x in c.sessions.all())
 
 
 def test_a_link_that_took_the_place_of_a_picture_is_not_followed(
@@ -154,8 +154,10 @@ def test_a_link_that_took_the_place_of_a_picture_is_not_followed(
         folder = Path(os.fsdecode(c.root), "late")
         folder.rename(tmp_path / "elsewhere")
         folder.symlink_to(tmp_path / "elsewhere")
-        (late,) = [p for p in c.folders() if p.path == b"late"]
-        inside = next(p for p, f in c.facts(range(1, 40)).items() if f.path.startswith(b"late/"))
+        (late,) = [p for p in c.pictures.folders() if p.path == b"late"]
+        inside = next(
+            p for p, f in c.pictures.facts(range(1, 40)).items() if f.path.startswith(b"late/")
+        )
         assert late.pictures == 12
         assert s.ask("GET", f"/v1/pictures/{inside}/original").status == 409
 

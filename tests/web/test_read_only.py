@@ -64,7 +64,7 @@ def judged(tmp_path: Path) -> tuple[Collection, str]:
     """A collection with a session in which something was judged."""
     c = painted(tmp_path, n=30)
     session = c.judge("red")
-    session.mark(relevant=[1])
+    session.mark(positive=[1])
     session.close()
     return c, session.id
 
@@ -175,8 +175,8 @@ def test_a_store_of_which_a_user_may_read_only_is_named_so(
         def tried() -> list[str]:
             out = []
             for write in (
-                theirs.index, theirs.train, theirs.rollback, theirs.require_writable,
-                lambda: theirs.judge(resume=session).mark(relevant=[2]),
+                theirs.index, theirs.train, theirs.store.rollback, theirs.store.require_writable,
+                lambda: theirs.judge(resume=session).mark(positive=[2]),
                 lambda: Writer(theirs.home, "test"), lambda: Judging(theirs.home),
             ):  # fmt: skip
                 try:

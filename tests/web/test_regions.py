@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.store.locks import Lock
 from tests.served import Served, running
 from tests.tagged_made import copied
@@ -24,7 +25,7 @@ def test_words_are_proposed_and_answered_once(cut: Served) -> None:
     c = cut.service.collection
     body = {"untagged": True, "limit": 6}
     found = cut.post("/v1/tags", body).json
-    expected = c.tag(untagged=True, k=6)
+    expected = c.tag(filters=Filters(untagged=True), k=6)
     assert [(s["picture"], s["word"]) for s in found["suggestions"]] == [
         (s.picture, s.word) for s in expected.suggestions
     ]
@@ -35,13 +36,13 @@ def test_words_are_proposed_and_answered_once(cut: Served) -> None:
             for s, yes in ((first, True), (second, False))]  # fmt: skip
     reviewed = cut.post("/v1/tags/answers", {"answers": said}).json
     assert (reviewed["answered"], reviewed["not_asked"], reviewed["carried"]) == (2, 0, 1)
-    assert first["word"] in [w for t in c.words(first["picture"]) for w in t.tags]
+    assert first["word"] in [w for t in c.pictures.words(first["picture"]) for w in t.tags]
     again = cut.post("/v1/tags/answers", {"answers": said}).json
     assert (again["answered"], again["not_asked"], again["session"]) == (0, 2, None)
     asked = cut.post("/v1/tags", {"untagged": True, "limit": 1000}).json["suggestions"]
     pairs = {(s["picture"], s["word"]) for s in asked}
     assert not {(s["picture"], s["word"]) for s in said} & pairs
-    (session,) = c.sessions()
+    (session,) = c.sessions.all()
     assert session.id == reviewed["session"] and cut.client.revert(session.id)
 
 
@@ -52,9 +53,9 @@ def test_answers_stand_while_another_process_changes_the_store(cut: Served) -> N
     with Lock(c.home.folder, "test"):
         reviewed = cut.post("/v1/tags/answers", {"answers": [answer]}).json
     assert (reviewed["answered"], reviewed["carried"]) == (1, None)
-    assert len(c.sessions()) == 1
+    assert len(c.sessions.all()) == 1
     cut.post("/v1/tags/answers", {"answers": [answer]})
-    assert s["word"] in [w for t in c.words(s["picture"]) for w in t.tags]
+    assert s["word"] in [w for t in c.pictures.words(s["picture"]) for w in t.tags]
 
 
 def test_how_sure_each_word_is(cut: Served) -> None:
@@ -78,14 +79,14 @@ def test_how_sure_each_word_is(cut: Served) -> None:
 def test_where_words_lie_and_scenes(cut: Served) -> None:
     c = cut.service.collection
     found = cut.post("/v1/where", {"query": "cow", "limit": 3}).json
-    expected = c.where("cow", 3)
+    expected = c.tagging.localize("cow", 3)
     assert [h["hit"]["id"] for h in found["hits"]] == [h.hit.picture for h in expected.hits]
     (word,) = found["hits"][0]["words"]
     assert word["word"] == "cow" and word["mask"]["counts"] == list(
         expected.hits[0].words[0].mask.counts
     )
     scenes = cut.client.get("/v1/scenes?words=2&pictures=3")
-    assert scenes["version"] == c.version() and len(scenes["scenes"]) >= 2
+    assert scenes["version"] == c.store.version() and len(scenes["scenes"]) >= 2
     assert sum(s["size"] for s in scenes["scenes"]) == 200
     assert all(len(s["pictures"]) <= 3 and len(s["words"]) <= 2 for s in scenes["scenes"])
 

@@ -27,26 +27,26 @@ def _answer(cut: Served, s: dict[str, Any], yes: bool, session: str | None) -> d
 
 
 def _carries(cut: Served, s: dict[str, Any]) -> bool:
-    words = cut.service.collection.words(s["picture"])
+    words = cut.service.collection.pictures.words(s["picture"])
     return s["word"] in [w for t in words for w in t.tags]
 
 
 def test_single_answers_are_one_session_and_one_version(cut: Served) -> None:
     c = cut.service.collection
     first, second, third = cut.post("/v1/tags", {"untagged": True, "limit": 3}).json["suggestions"]
-    before = c.version()
+    before = c.store.version()
     told = _answer(cut, first, True, None)
     session = told["session"]
     assert (told["answered"], told["carried"]) == (1, None)
     for s in (second, third):
         assert _answer(cut, s, True, session)["session"] == session
-    (state,) = c.sessions()
+    (state,) = c.sessions.all()
     assert (state.id, state.relevant) == (session, 3)
-    assert c.version() == before and not _carries(cut, first)
+    assert c.store.version() == before and not _carries(cut, first)
     assert cut.post("/v1/tags/carry", {}).json["carried"] == len(
         {s["picture"] for s in (first, second, third)}
     )
-    assert c.version() == before + 1 and _carries(cut, first)
+    assert c.store.version() == before + 1 and _carries(cut, first)
     assert cut.post("/v1/tags/carry", {}).json["carried"] == 0
 
 
@@ -62,7 +62,7 @@ def test_an_answer_is_taken_back_and_asked_again(cut: Served) -> None:
     assert cut.post("/v1/tags/undo", back).json["stood"] is False
     cut.post("/v1/tags/carry", {})
     assert not _carries(cut, first)
-    (state,) = c.sessions()
+    (state,) = c.sessions.all()
     assert (state.relevant, state.other, state.undone) == (0, 1, 1)
     asked = cut.post("/v1/tags", {"untagged": True, "limit": 1000}).json["suggestions"]
     pairs = {(s["picture"], s["word"]) for s in asked}

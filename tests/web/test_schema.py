@@ -28,6 +28,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from sightline.collection import Collection
+from sightline.collection.search.vocabulary import Words
 from sightline.web.app import build
 from sightline.web.jobs import Job, Jobs
 from sightline.web.service import Service
@@ -112,7 +113,7 @@ def ask_many(
             case.path_parameters = {k: known.get(k, v) for k, v in case.path_parameters.items()}
         reply = case.call_and_validate(base_url=s.address.url, headers=headers, checks=CHECKS)
         if reply.status_code >= 400 and reply.status_code not in (401, 403):
-            assert reply.json()["version"] == s.service.collection.version(), reply.text
+            assert reply.json()["version"] == s.service.collection.store.version(), reply.text
             problems.append(operation.label)
 
     check()
@@ -127,7 +128,7 @@ def test_nothing_that_can_be_asked_breaks_the_service(asked: Served) -> None:
         for mode, number in itertools.product(MODES, SEEDS):
             problems.update(ask_many(asked, operation, OF_EACH, mode, number))
     assert len(problems) >= 25
-    assert asked.client.search("red").hits and asked.service.collection.verify().sound
+    assert asked.client.search("red").hits and asked.service.collection.store.verify().sound
 
 
 def test_nothing_asked_of_regions_breaks_the_service(tagged: Path, tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_requests_that_follow_each_other_break_nothing(asked: Served) -> None:
     # What is asked for by an id, of one that an answer gave.
     assert sum(n for label, n in found.items() if "{session}" in label) >= 2
     assert sum(n for label, n in found.items() if "{job}" in label) >= 2
-    assert asked.service.collection.verify().sound
+    assert asked.service.collection.store.verify().sound
 
 
 def test_a_fault_behind_another_request_is_found(
@@ -185,9 +186,9 @@ def test_a_fault_behind_another_request_is_found(
 
 
 def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Collection.topics
+    real = Words.topics
 
-    def faulty(self: Collection, n: int, **more: Any) -> Any:
+    def faulty(self: Words, n: int, **more: Any) -> Any:
         if n > 50 and more.get("dimension") is None:
             raise IndexError("planted")
         return real(self, n, **more)
@@ -195,7 +196,7 @@ def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with running(painted(tmp_path, n=30)) as s:
         (topics,) = [o for o in operations(s.service.collection) if o.path == "/v1/topics"]
         ask_many(s, topics, 200)
-        monkeypatch.setattr(Collection, "topics", faulty)
+        monkeypatch.setattr(Words, "topics", faulty)
         with pytest.raises(FailureGroup, match="Server error"):
             ask_many(s, topics, 200)
 

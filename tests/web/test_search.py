@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.filters import Filters
 from sightline.compute.inline import InlineCompute
 from sightline.web.client import Hits, ServiceError
 from tests.served import Served, grow
@@ -43,7 +44,7 @@ def test_pages_make_up_the_whole_list(served: Served) -> None:
 def test_a_page_of_another_version_is_refused(own: Served) -> None:
     page = own.post("/v1/search", {"query": "cold", "limit": 2}).json
     grow(own.service.collection)
-    assert own.service.collection.version() > page["version"]
+    assert own.service.collection.store.version() > page["version"]
     again = own.post("/v1/search", {"query": "cold", "limit": 2, "cursor": page["next"]})
     assert (again.status, again.code) == (409, "changed")
 
@@ -104,14 +105,14 @@ def test_words_and_pictures_together(served: Served, taught: Collection) -> None
     body = {"query": "cold", "like": [h.picture for h in blue], "unlike": [2, 8], "limit": 12}
     found = served.post("/v1/search", body).json
     examples = [h.picture for h in blue]
-    expected = taught.refine("cold", like=examples, other=[2, 8], k=12)
+    expected = taught.sessions.refine("cold", pictures=examples, negative=[2, 8], k=12)
     assert ids(found) == [h.picture for h in expected.hits]
     assert not {2, 8, *examples} & set(ids(found))
     plain = ids(served.post("/v1/search", {"query": "cold", "limit": 12}).json)
     assert ids(found) != plain
     # One example is enough.
     assert ids(served.post("/v1/search", {"query": "cold", "like": [3], "limit": 12}).json) != plain
-    assert taught.sessions() == []
+    assert taught.sessions.all() == []
 
 
 def test_words_and_a_picture_that_is_sent(served: Served, taught: Collection) -> None:
@@ -119,7 +120,9 @@ def test_words_and_a_picture_that_is_sent(served: Served, taught: Collection) ->
     for word, number in (("cold", 2), ("cold", 1), ("warm", 5)):
         sent = (at / f"{number:03d}_x.png").read_bytes()
         found = served.client.search_with(word, sent, feature="color", limit=5)
-        expected = taught.refine(word, like=at / f"{number:03d}_x.png", k=5, feature="color").hits
+        expected = taught.sessions.refine(
+            word, pictures=at / f"{number:03d}_x.png", k=5, feature="color"
+        ).hits
         assert {(h.id - 1) % 6 for h in found.hits} == {number}
         # Of the collection it is left out; sent, nobody knows that it is the same.
         assert found.hits[0].id == number + 1
@@ -131,7 +134,7 @@ def test_words_and_a_picture_that_is_sent(served: Served, taught: Collection) ->
     kind, path = {"Content-Type": "image/png"}, "/v1/search/words-and-picture?query=warm&limit=50"
     few = served.ask("POST", f"{path}&folder={late['id']}", sent, kind).json
     assert len(few["hits"]) == 12 and {h["name"][:5] for h in few["hits"]} == {"late/"}
-    assert taught.sessions() == []
+    assert taught.sessions.all() == []
 
 
 def test_words_and_a_picture_that_cannot_be(
@@ -150,12 +153,12 @@ def test_words_and_a_picture_that_cannot_be(
         ("?query=red&like=5000", 404), ("?query=red&limit=0", 422), ("?query=red&cut=true", 422),
     ):  # fmt: skip
         assert served.ask("POST", path + query, picture, kind).status == status, query
-    assert list(tmp_path.iterdir()) == [] and taught.sessions() == []
+    assert list(tmp_path.iterdir()) == [] and taught.sessions.all() == []
 
 
 def test_similar_and_a_picture_that_is_sent(served: Served, taught: Collection) -> None:
     found = served.post("/v1/similar", {"like": [1], "unlike": [2], "limit": 5}).json
-    assert ids(found) == [h.picture for h in taught.similar(1, unwanted=[2], k=5)]
+    assert ids(found) == [h.picture for h in taught.similar(1, negative=[2], k=5)]
     assert sum(s["value"] for s in found["hits"][0]["shares"]) == pytest.approx(
         found["hits"][0]["score"], abs=1e-3
     )
@@ -180,10 +183,12 @@ def test_a_long_text_finds_pictures(served: Served) -> None:
 
 def test_describing_and_topics(served: Served, taught: Collection) -> None:
     told = served.client.get("/v1/pictures/1/words?limit=3")
-    assert [w["word"] for w in told["words"]] == [w.word for w in taught.describe(1, 3).words]
+    assert [w["word"] for w in told["words"]] == [
+        w.word for w in taught.pictures.describe(1, 3).words
+    ]
     texts = served.client.get("/v1/pictures/1/texts?limit=2")
     assert [t["text"] for t in texts["texts"]] == [
-        t.text for t in taught.describe_texts(1, 2).texts
+        t.text for t in taught.pictures.describe_texts(1, 2).texts
     ]
     picture = Path(taught.root.decode(), "000_x.png").read_bytes()
     kind = {"Content-Type": "image/png"}
@@ -202,7 +207,7 @@ def test_what_is_known_of_a_picture(served: Served, taught: Collection) -> None:
     file = served.ask("GET", "/v1/pictures/1/original")
     assert file.body == Path(taught.root.decode(), "000_x.png").read_bytes()
     assert file.headers["content-type"] == "image/png"
-    assert file.headers["sightline-version"] == str(taught.version())
+    assert file.headers["sightline-version"] == str(taught.store.version())
     small = served.ask("GET", "/v1/pictures/1/thumbnail")
     same = {"If-None-Match": small.headers["etag"]}
     again = served.ask("GET", "/v1/pictures/1/thumbnail", headers=same)
@@ -251,7 +256,7 @@ def test_any_page_of_a_counted_list(served: Served) -> None:
 
 def test_words_are_suggested(own: Served) -> None:
     found = own.client.get("/v1/words?prefix=&limit=3")
-    assert found["version"] == own.service.collection.version()
+    assert found["version"] == own.service.collection.store.version()
     counts = [w["pictures"] for w in found["words"]]
     assert len(counts) == 3 and counts == sorted(counts, reverse=True)
     assert own.client.words("RE") == (("red", 4),)
@@ -270,7 +275,9 @@ def test_words_are_suggested(own: Served) -> None:
 def test_only_pictures_that_carry_some_word(served: Served, taught: Collection) -> None:
     body = {"query": "red", "limit": 200, "cut": False, "tagged": True}
     found = ids(served.post("/v1/search", body).json)
-    assert found == [h.picture for h in taught.search("red", 200, cut=False, tagged=True)]
+    assert found == [
+        h.picture for h in taught.search("red", 200, cut=False, filters=Filters(tagged=True))
+    ]
     assert len(found) == 90
     assert (
         len(ids(served.post("/v1/similar", {"like": [1], "limit": 200, "tagged": True}).json)) == 89

@@ -71,7 +71,7 @@ def open_collection(
     whatever else there may be.
     """
     from sightline.collection import Collection
-    from sightline.collection.finding import collection_around, only_collection, root_of_store
+    from sightline.collection.discovery import collection_around, only_collection, root_of_store
 
     outer = click.get_current_context().find_root().obj or {}
     folder = collection or outer.get("collection") or os.environ.get("SIGHTLINE_COLLECTION")
@@ -94,7 +94,7 @@ def open_collection(
 
 def _around(store: str) -> bytes:
     """Return the folder for a store that does not tell: only the collection we stand in will do."""
-    from sightline.collection.finding import collection_around
+    from sightline.collection.discovery import collection_around
 
     found = collection_around(os.fsencode(os.getcwd()))
     if found is None:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from sightline.cli.filters import mark_of
+from sightline.collection.filters import Filters
 from sightline.errors import UsageError
 from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.search.words import Results
+    from sightline.collection.results import Results
     from sightline.contracts import Progress
 
 QUERIES = ("red fruit", "sad face", "animal", "bicycel")
@@ -96,7 +97,7 @@ def _index_and_train(c: Collection, words: Path) -> None:
         f"in {report.seconds:.1f} s"
     )
     click.echo("\n$ sightline train")
-    if c.is_trained():
+    if c.models.is_current():
         click.echo("Nothing has changed since the last training.")
     else:
         show_report(c.train(progress=ProgressBar()))
@@ -106,7 +107,7 @@ def _search(c: Collection, query: str, sheet: list[tuple[str, Results]]) -> None
     """Search among pictures without words, and among all."""
     for flag, untagged in ((" --untagged", True), ("", False)):
         click.echo(f'\n$ sightline search "{query}"{flag}')
-        results = c.search(query, 6, untagged=untagged)
+        results = c.search(query, 6, filters=Filters(untagged=untagged))
         for u in results.unknown:
             click.echo(f"No picture carries {u.word!r}. Near it: {', '.join(u.near) or 'nothing'}.")
         for h in results.hits:
@@ -122,7 +123,7 @@ def _draw(c: Collection, found: list[tuple[str, Results]], target: Path) -> None
     thumbnails, titles = [], []
     for query, results in found:
         hits = results.hits
-        thumbnails += [*c.thumbnails([h.picture for h in hits]), *[b""] * (6 - len(hits))]
+        thumbnails += [*c.pictures.thumbnails([h.picture for h in hits]), *[b""] * (6 - len(hits))]
         names = [f"{query}: {h.score:.2f} learnt" for h in hits]
         titles += [*names, *[""] * (6 - len(hits))]
     contact_sheet(thumbnails, titles, columns=6, cell=120).save(target, "PNG")

@@ -49,7 +49,7 @@ def describe(
     c = open_collection(collection, store, top=top)
     if texts:
         return _texts(c, picture, no_cutoff, as_json, as_csv)
-    told = c.describe(picture)
+    told = c.pictures.describe(picture)
     words = [w for w in told.words if no_cutoff or w.fits or w.carried]
     if as_json:
         print_json(
@@ -75,7 +75,7 @@ def describe(
 
 
 def _texts(c: Collection, picture: str, no_cutoff: bool, as_json: bool, as_csv: bool) -> int:
-    told = c.describe_texts(picture)
+    told = c.pictures.describe_texts(picture)
     texts = [t for t in told.texts if no_cutoff or t.fits or t.own]
     rows = [
         (t.score, t.text, int(t.fits), int(t.own), t.picture, shown(t.path), t.pictures)

@@ -101,7 +101,7 @@ def _show_scale(c: Collection | None, pictures: int | None, as_json: bool) -> in
     if c is None and pictures is None:
         raise UsageError("There is no collection here. Say for how many: doctor --scale --pictures")
     if c is not None:
-        found = c.scale(pictures)
+        found = c.engines.sizing(pictures)
     else:
         found = sizing.scale(
             pictures or 1, sizing.assumed(), sizing.machine_memory(), sizing.scan_speed(),
@@ -118,7 +118,7 @@ def _show_scale(c: Collection | None, pictures: int | None, as_json: bool) -> in
 
 
 def _list_skipped(c: Collection | None, as_json: bool, as_csv: bool) -> int:
-    found = c.skipped() if c else []
+    found = c.pictures.skipped() if c else []
     if as_json:
         print_json([{"path": text_of(s.path), "kind": s.kind, "reason": s.reason} for s in found])
     elif as_csv:
@@ -205,21 +205,21 @@ def _store(c: Collection) -> list[tuple[str, str]]:
         ("free space", f"{space.f_bavail * space.f_frsize / 1e9:.1f} GB"),
         ("flush to disk", _flush_time(there)),
     ]
-    if found := c.exposed():
+    if found := c.store.exposed():
         out.append(("permissions", f"{describe(found)}. Run: {FIX_PERMISSIONS}"))
     elif folder.exists():
         out.append(("permissions", "the owner's alone"))
     try:
-        s = c.state()
+        s = c.status()
         out.append(("pictures", f"{s.pictures}, {s.with_words} with words, {s.skipped} skipped"))
         out.append(("version", str(s.version)))
-        engine = c.engine_state()
+        engine = c.engines.status()
         out.append(("engine", f"{engine.name}, {engine.said}" if engine else "flat"))
-        out.append(("learnt", s.learnt or "nothing yet"))
-        out.append(("regions", s.regions or "nothing yet"))
-        out.append(("words for regions", str(c.word_list())))
+        out.append(("learnt", s.word_model or "nothing yet"))
+        out.append(("regions", s.region_model or "nothing yet"))
+        out.append(("words for regions", str(c.tagging.word_list())))
         out.append(("store size", f"{_size(folder) / 1e6:.1f} MB"))
-        out.append(("tables of words", ", ".join(c.tables()) or "none"))
+        out.append(("tables of words", ", ".join(c.words.tables()) or "none"))
     except SightlineError as e:
         out.append(("state", str(e)))
     return out

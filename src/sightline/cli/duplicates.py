@@ -16,7 +16,6 @@ from sightline.cli.common import (
     text_of,
 )
 from sightline.cli.filters import check_png, filter_options, filters_of, full_path
-from sightline.errors import UsageError
 from sightline.records import shown
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ _THRESHOLD = (
 def duplicates(
     threshold: float | None,
     sheet: str | None,
-    untagged: bool,
     as_json: bool,
     as_csv: bool,
     collection: str | None,
@@ -53,12 +51,10 @@ def duplicates(
     """
     from sightline.progress import ProgressBar
 
-    if untagged:
-        raise UsageError("--untagged is no filter of duplicates. Leave it out.")
     c = open_collection(collection, store)
     if sheet:
         check_png(c, Path(sheet), "A contact sheet")
-    found = c.duplicates(threshold=threshold, progress=ProgressBar(), **filters_of(**given))
+    found = c.duplicates(threshold=threshold, progress=ProgressBar(), filters=filters_of(**given))
     if as_json:
         print_json(_as_json(c, found))
     elif as_csv:
@@ -122,5 +118,7 @@ def _draw(c: Collection, found: Duplicates, target: Path) -> None:
 
     shown_ones = [(n, d) for n, group in enumerate(found, start=1) for d in group][:_SHEET]
     titles = [f"{n} {d.mark} {d.difference:.3f}" for n, d in shown_ones]
-    contact_sheet(c.thumbnails([d.picture for _, d in shown_ones]), titles).save(target, "PNG")
+    contact_sheet(c.pictures.thumbnails([d.picture for _, d in shown_ones]), titles).save(
+        target, "PNG"
+    )
     click.echo(f"drew {target}", err=True)

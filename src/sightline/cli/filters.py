@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sightline.collection.filters import Filters
 from sightline.errors import UsageError
 from sightline.records import Hit, shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.search.words import Results
+    from sightline.collection.results import Results
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,11 +42,12 @@ def filter_options(command: F) -> F:
 
 
 def filters_of(
-    *, min_mb: float | None = None, max_mb: float | None = None, **given: Any
-) -> dict[str, Any]:
-    """Return what `Collection.search` and `Collection.similar` take for these options."""
-    sizes = {"min_bytes": min_mb, "max_bytes": max_mb}
-    return {**given, **{n: None if mb is None else int(mb * 1e6) for n, mb in sizes.items()}}
+    *, min_mb: float | None = None, max_mb: float | None = None, **options: Any
+) -> Filters:
+    """Return the filters that these options mean."""
+    sizes = (None if mb is None else int(mb * 1e6) for mb in (min_mb, max_mb))
+    min_bytes, max_bytes = sizes
+    return Filters(**options, min_bytes=min_bytes, max_bytes=max_bytes)
 
 
 def full_path(c: Collection, path: bytes) -> bytes:
@@ -73,7 +75,7 @@ def draw_sheet(
     if not results.hits:
         return
     say = mark or mark_of
-    thumbnails = c.thumbnails([h.picture for h in results.hits])
+    thumbnails = c.pictures.thumbnails([h.picture for h in results.hits])
     titles = [f"{h.score:.2f} {say(h)} {shown(os.path.basename(h.path))}" for h in results.hits]
     contact_sheet(thumbnails, titles).save(target, "PNG")
     click.echo(f"drew {target}", err=True)
@@ -81,12 +83,12 @@ def draw_sheet(
 
 def mark_of(h: Hit) -> str:
     """Say why a picture is among the hits for words."""
-    return "carried" if h.tagged else "learnt" if h.learnt else "some"
+    return "carried" if h.tagged else "learnt" if h.learned else "some"
 
 
 def likeness_mark(h: Hit) -> str:
     """Say whether what ranked a picture by likeness was learnt."""
-    return "learnt" if h.learnt else "alike"
+    return "learnt" if h.learned else "alike"
 
 
 def check_png(c: Collection, target: Path, what: str) -> None:

@@ -52,7 +52,9 @@ def clicks(
 
     c = open_collection(collection, store, writes=True)
     with logged(c, "import clicks"):
-        report = c.import_clicks(*files, eta=_eta(eta), dry_run=dry_run, progress=ProgressBar())
+        report = c.clicks.import_logs(
+            *files, eta=_eta(eta), dry_run=dry_run, progress=ProgressBar()
+        )
     if as_json:
         print_json(as_plain(report))
     else:

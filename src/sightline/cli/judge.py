@@ -62,7 +62,9 @@ def judge(
     if undo and not resume:
         raise UsageError("--undo takes back an answer of a session. Name it with --resume.")
     c = open_collection(collection, store, engine=engine)
-    session = c.judge(query, like=like, resume=resume, feature=feature, **filters_of(**given))
+    session = c.judge(
+        query, pictures=like, resume=resume, feature=feature, filters=filters_of(**given)
+    )
     if undo:
         undo_last(c, session)
     way: Way = "" if no_thumbnails or as_json else here()

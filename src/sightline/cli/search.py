@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,13 +34,14 @@ from sightline.cli.filters import (
     say_not_learned,
 )
 from sightline.cli.tag import places
+from sightline.collection.filters import Filters
 from sightline.errors import UsageError
 from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.explain import Why
-    from sightline.collection.search.words import Results
+    from sightline.collection.results import Results
 
 
 @click.command()
@@ -102,7 +104,7 @@ def search(
     ./picture.jpg        alone: pictures like it, as sightline similar
     """
     c = open_collection(collection, store, top=top, engine=engine)
-    filters = filters_of(**given, cut=not no_cutoff, learnt=not no_learnt)
+    options = _Options(filters_of(**given), not no_cutoff, not no_learnt)
     why, draws = why or why_png is not None, why_png is not None or not as_json
     if why and (as_csv or trec or filepath_only or null):
         raise UsageError("--why explains hits in plain form or as --json; leave the other out.")
@@ -123,13 +125,13 @@ def search(
     if queries is not None:
         if not trec:
             raise UsageError("--queries answers many queries, which only --trec can print.")
-        return _print_trec(c, _queries_in(Path(queries)), filters)
+        return _print_trec(c, _queries_in(Path(queries)), options)
     text = " ".join([*query, *(_unwanted(w) for w in unwanted)])
     if trec:
-        return _print_trec(c, [(text, text)], filters)
+        return _print_trec(c, [(text, text)], options)
     results = _other(c, text, text_file, like, given)
     if results is None:
-        results = c.search(text, **filters)
+        results = options.search(c, text)
     by_picture = hasattr(results, "shares")
     if by_picture and why:
         raise UsageError("Why pictures are alike is said by: sightline similar PICTURE --why")
@@ -146,7 +148,7 @@ def search(
         print_json(_as_json(text, c, results, [{"why": w.as_json()} for w in whys]))
     elif as_csv:
         rows = [
-            (h.score, text_of(full_path(c, h.path)), int(h.tagged), int(h.learnt))
+            (h.score, text_of(full_path(c, h.path)), int(h.tagged), int(h.learned))
             for h in results.hits
         ]
         print_csv(["score", "path", "tagged", "learnt"], rows)
@@ -164,7 +166,7 @@ def _show_where(
     c: Collection, text: str, results: Results, folder: Path | None, as_json: bool
 ) -> int:
     """Print hits with where the words of the query lie, and draw them."""
-    found = c.where(text, hits=results.hits)
+    found = c.tagging.localize(text, hits=results.hits)
     places.say_unknown(found)
     if as_json:
         print_json(_as_json(text, c, results, [{"where": places.as_json(h)} for h in found.hits]))
@@ -183,7 +185,7 @@ def _other(
 ) -> Results | None:
     """Answer what is not asked by words alone; None if it is."""
     if like:
-        return c.refine(text, like=like, **filters_of(**given))
+        return c.sessions.refine(text, pictures=like, filters=filters_of(**given))
     return _by_text(c, file, given) if file else None
 
 
@@ -193,7 +195,7 @@ def _by_text(c: Collection, file: str, given: dict[str, Any]) -> Results:
         text = Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError as e:
         raise UsageError(f"The text in {file} cannot be read: {e.strerror}.") from e
-    return c.search_text(text, **filters_of(**given))
+    return c.search_text(text, filters=filters_of(**given))
 
 
 def _queries_in(file: Path) -> list[tuple[str, str]]:
@@ -212,14 +214,26 @@ def _queries_in(file: Path) -> list[tuple[str, str]]:
     return found
 
 
-def _print_trec(c: Collection, queries: list[tuple[str, str]], filters: dict[str, Any]) -> int:
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """Which pictures a search may give."""
+
+    filters: Filters
+    cut: bool
+    predicted: bool
+
+    def search(self, c: Collection, text: str) -> Results:
+        return c.search(text, filters=self.filters, cut=self.cut, predicted=self.predicted)
+
+
+def _print_trec(c: Collection, queries: list[tuple[str, str]], options: _Options) -> int:
     """Print answers as a TREC run; pictures go by their paths in the collection."""
     from sightline.collection.query import not_learned_lines
     from sightline.measures.judged import RankedList
     from sightline.measures.runs import run_lines
 
     for name, text in queries:
-        found = c.search(text, **filters)
+        found = options.search(c, text)
         for line in not_learned_lines(found.not_learned, found.predicted):
             click.echo(f"{text!r}: {line}", err=True)
         hits = found.hits
@@ -248,7 +262,7 @@ def _explain(c: Collection, results: Results) -> None:
             click.echo(line, err=True)
     if not results.hits and not results.unknown:
         click.echo("No picture fits.", err=True)
-    if results.unknown and not results.hits and not c.state().words:
+    if results.unknown and not results.hits and not c.status().words:
         click.echo("No picture of this collection carries any word yet.", err=True)
 
 
@@ -265,7 +279,7 @@ def _as_json(
                 "path": text_of(full_path(c, h.path)),
                 "score": h.score,
                 "tagged": h.tagged,
-                "learnt": h.learnt,
+                "learnt": h.learned,
                 **own,
             }
             for h, own in zip(results.hits, said, strict=True)
@@ -306,7 +320,7 @@ def _whys(c: Collection, text: str, results: Results, learnt: bool) -> list[Why]
     """Find out what made the scores; say once why there are no parts, or of which pictures."""
     from sightline.progress import ProgressBar
 
-    whys = c.why(text, hits=results.hits, learnt=learnt, progress=ProgressBar())
+    whys = c.explain(text, hits=results.hits, predicted=learnt, progress=ProgressBar())
     problems = {w.problem for w in whys}
     if len(problems) == 1 and whys[0].problem:
         click.echo(f"No heat map: {whys[0].problem}.", err=True)

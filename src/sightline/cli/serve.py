@@ -78,9 +78,11 @@ def serve(
             raise UsageError(f"{name!r} is no name of a host. Name one as it stands in the URL.")
     origins = tuple(map(Origin.of, allow_origin))
     token = _token(c, token_file)
+    from sightline.collection.index.checks import check_indexable
+
     # What cannot be read is said now, not to the first who asks; what is not there can be made.
-    if not c.version():
-        c.refuse_wrong_places()
+    if not c.store.version():
+        check_indexable(c.root, c.home)
         click.echo('Nothing is indexed yet. To index: POST /v1/jobs {"verb": "index"}', err=True)
     _serve(c, Service(c, token), (host, port, allow_host, origins), as_json, token_file)
     return 0
@@ -132,7 +134,7 @@ def _serve(
     resort = LastResort()
     # Ctrl-C is how a server is meant to end.
     with logged(c, "serve") as log, contextlib.suppress(KeyboardInterrupt):
-        if found := c.exposed():
+        if found := c.store.exposed():
             told = f"{describe(found)}. Run: {FIX_PERMISSIONS}"
             log.warning("%s", told)
             click.echo(f"warning: {told}", err=True)

@@ -15,7 +15,7 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.sessions.verbs import SessionState
+    from sightline.collection.sessions.sessions import SessionState
 
 
 @click.group(invoke_without_command=True)
@@ -40,7 +40,7 @@ def sessions(
         outer.update({k: v for k, v in (("collection", collection), ("store", store)) if v})
         return 0
     c = open_collection(collection, store)
-    found = c.sessions(empty=empty)
+    found = c.sessions.all(empty=empty)
     if as_json:
         print_json([asdict(s) for s in found])
         return 0
@@ -97,8 +97,8 @@ def revert(
 ) -> int:
     """Take back all that SESSION said, and the words made of it; train then forgets it too."""
     c = open_collection(collection, store, writes=True, wait=wait)
-    done = False if dry_run else c.revert(session)
-    state = c.session(session)
+    done = False if dry_run else c.sessions.revert(session)
+    state = c.sessions.get(session)
     if as_json:
         print_json({**asdict(state), "changed": done})
         return 0
@@ -111,7 +111,7 @@ def revert(
         click.echo(f"would take back {what}")
     elif done:
         click.echo(f"took back {what} of {session}")
-        if c.state().learnt:
+        if c.status().word_model:
             click.echo("To have the model forget them too: sightline train", err=True)
     else:
         click.echo(f"{session} was reverted before", err=True)

@@ -74,14 +74,14 @@ def similar(
     c = open_collection(collection, store, top=top, engine=engine)
     if sheet:
         check_png(c, Path(sheet), "A contact sheet")
-    results = c.similar(*pictures, unwanted=unwanted, exact=exact, **filters_of(**given))
+    results = c.similar(*pictures, negative=unwanted, exact=exact, filters=filters_of(**given))
     say_how(results)
     if sheet:
         draw_sheet(c, results, Path(sheet), likeness_mark)
     if as_json:
         print_json(_as_json(c, pictures, unwanted, results, why))
     elif as_csv:
-        rows = [(h.score, text_of(full_path(c, h.path)), int(h.learnt)) for h in results.hits]
+        rows = [(h.score, text_of(full_path(c, h.path)), int(h.learned)) for h in results.hits]
         print_csv(["score", "path", "learnt"], rows)
     else:
         for h, shares in zip(results.hits, results.shares, strict=True):
@@ -125,7 +125,7 @@ def _as_json(
                 "picture": h.picture,
                 "path": text_of(full_path(c, h.path)),
                 "score": h.score,
-                "learnt": h.learnt,
+                "learnt": h.learned,
                 **({"why": [_share_json(s) for s in shares]} if why else {}),
             }
             for h, shares in zip(results.hits, results.shares, strict=True)

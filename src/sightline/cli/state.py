@@ -10,7 +10,8 @@ import click
 from sightline.records import shown
 
 if TYPE_CHECKING:
-    from sightline.collection import Collection, State
+    from sightline.collection import Collection
+    from sightline.collection.index.status import Status
 
 
 def show_state(collection: str | None, store: str | None) -> None:
@@ -21,28 +22,28 @@ def show_state(collection: str | None, store: str | None) -> None:
     c = None
     try:
         c = open_collection(collection, store)
-        s = c.state()
+        s = c.status()
     except NoCollection:
         _first_steps(collection, c)
         return
     click.echo(f"{shown(c.root)}: {s.pictures} pictures, {s.with_words} of them with words")
     click.echo(f"{s.words} different words, {s.skipped} files skipped, version {s.version}")
-    click.echo(f"learnt: {s.learnt or 'nothing yet'}")
-    if s.likeness:
-        click.echo(f"likeness: {s.likeness}")
-    if s.regions:
-        click.echo(f"regions: {s.regions}")
+    click.echo(f"learnt: {s.word_model or 'nothing yet'}")
+    if s.similarity_model:
+        click.echo(f"likeness: {s.similarity_model}")
+    if s.region_model:
+        click.echo(f"regions: {s.region_model}")
     click.echo(f"kept in {c.home.folder}")
     _show_running(c)
     click.echo(f"next: {_next(s)}")
 
 
 def _show_running(c: Collection) -> None:
-    for command in c.running():
+    for command in c.store.running():
         click.echo(f"running: {command}")
 
 
-def _next(s: State) -> str:
+def _next(s: Status) -> str:
     pictures, with_words, skipped = s.pictures, s.with_words, s.skipped
     if not pictures and skipped:
         return "sightline doctor --skipped"
@@ -50,7 +51,7 @@ def _next(s: State) -> str:
         return "put pictures into the folder, then: sightline index"
     if not with_words:
         return "give pictures words (tags, .txt files, --words TABLE), then: sightline index"
-    if not s.learnt and with_words > 1:
+    if not s.word_model and with_words > 1:
         return "sightline train      (then pictures without words are found too)"
     return 'sightline search "WORDS"'
 

@@ -53,8 +53,8 @@ def verify(
     from sightline.progress import ProgressBar
 
     c = open_collection(collection, store, wait=wait, engine=engine)
-    v = c.verify(ProgressBar(), fix_permissions=fix_permissions)
-    beside = c.engine_problems()
+    v = c.store.verify(ProgressBar(), fix_permissions=fix_permissions)
+    beside = c.engines.problems()
     sound = v.sound and not beside
     if as_json:
         print_json(
@@ -117,14 +117,14 @@ def repair(
 
     c = open_collection(collection, store, writes=True, wait=wait)
     if dry_run:
-        problems = c.verify().problems
+        problems = c.store.verify().problems
         for p in problems:
             click.echo(f"would mend {p.file}: {p.what}")
         if not problems:
             click.echo("The store is sound; there is nothing to mend.")
         return 0
     with logged(c, "store repair"):
-        after = c.repair(click.echo, ProgressBar())
+        after = c.store.repair(click.echo, ProgressBar())
     for p in after.problems:
         click.echo(f"{p.file}: {p.what}", err=True)
     click.echo("The store is sound." if after.sound else "Some damage could not be mended.")
@@ -156,7 +156,7 @@ def rollback(
             state = " (current)" if v is kept[-1] else "" if v.finished else " (unfinished)"
             click.echo(f"{v.number}\t{_when(v)}\t{v.pictures} pictures{state}\t{v.note}")
         return 0
-    done = c.rollback(version)
+    done = c.store.rollback(version)
     click.echo(
         f"Published again, as version {done.version}: rolled back from {_named(done.left)} to "
         f"{_named(done.restored)}."
@@ -189,7 +189,7 @@ def backup(
 ) -> int:
     """Copy the store to the new folder TARGET; use the copy with --store TARGET."""
     c = open_collection(collection, store, wait=wait)
-    checked = c.verify() if dry_run else c.backup(target)
+    checked = c.store.verify() if dry_run else c.store.backup(target)
     done = "would copy" if dry_run else "copied and checked"
     click.echo(f"{done} {checked.files} files, {checked.n_bytes / 1e6:.1f} MB")
     return 0 if checked.sound else 1
@@ -221,14 +221,14 @@ def purge(
     c = open_collection(collection, store, writes=True, wait=wait)
     what = f"{len(pictures)} pictures and {len(sessions)} sessions"
     if dry_run:
-        c.resolve(pictures)
+        c.pictures.resolve(pictures)
         click.echo(f"would purge {what}")
         return 0
     if not yes and not click.confirm(f"Remove all that is known of {what}, for good?", err=True):
         click.echo("Nothing was removed.")
         return 0
-    taught = bool(c.state().learnt)
-    click.echo(f"Removed {c.purge(pictures, sessions)} facts about {what}.")
+    taught = bool(c.status().word_model)
+    click.echo(f"Removed {c.store.purge(pictures, sessions)} facts about {what}.")
     if taught:
         click.echo("The model that learnt from them went too. To learn anew: sightline train")
     if identity(c.home.folder):

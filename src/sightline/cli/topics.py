@@ -46,7 +46,7 @@ def topics(
         check_png(c, Path(sheet), "A contact sheet")
     if word is not None:
         return _show_near(c, word, top, as_json)
-    found = c.topics(top, pictures=_OF_AN_END if sheet or as_json else 0, dimension=dimension)
+    found = c.words.topics(top, pictures=_OF_AN_END if sheet or as_json else 0, dimension=dimension)
     if as_json:
         print_json([_as_json(t) for t in found])
     else:
@@ -58,7 +58,7 @@ def topics(
 
 
 def _show_near(c: Collection, word: str, top: int, as_json: bool) -> int:
-    found = c.near_words(word, top)
+    found = c.words.near(word, top)
     if as_json:
         print_json([{"word": w, "cosine": cosine} for w, cosine in found])
     else:
@@ -83,7 +83,7 @@ def _draw(c: Collection, topic: Topic, target: Path) -> None:
 
     ends = [(topic.high_pictures, "high"), (topic.low_pictures, "low")]
     pictures = [(p, f"{end} {p}") for found, end in ends for p in found]
-    thumbnails = c.thumbnails([p for p, _ in pictures])
+    thumbnails = c.pictures.thumbnails([p for p, _ in pictures])
     titles = [title for _, title in pictures]
     contact_sheet(thumbnails, titles, columns=_OF_AN_END).save(target, "PNG")
     click.echo(f"drew {target}", err=True)

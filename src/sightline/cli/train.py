@@ -153,7 +153,7 @@ def _train_similar(
             err=True,
         )
     with logged(c, "train"):
-        report = c.train_similar(
+        report = c.models.train_similarity(
             source=source, features=names, force=force, dry_run=dry_run, progress=ProgressBar()
         )
     if as_json:

@@ -17,15 +17,14 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
 from sightline.collection.clicks.clicks import Clicks
-from sightline.collection.discovery import inside, root_of_store
+from sightline.collection.discovery import inside
 from sightline.collection.engines.engines import Engines
 from sightline.collection.filters import NO_FILTERS, Filters
 from sightline.collection.models.models import Models
@@ -34,41 +33,27 @@ from sightline.collection.search.vocabulary import Words
 from sightline.collection.sessions.sessions import Sessions
 from sightline.collection.store import StoreMaintenance
 from sightline.collection.tagging.tagging import Tagging
-from sightline.errors import CollectionError, ParameterError, SightlineError, UsageError
+from sightline.errors import ParameterError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import shown
 from sightline.settings import Origin, Settings
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from sightline.collection.explain import Why
     from sightline.collection.export.run import ExportReport
     from sightline.collection.index.preview import Preview
     from sightline.collection.index.run import IndexReport
-    from sightline.collection.index.status import FeatureState, Status
+    from sightline.collection.index.status import Status
     from sightline.collection.models.evaluation import Evaluation
     from sightline.collection.models.training import TrainReport
     from sightline.collection.pictures import PictureLike
-    from sightline.collection.query import NotLearned
-    from sightline.collection.search.annotate import Told
-    from sightline.collection.search.texts import ToldTexts
-    from sightline.collection.search.topics import Topic
-    from sightline.collection.search.vocabulary import CarriedWord, Vocabulary
-    from sightline.collection.search.words import Results
-    from sightline.collection.sessions.log import Start
-    from sightline.collection.sessions.session import Ranking, Session
+    from sightline.collection.results import Results
+    from sightline.collection.sessions.session import Session
     from sightline.collection.similarity.candidates import SimilarResults
     from sightline.collection.similarity.duplicates import Duplicates
-    from sightline.collection.similarity.online import Lesson
-    from sightline.collection.similarity.training import SimilarReport
-    from sightline.collection.tagging.localize import Places
-    from sightline.collection.tagging.review import Review
-    from sightline.collection.tagging.scenes import Scenes
     from sightline.collection.tagging.suggest import Suggestions
-    from sightline.collection.tagging.training import RegionReport
     from sightline.contracts import Compute, Progress
-    from sightline.records import Hit, ProposedWord, Skipped
+    from sightline.records import Hit, ProposedWord
     from sightline.store.home import Home
 
 __all__ = ["Collection", "Filters"]
@@ -153,12 +138,7 @@ class Collection:
     def __enter__(self) -> Collection:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Every method closes what it opens; `with` only marks where a collection is used."""
 
     def __len__(self) -> int:
@@ -223,13 +203,7 @@ class Collection:
         allow_empty : bool
             Accept an empty folder that had pictures before; it may be a disk that is not mounted.
         """
-        from sightline.collection.index.checks import (
-            check_given,
-            check_indexable,
-            check_tables,
-            read_given,
-            real_paths,
-        )
+        from sightline.collection.index import checks
         from sightline.collection.index.options import (
             index_options,
             remember_flags,
@@ -241,15 +215,15 @@ class Collection:
         from sightline.compute.chosen import computing, elsewhere
         from sightline.store.writer import Writer
 
-        check_indexable(self.root, self.home)
+        checks.check_indexable(self.root, self.home)
         self.store.require_writable()
-        tables = check_tables(words, self.root)
-        files, bar = read_given(vectors, by_order, key_column), progress or NoProgress()
+        tables = checks.check_tables(words, self.root)
+        files, bar = checks.read_given(vectors, by_order, key_column), progress or NoProgress()
         s = self.settings
         options = index_options(s, features, retry=retry, refit=refit, allow_empty=allow_empty)
-        check_given(self.home, self.root, options, files, by_order, forget_vectors)
+        checks.check_given(self.home, self.root, options, files, by_order, forget_vectors)
         with computing(s, bar, compute) as workers, Writer(self.home, "index", s.wait) as writer:
-            remember_tables(writer, self.root, tables, real_paths(forget_words))
+            remember_tables(writer, self.root, tables, checks.real_paths(forget_words))
             self.settings = remember_flags(self.home, self.settings, self.origins, features)
             remote = workers if elsewhere(s) else None
             writer.scorer = scorer_of(self.home, writer.version, remote)
@@ -267,22 +241,16 @@ class Collection:
         key_column: str = "",
     ) -> Preview:
         """Return what `index` would do now, without doing it; it raises what `index` would."""
-        from sightline.collection.index.checks import (
-            check_given,
-            check_indexable,
-            check_tables,
-            read_given,
-            real_paths,
-        )
+        from sightline.collection.index import checks
         from sightline.collection.index.options import index_options
         from sightline.collection.index.preview import preview
 
-        check_indexable(self.root, self.home)
-        tables = check_tables(words, self.root)
+        checks.check_indexable(self.root, self.home)
+        tables = checks.check_tables(words, self.root)
         options = index_options(replace(self.settings, features=""))
-        files = read_given(vectors, by_order, key_column)
-        check_given(self.home, self.root, options, files, by_order)
-        return preview(self.home, self.root, options, tables, set(real_paths(forget_words)))
+        files = checks.read_given(vectors, by_order, key_column)
+        checks.check_given(self.home, self.root, options, files, by_order)
+        return preview(self.home, self.root, options, tables, set(checks.real_paths(forget_words)))
 
     def train(
         self,
@@ -380,19 +348,18 @@ class Collection:
             Also count the whole list, and how much of it is above the cut-off.
         """
         from sightline.collection.search.words import SearchOptions, pictures_of, search
-        from sightline.collection.similarity.candidates import similar
+        from sightline.collection.similarity.candidates import by_sign, similar
 
-        where = filters.where(self.root)
+        n = self.k_or_default(k)
         if terms := pictures_of(query):
-            positive = [(t.path, t.weight) for t in terms if not t.unwanted]
-            negative = [(t.path, t.weight) for t in terms if t.unwanted]
             if ids is not None or offset is not None or count:
                 raise UsageError("Only lists of words are given in parts and counted.")
-            return similar(self, positive, negative, self.k_or_default(k), filters)
+            with self.home.reader() as reader:
+                return similar(reader, self.root, self.settings, *by_sign(terms), n, filters)
         only = None if ids is None else tuple(ids)
         options = SearchOptions(filters.untagged, cut, predicted, only, offset, count)
         with self.home.reader() as reader:
-            return search(reader, self.root, query, self.k_or_default(k), where, options)
+            return search(reader, self.root, query, n, filters.where(self.root), options)
 
     def explain(
         self,
@@ -401,6 +368,7 @@ class Collection:
         *,
         hits: Sequence[Hit] | None = None,
         filters: Filters = NO_FILTERS,
+        cut: bool = True,
         predicted: bool = True,
         blocks: int = 6,
         pictures: int = 12,
@@ -412,7 +380,7 @@ class Collection:
 
         Parameters
         ----------
-        query, k, filters, predicted
+        query, k, filters, cut, predicted
             As of `search`.
         hits : sequence of Hit, optional
             Those to explain, if the search was made before.
@@ -431,7 +399,7 @@ class Collection:
                 "Words are explained here; of pictures, `similar` gives the shares of each hit."
             )
         if hits is None:
-            hits = self.search(query, k, filters=filters, predicted=predicted).hits
+            hits = self.search(query, k, filters=filters, cut=cut, predicted=predicted).hits
         options = ExplainOptions(blocks, pictures, exact, predicted)
         bar = progress or NoProgress()
         return explain(self.home, self.root, self.settings, query, hits, options, bar, compute)
@@ -481,7 +449,9 @@ class Collection:
         from sightline.collection.similarity.candidates import similar
 
         weighted = [(p, 1.0) for p in pictures], [(p, 1.0) for p in negative]
-        return similar(self, *weighted, self.k_or_default(k), filters, exact, compute)
+        n, s = self.k_or_default(k), self.settings
+        with self.home.reader() as reader:
+            return similar(reader, self.root, s, *weighted, n, filters, exact, compute)
 
     def duplicates(
         self,
@@ -632,17 +602,6 @@ class Collection:
         from sightline.collection.index.status import status
 
         return status(self.home)
-
-    def features(self) -> list[FeatureState]:
-        """Return every feature there is, and which pictures and models have it."""
-        from sightline.collection.index.status import feature_states
-
-        return feature_states(self.home)
-
-    def skipped(self) -> list[Skipped]:
-        """Return the files the last index skipped, with reasons."""
-        with self.home.reader() as reader:
-            return [s for s, _, _ in reader.catalogue.skipped()]
 
     def contains(self, path: str | os.PathLike[str]) -> bool:
         """Say whether a path lies inside the collection, where nothing may be written."""

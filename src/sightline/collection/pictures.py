@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sightline.errors import CollectionError, ParameterError, UsageError
-from sightline.records import Hit, Tags, shown
+from sightline.records import Hit, Skipped, Tags, shown
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from sightline.collection import Collection
+    from sightline.collection.index.status import FeatureState
+    from sightline.collection.results import Results
     from sightline.collection.search.annotate import Told
     from sightline.collection.search.texts import ToldTexts
-    from sightline.collection.search.words import Results
     from sightline.contracts import Compute
     from sightline.store.catalogue import Facts
     from sightline.store.home import Reader
@@ -301,8 +302,19 @@ class Pictures:
         One that the query does not rank has the score 0; one whose file is gone is left out and
         counted.
         """
-        from sightline.collection.search.words import in_given_order
+        from sightline.collection.results import in_given_order
 
         results = self._collection.search(query, max(len(ids), 1), cut=False, ids=ids, offset=0)
         with self._collection.home.reader() as reader:
             return in_given_order(reader, self._collection.root, results, ids)
+
+    def features(self) -> list[FeatureState]:
+        """Return every feature there is, and which pictures and models have it."""
+        from sightline.collection.index.status import feature_states
+
+        return feature_states(self._collection.home)
+
+    def skipped(self) -> list[Skipped]:
+        """Return the files the last index skipped, with reasons."""
+        with self._collection.home.reader() as reader:
+            return [s for s, _, _ in reader.catalogue.skipped()]

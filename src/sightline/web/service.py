@@ -74,15 +74,15 @@ class Service:
     def of_one_version(self, ask: Callable[[], T]) -> tuple[int, T]:
         """Return an answer and the one version it is of: none was published meanwhile."""
         for _ in range(_TRIES):
-            before = self.collection.version()
+            before = self.collection.store.version()
             try:
                 found = ask()
             except StoreDamaged:
                 # Files of a version that was replaced meanwhile are gone, which is no damage.
-                if self.collection.version() == before:
+                if self.collection.store.version() == before:
                     raise
                 continue
-            if self.collection.version() == before:
+            if self.collection.store.version() == before:
                 return before, found
         raise Problem(409, "busy", "Versions are published too fast to answer. Come back.")
 
@@ -100,7 +100,7 @@ class Service:
 
     def _version(self) -> int | None:
         try:
-            return self.collection.version() or None
+            return self.collection.store.version() or None
         except SightlineError:
             return None  # That the store cannot be read is told by whatever asks for more.
 
@@ -108,13 +108,13 @@ class Service:
         """Search once, so that the first who asks does not wait for kernels and the model."""
         # Whoever asks is told what is wrong; nobody asked yet.
         with contextlib.suppress(SightlineError):
-            words, _ = self.collection.vocabulary("", 1)
+            words, _ = self.collection.words.vocabulary("", 1)
             for w in words:
                 self.collection.search(f'"{w.word}"', 1)
 
     def here(self, pictures: Sequence[int]) -> list[int]:
         """Return ids that are all pictures of the collection."""
-        found = self.collection.facts(pictures)
+        found = self.collection.pictures.facts(pictures)
         for p in pictures:
             if p not in found:
                 raise no_picture(p)
@@ -122,9 +122,9 @@ class Service:
 
     def folder(self, name: str) -> bytes:
         """Return the path of a folder; no path is ever taken from a client."""
-        version = self.collection.version()
+        version = self.collection.store.version()
         if self._folders[0] != version:
-            self._folders = version, {f.id: f.path for f in self.collection.folders()}
+            self._folders = version, {f.id: f.path for f in self.collection.pictures.folders()}
         path = self._folders[1].get(name)
         if path is None:
             raise Problem(404, "no-folder", f"There is no folder {name} here. See: GET /v1/folders")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from sightline import collection
 from sightline.collection.search.words import pictures_of
 from sightline.records import shown
 from sightline.web.limits import DEEP, DEEPEST, MOST, NAMED, PAGE, QUERY
@@ -19,7 +20,7 @@ from sightline.web.service import Service
 
 if TYPE_CHECKING:
     from sightline.collection.query import NotLearned as UnlearnedWord
-    from sightline.collection.search.words import Results
+    from sightline.collection.results import Results
     from sightline.records import Hit as Found
 
 Id = Annotated[int, Field(ge=1, le=MOST)]
@@ -41,7 +42,7 @@ Served = Annotated[Service, Depends(_service)]
 
 
 def _writable(service: Served) -> Service:
-    service.collection.require_writable()
+    service.collection.store.require_writable()
     return service
 
 
@@ -66,12 +67,12 @@ class Filters(Body):
     min_bytes: Size | None = None
     max_bytes: Size | None = None
 
-    def given(self, service: Service) -> dict[str, Any]:
-        """Return them as methods of a collection take them."""
-        found = self.model_dump(include=set(Filters.model_fields), exclude_none=True)
+    def values(self, service: Service) -> dict[str, Any]:
+        """Return what was given, a folder by its path."""
+        values = self.model_dump(include=set(Filters.model_fields), exclude_none=True)
         if self.folder is not None:
-            found["folder"] = service.folder(self.folder)
-        return found
+            values["folder"] = service.folder(self.folder)
+        return values
 
 
 class Chosen(Body):
@@ -81,10 +82,10 @@ class Chosen(Body):
     tagged: bool = False
     filters: Filters = Filters()
 
-    def chosen(self, service: Service) -> dict[str, Any]:
+    def filters_in(self, service: Service) -> collection.Filters:
         """Return it as methods of a collection take it."""
-        both = {"untagged": self.untagged, "tagged": self.tagged}
-        return {**both, **self.filters.given(service)}
+        values = self.filters.values(service)
+        return collection.Filters(**values, tagged=self.tagged, untagged=self.untagged)
 
 
 class Hit(BaseModel):
@@ -141,7 +142,7 @@ def hit(h: Found) -> Hit:
     """Return a hit as it is sent."""
     at = f"/v1/pictures/{h.picture}"
     return Hit(
-        id=h.picture, score=h.score, name=shown(h.path), tagged=h.tagged, learnt=h.learnt,
+        id=h.picture, score=h.score, name=shown(h.path), tagged=h.tagged, learnt=h.learned,
         thumbnail=f"{at}/thumbnail", original=f"{at}/original",
     )  # fmt: skip
 

@@ -54,7 +54,7 @@ class Talks:
         with self._lock:
             kept = self._open.get(name)
         if kept is None:
-            if not self._collection.has_session(name):
+            if not self._collection.sessions.exists(name):
                 raise Problem(404, "no-session", f"There is no session {name} here.")
             kept = self._keep(self._collection.judge(resume=name))
         session, lock = kept

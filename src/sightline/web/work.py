@@ -73,10 +73,10 @@ def run(c: Collection, verb: str, options: dict[str, Any], told: Told) -> object
     rankers, features = options.pop("rankers"), options.pop("features")
     similar, regions = options.pop("similar"), options.pop("regions")
     if similar:
-        return c.train_similar(features=features, **options, progress=told)
+        return c.models.train_similarity(features=features, **options, progress=told)
     if regions:
         feature = features[0] if features else ""
-        return c.train_regions(feature=feature, **options, progress=told)
+        return c.models.train_regions(feature=feature, **options, progress=told)
     return c.train(rankers=rankers, features=features, **options, progress=told)
 
 

@@ -77,7 +77,7 @@ def searching(c: Collection, load: Load) -> None:
 def judging(c: Collection, load: Load) -> None:
     number = 0
     while not load.stop.is_set():
-        session = c.judge(like=[1 + number % 60])
+        session = c.judge(pictures=[1 + number % 60])
         hits = session.next(4).hits
         session.mark([h.picture for h in hits[:2]])
         load.marked += [(session.id, h.picture) for h in hits[:2]]
@@ -98,7 +98,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusProcess]:
 def loaded(tmp_path_factory: pytest.TempPathFactory, server: MilvusProcess) -> Collection:
     made = painted(tmp_path_factory.mktemp("painted"), train=False, features=["color"])
     made.train(rankers=["cca"])
-    made.export_milvus(server.uri)
+    made.engines.load_milvus(server.uri)
     return made
 
 
@@ -160,7 +160,7 @@ def test_milvus_is_killed_and_comes_back_under_load(
             before = load.degraded
             server.kill()
             assert "does not answer" in asked(c, "red")[1] or load.degraded > before
-            state = c.engine_state()
+            state = c.engines.status()
             assert state is not None and not state.serves and "degraded" in state.said
             server.start()
             until(lambda: looks.would_find(server.uri), "a server with its tables")
@@ -176,8 +176,8 @@ def test_milvus_is_killed_and_comes_back_under_load(
     assert max(recovered) <= IN_VAIN, recovered
     kept = {s: set(flat.judge(resume=s).judged) for s in {s for s, _ in load.marked}}
     assert load.marked and all(p in kept[s] for s, p in load.marked)
-    state = c.engine_state()
-    assert state is not None and state.serves and flat.verify().sound
+    state = c.engines.status()
+    assert state is not None and state.serves and flat.store.verify().sound
     sys.stderr.write(
         f"\n{KILLS} kills, {load.answers} answers, {load.degraded} of them from home, "
         f"{len(load.wrong)} wrong, {len(load.marked)} judgements, all kept; "
@@ -197,7 +197,7 @@ def test_a_milvus_lets_nobody_in_without_the_password(
         assert got == expected and f"NAME:PASSWORD or a key in {TOKEN}" in said
         assert "wrong" not in said
         with pytest.raises(EngineAway, match="NAME:PASSWORD"):
-            other.export_milvus()
+            other.engines.load_milvus()
 
 
 def noted(real: Any, waits: list[str]) -> Any:

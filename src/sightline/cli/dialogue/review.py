@@ -82,7 +82,7 @@ class _Queue:
     def _ask(self, s: Suggestion, at: int) -> str | None:
         """Return an answer that can be understood; None at the end of them."""
         if self.way:
-            click.echo(drawn(self.c.thumbnails([s.picture])[0], self.way))
+            click.echo(drawn(self.c.pictures.thumbnails([s.picture])[0], self.way))
         what = "carries" if s.add else "does not show"
         path = shown(full_path(self.c, s.path))
         click.echo(f"{at + 1}\t{s.confidence:.0%}\t{'+' if s.add else '-'}{s.word}\t{path}")

@@ -166,7 +166,7 @@ class Dialogue:
             self._skip(hits, ranking)
         else:
             fits = answer.what == "fits"
-            self.session.mark(relevant=hits if fits else (), other=() if fits else hits)
+            self.session.mark(positive=hits if fits else (), negative=() if fits else hits)
             self.turns.append(Turn(frozenset(h.picture for h in hits), ranking.round, False))
         return True
 
@@ -234,7 +234,7 @@ class Dialogue:
             return
         for i, h in enumerate(ranking.hits, 1):
             if self.way:
-                click.echo(drawn(self.c.thumbnails([h.picture])[0], self.way))
+                click.echo(drawn(self.c.pictures.thumbnails([h.picture])[0], self.way))
             path = shown(full_path(self.c, h.path))
             doubt = "?" if h.picture in ranking.slips else ""
             click.echo(f"{i}\t{h.score:.4f}\t{path}\t{_KINDS[judged.get(h.picture)]}{doubt}")
@@ -278,7 +278,7 @@ def _as_json(
                 "path": text_of(full_path(c, h.path)),
                 "score": h.score,
                 "tagged": h.tagged,
-                "learnt": h.learnt,
+                "learnt": h.learned,
                 "judged": judged.get(h.picture),
                 "slip": h.picture in ranking.slips,
             }

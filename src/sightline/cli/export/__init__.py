@@ -81,14 +81,13 @@ def export(
             target,
             only=only,
             min_confidence=min_confidence,
-            untagged=untagged,
             boxes=not no_boxes,
             into_collection=into_collection,
             overwrite=overwrite,
             dry_run=dry_run,
             confirm=None if yes else ask,
             progress=ProgressBar(),
-            **filters_of(**given),
+            filters=filters_of(untagged=untagged, **given),
         )
     if as_json:
         print_json(as_plain(report))

@@ -25,13 +25,13 @@ def run(c: Collection, form: str, uri: str, *, dry_run: bool, as_json: bool) -> 
 
     with logged(c, f"export {form}"):
         if form == "milvus":
-            load = c.export_milvus(uri, dry_run=dry_run, progress=ProgressBar())
+            load = c.engines.load_milvus(uri, dry_run=dry_run, progress=ProgressBar())
             if as_json:
                 print_json(_load_json(load, dry_run))
             else:
                 _show_load(load, dry_run)
             return 0
-        built = c.export_faiss(dry_run=dry_run, progress=ProgressBar())
+        built = c.engines.build_faiss(dry_run=dry_run, progress=ProgressBar())
     if as_json:
         print_json([_built_json(b) for b in built])
     else:

@@ -51,7 +51,7 @@ def scenes(
     c = open_collection(collection, store)
     if sheet is not None and c.contains(sheet):
         raise UsageError(f"{sheet} lies inside the collection, where nothing is ever written.")
-    found = c.scenes(words=words, progress=ProgressBar(), **filters_of(**given))
+    found = c.tagging.scenes(words=words, progress=ProgressBar(), filters=filters_of(**given))
     say_uncut(found.without_regions, found.cut_otherwise)
     if as_json:
         print_json(_as_json(found))

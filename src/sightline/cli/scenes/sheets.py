@@ -28,7 +28,7 @@ def draw_sheets(c: Collection, found: Scenes, folder: Path) -> None:
 
     clear_drawings(folder, SCENES)
     for s in found:
-        sheet = contact_sheet(c.thumbnails(s.pictures[:_ON_A_SHEET]), _titles(c, s))
+        sheet = contact_sheet(c.pictures.thumbnails(s.pictures[:_ON_A_SHEET]), _titles(c, s))
         save_drawing(sheet, folder / f"scene-{s.number:02d}.png", SCENES)
     click.echo(f"drew {counted(len(found), 'sheet')} into {folder}", err=True)
 

@@ -81,12 +81,12 @@ def tag(
     c = open_collection(collection, store, wait=wait)
     options: dict[str, Any] = {
         "precision": precision, "k": top, "removals": not no_removals,
-        "progress": ProgressBar(), **filters_of(**given),
+        "progress": ProgressBar(), "filters": filters_of(**given),
     }  # fmt: skip
     if review:
         from sightline.cli.dialogue.review import run_review
 
-        return run_review(c, c.review(*pictures, **options), say_about, not no_thumbnails)
+        return run_review(c, c.tagging.review(*pictures, **options), say_about, not no_thumbnails)
     found = c.tag(*pictures, **options)
     if as_json:
         print_json(_as_json(c, found))

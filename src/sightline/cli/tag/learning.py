@@ -25,7 +25,7 @@ def train_regions(
     if len(names) > 1:
         raise UsageError("Regions are described in one way. Name one: regions-deep or regions.")
     with logged(c, "train"):
-        report = c.train_regions(
+        report = c.models.train_regions(
             scenes=scenes, feature=names[0] if names else "", force=force, dry_run=dry_run,
             progress=ProgressBar(),
         )  # fmt: skip

@@ -67,7 +67,7 @@ def as_json(h: HitPlaces) -> dict[str, object]:
 
 def draw(c: Collection, found: Places, folder: Path) -> None:
     """Draw overlays, and say where."""
-    files = c.draw_places(found, folder)
+    files = c.tagging.draw_regions(found, folder)
     if files:
         click.echo(f"drew {len(files)} of {len(found.hits)} hits into {folder}", err=True)
 

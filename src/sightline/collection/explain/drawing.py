@@ -135,7 +135,7 @@ def _draw_head(sheet: Image.Image, pen: Pen, title: str, columns: Sequence[str])
 
 
 def _draw_row(sheet: Image.Image, pen: Pen, w: Why, number: int, top: int, together: bool) -> None:
-    mark = "carried" if w.hit.tagged else "learnt" if w.hit.learnt else "some"
+    mark = "carried" if w.hit.tagged else "learnt" if w.hit.learned else "some"
     said = f"{w.hit.score:.3f} {mark}"
     room = sheet.width - 2 * MARGIN - _long(said, 13) - GAP
     pen.text((MARGIN, top), _fit(f"{number}  {shown(w.hit.path)}", room, 13), _INK, _font(13))

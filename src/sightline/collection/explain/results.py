@@ -183,7 +183,7 @@ class Why:
     def lines(self) -> list[str]:
         """Return what each word did, a line for each."""
         wide = max((len(w.word) for w in self.words), default=0)
-        return [f"{w.word:<{wide}}  {w.text(learnt=self.hit.learnt)}" for w in self.words]
+        return [f"{w.word:<{wide}}  {w.text(learnt=self.hit.learned)}" for w in self.words]
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain values."""

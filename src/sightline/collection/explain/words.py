@@ -142,7 +142,7 @@ def _shares(
     if model is not None and numbers is not None:
         likely = asked.of_words(model.likely(numbers)[1:], np.nan)
     seen = [None if np.isnan(p) else float(p) for p in likely]
-    if hit.learnt and model is not None and numbers is not None:
+    if hit.learned and model is not None and numbers is not None:
         weights: NDArray[np.floating] = asked.of_words(model.weights, 0.0)
         published = np.where(carried[asked.learned], model.known, numbers)
         counted: NDArray[np.floating] = asked.of_words(published, 0.0)

@@ -40,7 +40,7 @@ from sightline.collection.sessions.feature_space import (
 )
 from sightline.collection.sessions.log import Record, Start
 from sightline.collection.similarity.descriptors import name_of
-from sightline.collection.similarity.query import Asked, Picture, find
+from sightline.collection.similarity.query import Asked, find
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, NoFeatures, UsageError
 from sightline.feedback.blend import Blend
@@ -273,7 +273,7 @@ def begin(
     root: bytes,
     settings: Settings,
     query: str,
-    like: Sequence[Picture],
+    like: Sequence[str | bytes | int],
     feature: str = "",
     compute: Compute | None = None,
 ) -> Start:

@@ -145,8 +145,8 @@ class Session:
 
     def mark(
         self,
-        relevant: Iterable[PictureLike] = (),
-        other: Iterable[PictureLike] = (),
+        positive: Iterable[PictureLike] = (),
+        negative: Iterable[PictureLike] = (),
         *,
         key: str = "",
     ) -> int:
@@ -156,12 +156,12 @@ class Session:
 
         Parameters
         ----------
-        relevant, other
+        positive, negative
             Pictures of the collection: hits, ids, or paths.
         key
             A name for these judgements: sent again under it, they are not written twice.
         """
-        fit, unfit = self._ids(plain_names(relevant)), self._ids(plain_names(other))
+        fit, unfit = self._ids(plain_names(positive)), self._ids(plain_names(negative))
         refuse_nonsense(self.start, fit, unfit)
         judged = {**dict.fromkeys(fit, True), **dict.fromkeys(unfit, False)}
         if key and was_marked(self._home.events, self.id, key, judged):
@@ -224,18 +224,21 @@ class Session:
         return found
 
     def supposing(
-        self, relevant: Iterable[PictureLike] = (), other: Iterable[PictureLike] = (), n: int = 20
+        self,
+        positive: Iterable[PictureLike] = (),
+        negative: Iterable[PictureLike] = (),
+        n: int = 20,
     ) -> Ranking:
         """Return the best unjudged hits if these pictures were judged too; nothing is kept.
 
         Parameters
         ----------
-        relevant, other
+        positive, negative
             As of `mark`.
         n
             Hits to return.
         """
-        fit, unfit = self._ids(plain_names(relevant)), self._ids(plain_names(other))
+        fit, unfit = self._ids(plain_names(positive)), self._ids(plain_names(negative))
         judged = {**dict.fromkeys(fit, True), **dict.fromkeys(unfit, False)}
         record = self._record()
         if judged:

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sightline.collection.filters import Filters, allowed_ids
-from sightline.collection.results import MatchKind, Results, best_hits
+from sightline.collection.filters import NO_FILTERS, Filters, allowed_ids
+from sightline.collection.results import Results, best_hits
 from sightline.collection.similarity.descriptors import Int, partly, stored
 from sightline.collection.similarity.model import Alike, Doubles, Floats, Shortlist
 from sightline.collection.similarity.online import in_use
@@ -32,12 +32,15 @@ from sightline.collection.similarity.query import Asked, Question, find, questio
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, UsageError
 from sightline.records import DenseQuery, Hit, shown
+from sightline.settings import Settings
 from sightline.store.home import Reader
 from sightline.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from sightline.collection import Collection
     from sightline.collection.pictures import PictureLike
+    from sightline.words.grammar import PictureTerm
+
+    Weighted = tuple[PictureLike, float]
 
 # So many pictures are all compared.
 ALL = 1_000
@@ -79,57 +82,49 @@ class SimilarResults(Results):
     shares: tuple[tuple[Share, ...], ...] = ()
 
 
+def by_sign(terms: Sequence[PictureTerm]) -> tuple[list[Weighted], list[Weighted]]:
+    """Return the pictures that a query names, wanted and unwanted, with their weights."""
+    weighted = {
+        sign: [(t.path, t.weight) for t in terms if t.unwanted is sign] for sign in (False, True)
+    }
+    return list[Weighted](weighted[False]), list[Weighted](weighted[True])
+
+
 def similar(
-    collection: Collection,
-    positive: Sequence[tuple[PictureLike, float]],
-    negative: Sequence[tuple[PictureLike, float]],
+    reader: Reader,
+    root: bytes,
+    settings: Settings,
+    positive: Sequence[Weighted],
+    negative: Sequence[Weighted],
     k: int,
-    filters: Filters,
+    filters: Filters = NO_FILTERS,
     exact: bool = False,
     compute: Compute | None = None,
 ) -> SimilarResults:
     """Rank pictures by how similar they are to some, and dissimilar to others, with weights."""
-    root, where = collection.root, filters.where(collection.root)
     if k < 1:
         raise UsageError(f"At least 1 hit must be asked for. Got {k}.")
     if not os.path.isdir(root):
         raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
-    with collection.home.reader() as reader:
-        alike, notes = in_use(reader)
-        asked = _asked(reader, alike, collection, positive, negative, compute)
-        allowed = allowed_ids(reader, where, filters.untagged)
-        ids = candidates(reader.snapshot, alike, asked, allowed, exact)
-        scores = scored(reader.snapshot, alike, asked, ids)
-        order = np.lexsort((ids, -scores))
-        match: MatchKind = "similar"
-        hits, missing = best_hits(
-            reader, root, ids[order], scores[order], k, match, bool(alike.name)
-        )
-        shares = _shares(reader.snapshot, alike, asked, hits)
-        return SimilarResults(
-            tuple(hits), (), reader.snapshot.version, missing, notes,
-            tuple(asked.lacking.items()), partly(reader.snapshot, alike.descriptors),
-            bool(alike.name), len(ids), shares, served=reader.notice(),
-        )  # fmt: skip
-
-
-def _asked(
-    reader: Reader,
-    alike: Alike,
-    collection: Collection,
-    positive: Sequence[tuple[PictureLike, float]],
-    negative: Sequence[tuple[PictureLike, float]],
-    compute: Compute | None,
-) -> Question:
-    """Return the pictures of the query with their rows."""
-    root = collection.root
     for_, against = ([find(reader, root, *p) for p in part] for part in (positive, negative))
     if not for_:
         raise UsageError("Name at least one picture to look for, besides those unwanted.")
     both = {a.file for a in for_} & {a.file for a in against}
     if both:
         raise UsageError(f"{shown(min(both))} is both wanted and unwanted. Leave out one.")
-    return question(reader, alike, for_, against, collection.settings, compute)
+    alike, notes = in_use(reader)
+    asked = question(reader, alike, for_, against, settings, compute)
+    allowed = allowed_ids(reader, filters.where(root), filters.untagged)
+    ids = candidates(reader.snapshot, alike, asked, allowed, exact)
+    scores = scored(reader.snapshot, alike, asked, ids)
+    order, learned = np.lexsort((ids, -scores)), bool(alike.name)
+    hits, missing = best_hits(reader, root, ids[order], scores[order], k, "similar", learned)
+    shares = _shares(reader.snapshot, alike, asked, hits)
+    return SimilarResults(
+        tuple(hits), (), reader.snapshot.version, missing, notes,
+        tuple(asked.lacking.items()), partly(reader.snapshot, alike.descriptors),
+        learned, len(ids), shares, served=reader.notice(),
+    )  # fmt: skip
 
 
 def candidates(

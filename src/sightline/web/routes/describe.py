@@ -91,19 +91,19 @@ Few = Annotated[int, Query(ge=0, le=100)]
 @router.get("/pictures/{picture}/words")
 def words(picture: Annotated[Id, Path()], service: Served, limit: Shown = 10) -> DescribedWords:
     """Rank the words that were learnt for a picture."""
-    return _words(service.collection.describe(service.here([picture])[0], limit))
+    return _words(service.collection.pictures.describe(service.here([picture])[0], limit))
 
 
 @router.get("/pictures/{picture}/texts")
 def texts(picture: Annotated[Id, Path()], service: Served, limit: Shown = 10) -> DescribedTexts:
     """Rank the texts of the collection for a picture."""
-    return _texts(service.collection.describe_texts(service.here([picture])[0], limit))
+    return _texts(service.collection.pictures.describe_texts(service.here([picture])[0], limit))
 
 
 @router.post("/describe/words", openapi_extra=PICTURE)
 async def words_of_sent(request: Request, service: Served, limit: Shown = 10) -> DescribedWords:
     """Rank the words that were learnt for the picture that is sent."""
-    describe, sent = service.collection.describe, await request.body()
+    describe, sent = service.collection.pictures.describe, await request.body()
     return await service.describer.run(
         sent, lambda path, by: _words(describe(path, limit, compute=by))
     )
@@ -112,7 +112,7 @@ async def words_of_sent(request: Request, service: Served, limit: Shown = 10) ->
 @router.post("/describe/texts", openapi_extra=PICTURE)
 async def texts_of_sent(request: Request, service: Served, limit: Shown = 10) -> DescribedTexts:
     """Rank the texts of the collection for the picture that is sent."""
-    describe, sent = service.collection.describe_texts, await request.body()
+    describe, sent = service.collection.pictures.describe_texts, await request.body()
     return await service.describer.run(
         sent, lambda path, by: _texts(describe(path, limit, compute=by))
     )
@@ -127,7 +127,7 @@ def topics(
 ) -> Topics:
     """Return the words, and pictures, at both ends of each dimension."""
     version, found = service.of_one_version(
-        lambda: service.collection.topics(words, pictures=pictures, dimension=dimension)
+        lambda: service.collection.words.topics(words, pictures=pictures, dimension=dimension)
     )
     return Topics(
         version=version,
@@ -144,7 +144,7 @@ def topics(
 @router.get("/topics/near")
 def near(word: Annotated[Words, Query()], service: Served, limit: Shown = 10) -> NearWords:
     """Return the words nearest to one."""
-    version, found = service.of_one_version(lambda: service.collection.near_words(word, limit))
+    version, found = service.of_one_version(lambda: service.collection.words.near(word, limit))
     return NearWords(version=version, words=[NearWord(word=w, cosine=c) for w, c in found])
 
 

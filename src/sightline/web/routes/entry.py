@@ -31,7 +31,7 @@ class Index(BaseModel):
 def index(service: Served) -> Index:
     """Say what is here."""
     return Index(
-        service="sightline", api=1, version=service.collection.version(),
+        service="sightline", api=1, version=service.collection.store.version(),
         description="/openapi.json",
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from sightline.collection.export.verbs import FILES
+from sightline.collection.export.target import FILES
 from sightline.store.durable import scratch_folder
 from sightline.web.problems import Problem
 from sightline.web.service import Service

@@ -109,9 +109,9 @@ def rank(
         raise Problem(404, "no-model", "The one model here is called words.")
     pictures = service.here(_ids(body.items))
     c, query = service.collection, words_only(_query(body.fields))
-    found, version = c.rank(query, pictures)
+    found, version = c.pictures.rank(query, pictures)
     items = [Ranked(item=str(p), score=s) for p, s in found]
-    words = not_learned(c.not_learned(query))
+    words = not_learned(c.words.not_learned(query))
     return Ranking(items=items, took=_since(begun), version=version, not_learned=words)
 
 
@@ -134,7 +134,7 @@ def feedback(
         for e in events
         if isinstance(e, InteractionEvent) and e.type in CLICKS
     ]
-    report = service.collection.take_sent(rankings, clicks)
+    report = service.collection.clicks.record(rankings, clicks)
     if report.unknown:
         n = len(report.unknown)
         raise Problem(
@@ -143,7 +143,7 @@ def feedback(
         )  # fmt: skip
     return Accepted(
         accepted=len(events), updated=report.added + report.grown, status="ok",
-        tookMillis=_since(begun), version=service.collection.version(),
+        tookMillis=_since(begun), version=service.collection.store.version(),
     )  # fmt: skip
 
 

@@ -118,7 +118,7 @@ class JobStates(BaseModel):
 def start(body: JobBody, service: Served, response: Response) -> JobState:
     """Put a job into the queue; it runs in a process of its own."""
     if isinstance(body, IndexJob) or (isinstance(body, TrainJob) and not body.dry_run):
-        service.collection.require_writable()
+        service.collection.store.require_writable()
     job = service.jobs.start(body.verb, body.model_dump(exclude={"verb"}))
     response.headers["location"] = f"/v1/jobs/{job.id}"
     return _state(job, service)
@@ -128,7 +128,7 @@ def start(body: JobBody, service: Served, response: Response) -> JobState:
 def jobs(service: Served) -> JobStates:
     """Return the jobs of this server."""
     found = [_state(j, service) for j in service.jobs.all()]
-    return JobStates(version=service.collection.version(), jobs=found)
+    return JobStates(version=service.collection.store.version(), jobs=found)
 
 
 @router.get("/{job}")
@@ -200,6 +200,6 @@ def _state(job: Job, service: Service) -> JobState:
     events, _ = job.since(0)
     progress = next((dict(e.data) for e in reversed(events) if e.kind == "progress"), None)
     return JobState(
-        version=service.collection.version(), id=job.id, verb=job.verb, state=job.state,
+        version=service.collection.store.version(), id=job.id, verb=job.verb, state=job.state,
         begun=job.begun, ended=job.ended, detail=job.detail, progress=progress, report=job.report,
     )  # fmt: skip

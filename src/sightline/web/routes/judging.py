@@ -71,9 +71,9 @@ def judge(session: One, body: MarkBody, service: Writable, key: Key = "") -> Mar
     """Say which pictures fit and which do not; it is on the disk when this is answered."""
     service.here([*body.relevant, *body.other])
     with service.talks.use(session) as s:
-        n = s.mark(relevant=body.relevant, other=body.other, key=key)
+        n = s.mark(positive=body.relevant, negative=body.other, key=key)
         judged = len(s.judged)
-    version = service.collection.version()
+    version = service.collection.store.version()
     return Marked(version=version, session=session, judgements=n, judged=judged)
 
 
@@ -83,7 +83,7 @@ def undo(session: One, service: Writable, key: Key = "") -> Undone:
     with service.talks.use(session) as s:
         judged = s.undo(key=key)
     fit, unfit = ([p for p, fits in judged.items() if fits is kind] for kind in (True, False))
-    version = service.collection.version()
+    version = service.collection.store.version()
     return Undone(version=version, session=session, relevant=fit, other=unfit)
 
 
@@ -92,7 +92,7 @@ def save(session: One, body: WordBody, service: Writable) -> Saved:
     """Give the pictures that fit a word, so that search and train know it."""
     with service.talks.use(session) as s:
         n = s.save_as(body.word)
-    version = service.collection.version()
+    version = service.collection.store.version()
     return Saved(version=version, session=session, word=body.word, pictures=n)
 
 
@@ -100,5 +100,5 @@ def save(session: One, body: WordBody, service: Writable) -> Saved:
 def revert(session: One, service: Writable) -> Reverted:
     """Take back all that a session said, and the words made of it."""
     known(service, session)
-    stood = service.collection.revert(session)
-    return Reverted(version=service.collection.version(), session=session, stood=stood)
+    stood = service.collection.sessions.revert(session)
+    return Reverted(version=service.collection.store.version(), session=session, stood=stood)

@@ -102,7 +102,7 @@ class Rolled(BaseModel):
 @router.get("")
 def models(service: Served) -> Versions:
     """Return the versions that are kept, with the models they serve."""
-    version, found = service.of_one_version(service.collection.models)
+    version, found = service.of_one_version(service.collection.models.versions)
     return Versions(version=version, versions=[version_of(v) for v in found])
 
 
@@ -110,7 +110,9 @@ def models(service: Served) -> Versions:
 def compare(a: One, b: One, service: Served) -> Compared:
     """Compare the models of two versions by what was measured when they were trained."""
     c = service.collection
-    version, (first, second) = service.of_one_version(lambda: (c.model(a), c.model(b)))
+    version, (first, second) = service.of_one_version(
+        lambda: (c.models.version(a), c.models.version(b))
+    )
     before, after = ({m.kind: m for m in version_of(v).models} for v in (first, second))
     kinds = sorted({*before, *after})
     differences = [_difference(k, before.get(k), after.get(k)) for k in kinds]
@@ -120,7 +122,7 @@ def compare(a: One, b: One, service: Served) -> Compared:
 @router.post("/rollback")
 def rollback(body: RollbackBody, service: Writable) -> Rolled:
     """Publish an older version again, pictures and models as they were."""
-    done = service.collection.rollback(body.version)
+    done = service.collection.store.rollback(body.version)
     left, restored = (
         Kept(version=v.number, written=v.written, pictures=v.pictures)
         for v in (done.left, done.restored)

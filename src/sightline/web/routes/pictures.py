@@ -75,7 +75,7 @@ class Folders(BaseModel):
 def picture(picture: Annotated[Id, Path()], service: Served) -> Picture:
     """Return what is known of a picture."""
     service.here([picture])
-    found = service.collection.picture(picture)
+    found = service.collection.pictures.info(picture)
     f = found.facts
     return Picture(
         version=found.version, id=f.picture, name=shown(f.path), bytes=f.size,
@@ -95,7 +95,9 @@ def thumbnail(
 ) -> Response:
     """Return a small JPEG, made anew from pixels: it holds no metadata."""
     service.here([picture])
-    version, (small,) = service.of_one_version(lambda: service.collection.thumbnails([picture]))
+    version, (small,) = service.of_one_version(
+        lambda: service.collection.pictures.thumbnails([picture])
+    )
     tag = f'"{hashlib.sha256(small).hexdigest()[:16]}"'
     headers = {**_headers(version), "etag": tag}
     if known == tag:
@@ -107,8 +109,8 @@ def thumbnail(
 def original(picture: Annotated[Id, Path()], service: Served) -> Response:
     """Return the file itself, as it is now."""
     service.here([picture])
-    version = service.collection.version()
-    file, facts = service.collection.original(picture)
+    version = service.collection.store.version()
+    file, facts = service.collection.pictures.open(picture)
     media = _MEDIA.get(facts.format.upper(), "application/octet-stream")
     return _File(file, media, _headers(version))
 
@@ -121,7 +123,7 @@ def folders(
 ) -> Folders:
     """Return the folders that filters can name."""
     page = Page(limit, cursor_)
-    version, found = service.of_one_version(service.collection.folders)
+    version, found = service.of_one_version(service.collection.pictures.folders)
     page.refuse_other(version)
     some = found[page.offset : page.offset + limit]
     end = page.offset + len(some)

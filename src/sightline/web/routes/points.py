@@ -150,6 +150,8 @@ def _asked(body: QueryBody) -> tuple[int | str, list[int], list[int]]:
 def _found(service: Service, target: int | str, fit: list[int], unfit: list[int], k: int) -> Any:
     c = service.collection
     if isinstance(target, str):
-        return c.refine(words_only(target), relevant=fit, other=unfit, k=k)
+        return c.sessions.refine(words_only(target), positive=fit, negative=unfit, k=k)
     # The target says of itself that it fits.
-    return c.refine(like=target, relevant=[p for p in fit if p != target], other=unfit, k=k)
+    return c.sessions.refine(
+        pictures=target, positive=[p for p in fit if p != target], negative=unfit, k=k
+    )

@@ -32,7 +32,7 @@ class Rankers(BaseModel):
 def rankers(service: Served) -> Rankers:
     """Return the rankers that a job of the verb train may name."""
     return Rankers(
-        version=service.collection.version(),
+        version=service.collection.store.version(),
         rankers=[
             Ranker(name=n, about=r.about, default=not r.asked, available=r.available)
             for n, r in RANKERS.items()

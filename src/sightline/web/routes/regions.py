@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from sightline.collection.search.words import Results
+from sightline.collection.results import Results
 from sightline.collection.tagging.localize import HitPlaces
 from sightline.collection.tagging.localize import Places as FoundPlaces
 from sightline.contracts import Compute
@@ -176,12 +176,16 @@ class WhyBody(WhereBody):
 @router.post("/where")
 def where(body: WhereBody, service: Served) -> Places:
     """Say where the words of a query lie in its hits."""
-    query, chosen = words_only(body.query), body.chosen(service)
+    query, chosen = words_only(body.query), body.filters_in(service)
     c, pictures = service.collection, service.here(body.pictures)
 
     def look() -> tuple[Results, FoundPlaces]:
-        hits = c.as_hits(query, pictures) if pictures else c.search(query, body.limit, **chosen)
-        return hits, c.where(query, hits=hits.hits)
+        hits = (
+            c.pictures.as_hits(query, pictures)
+            if pictures
+            else c.search(query, body.limit, filters=chosen)
+        )
+        return hits, c.tagging.localize(query, hits=hits.hits)
 
     version, (hits, found) = service.of_one_version(look)
     return Places(
@@ -196,9 +200,13 @@ async def why(body: WhyBody, service: Served) -> Explanations:
     c, query = service.collection, words_only(body.query)
 
     def look(compute: Compute) -> Explanations:
-        pictures, chosen = service.here(body.pictures), body.chosen(service)
-        found = c.as_hits(query, pictures) if pictures else c.search(query, body.limit, **chosen)
-        told = c.why(query, hits=found.hits, blocks=body.blocks, compute=compute)
+        pictures, chosen = service.here(body.pictures), body.filters_in(service)
+        found = (
+            c.pictures.as_hits(query, pictures)
+            if pictures
+            else c.search(query, body.limit, filters=chosen)
+        )
+        told = c.explain(query, hits=found.hits, blocks=body.blocks, compute=compute)
         hits = [
             Explained(hit=hit(h), why=Why.model_validate(w.as_json()))
             for h, w in zip(found.hits, told, strict=True)

@@ -65,13 +65,13 @@ def report(service: Served) -> Report:
     """Return how the collection stands, with what held-out pictures said of its models."""
     c = service.collection
     version, (s, kept, trained, n) = service.of_one_version(
-        lambda: (c.state(), c.models(), c.is_trained(), len(c.sessions()))
+        lambda: (c.status(), c.models.versions(), c.models.is_current(), len(c.sessions.all()))
     )
     models = [m for v in kept if v.current for m in version_of(v).models]
     return Report(
         version=version, pictures=s.pictures, with_words=s.with_words, words=s.words,
-        skipped=s.skipped, sessions=n, learnt=s.learnt, likeness=s.likeness, up_to_date=trained,
-        models=models,
+        skipped=s.skipped, sessions=n, learnt=s.word_model, likeness=s.similarity_model,
+        up_to_date=trained, models=models,
     )  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def skipped(
 ) -> SkippedFiles:
     """Return the files that the last index skipped, with reasons."""
     page = Page(limit, cursor_)
-    version, found = service.of_one_version(service.collection.skipped)
+    version, found = service.of_one_version(service.collection.pictures.skipped)
     page.refuse_other(version)
     some = found[page.offset : page.offset + limit]
     end = page.offset + len(some)
@@ -98,7 +98,7 @@ def skipped(
 def health(service: Served) -> Health:
     """Say whether the collection can be read and holds pictures, and by what it is searched."""
     c = service.collection
-    version, (pictures, state) = service.of_one_version(lambda: (c.size(), c.engine_state()))
+    version, (pictures, state) = service.of_one_version(lambda: (len(c), c.engines.status()))
     if not pictures:
         detail = "The collection holds no picture. Put some there, then run: sightline index"
         raise Problem(409, "no-pictures", f"{detail}{job_for('no-pictures')}")
@@ -117,7 +117,7 @@ def health(service: Served) -> Health:
 def metrics(service: Served) -> Response:
     """Return counts and times in the form that Prometheus reads."""
     try:
-        s = service.collection.state()
+        s = service.collection.status()
         gauges = {"pictures": s.pictures, "version": s.version}
     except SightlineError:
         gauges = {}

@@ -87,8 +87,8 @@ def answers(body: AnswersBody, service: Writable) -> Reviewed:
     pictures = service.here(sorted({a.picture for a in body.answers}))
     if body.session is not None:
         _refuse_others(service, body.session)
-    review = service.collection.review(
-        *pictures, precision=body.precision, session=body.session or "", carry=body.carry
+    review = service.collection.tagging.review(
+        *pictures, precision=body.precision, session=body.session or "", apply=body.carry
     )
     carried: int | None = None
     try:
@@ -103,7 +103,8 @@ def answers(body: AnswersBody, service: Writable) -> Reviewed:
             carried = None  # The answers stand; the words are carried after the next review.
     n = review.answered
     return Reviewed(
-        version=service.collection.version(), session=review.id if n else body.session, answered=n,
+        version=service.collection.store.version(),
+        session=review.id if n else body.session, answered=n,
         not_asked=len(given) - n, carried=carried if body.carry else None,
     )  # fmt: skip
 
@@ -112,18 +113,18 @@ def answers(body: AnswersBody, service: Writable) -> Reviewed:
 def undo(body: UndoBody, service: Writable) -> Undone:
     """Take one answer of a review back, so that it is asked again; sent again, it counts once."""
     _refuse_others(service, body.session)
-    stood = service.collection.take_back(body.session, body.picture, body.word)
-    return Undone(version=service.collection.version(), session=body.session, stood=stood)
+    stood = service.collection.tagging.undo(body.session, body.picture, body.word)
+    return Undone(version=service.collection.store.version(), session=body.session, stood=stood)
 
 
 @router.post("/carry")
 def carry(service: Writable) -> Carried:
     """Have pictures carry what reviews accepted, and no longer what was taken back."""
     try:
-        carried: int | None = service.collection.carry_accepted()
+        carried: int | None = service.collection.tagging.apply_accepted()
     except StoreBusy:
         carried = None
-    return Carried(version=service.collection.version(), carried=carried)
+    return Carried(version=service.collection.store.version(), carried=carried)
 
 
 def _refuse_others(service: Service, session: str) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
+from sightline.collection.filters import Filters
 from sightline.web.limits import NAMED
 from sightline.web.shapes import Served
 
@@ -47,7 +48,9 @@ def scenes(
     tagged: bool = False,
 ) -> Scenes:
     """Group pictures by the scenes that were learnt."""
-    found = service.collection.scenes(words=words, untagged=untagged, tagged=tagged)
+    found = service.collection.tagging.scenes(
+        words=words, filters=Filters(untagged=untagged, tagged=tagged)
+    )
     return Scenes(
         version=found.version,
         scenes=[

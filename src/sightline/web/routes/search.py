@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
+from sightline import collection
 from sightline.contracts import Compute
 from sightline.web.limits import DEEPEST, TEXT
 from sightline.web.service import Service
@@ -83,9 +84,10 @@ class PictureQuery(Filters):
     untagged: bool = False
     tagged: bool = False
 
-    def chosen(self, service: Service) -> dict[str, Any]:
+    def filters_in(self, service: Service) -> collection.Filters:
         """Return which pictures may appear, as methods of a collection take it."""
-        return {"untagged": self.untagged, "tagged": self.tagged, **self.given(service)}
+        values = self.values(service)
+        return collection.Filters(**values, tagged=self.tagged, untagged=self.untagged)
 
 
 class WordsQuery(PictureQuery):
@@ -124,14 +126,16 @@ class AlikeHits(Hits):
 def search(body: SearchBody, service: Served) -> Hits:
     """Find pictures by words, or by words and examples together."""
     c, page = service.collection, Page(body.limit, body.cursor, body.offset)
-    query, chosen = words_only(body.query), body.chosen(service)
+    query, chosen = words_only(body.query), body.filters_in(service)
     if body.like or body.unlike:
         like, unlike = service.here(body.like), service.here(body.unlike)
-        both = c.refine(query, like=like, other=unlike, k=page.wanted, **chosen)
+        both = c.sessions.refine(
+            query, pictures=like, negative=unlike, k=page.wanted, filters=chosen
+        )
         return hits(both, page, both.said)
     found = c.search(
-        query, page.limit, skip=page.offset, count=body.count, cut=body.cut, learnt=body.learnt,
-        **chosen,
+        query, page.limit, offset=page.offset, count=body.count, cut=body.cut,
+        predicted=body.learnt, filters=chosen,
     )  # fmt: skip
     return hits(found, page)
 
@@ -140,7 +144,7 @@ def search(body: SearchBody, service: Served) -> Hits:
 def search_text(body: TextBody, service: Served) -> Hits:
     """Find pictures for a long text, in the space that texts and pictures share."""
     page = Page(body.limit, body.cursor)
-    found = service.collection.search_text(body.text, page.wanted, **body.chosen(service))
+    found = service.collection.search_text(body.text, page.wanted, filters=body.filters_in(service))
     return hits(found, page)
 
 
@@ -152,7 +156,7 @@ async def search_picture(
     c, page = service.collection, Page(asked.limit, asked.cursor)
 
     def look(path: str, compute: Compute) -> AlikeHits:
-        found = c.similar(path, k=page.wanted, compute=compute, **asked.chosen(service))
+        found = c.similar(path, k=page.wanted, compute=compute, filters=asked.filters_in(service))
         return _alike(found, page)
 
     return await service.describer.run(await request.body(), look)
@@ -167,9 +171,10 @@ async def search_words_and_picture(
 
     def look(path: str, compute: Compute) -> Hits:
         query, unlike = words_only(asked.query), service.here(asked.unlike)
-        found = c.refine(
-            query, like=[path, *service.here(asked.like)], other=unlike,
-            k=page.wanted, feature=asked.feature, compute=compute, **asked.chosen(service),
+        found = c.sessions.refine(
+            query, pictures=[path, *service.here(asked.like)], negative=unlike,
+            k=page.wanted, feature=asked.feature, compute=compute,
+            filters=asked.filters_in(service),
         )  # fmt: skip
         return hits(found, page, found.said)
 
@@ -179,10 +184,10 @@ async def search_words_and_picture(
 @router.post("/similar")
 def similar(body: SimilarBody, service: Served) -> AlikeHits:
     """Find pictures that look like some, and unlike others."""
-    page, chosen = Page(body.limit, body.cursor), body.chosen(service)
+    page, chosen = Page(body.limit, body.cursor), body.filters_in(service)
     like, unlike = service.here(body.like), service.here(body.unlike)
     found = service.collection.similar(
-        *like, unwanted=unlike, k=page.wanted, exact=body.exact, **chosen
+        *like, negative=unlike, k=page.wanted, exact=body.exact, filters=chosen
     )
     return _alike(found, page)
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
 from sightline.collection.sessions.session import Ranking
-from sightline.collection.sessions.verbs import SessionState
+from sightline.collection.sessions.sessions import SessionState
 from sightline.web.problems import Problem
 from sightline.web.routes.search import Listed
 from sightline.web.service import Service
@@ -96,8 +96,8 @@ def begin(body: BeginBody, service: Writable) -> Round:
     query = words_only(body.query) if body.query else ""
     if bool(query.strip()) == bool(body.like):
         raise Problem(400, "usage", "Begin with words or with pictures: one of query and like.")
-    like, chosen = service.here(body.like), body.chosen(service)
-    session = service.talks.begin(query=query, like=like, feature=body.feature, **chosen)
+    like, chosen = service.here(body.like), body.filters_in(service)
+    session = service.talks.begin(query=query, pictures=like, feature=body.feature, filters=chosen)
     with service.talks.use(session.id) as s:
         first = _round(s.next(Page(body.limit, None).wanted), body.limit)
         # Its name is an acknowledgement: whoever has it may judge after a restart.
@@ -112,10 +112,10 @@ def sessions(
     cursor_: Annotated[Cursor | None, Query(alias="cursor")] = None,
 ) -> States:
     """Return every session in which something was judged."""
-    page, found = Page(limit, cursor_), service.collection.sessions()
+    page, found = Page(limit, cursor_), service.collection.sessions.all()
     some = found[page.offset : page.offset + limit]
     end = page.offset + len(some)
-    version = service.collection.version()
+    version = service.collection.store.version()
     return States(
         version=version, sessions=[_state(s) for s in some],
         next=cursor(version, end) if end < len(found) else None,
@@ -126,10 +126,10 @@ def sessions(
 def session(session: One, service: Served) -> OneState:
     """Return how a session stands."""
     found, c = _state(known(service, session)), service.collection
-    judged = c.judged(session)
+    judged = c.sessions.judgements(session)
     fit, unfit = ([p for p, fits in judged.items() if fits == kind] for kind in (True, False))
     marks = Marks(relevant=fit, other=unfit)
-    return OneState(**found.model_dump(), version=c.version(), marks=marks)
+    return OneState(**found.model_dump(), version=c.store.version(), marks=marks)
 
 
 @router.get("/{session}/hits")
@@ -148,9 +148,9 @@ def session_hits(
 
 
 def known(service: Service, name: str) -> SessionState:
-    if not service.collection.has_session(name):
+    if not service.collection.sessions.exists(name):
         raise Problem(404, "no-session", f"There is no session {name} here.")
-    return service.collection.session(name)
+    return service.collection.sessions.get(name)
 
 
 def _round(r: Ranking, limit: int) -> Round:

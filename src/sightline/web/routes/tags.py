@@ -75,11 +75,11 @@ class Suggestions(BaseModel):
 @router.post("")
 def tags(body: TagBody, service: Served) -> Suggestions:
     """Propose words for pictures, each with where it lies, and doubt words they carry."""
-    pictures, chosen = service.here(body.pictures), body.chosen(service)
+    pictures, chosen = service.here(body.pictures), body.filters_in(service)
     version, found = service.of_one_version(
         lambda: service.collection.tag(
             *pictures, precision=body.precision, k=body.limit, removals=body.removals,
-            **chosen,
+            filters=chosen,
         )
     )  # fmt: skip
     return Suggestions(

@@ -33,7 +33,7 @@ def words(
     limit: Annotated[Limit, Query()] = 10,
 ) -> CarriedWords:
     """Suggest words that pictures carry, by how they begin."""
-    found, version = service.collection.vocabulary(prefix, limit)
+    found, version = service.collection.words.vocabulary(prefix, limit)
     return CarriedWords(
         version=version, words=[CarriedWord(word=w.word, pictures=w.pictures) for w in found]
     )
