@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sightline.collection import Collection
+from sightline.collection import Collection, Filters
 from sightline.compute.inline import InlineCompute
 from sightline.errors import QueryError, UsageError
 from tests.photos import make_photo
@@ -37,7 +37,8 @@ def collection(tmp_path: Path) -> Collection:
 
 
 def found(c: Collection, query: str, **where: object) -> list[str]:
-    return [h.path.decode() for h in c.search(query, 50, **where).hits]  # type: ignore[arg-type]
+    filters = Filters(**where)  # type: ignore[arg-type]
+    return [h.path.decode() for h in c.search(query, 50, filters=filters).hits]
 
 
 def test_pictures_with_every_word_come_first_and_are_marked(collection: Collection) -> None:

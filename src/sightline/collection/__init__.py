@@ -70,22 +70,14 @@ class Collection:
 
     Attributes
     ----------
-    pictures : Pictures
-        What is known of single pictures: paths, words, thumbnails, files.
-    words : Words
-        The vocabulary: completion, topics, words that were not learned.
-    sessions : Sessions
-        Judging sessions in the log.
-    models : Models
-        Versions of the models and their held-out figures.
-    tagging : Tagging
-        Answers to suggested words, and the owner's word list.
-    clicks : Clicks
-        Clicks on rankings that other programs show.
-    engines : Engines
-        Search engines beside the flat scan.
-    store : StoreMaintenance
-        Verify, repair, roll back, back up and purge.
+    pictures, words
+        What is known of single pictures, and of the words they carry.
+    sessions, tagging, clicks
+        Judging sessions, answers to suggested words, and clicks that other programs record.
+    models
+        Trainings of similarity and regions; versions of all models with their held-out figures.
+    engines, store
+        Search engines beside the flat scan; verify, repair, roll back, back up and purge.
     """
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
@@ -149,8 +141,7 @@ class Collection:
             return reader.snapshot.size()
 
     def __bool__(self) -> bool:
-        """A collection is true even where it has no picture."""
-        return True
+        return True  # Even without any picture.
 
     def __iter__(self) -> Iterator[int]:
         """Iterate over the ids of all pictures, ascending."""
@@ -412,11 +403,6 @@ class Collection:
         Unlike in `search`, the text has no grammar, and no picture needs to carry its words. A
         score is the probability that the picture's own words share one with the text. Words that
         were not learned do not count; `Results.not_learned` names them.
-
-        Parameters
-        ----------
-        text : str
-            Any length.
         """
         from sightline.collection.search.texts import search_text
 

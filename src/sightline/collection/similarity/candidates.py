@@ -84,10 +84,9 @@ class SimilarResults(Results):
 
 def by_sign(terms: Sequence[PictureTerm]) -> tuple[list[Weighted], list[Weighted]]:
     """Return the pictures that a query names, wanted and unwanted, with their weights."""
-    weighted = {
-        sign: [(t.path, t.weight) for t in terms if t.unwanted is sign] for sign in (False, True)
-    }
-    return list[Weighted](weighted[False]), list[Weighted](weighted[True])
+    positive: list[Weighted] = [(t.path, t.weight) for t in terms if not t.unwanted]
+    negative: list[Weighted] = [(t.path, t.weight) for t in terms if t.unwanted]
+    return positive, negative
 
 
 def similar(
