@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sightline.collection.clicks.deduplication import standing_lists
+from sightline.collection.clicks.deduplication import distinct_impressions
 from sightline.collection.clicks.labels import FromClicks, from_clicks
 from sightline.collection.clicks.log_import import ClicksReport, import_clicks
 from sightline.progress import NoProgress
@@ -33,7 +33,7 @@ def take(home: Home, *paths: str, eta: float | None = None, dry_run: bool = Fals
 
 def kept(home: Home) -> list[ClickedList]:
     with contextlib.closing(EventLog(home.events, write=False)) as log:
-        return standing_lists(log)
+        return distinct_impressions(log)
 
 
 def revert(home: Home, session: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.explain import Why
+from sightline.collection.explain import Explanation
 from sightline.collection.models.dataset import as_view
 from sightline.collection.models.word_model import load_learnt
 from sightline.compute.inline import InlineCompute
@@ -17,7 +17,7 @@ from sightline.words.term_ids import term_id
 from tests.served import painted
 
 
-def whys(c: Collection, query: str, **more: object) -> list[Why]:
+def whys(c: Collection, query: str, **more: object) -> list[Explanation]:
     return c.explain(query, 200, pictures=0, compute=InlineCompute(), **more)  # type: ignore[arg-type]
 
 

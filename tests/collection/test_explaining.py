@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sightline.collection import Collection
-from sightline.collection.explain import Why
+from sightline.collection.explain import Explanation
 from sightline.collection.explain.drawing import draw_sheet
-from sightline.collection.explain.features import Again
+from sightline.collection.explain.features import FeatureRecomputer
 from sightline.collection.models.word_model import Learnt, load_learnt
 from sightline.compute.inline import InlineCompute
 from sightline.errors import ParameterError
@@ -46,7 +46,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
         yield made(tmp_path_factory.mktemp("squares"), ["mean-colour"])
 
 
-def why(c: Collection, query: str, k: int = 8, **more: Any) -> list[Why]:
+def why(c: Collection, query: str, k: int = 8, **more: Any) -> list[Explanation]:
     return c.explain(query, k, compute=InlineCompute(), **more)
 
 
@@ -96,7 +96,7 @@ def test_a_carried_word_counts_as_known_and_is_marked(trained: Collection) -> No
 # -- parts -----------------------------------------------------------------------------------------
 
 
-def peak_on_square(w: Why, place: tuple[int, int, int]) -> bool:
+def peak_on_square(w: Explanation, place: tuple[int, int, int]) -> bool:
     assert w.parts is not None
     where, (top, left, side) = w.parts.blocks, place
     cells = where.in_cells(w.parts.of_query)
@@ -262,7 +262,7 @@ def test_features_of_the_user_stay_as_they_are(tmp_path: Path) -> None:
     with c.home.reader() as reader:
         prints = {f.rpartition("-")[0]: f for f in reader.snapshot.features()}
         learnt = SimpleNamespace(features=tuple(prints.values()))
-        again = Again.of(reader, cast(Learnt, learnt), 384)
+        again = FeatureRecomputer.of(reader, cast(Learnt, learnt), 384)
         assert again.places == {prints["mean-colour"]: "plugin_features:MeanColour"}
         assert again.held_names == ("own",) and again.can_look_at(reader, w.hit.picture)
         described = [np.full(3, i, np.float32) for i in range(4)]
@@ -295,5 +295,5 @@ def test_json_can_be_written_and_says_where_the_parts_lie(trained: Collection) -
     assert [x["word"] for x in said["words"]] == ["red", "warm"]
     total = np.sum([x["parts"] for x in said["words"]], axis=0)
     assert np.allclose(total, said["parts"], atol=1e-5)
-    nothing = Why(w.hit, w.words, problem="there is none").as_json()
+    nothing = Explanation(w.hit, w.words, problem="there is none").as_json()
     assert nothing["parts"] is None and nothing["problem"] == "there is none"

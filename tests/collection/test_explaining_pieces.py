@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from sightline.collection.explain import Parts, Why, WordShare
+from sightline.collection.explain import Explanation, OcclusionMap, WordShare
 from sightline.collection.explain.additive import of_blocks
 from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.drawing import color_of, draw_sheet, heated, is_drawing
@@ -151,14 +151,14 @@ def test_shares_add_up_to_the_number(seed: int, how: How) -> None:
 # -- the drawing -----------------------------------------------------------------------------------
 
 
-def drawn(values: Sequence[Sequence[float]], words: int = 1) -> Why:
+def drawn(values: Sequence[Sequence[float]], words: int = 1) -> Explanation:
     rgb = np.full((90, 90, 3), 128, np.uint8)
     of_words = np.array([values] * words, np.float32)
     where = Blocks.of(90, 90, of_words.shape[2])
     likely = (0.9,) * (1 + words)
-    parts = Parts(where, of_words, 0.3, likely, likely)
+    parts = OcclusionMap(where, of_words, 0.3, likely, likely)
     shares = tuple(WordShare(f"word{i}", i == 0, 1.0, 0.2, 0.2, 0.9) for i in range(words))
-    return Why(
+    return Explanation(
         Hit(1, "a/caf\xe9\n.jpg".encode(), 0.4, "predicted", learned=True),
         shares,
         parts,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.export.select import Choice, gather
+from sightline.collection.export.select import ExportSelection, gather
 from sightline.collection.filters import Filters
 from sightline.collection.sessions.tags import save
 from sightline.errors import ParameterError, StoreIOError, UsageError
@@ -38,7 +38,7 @@ def gathered(c: Collection, **choice: Any) -> dict[int, ExportedPicture]:
         log.close()
         return {
             p.picture: p
-            for p in gather(reader.catalogue, said, Where(), Choice(**choice), proposed)
+            for p in gather(reader.catalogue, said, Where(), ExportSelection(**choice), proposed)
         }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
-from sightline.collection.sessions.log import FORMAT, Start
+from sightline.collection.sessions.log import FORMAT, SessionStart
 from sightline.contracts import Json
 from sightline.errors import CollectionError, SightlineError, StoreDamaged, UsageError
 from sightline.store.events import NewEvent
@@ -229,7 +229,7 @@ def test_a_session_of_another_format(c: Collection) -> None:
     session = c.judge(pictures=1, filters=Filters(min_side=1, untagged=True))
     session.mark(positive=[8], negative=[9])
     (kept,) = events_of(c, "session-started")
-    assert Start.of(kept) == session.start and kept.body["format"] == FORMAT
+    assert SessionStart.of(kept) == session.start and kept.body["format"] == FORMAT
     old = {k: kept.body[k] for k in ("query", "like", "rows", "feature", "model", "version")}
     with Judging(c.home) as judging:
         judging.append([NewEvent("session-started", None, old, "older")])

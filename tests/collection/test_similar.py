@@ -15,7 +15,7 @@ from sightline.collection.index.vectors import publish_rows
 from sightline.collection.similarity import candidates
 from sightline.collection.similarity.candidates import choose_shortlist, measure_recall
 from sightline.collection.similarity.model import uniform
-from sightline.collection.similarity.query import Asked, question
+from sightline.collection.similarity.query import QueryPicture, question
 from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, DataError, QueryError, UsageError
 from sightline.progress import NoProgress
@@ -299,7 +299,7 @@ def test_of_many_pictures_a_shortlist_is_ranked_and_misses_little(
         alike = replace(alike, shortlist=chosen)
         measured = measure_recall(snapshot, alike, snapshot.ids()[300:])
         assert 0.8 < measured.recall <= 1.0 and measured.queries == 40
-        asked = question(reader, alike, [Asked(7, b"")], [], Settings())
+        asked = question(reader, alike, [QueryPicture(7, b"")], [], Settings())
         monkeypatch.setattr(candidates, "ALL", 100)
         short = candidates.candidates(snapshot, alike, asked, None)
         assert 60 <= len(short) < 400 and 7 not in short

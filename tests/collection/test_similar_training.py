@@ -14,7 +14,7 @@ from sightline.collection.similarity import training
 from sightline.collection.similarity.candidates import scored
 from sightline.collection.similarity.descriptors import stored
 from sightline.collection.similarity.model import load_alike
-from sightline.collection.similarity.query import Asked, Question
+from sightline.collection.similarity.query import PictureQuery, QueryPicture
 from sightline.collection.similarity.supervision import find_grounds
 from sightline.collection.similarity.training import SimilarOptions, SimilarReport, train_similar
 from sightline.compute.inline import InlineCompute
@@ -112,7 +112,7 @@ def test_a_descriptor_gets_the_frame_that_ranks_best(tmp_path: Path) -> None:
         want = dict(ranked_by_likeness(reader.snapshot, alike, [3], []))
         one = stored(reader.snapshot, np.array([3]), alike.descriptors, alike.lengths)
         ids = np.array(sorted(want), np.int64)
-        asked = Question((Asked(3, b""),), one, np.ones(1), {})
+        asked = PictureQuery((QueryPicture(3, b""),), one, np.ones(1), {})
         found = scored(reader.snapshot, alike, asked, ids)
     assert np.allclose(found, [want[i] for i in ids.tolist()], atol=1e-4)
 

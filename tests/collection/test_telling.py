@@ -21,7 +21,7 @@ from sightline.collection.models.word_model import (
     text_curve,
 )
 from sightline.collection.search.texts import as_text
-from sightline.collection.search.topics import Space
+from sightline.collection.search.topics import SharedSpace
 from sightline.errors import CollectionError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import DenseQuery, Tags, WordQuery
@@ -82,7 +82,7 @@ def test_published_points_give_the_scores_of_words_and_texts(home: Home, ranker:
 @pytest.mark.parametrize("ranker", ACROSS)
 def test_a_text_finds_pictures_and_a_picture_texts(home: Home, ranker: str) -> None:
     with trained(home, ranker).reader() as reader:
-        space = Space(reader)
+        space = SharedSpace(reader)
         (segment,) = reader.snapshot.segments
         carried = [set(segment.words(r).tolist()) for r in range(len(segment.ids))]
         for word in range(6):
@@ -115,18 +115,18 @@ def test_a_curve_tells_how_likely_a_text_fits(home: Home) -> None:
 
 def test_points_go_with_the_model_and_older_ones_say_what_to_do(home: Home) -> None:
     with trained(home).reader() as reader:
-        name = Space(reader).learnt.points_of(PICTURES)
+        name = SharedSpace(reader).learnt.points_of(PICTURES)
         assert len(reader.snapshot.top(DenseQuery(name, points(reader, name)[0]), 3).ids) == 3
     with Writer(home, "test") as w:
         # As a release before this one left it: a model, and no points.
         w._swap(_without_points(w), Change())
     with home.reader() as reader:
-        space = Space(reader)
+        space = SharedSpace(reader)
         with pytest.raises(CollectionError, match=r"Run: sightline train --ranker lscmr"):
             space.pictures(space.words[0], 3)
     trained(home, "ridge")
     with home.reader() as reader, pytest.raises(UsageError, match="has no space"):
-        Space(reader)
+        SharedSpace(reader)
 
 
 def _without_points(writer: Writer) -> Version:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.collection import Collection
-from sightline.collection.clicks.deduplication import standing_lists
+from sightline.collection.clicks.deduplication import distinct_impressions
 from sightline.store.events import EventLog
 from tests.served import Served, painted, running
 
@@ -224,7 +224,7 @@ def test_clicks_that_come_at_once_are_all_kept(own: Served) -> None:
 def standing(c: Collection) -> list[tuple[str, tuple[int, ...], set[int]]]:
     """Return the lists that training would learn from."""
     with contextlib.closing(EventLog(c.home.events, write=False)) as log:
-        return sorted((x.query, x.pictures, set(x.clicked)) for x in standing_lists(log))
+        return sorted((x.query, x.pictures, set(x.clicked)) for x in distinct_impressions(log))
 
 
 def test_many_sessions_hold_few_files_and_little_memory(own: Served) -> None:

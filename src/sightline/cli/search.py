@@ -40,7 +40,7 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.explain import Why
+    from sightline.collection.explain import Explanation
     from sightline.collection.results import Results
 
 
@@ -316,7 +316,7 @@ def _why_file(c: Collection, named: str | None) -> Path | None:
     return None
 
 
-def _whys(c: Collection, text: str, results: Results, learnt: bool) -> list[Why]:
+def _whys(c: Collection, text: str, results: Results, learnt: bool) -> list[Explanation]:
     """Find out what made the scores; say once why there are no parts, or of which pictures."""
     from sightline.progress import ProgressBar
 
@@ -335,7 +335,7 @@ def _whys(c: Collection, text: str, results: Results, learnt: bool) -> list[Why]
     return whys
 
 
-def _draw_whys(text: str, whys: Sequence[Why], target: Path | None, seconds: float) -> None:
+def _draw_whys(text: str, whys: Sequence[Explanation], target: Path | None, seconds: float) -> None:
     import tempfile
 
     from sightline.collection.explain.drawing import save_sheet

@@ -39,7 +39,7 @@ from sightline.records import shown
 from sightline.settings import Origin, Settings
 
 if TYPE_CHECKING:
-    from sightline.collection.explain import Why
+    from sightline.collection.explain import Explanation
     from sightline.collection.export.run import ExportReport
     from sightline.collection.index.preview import Preview
     from sightline.collection.index.run import IndexReport
@@ -366,7 +366,7 @@ class Collection:
         exact: bool = True,
         progress: Progress | None = None,
         compute: Compute | None = None,
-    ) -> list[Why]:
+    ) -> list[Explanation]:
         """Explain each hit by the words and the parts of the picture that made its score.
 
         Parameters
@@ -569,7 +569,7 @@ class Collection:
             Called with what would be written into the collection; unless it returns true, nothing
             is.
         """
-        from sightline.collection.export.run import Order, Run
+        from sightline.collection.export.run import ExportOrder, ExportRun
         from sightline.collection.export.target import check_selection, check_target
 
         self.home.refuse_nothing()
@@ -577,10 +577,12 @@ class Collection:
         place = check_target(
             self.root, self.home.folder, format, target, into_collection, overwrite
         )
-        order = Order(format, place, selection, filters.where(self.root), boxes, overwrite, dry_run)
+        order = ExportOrder(
+            format, place, selection, filters.where(self.root), boxes, overwrite, dry_run
+        )
         if proposed is None and "proposed" in only:
             proposed = self.tag(removals=False, filters=filters).proposed()
-        run = Run(self.home, self.root, self.settings, order, proposed or {})
+        run = ExportRun(self.home, self.root, self.settings, order, proposed or {})
         return run.go(progress or NoProgress(), confirm)
 
     def status(self) -> Status:

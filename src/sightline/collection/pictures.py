@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.index.status import FeatureState
     from sightline.collection.results import Results
-    from sightline.collection.search.annotate import Told
-    from sightline.collection.search.texts import ToldTexts
+    from sightline.collection.search.annotate import Annotation
+    from sightline.collection.search.texts import TextMatches
     from sightline.contracts import Compute
     from sightline.store.catalogue import Facts
     from sightline.store.home import Reader
@@ -246,7 +246,7 @@ class Pictures:
 
     def describe(
         self, picture: PictureLike, k: int | None = None, *, compute: Compute | None = None
-    ) -> Told:
+    ) -> Annotation:
         """Rank the words of the model for a picture, in the collection or outside it.
 
         Parameters
@@ -268,7 +268,7 @@ class Pictures:
 
     def describe_texts(
         self, picture: PictureLike, k: int | None = None, *, compute: Compute | None = None
-    ) -> ToldTexts:
+    ) -> TextMatches:
         """Rank the texts of the collection, all words of each picture, for a picture.
 
         Parameters

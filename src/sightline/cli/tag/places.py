@@ -13,7 +13,7 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.tagging.localize import HitPlaces, Places
+    from sightline.collection.tagging.localize import LocalizedHit, LocalizedHits
     from sightline.regions.outlines import Mask
 
 
@@ -28,7 +28,7 @@ def folder_of(c: Collection, named: str | None) -> Path:
     return folder
 
 
-def say_unknown(found: Places) -> None:
+def say_unknown(found: LocalizedHits) -> None:
     """Say of which words nothing was learnt, and of which hits nothing can be said."""
     if found.unknown:
         names = ", ".join(repr(w) for w in found.unknown)
@@ -40,7 +40,7 @@ def say_unknown(found: Places) -> None:
             click.echo(f"No region of {shown(h.hit.path)}: {h.problem}.", err=True)
 
 
-def lines(h: HitPlaces) -> list[str]:
+def lines(h: LocalizedHit) -> list[str]:
     """Return a line for each word of a hit."""
     said = []
     for w in h.words:
@@ -50,7 +50,7 @@ def lines(h: HitPlaces) -> list[str]:
     return said
 
 
-def as_json(h: HitPlaces) -> dict[str, object]:
+def as_json(h: LocalizedHit) -> dict[str, object]:
     """Return the places of one hit as plain values."""
     words = [
         {
@@ -65,7 +65,7 @@ def as_json(h: HitPlaces) -> dict[str, object]:
     return {"scene": h.scene, "words": words, "problem": h.problem}
 
 
-def draw(c: Collection, found: Places, folder: Path) -> None:
+def draw(c: Collection, found: LocalizedHits, folder: Path) -> None:
     """Draw overlays, and say where."""
     files = c.tagging.draw_regions(found, folder)
     if files:

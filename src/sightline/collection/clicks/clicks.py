@@ -11,7 +11,7 @@ from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.clicks.live import SentClick, SentRanking, SentReport
+    from sightline.collection.clicks.live import LiveClick, LiveRanking, LiveReport
     from sightline.collection.clicks.log_import import ClicksReport
     from sightline.contracts import Progress
 
@@ -56,13 +56,13 @@ class Clicks:
         return import_clicks(c.home, c.root, paths, fixed, dry_run, progress or NoProgress())
 
     def record(
-        self, rankings: Sequence[SentRanking], clicks: Sequence[SentClick] = ()
-    ) -> SentReport:
+        self, rankings: Sequence[LiveRanking], clicks: Sequence[LiveClick] = ()
+    ) -> LiveReport:
         """Record rankings that another program shows, and clicks on them when they happen.
 
         A click may cite a ranking that any process recorded before; if one cites none, nothing is
         written and the report names it. Each ranking is a session, which can be reverted.
         """
-        from sightline.collection.clicks.live import take_sent
+        from sightline.collection.clicks.live import record_events
 
-        return take_sent(self._collection.home, rankings, clicks)
+        return record_events(self._collection.home, rankings, clicks)

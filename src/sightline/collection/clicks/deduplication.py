@@ -57,7 +57,7 @@ def known_clicks(
     return name, clicks
 
 
-def standing_lists(log: EventLog) -> list[ClickedList]:
+def distinct_impressions(log: EventLog) -> list[ClickedList]:
     """Return each list once: as its last event shows it, with the clicks that any has of these."""
     keys = {e.seq: e.key for e in log.read(kinds=["clicked"])}
     found: dict[str, ClickedList] = {}

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sightline.collection.clicks.deduplication import SOURCE, standing_lists
+from sightline.collection.clicks.deduplication import SOURCE, distinct_impressions
 from sightline.collection.models.dataset import carried
 from sightline.records import ClickedList, Judgement
 from sightline.solvers.clicks import FLOOR, relevance, shown
@@ -96,7 +96,7 @@ def known_judgements(
     Clicks come first, so that what somebody said with care has the last word. `session_cap` is how
     many pictures one session of judging may speak of.
     """
-    found = from_clicks(standing_lists(log), snapshot)
+    found = from_clicks(distinct_impressions(log), snapshot)
     return [*found.judgements, *log.judgements(session_cap)], found
 
 

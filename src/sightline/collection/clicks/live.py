@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sightline.collection.clicks.deduplication import SOURCE, known_clicks
-from sightline.collection.clicks.log_import import ListOfOurs, body_of, words_of
+from sightline.collection.clicks.log_import import ResolvedImpression, body_of, words_of
 from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.exchange import metarank
@@ -26,7 +26,7 @@ from sightline.store.writer import Judging
 
 
 @dataclass(frozen=True, slots=True)
-class SentRanking:
+class LiveRanking:
     """Pictures that were shown for a query, first to last, under an id of the sender's."""
 
     id: str
@@ -35,7 +35,7 @@ class SentRanking:
 
 
 @dataclass(frozen=True, slots=True)
-class SentClick:
+class LiveClick:
     """A click on a picture of a ranking, which is in the log or comes with it."""
 
     ranking: str
@@ -43,7 +43,7 @@ class SentClick:
 
 
 @dataclass(frozen=True, slots=True)
-class SentReport:
+class LiveReport:
     """What became of it: rankings that are new, those with new clicks, and ids of none.
 
     If any id is `unknown`, nothing was written.
@@ -55,18 +55,18 @@ class SentReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Batch:
     """A list that should stand in the log, in a session."""
 
     id: str
-    list: ListOfOurs
+    list: ResolvedImpression
     eta: float
     session: str
 
 
-def take_sent(
-    home: Home, rankings: Sequence[SentRanking], clicks: Sequence[SentClick]
-) -> SentReport:
+def record_events(
+    home: Home, rankings: Sequence[LiveRanking], clicks: Sequence[LiveClick]
+) -> LiveReport:
     """Write rankings and clicks; they are on the disk when this returns.
 
     Clicks on what a ranking did not show are passed over, and so are pictures that are not here.
@@ -83,12 +83,12 @@ def take_sent(
         of[c.ranking].add(c.picture)
     with Judging(home) as judging:
         reverted = judging.log.reverted()
-        new: dict[str, ListOfOurs] = {}
+        new: dict[str, ResolvedImpression] = {}
         for r in rankings:
             new.setdefault(r.id, _clicked(_list(r, here), of[r.id]))
         rows = shown((i, x.pictures, x.ranks, x.clicked) for i, x in enumerate(new.values()))
         eta = estimate_bias(rows).eta
-        wanted = [_Wanted(name, x, eta, _session(name, reverted)) for name, x in new.items()]
+        wanted = [_Batch(name, x, eta, _session(name, reverted)) for name, x in new.items()]
         unknown = []
         for name in of.keys() - new.keys():
             known = _in_log(name, judging.log, reverted)
@@ -97,11 +97,11 @@ def take_sent(
             else:
                 wanted.append(replace(known, list=_clicked(known.list, of[name])))
         if unknown:
-            return SentReport(unknown=tuple(sorted(unknown)))
+            return LiveReport(unknown=tuple(sorted(unknown)))
         return _written(wanted, judging, reverted)
 
 
-def _list(r: SentRanking, here: frozenset[int]) -> ListOfOurs:
+def _list(r: LiveRanking, here: frozenset[int]) -> ResolvedImpression:
     """Return a ranking as the log has lists; a picture that is not here leaves its place empty."""
     query = words_of(r.query)
     if not query:
@@ -111,10 +111,10 @@ def _list(r: SentRanking, here: frozenset[int]) -> ListOfOurs:
     if not at:
         raise DataError(f"The ranking {r.id!r:.60} shows no picture of this collection.")
     key = list_key(metarank.NAME, r.id, r.query, [str(p) for p in pictures])
-    return ListOfOurs(query, tuple(at), tuple(at.values()), (), key)
+    return ResolvedImpression(query, tuple(at), tuple(at.values()), (), key)
 
 
-def _clicked(x: ListOfOurs, pictures: set[int]) -> ListOfOurs:
+def _clicked(x: ResolvedImpression, pictures: set[int]) -> ResolvedImpression:
     return replace(x, clicked=tuple(p for p in x.pictures if p in pictures))
 
 
@@ -128,7 +128,7 @@ def _session(ranking: str, reverted: frozenset[str]) -> str:
     return name
 
 
-def _in_log(ranking: str, log: EventLog, reverted: frozenset[str]) -> _Wanted | None:
+def _in_log(ranking: str, log: EventLog, reverted: frozenset[str]) -> _Batch | None:
     """Return the last list that was sent under an id and stands."""
     session = _session(ranking, reverted)
     for e in reversed(list(log.read(kinds=["clicked"], session=session))):
@@ -137,17 +137,17 @@ def _in_log(ranking: str, log: EventLog, reverted: frozenset[str]) -> _Wanted | 
     return None
 
 
-def _read(ranking: str, session: str, e: Event, key: str) -> _Wanted:
+def _read(ranking: str, session: str, e: Event, key: str) -> _Batch:
     x = clicked_list(e)
-    found = ListOfOurs(x.query, x.pictures, x.ranks, (), key.split(":")[1])
-    return _Wanted(ranking, found, x.eta, session)
+    found = ResolvedImpression(x.query, x.pictures, x.ranks, (), key.split(":")[1])
+    return _Batch(ranking, found, x.eta, session)
 
 
-def _written(wanted: Sequence[_Wanted], judging: Judging, reverted: frozenset[str]) -> SentReport:
+def _written(wanted: Sequence[_Batch], judging: Judging, reverted: frozenset[str]) -> LiveReport:
     added: set[str] = set()
     grown: set[str] = set()
     while wanted:
-        events: list[tuple[_Wanted, NewEvent]] = []
+        events: list[tuple[_Batch, NewEvent]] = []
         for w in wanted:
             key, known = known_clicks(w.list.key, judging.log, reverted)
             if known is None:
@@ -162,4 +162,4 @@ def _written(wanted: Sequence[_Wanted], judging: Judging, reverted: frozenset[st
         # Others write at the same time: who has a key first keeps it, and the next one is ours.
         pairs = zip(events, stood, strict=True)
         wanted = [w for (w, e), s in pairs if (s.session, s.body) != (e.session, e.body)]
-    return SentReport(len(added), len(grown - added))
+    return LiveReport(len(added), len(grown - added))

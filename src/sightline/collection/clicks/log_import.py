@@ -75,7 +75,7 @@ class ClicksReport:
 
 
 @dataclass(frozen=True, slots=True)
-class ListOfOurs:
+class ResolvedImpression:
     """A list of pictures of this collection; `file` is its place among those that were read."""
 
     query: str
@@ -147,7 +147,7 @@ def _read(paths: Sequence[str], progress: Progress) -> ClickLog:
 
 def _known_lists(
     impressions: Sequence[Impression], names: Names, skipped: Counter[str]
-) -> Iterator[ListOfOurs]:
+) -> Iterator[ResolvedImpression]:
     """Yield the lists that ask for words and show pictures of this collection.
 
     A picture that is not here leaves its place empty: the others stood where they stood.
@@ -176,7 +176,9 @@ def _known_lists(
         else:
             skipped["click on a picture that is not here"] += lost
             clicked = tuple(p for p in ranks if p in clicks)
-            yield ListOfOurs(query, tuple(ranks), tuple(ranks.values()), clicked, i.key, i.file)
+            yield ResolvedImpression(
+                query, tuple(ranks), tuple(ranks.values()), clicked, i.key, i.file
+            )
     for reason in [r for r, n in skipped.items() if not n]:
         del skipped[reason]
 
@@ -218,7 +220,7 @@ def _session(path: str, reverted: frozenset[str]) -> str:
 
 
 def _new_events(
-    lists: Sequence[ListOfOurs],
+    lists: Sequence[ResolvedImpression],
     sessions: Sequence[str],
     eta: float,
     log: EventLog,
@@ -239,7 +241,7 @@ def _sessions_of(events: Sequence[NewEvent]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(e.session for e in events if e.session is not None))
 
 
-def body_of(x: ListOfOurs, eta: float) -> dict[str, Json]:
+def body_of(x: ResolvedImpression, eta: float) -> dict[str, Json]:
     """Return what the log keeps of a list."""
     body: dict[str, Json] = {
         "query": x.query, "pictures": list(x.pictures), "clicked": list(x.clicked),

@@ -14,7 +14,7 @@ _NAMED = 20
 
 
 @dataclass(slots=True)
-class Strangers:
+class UnresolvedNames:
     """Names that are no picture's, with how often each came up."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -47,7 +47,7 @@ class Names:
         self._names = _by_name(self._paths, self._gone_names)
         self._gone_ids = frozenset(picture for picture, _ in gone)
         self._known: dict[str, int | None] = {}
-        self.gone, self.unknown = Strangers(), Strangers()
+        self.gone, self.unknown = UnresolvedNames(), UnresolvedNames()
 
     def find(self, name: str) -> int | None:
         """Return the id of the picture, or None, which is then counted."""

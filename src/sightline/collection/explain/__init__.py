@@ -21,9 +21,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sightline.collection.explain.features import feature_shares
-from sightline.collection.explain.occlusion import Looked, look
-from sightline.collection.explain.results import ExplainOptions, Parts, Why, WordShare
-from sightline.collection.explain.words import Asked, word_shares
+from sightline.collection.explain.occlusion import Occluded, occlusion_maps
+from sightline.collection.explain.results import (
+    ExplainOptions,
+    Explanation,
+    OcclusionMap,
+    WordShare,
+)
+from sightline.collection.explain.words import ExplainedQuery, word_shares
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute, Progress
 from sightline.pictures.reading import ReadLimits
@@ -31,7 +36,7 @@ from sightline.records import Hit
 from sightline.settings import Settings
 from sightline.store.home import Home
 
-__all__ = ["ExplainOptions", "Parts", "Why", "WordShare", "explain"]
+__all__ = ["ExplainOptions", "OcclusionMap", "Explanation", "WordShare", "explain"]
 
 
 def explain(
@@ -43,18 +48,18 @@ def explain(
     options: ExplainOptions,
     progress: Progress,
     compute: Compute | None = None,
-) -> list[Why]:
+) -> list[Explanation]:
     """Return for each hit of a query what made its score."""
     s = settings
     limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow)
     own = compute or LocalCompute(s.workers, seconds=s.seconds)
     try:
         with home.reader() as reader:
-            asked = Asked.of(reader, query, options.learnt)
+            asked = ExplainedQuery.of(reader, query, options.learnt)
             words = word_shares(asked, reader.snapshot, hits)
             features = feature_shares(asked.model, reader.snapshot, [h.picture for h in hits])
             best = hits[: options.pictures]
-            looked = look(reader, root, asked, best, own, limits, options, progress)
+            looked = occlusion_maps(reader, root, asked, best, own, limits, options, progress)
     finally:
         if compute is None:
             own.close()
@@ -62,7 +67,7 @@ def explain(
     model = (learnt.name, str(learnt.served.recipe)) if learnt is not None else ("", "")
     found = []
     for h, shares in zip(hits, words, strict=True):
-        seen = looked.get(h.picture) or Looked(problem=asked.problem)
+        seen = looked.get(h.picture) or Occluded(problem=asked.problem)
         by = features.get(h.picture, ())
-        found.append(Why(h, shares, seen.parts, seen.problem, seen.rgb, by, *model))
+        found.append(Explanation(h, shares, seen.parts, seen.problem, seen.rgb, by, *model))
     return found

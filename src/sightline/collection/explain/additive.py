@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.explain.blocks import Blocks
-from sightline.collection.explain.features import Again
-from sightline.collection.explain.results import Parts
+from sightline.collection.explain.features import FeatureRecomputer
+from sightline.collection.explain.results import OcclusionMap
 from sightline.collection.explain.words import WordModel
 from sightline.compute.describing import describe_job, load_feature
 from sightline.contracts import Compute, Done, Failed, Json, Progress
@@ -29,7 +29,7 @@ Doubles = NDArray[np.float64]
 RGB = NDArray[np.uint8]
 
 
-def add_up(model: WordModel, again: Again) -> bool:
+def add_up(model: WordModel, again: FeatureRecomputer) -> bool:
     """Say whether a picture's numbers are sums over its blocks."""
     if len(again.places) != 1 or again.held:
         return False
@@ -71,11 +71,11 @@ def of_blocks(
 
 def look(
     model: WordModel,
-    again: Again,
+    again: FeatureRecomputer,
     pictures: Mapping[int, RGB],
     compute: Compute,
     progress: Progress,
-) -> Iterator[tuple[int, Parts | Failed]]:
+) -> Iterator[tuple[int, OcclusionMap | Failed]]:
     """Yield the exact shares of each picture's blocks."""
     ((name, place),) = again.places.items()
     length = load_feature(place).length
@@ -95,7 +95,7 @@ def look(
 
 def _parts(
     model: WordModel, feature: str, length: int, shape: tuple[int, ...], done: Done
-) -> Parts:
+) -> OcclusionMap:
     terms = np.frombuffer(done.blob, np.int64)
     cell, rows, columns = (int(str(done.value[n])) for n in ("cell", "rows", "columns"))
     edges = (tuple(i * cell for i in range(n + 2)) for n in (rows, columns))
@@ -106,7 +106,7 @@ def _parts(
     of_words = (shares * model.weights).T.reshape(-1, rows, columns)
     score, likely = float(whole @ model.weights), model.likely(whole)
     left = float(rest @ model.weights)
-    return Parts(where, of_words.astype(np.float32), score, likely, exact=True, rest=left)
+    return OcclusionMap(where, of_words.astype(np.float32), score, likely, exact=True, rest=left)
 
 
 def block_terms(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:

@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
 from sightline.collection.explain.blocks import Blocks
-from sightline.collection.explain.results import Parts, Why
+from sightline.collection.explain.results import Explanation, OcclusionMap
 from sightline.records import shown
 
 TILE, GAP, MARGIN = 232, 12, 16
@@ -39,7 +39,7 @@ Doubles = NDArray[np.float64]
 Pen = ImageDraw.ImageDraw
 
 
-def draw_sheet(whys: Sequence[Why], title: str = "") -> Image.Image:
+def draw_sheet(whys: Sequence[Explanation], title: str = "") -> Image.Image:
     """Return a picture with a row for each hit."""
     words = [w.word for w in whys[0].learned] if whys else []
     together = [] if len(words) == 1 else ["all words"]
@@ -57,7 +57,7 @@ def draw_sheet(whys: Sequence[Why], title: str = "") -> Image.Image:
     return sheet
 
 
-def save_sheet(whys: Sequence[Why], title: str, target: str | os.PathLike[str]) -> None:
+def save_sheet(whys: Sequence[Explanation], title: str, target: str | os.PathLike[str]) -> None:
     """Draw hits into a PNG file that `is_drawing` knows again."""
     mark = PngInfo()
     mark.add_text("Software", _MARK)
@@ -107,7 +107,7 @@ def heated(rgb: RGB, where: Blocks, values: NDArray[np.float32]) -> RGB:
     return np.asarray(light * (1 - cover) + color * cover + 0.5).astype(np.uint8)
 
 
-def _size(w: Why) -> tuple[int, int]:
+def _size(w: Explanation) -> tuple[int, int]:
     """Return width and height of a hit's tiles."""
     if w.picture is None:
         return TILE, TILE // 2
@@ -116,7 +116,7 @@ def _size(w: Why) -> tuple[int, int]:
     return max(1, round(width * scale)), max(1, round(height * scale))
 
 
-def _height(w: Why) -> int:
+def _height(w: Explanation) -> int:
     return _LINE + 4 + max(_size(w)[1], 2 * _LINE) + 2 * _LINE + GAP
 
 
@@ -134,7 +134,9 @@ def _draw_head(sheet: Image.Image, pen: Pen, title: str, columns: Sequence[str])
     pen.line((MARGIN, _HEAD - 6, sheet.width - MARGIN, _HEAD - 6), (200, 200, 205))
 
 
-def _draw_row(sheet: Image.Image, pen: Pen, w: Why, number: int, top: int, together: bool) -> None:
+def _draw_row(
+    sheet: Image.Image, pen: Pen, w: Explanation, number: int, top: int, together: bool
+) -> None:
     mark = "carried" if w.hit.tagged else "learnt" if w.hit.learned else "some"
     said = f"{w.hit.score:.3f} {mark}"
     room = sheet.width - 2 * MARGIN - _long(said, 13) - GAP
@@ -161,7 +163,7 @@ def _draw_row(sheet: Image.Image, pen: Pen, w: Why, number: int, top: int, toget
 
 
 def _maps(
-    w: Why, parts: Parts, together: bool
+    w: Explanation, parts: OcclusionMap, together: bool
 ) -> list[tuple[NDArray[np.float32], tuple[str, str]]]:
     """Return the maps of a row, each with the two lines below it."""
     maps = [parts.of_query, *parts.of_words]

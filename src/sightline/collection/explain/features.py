@@ -29,7 +29,7 @@ from sightline.store.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class FeatureRecomputer:
     """How the rows of a model's features are made again.
 
     Attributes
@@ -42,7 +42,7 @@ class Again:
     held: tuple[str, ...]
 
     @classmethod
-    def of(cls, reader: Reader, learnt: Learnt, size: int) -> Again:
+    def of(cls, reader: Reader, learnt: Learnt, size: int) -> FeatureRecomputer:
         """Find each feature by its name, and believe it only if its fingerprint is the same."""
         books = reader.home.versions.read(reader.snapshot.version).codebooks
         found = {f: place_of(reader, f, books, size) for f in learnt.features}

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from sightline.collection.explain import additive
 from sightline.collection.explain.blocks import Blocks
-from sightline.collection.explain.features import Again
-from sightline.collection.explain.results import ExplainOptions, Parts
-from sightline.collection.explain.words import Asked, WordModel
+from sightline.collection.explain.features import FeatureRecomputer
+from sightline.collection.explain.results import ExplainOptions, OcclusionMap
+from sightline.collection.explain.words import ExplainedQuery, WordModel
 from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
 from sightline.contracts import Compute, Done, Failed, Progress
 from sightline.pictures.folder import Found
@@ -36,34 +36,34 @@ _LACKS = "the store has no vector for it that the model could look at"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looked:
+class Occluded:
     """What was found in one picture; `problem` says why there are no parts."""
 
     rgb: RGB | None = None
-    parts: Parts | None = None
+    parts: OcclusionMap | None = None
     problem: str = ""
 
 
-def look(
+def occlusion_maps(
     reader: Reader,
     root: bytes,
-    asked: Asked,
+    asked: ExplainedQuery,
     hits: Sequence[Hit],
     compute: Compute,
     limits: ReadLimits,
     options: ExplainOptions,
     progress: Progress,
-) -> dict[int, Looked]:
+) -> dict[int, Occluded]:
     """Return what the parts of each hit's picture did, by picture."""
     if asked.model is None or not hits:
         return {}
-    again = Again.of(reader, asked.model.learnt, limits.side)
+    again = FeatureRecomputer.of(reader, asked.model.learnt, limits.side)
     if not again.places:
         names = ", ".join(again.held_names)
         said = f"the model sees {names} alone, which cannot be computed from pixels here"
-        return {h.picture: Looked(problem=said) for h in hits}
+        return {h.picture: Occluded(problem=said) for h in hits}
     found = {
-        h.picture: read if again.can_look_at(reader, h.picture) else Looked(problem=_LACKS)
+        h.picture: read if again.can_look_at(reader, h.picture) else Occluded(problem=_LACKS)
         for h, read in zip(hits, decoded(root, hits, compute, limits), strict=True)
     }
     pictures = {p: seen.rgb for p, seen in found.items() if seen.rgb is not None}
@@ -76,39 +76,39 @@ def look(
     for picture, parts in looked:
         rgb = pictures[picture]
         found[picture] = (
-            Looked(rgb, problem=f"it cannot be described: {parts.reason}")
+            Occluded(rgb, problem=f"it cannot be described: {parts.reason}")
             if isinstance(parts, Failed)
-            else Looked(rgb, parts)
+            else Occluded(rgb, parts)
         )
     return found
 
 
 def decoded(
     root: bytes, hits: Sequence[Hit], compute: Compute, limits: ReadLimits
-) -> Iterator[Looked]:
+) -> Iterator[Occluded]:
     """Yield the picture of each hit, small and upright, or why it cannot be read."""
     jobs = [request(root, Found(h.path, 0, 0), limits, pixels=True) for h in hits]
     for result in compute.run(READ_TASK, jobs, "decode"):
         if isinstance(result, Failed):
-            yield Looked(problem=f"it cannot be read: {result.reason}")
+            yield Occluded(problem=f"it cannot be read: {result.reason}")
             continue
         try:
             rgb = answer(result).rgb
         except (KeyError, ValueError):
             rgb = None
         nonsense = "" if rgb is not None else "it made the decoder send what makes no sense"
-        yield Looked(rgb, problem=nonsense)
+        yield Occluded(rgb, problem=nonsense)
 
 
 def _without_blocks(
     model: WordModel,
-    again: Again,
+    again: FeatureRecomputer,
     reader: Reader,
     pictures: dict[int, RGB],
     compute: Compute,
     options: ExplainOptions,
     progress: Progress,
-) -> Iterator[tuple[int, Parts | Failed]]:
+) -> Iterator[tuple[int, OcclusionMap | Failed]]:
     n = options.blocks
     blocks = {p: Blocks.of(rgb.shape[0], rgb.shape[1], n) for p, rgb in pictures.items()}
     places = list(again.places.values())
@@ -136,7 +136,7 @@ def _without_blocks(
     progress.finish()
 
 
-def losses(model: WordModel, where: Blocks, numbers: NDArray[np.float32]) -> Parts:
+def losses(model: WordModel, where: Blocks, numbers: NDArray[np.float32]) -> OcclusionMap:
     """Return what each block contributes, from the numbers of a picture, whole and without each."""
     lost = (numbers[0] - numbers[1:]) * model.weights
     of_words = lost.T.reshape(-1, where.rows, where.columns)
@@ -144,7 +144,9 @@ def losses(model: WordModel, where: Blocks, numbers: NDArray[np.float32]) -> Par
     most = np.abs(np.column_stack([lost.sum(axis=1), lost])).argmax(axis=0)
     without = tuple(model.likely(numbers[1 + at])[i] for i, at in enumerate(most.tolist()))
     score = float(numbers[0] @ model.weights)
-    return Parts(where, np.ascontiguousarray(of_words), score, model.likely(numbers[0]), without)
+    return OcclusionMap(
+        where, np.ascontiguousarray(of_words), score, model.likely(numbers[0]), without
+    )
 
 
 def variants(rgb: RGB, where: Blocks) -> Iterator[RGB]:

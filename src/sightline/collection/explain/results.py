@@ -98,7 +98,7 @@ class FeatureShare:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class OcclusionMap:
     """What each block of a picture contributes to what the model sees in it.
 
     Attributes
@@ -146,7 +146,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Why:
+class Explanation:
     """What made the score of one hit.
 
     Attributes
@@ -162,7 +162,7 @@ class Why:
 
     hit: Hit
     words: tuple[WordShare, ...]
-    parts: Parts | None = None
+    parts: OcclusionMap | None = None
     problem: str = ""
     picture: RGB | None = field(default=None, repr=False)
     features: tuple[FeatureShare, ...] = ()

@@ -66,7 +66,7 @@ class WordModel:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class ExplainedQuery:
     """The words of a query that any picture carries, and the model asked for those it has learned.
 
     `learned` says of each word whether it is one of the model's, which are in the same order;
@@ -82,7 +82,7 @@ class Asked:
     predicted: bool | None = None
 
     @classmethod
-    def of(cls, reader: Reader, text: str, learnt: bool) -> Asked:
+    def of(cls, reader: Reader, text: str, learnt: bool) -> ExplainedQuery:
         """Read a query as the search does, with the model or without."""
         query = parse(text)
         asked = ResolvedQuery.of(reader, query, learnt)
@@ -116,7 +116,7 @@ def _problem(asked: ResolvedQuery, words: Sequence[str], learnt: bool) -> str:
 
 
 def word_shares(
-    asked: Asked, snapshot: Snapshot, hits: Sequence[Hit]
+    asked: ExplainedQuery, snapshot: Snapshot, hits: Sequence[Hit]
 ) -> list[tuple[WordShare, ...]]:
     """Return what each word did for each hit."""
     numbers = stored_numbers(asked.model, snapshot, [h.picture for h in hits])
@@ -128,7 +128,7 @@ def word_shares(
 
 
 def _shares(
-    asked: Asked,
+    asked: ExplainedQuery,
     snapshot: Snapshot,
     hit: Hit,
     numbers: Float | None,

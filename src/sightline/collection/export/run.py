@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sightline.collection.export.select import Choice, gather
+from sightline.collection.export.select import ExportSelection, gather
 from sightline.collection.export.sidecars import Beside, Mirror, Sidecar
 from sightline.contracts import Progress
 from sightline.errors import DataError
@@ -36,12 +36,12 @@ _PARTS: dict[str, Callable[[Iterable[ExportedPicture]], Iterator[bytes]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ExportOrder:
     """What is to be exported, and where to; beside the pictures if there is no place."""
 
     form: str
     place: Path | None
-    choice: Choice
+    choice: ExportSelection
     where: Where
     boxes: bool = True
     overwrite: bool = False
@@ -89,7 +89,7 @@ class ExportReport:
     completed: int = 0
 
 
-class Run:
+class ExportRun:
     """Exports once."""
 
     def __init__(
@@ -97,7 +97,7 @@ class Run:
         home: Home,
         root: bytes,
         settings: Settings,
-        order: Order,
+        order: ExportOrder,
         proposed: Mapping[int, Sequence[ProposedWord]],
     ) -> None:
         self.home, self.root, self.settings, self.order = home, root, settings, order

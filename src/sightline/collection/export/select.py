@@ -28,7 +28,7 @@ _AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ExportSelection:
     """Which words are wanted.
 
     Attributes
@@ -47,7 +47,7 @@ def gather(
     catalogue: Catalogue,
     judgements: Iterable[Judgement],
     where: Where,
-    choice: Choice,
+    choice: ExportSelection,
     proposed: Mapping[int, Sequence[ProposedWord]],
 ) -> Iterator[ExportedPicture]:
     """Yield the pictures a filter lets through that have words to give, ids ascending.
@@ -79,7 +79,7 @@ def gather(
 def _picture(
     facts: Facts,
     own: Sequence[Tags],
-    choice: Choice,
+    choice: ExportSelection,
     said: Mapping[str, bool],
     proposed: Sequence[ProposedWord],
 ) -> ExportedPicture:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sightline.collection.discovery import inside
-from sightline.collection.export.select import Choice
+from sightline.collection.export.select import ExportSelection
 from sightline.errors import ParameterError, UsageError
 from sightline.exchange.exported import KINDS
 from sightline.records import shown
@@ -61,14 +61,14 @@ def _check_outside(place: Path, root: bytes, store: Path) -> None:
         raise UsageError(f"{place} lies inside the store. Name another place.")
 
 
-def check_selection(only: Sequence[str], min_confidence: float, untagged: bool) -> Choice:
+def check_selection(only: Sequence[str], min_confidence: float, untagged: bool) -> ExportSelection:
     """Return which words to export; raise for kinds that do not exist."""
     if not 0 <= min_confidence <= 1:
         raise ParameterError.of("min_confidence", "export", "from 0 to 1", min_confidence)
     if unknown := [k for k in only if k not in KINDS]:
         raise ParameterError.of("only", "export", f"among {', '.join(KINDS)}", unknown[0])
     kinds = frozenset(k for k in KINDS if not only or k in only)
-    return Choice(kinds, min_confidence, untagged)
+    return ExportSelection(kinds, min_confidence, untagged)
 
 
 def _named(format: str, target: str | os.PathLike[str]) -> Path:

@@ -25,7 +25,7 @@ from sightline.collection.models.recipe import SAVED_BY, Fitted, Recipe, fit
 from sightline.collection.models.registry import KINDS
 from sightline.collection.models.selection import Choice, measure
 from sightline.collection.models.trials import fit_combination
-from sightline.collection.sessions.log import SOURCE, Record, read_sessions
+from sightline.collection.sessions.log import SOURCE, SessionRecord, read_sessions
 from sightline.rankers.cutoff import CutOff
 from sightline.records import Judgement, Tags
 from sightline.store.events import EventLog
@@ -103,7 +103,7 @@ def load_known(
     return sample, clicks
 
 
-def saved_sessions(log: EventLog) -> list[Record]:
+def saved_sessions(log: EventLog) -> list[SessionRecord]:
     """Return the judging sessions that were saved as words.
 
     Reviews of proposed words are sessions too, but were asked of some pictures alone.
@@ -111,7 +111,7 @@ def saved_sessions(log: EventLog) -> list[Record]:
     return [r for r in read_sessions(log) if r.start is not None and r.words and not r.reverted]
 
 
-def _negatives(records: Sequence[Record], cap: int | None) -> list[Judgement]:
+def _negatives(records: Sequence[SessionRecord], cap: int | None) -> list[Judgement]:
     """Return which pictures do not fit a saved word, of each session the last ones judged."""
     found = []
     for r in records:
@@ -123,7 +123,7 @@ def _negatives(records: Sequence[Record], cap: int | None) -> list[Judgement]:
     return found
 
 
-def saved_terms(reader: Reader, records: Sequence[Record]) -> frozenset[int]:
+def saved_terms(reader: Reader, records: Sequence[SessionRecord]) -> frozenset[int]:
     """Return the terms that pictures carry by saved sessions alone."""
     pictures: dict[int, set[int]] = {}
     for r in records:

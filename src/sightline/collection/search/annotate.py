@@ -22,7 +22,7 @@ from sightline.collection.similarity.descriptors import (
     name_of,
     stored,
 )
-from sightline.collection.similarity.query import Asked, find
+from sightline.collection.similarity.query import QueryPicture, find
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, NoModel
@@ -38,7 +38,7 @@ Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class ToldWord:
+class WordScore:
     """A word of a picture: how likely it fits, whether it is above its cut-off, and carried."""
 
     word: str
@@ -48,15 +48,15 @@ class ToldWord:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Annotation:
     """The words of a picture, most likely first, and its id if it is in the collection."""
 
     picture: int | None
-    words: tuple[ToldWord, ...]
+    words: tuple[WordScore, ...]
     version: int
 
 
-def learnt_of(reader: Reader) -> Learnt:
+def require_model(reader: Reader) -> Learnt:
     """Return the model of words in use."""
     learnt = load_learnt(reader.home, reader.snapshot.model)
     if learnt is None:
@@ -71,9 +71,9 @@ def describe(
     k: int,
     settings: Settings,
     compute: Compute | None = None,
-) -> Told:
+) -> Annotation:
     """Rank the words that were learnt for a picture; see `Collection.describe`."""
-    learnt = learnt_of(reader)
+    learnt = require_model(reader)
     asked = find(reader, root, picture)
     views = views_of(reader, learnt, asked, settings, compute)
     rows = learnt.combination.rows(learnt.served.scores(views))[0]
@@ -83,7 +83,7 @@ def describe(
     carried = _carried(reader, asked)
     spelled = dict(reader.catalogue.terms())
     words = [
-        ToldWord(
+        WordScore(
             spelled.get(int(learnt.terms[w]), "?"),
             round(float(likely[w]), 6),
             _fits(reader, learnt, int(w), float(rows[w])),
@@ -91,7 +91,7 @@ def describe(
         )
         for w in best
     ]
-    return Told(asked.picture, tuple(words), reader.snapshot.version)
+    return Annotation(asked.picture, tuple(words), reader.snapshot.version)
 
 
 def _fits(reader: Reader, learnt: Learnt, word: int, row: float) -> bool:
@@ -105,7 +105,7 @@ def _fits(reader: Reader, learnt: Learnt, word: int, row: float) -> bool:
     return bool(row * float(query.weights[0]) >= learnt.least(query, float(best[0])))
 
 
-def _carried(reader: Reader, asked: Asked) -> set[int]:
+def _carried(reader: Reader, asked: QueryPicture) -> set[int]:
     if asked.picture is None:
         return set()
     ids = np.array([asked.picture], np.int64)
@@ -116,7 +116,7 @@ def _carried(reader: Reader, asked: Asked) -> set[int]:
 
 
 def views_of(
-    reader: Reader, learnt: Learnt, asked: Asked, s: Settings, compute: Compute | None
+    reader: Reader, learnt: Learnt, asked: QueryPicture, s: Settings, compute: Compute | None
 ) -> dict[str, View]:
     """Return the picture's rows of every feature the model sees; made now where they lack."""
     features = learnt.features

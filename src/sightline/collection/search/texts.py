@@ -19,7 +19,7 @@ from sightline.collection.models.word_model import FITS
 from sightline.collection.query import count_not_learned
 from sightline.collection.results import Results, hits_of
 from sightline.collection.search.annotate import views_of
-from sightline.collection.search.topics import Float, Space
+from sightline.collection.search.topics import Float, SharedSpace
 from sightline.collection.similarity.query import find
 from sightline.contracts import Compute
 from sightline.errors import CollectionError
@@ -36,7 +36,7 @@ _ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
-class ToldText:
+class TextMatch:
     """A text: the first picture that carries it, how many do, how likely it fits.
 
     `own` is true for the text of the picture that was asked about.
@@ -52,11 +52,11 @@ class ToldText:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldTexts:
+class TextMatches:
     """The texts of a collection for a picture, most likely first, and its id if it is there."""
 
     picture: int | None
-    texts: tuple[ToldText, ...]
+    texts: tuple[TextMatch, ...]
     version: int
 
 
@@ -67,9 +67,9 @@ def describe_texts(
     k: int,
     settings: Settings,
     compute: Compute | None = None,
-) -> ToldTexts:
+) -> TextMatches:
     """Rank texts for a picture; see `Collection.describe_texts`."""
-    space = Space(reader)
+    space = SharedSpace(reader)
     asked = find(reader, root, picture)
     views = views_of(reader, space.learnt, asked, settings, compute)
     point = space.learnt.served.points(views)[0]
@@ -82,11 +82,11 @@ def describe_texts(
     chances = space.likely(np.array([g.score for g in groups], np.float32)).tolist()
     facts = reader.catalogue.facts([g.first for g in groups])
     told = [
-        ToldText(g.first, facts[g.first].path, g.text, len(g.pictures), round(chance, 6),
+        TextMatch(g.first, facts[g.first].path, g.text, len(g.pictures), round(chance, 6),
                  chance >= FITS, asked.picture in g.pictures)
         for g, chance in zip(groups, chances, strict=True)
     ]  # fmt: skip
-    return ToldTexts(asked.picture, tuple(told), reader.snapshot.version)
+    return TextMatches(asked.picture, tuple(told), reader.snapshot.version)
 
 
 @dataclass(slots=True)
@@ -99,10 +99,10 @@ class _Group:
     pictures: set[int]
 
 
-def _groups(reader: Reader, space: Space, point: Float, k: int) -> list[_Group]:
+def _groups(reader: Reader, space: SharedSpace, point: Float, k: int) -> list[_Group]:
     """Return k different texts, best first; more are looked at until each is there with all of
     its pictures."""
-    said = _Said(reader, space)
+    said = _TextScorer(reader, space)
     where, wanted = space.with_texts(), 2 * k + 8
     while True:
         top = space.texts(point, wanted, where)
@@ -122,10 +122,10 @@ def _groups(reader: Reader, space: Space, point: Float, k: int) -> list[_Group]:
         wanted *= 2
 
 
-class _Said:
+class _TextScorer:
     """What is written of pictures, each looked up once."""
 
-    def __init__(self, reader: Reader, space: Space) -> None:
+    def __init__(self, reader: Reader, space: SharedSpace) -> None:
         self.reader = reader
         self.spelled = dict(zip(space.learnt.terms.tolist(), space.spelled, strict=True))
         self.known: dict[int, tuple[object, str] | None] = {}
@@ -173,7 +173,7 @@ def search_text(
     reader: Reader, root: bytes, text: str, k: int, where: Where, untagged: bool
 ) -> Results:
     """Find pictures for a text in the shared space."""
-    space = Space(reader)
+    space = SharedSpace(reader)
     point, missing_words = space.text_point(text)
     top = space.pictures(point, k, allowed_ids(reader, where, untagged))
     scores = space.likely(top.scores).tolist()

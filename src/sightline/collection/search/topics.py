@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.models.word_model import PICTURES, TEXTS, Learnt, likely
-from sightline.collection.search.annotate import learnt_of
+from sightline.collection.search.annotate import require_model
 from sightline.errors import CollectionError, NoSpace, UsageError
 from sightline.records import DenseQuery, Top
 from sightline.store.home import Reader
@@ -40,12 +40,12 @@ class Topic:
     low_pictures: tuple[int, ...] = ()
 
 
-class Space:
+class SharedSpace:
     """Words, texts and pictures of a collection as points."""
 
     def __init__(self, reader: Reader) -> None:
-        self.reader, self.learnt = reader, learnt_of(reader)
-        refuse_without_space(self.learnt)
+        self.reader, self.learnt = reader, require_model(reader)
+        check_shared_space(self.learnt)
         self.words = self.learnt.served.word_points()
         spelled = dict(reader.catalogue.terms())
         self.spelled = [spelled.get(int(t), "?") for t in self.learnt.terms]
@@ -143,7 +143,7 @@ class Space:
         )
 
 
-def refuse_without_space(learnt: Learnt) -> None:
+def check_shared_space(learnt: Learnt) -> None:
     """Stop what only rankers across kinds can answer."""
     if not learnt.served.shared_space:
         raise NoSpace(

@@ -75,17 +75,17 @@ class Words:
         dimension : int, optional
             Only this one.
         """
-        from sightline.collection.search.topics import Space
+        from sightline.collection.search.topics import SharedSpace
 
         with self._collection.home.reader() as reader:
-            return Space(reader).topics(check_count(n, "n", "topics"), pictures, dimension)
+            return SharedSpace(reader).topics(check_count(n, "n", "topics"), pictures, dimension)
 
     def near(self, word: str, n: int = 8) -> list[tuple[str, float]]:
         """Return the words nearest to one in the shared space, with their cosines."""
-        from sightline.collection.search.topics import Space
+        from sightline.collection.search.topics import SharedSpace
 
         with self._collection.home.reader() as reader:
-            return Space(reader).near(word, check_count(n, "n", "near"))
+            return SharedSpace(reader).near(word, check_count(n, "n", "near"))
 
     def tables(self) -> list[str]:
         """Return the tables of words that every index reads."""

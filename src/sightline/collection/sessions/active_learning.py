@@ -10,14 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from sightline.collection.sessions.feature_space import Doubles, Floats, Int
-from sightline.collection.sessions.model import Ground
+from sightline.collection.sessions.model import SessionContext
 
 # So many candidates for each picture that is asked for, and so many at least.
 _EACH = 10
 _LEAST = 200
 
 
-def propose(ground: Ground, ids: Int, scores: Doubles, judged: dict[int, bool], n: int) -> Int:
+def propose(
+    ground: SessionContext, ids: Int, scores: Doubles, judged: dict[int, bool], n: int
+) -> Int:
     """Return the ids of n unjudged pictures to judge next, the most telling first.
 
     As long as there is no edge, the best of the ranking are candidates.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightline.collection.sessions.feature_space import Doubles
-from sightline.collection.sessions.model import Ground, Learnt
+from sightline.collection.sessions.model import SessionContext, SessionModel
 from sightline.collection.sessions.ranking import parts_of
 from sightline.records import shown
 
@@ -23,7 +23,7 @@ _APART = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Because:
+class JudgementShare:
     """What one judged picture adds to the score of another; `picture` is None for one outside."""
 
     picture: int | None
@@ -34,7 +34,7 @@ class Because:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionWhy:
+class SessionExplanation:
     """Why a picture has its score: `untouched`, `rest` and the shares in `because` add up to it.
 
     `rest` is how it stands out from pictures nobody judged. `judged` says whether the picture
@@ -47,7 +47,7 @@ class SessionWhy:
     score: float
     untouched: float
     rest: float
-    because: tuple[Because, ...]
+    because: tuple[JudgementShare, ...]
     judged: bool | None
     slip: bool = False
 
@@ -73,9 +73,13 @@ class SessionWhy:
         return out
 
 
-def shares(
-    ground: Ground, learnt: Learnt, picture: int, paths: dict[int, bytes], judged: bool = False
-) -> tuple[float, float, tuple[Because, ...]]:
+def explain_picture(
+    ground: SessionContext,
+    learnt: SessionModel,
+    picture: int,
+    paths: dict[int, bytes],
+    judged: bool = False,
+) -> tuple[float, float, tuple[JudgementShare, ...]]:
     """Return what the untouched ranking adds to a score, what the rest does, and each judgement."""
     one, space = np.array([picture]), ground.space
     own, part = (float(p[0]) for p in parts_of(ground, learnt, one, judged))
@@ -86,7 +90,9 @@ def shares(
     counts = _counts(rows, learnt.weights)
     alike = rows @ x
     found = [
-        Because(p, b"" if p is None else paths.get(p, b""), bool(fits), float(c * a), float(a))
+        JudgementShare(
+            p, b"" if p is None else paths.get(p, b""), bool(fits), float(c * a), float(a)
+        )
         for p, fits, c, a in zip(learnt.pictures, learnt.fits, counts, alike, strict=True)
     ]
     rest = part - sum(b.adds for b in found)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sightline import plugins
 from sightline.collection.models.dataset import common_features
 from sightline.collection.similarity.descriptors import describe_files, lengths_of, name_of
-from sightline.collection.similarity.query import Asked
+from sightline.collection.similarity.query import QueryPicture
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, UsageError
@@ -71,7 +71,7 @@ def _dense(snapshot: Snapshot, feature: str) -> bool:
     return bool(parts) and not any(isinstance(p, SparseMatrix) for p in parts)
 
 
-class Space:
+class FeatureSpace:
     """All pictures that have a descriptor, ids ascending; scores come in this order."""
 
     def __init__(self, snapshot: Snapshot, feature: str) -> None:
@@ -118,7 +118,11 @@ class Space:
         return np.asarray(unit(found.rows)[at], np.float32)
 
     def row_of(
-        self, reader: Reader, asked: Asked, settings: Settings, compute: Compute | None = None
+        self,
+        reader: Reader,
+        asked: QueryPicture,
+        settings: Settings,
+        compute: Compute | None = None,
     ) -> Floats:
         """Return the row of a picture that somebody named, made one long."""
         if asked.picture is not None and self.has(np.array([asked.picture])).all():

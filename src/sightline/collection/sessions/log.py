@@ -42,7 +42,7 @@ class Mark:
 
 
 @dataclass(slots=True)
-class Record:
+class SessionRecord:
     """All that the log says of one session.
 
     `begun` and `last` are times in nanoseconds since 1970, for people; `marks` are those that
@@ -51,7 +51,7 @@ class Record:
     """
 
     session: str
-    start: Start | None = None
+    start: SessionStart | None = None
     begun: int = 0
     last: int = 0
     seq: int = 0
@@ -108,7 +108,7 @@ def _together(marks: Iterable[Mark]) -> dict[int, bool]:
     return found
 
 
-def read_session(log: EventLog, session: str) -> Record | None:
+def read_session(log: EventLog, session: str) -> SessionRecord | None:
     """Return what the log says of a session; None if it never heard of it."""
     # Its revert is an event of its own too, so nobody else's need be read.
     return _records(log.read(session=session)).get(session)
@@ -116,19 +116,19 @@ def read_session(log: EventLog, session: str) -> Record | None:
 
 def all_marks(log: EventLog, session: str) -> list[Mark]:
     """Return every mark of a session in order, those taken back too."""
-    record = Record(session)
+    record = SessionRecord(session)
     for e in log.read(kinds=["judged", "judged-similar"], session=session):
         _add(record, e)
     return record.marks
 
 
-def read_sessions(log: EventLog) -> list[Record]:
+def read_sessions(log: EventLog) -> list[SessionRecord]:
     """Return every session the log knows, the oldest first."""
     return sorted(_records(log.read(in_sessions=True)).values(), key=lambda r: r.seq)
 
 
-def _records(events: Iterable[Event]) -> dict[str, Record]:
-    found: dict[str, Record] = {}
+def _records(events: Iterable[Event]) -> dict[str, SessionRecord]:
+    found: dict[str, SessionRecord] = {}
     undone = {}
     for e in events:
         if e.session is None:
@@ -137,7 +137,7 @@ def _records(events: Iterable[Event]) -> dict[str, Record]:
             if e.session in found:
                 found[e.session].reverted = True
             continue
-        r = found.setdefault(e.session, Record(e.session, begun=e.at, seq=e.seq))
+        r = found.setdefault(e.session, SessionRecord(e.session, begun=e.at, seq=e.seq))
         r.last = e.at
         if e.kind == "mark-undone":
             undone[e.session, str(e.body.get("mark"))] = True
@@ -150,9 +150,9 @@ def _records(events: Iterable[Event]) -> dict[str, Record]:
     return found
 
 
-def _add(r: Record, e: Event) -> None:
+def _add(r: SessionRecord, e: Event) -> None:
     if e.kind == "session-started":
-        r.start = Start.of(e)
+        r.start = SessionStart.of(e)
     elif e.kind in ("judged", "judged-similar") and e.picture is not None:
         fits = e.body.get("alike" if e.kind == "judged-similar" else "relevance")
         name, number = str(e.body.get("mark", e.seq)), e.body.get("round", 1)
@@ -174,7 +174,7 @@ FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class SessionStart:
     """What a session began with, and what was served then.
 
     Attributes
@@ -207,7 +207,7 @@ class Start:
         }  # fmt: skip
 
     @classmethod
-    def of(cls, e: Event) -> Start:
+    def of(cls, e: Event) -> SessionStart:
         """Read it back.
 
         Raises

@@ -30,17 +30,17 @@ from sightline.collection.filters import allowed_ids
 from sightline.collection.search.words import Ranked, ranked, wanted_words
 from sightline.collection.sessions.feature_space import (
     Doubles,
+    FeatureSpace,
     Floats,
     Int,
-    Space,
     as_text,
     choose,
     from_text,
     unit,
 )
-from sightline.collection.sessions.log import Record, Start
+from sightline.collection.sessions.log import SessionRecord, SessionStart
 from sightline.collection.similarity.descriptors import name_of
-from sightline.collection.similarity.query import Asked, find
+from sightline.collection.similarity.query import QueryPicture, find
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, NoFeatures, UsageError
 from sightline.feedback.blend import Blend
@@ -57,7 +57,7 @@ _ENOUGH = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class SessionContext:
     """What a session learns on in one version of the collection.
 
     Attributes
@@ -74,7 +74,7 @@ class Ground:
 
     version: int
     model: str
-    space: Space | None
+    space: FeatureSpace | None
     asked: Floats
     ids: tuple[int, ...]
     background: Int
@@ -99,7 +99,7 @@ class Ground:
         return looked_up(self.words.ids, self.words.scores, pictures)
 
 
-def with_looks(words: Ranked, space: Space, asked: Floats) -> Ranked:
+def with_looks(words: Ranked, space: FeatureSpace, asked: Floats) -> Ranked:
     """Return a ranking of all pictures by words and by what some pictures look like."""
     ids = np.union1d(space.ids, words.ids)
     appear = np.ones(len(ids), bool) if words.allowed is None else np.isin(ids, words.allowed)
@@ -114,7 +114,7 @@ def _mean(rows: Floats) -> Doubles:
     return np.asarray(unit(rows.mean(axis=0, keepdims=True))[0], np.float64)
 
 
-def drawn_background(space: Space, ids: Sequence[int], words: Ranked | None) -> Int:
+def drawn_background(space: FeatureSpace, ids: Sequence[int], words: Ranked | None) -> Int:
     """Return pictures drawn at random, without those asked for and those that words rank high."""
     out = np.array(ids, np.int64)
     if words is not None and len(words.ids):
@@ -124,7 +124,7 @@ def drawn_background(space: Space, ids: Sequence[int], words: Ranked | None) -> 
     return _some(np.setdiff1d(space.ids, out))
 
 
-def may_appear(space: Space, ids: Sequence[int], allowed: Int | None) -> Int:
+def may_appear(space: FeatureSpace, ids: Sequence[int], allowed: Int | None) -> Int:
     """Return pictures of the descriptor that filters leave, without those asked for."""
     left = np.setdiff1d(space.ids, np.array(ids, np.int64))
     return left if allowed is None else np.intersect1d(left, allowed)
@@ -150,7 +150,7 @@ def looked_up(ids: Int, values: Doubles, pictures: Int) -> Doubles:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Learnt:
+class SessionModel:
     """What the judgements made of a ranking.
 
     Attributes
@@ -197,12 +197,12 @@ def _within(values: Doubles, bound: float) -> Doubles:
     return np.asarray(np.clip(values, -bound, bound))
 
 
-def learn(ground: Ground, record: Record) -> Learnt:
+def learn(ground: SessionContext, record: SessionRecord) -> SessionModel:
     """Learn from all judgements of a session."""
     space, judged = ground.space, record.judged
     if space is None:
         nothing = np.zeros((0, 0), np.float32)
-        return Learnt(None, 1.0, 1.0, None, None, (), nothing, np.zeros(0, bool), 0)
+        return SessionModel(None, 1.0, 1.0, None, None, (), nothing, np.zeros(0, bool), 0)
     known = np.array(list(judged), np.int64)
     usable = known[space.has(known)].tolist()
     row_of = dict(zip(usable, space.rows(usable), strict=True))
@@ -227,32 +227,32 @@ def learn(ground: Ground, record: Record) -> Learnt:
         given[: len(ground.asked)] = ground.words_best
     blend.learn(X, np.where(fits, 1, -1), given, insisted)
     weights, factor = blend.parts_
-    return Learnt(
+    return SessionModel(
         weights, factor, blend.share_, blend.before_, blend.after_, pictures, X, fits,
         len(judged) - len(usable), frozenset(said[blend.stands_ == 0].tolist()),
         blend.centres_, blend.bounds_,
     )  # fmt: skip
 
 
-def _words_give(ground: Ground, pictures: Int) -> Doubles | None:
+def _words_give(ground: SessionContext, pictures: Int) -> Doubles | None:
     """Return the untouched scores of pictures, where they are those of words."""
     return None if ground.words is None else ground.untouched(pictures)
 
 
-def _unjudged(ground: Ground, judged: Int) -> Int:
+def _unjudged(ground: SessionContext, judged: Int) -> Int:
     """Return pictures that are still to be ranked; all that may appear, if hardly any are left."""
     left = ground.ranked[~np.isin(ground.ranked, judged)]
     return left if len(left) >= _ENOUGH else ground.ranked
 
 
-def _background(ground: Ground, judged: dict[int, bool]) -> Int:
+def _background(ground: SessionContext, judged: dict[int, bool]) -> Int:
     """Return pictures that nobody said fit."""
     wanted = np.array([p for p, fits in judged.items() if fits], np.int64)
     return np.setdiff1d(ground.background, wanted)
 
 
 def _taught(
-    ground: Ground, judged: dict[int, bool], row_of: dict[int, Floats]
+    ground: SessionContext, judged: dict[int, bool], row_of: dict[int, Floats]
 ) -> tuple[Floats, NDArray[np.bool_], tuple[int | None, ...]]:
     """Return the rows to learn from, which fit, and whose they are."""
     mine = {p: fits for p, fits in judged.items() if p in row_of}
@@ -276,40 +276,40 @@ def begin(
     like: Sequence[str | bytes | int],
     feature: str = "",
     compute: Compute | None = None,
-) -> Start:
+) -> SessionStart:
     """Return what a new session begins with; the rows of pictures are kept, should they go."""
     chosen = choose(reader.snapshot, feature)
     served = (chosen, reader.snapshot.model, reader.snapshot.version)
     if query or not like:
         wanted_words(query)  # What cannot be read is refused before anything is judged.
     if not like:
-        return Start(query, (), (), *served)
+        return SessionStart(query, (), (), *served)
     if not chosen:
         raise NoFeatures(_NO_DESCRIPTOR.format("deep"))
-    space = Space(reader.snapshot, chosen)
+    space = FeatureSpace(reader.snapshot, chosen)
     asked = _distinct([find(reader, root, p) for p in like])
     rows = [as_text(space.row_of(reader, a, settings, compute)) for a in asked]
     names = [_name(a) for a in asked]
-    return Start(query, tuple(names), tuple(rows), *served)
+    return SessionStart(query, tuple(names), tuple(rows), *served)
 
 
-def _distinct(asked: Sequence[Asked]) -> list[Asked]:
+def _distinct(asked: Sequence[QueryPicture]) -> list[QueryPicture]:
     """Return pictures without those named twice, the ones of the collection first."""
     found = {a.file: a for a in asked}.values()
     return sorted(found, key=lambda a: a.picture is None)
 
 
-def _name(a: Asked) -> int | str:
+def _name(a: QueryPicture) -> int | str:
     return a.picture if a.picture is not None else a.file.decode("utf-8", "surrogateescape")
 
 
-def stand(reader: Reader, start: Start) -> tuple[Ground, list[str]]:
+def stand(reader: Reader, start: SessionStart) -> tuple[SessionContext, list[str]]:
     """Return what a session stands on now, and what there is to say about it."""
     snapshot = reader.snapshot
     common = {f for s in snapshot.segments for f in s.features}
     feature = start.feature if start.feature in common else choose(snapshot)
     said = _changes(start, snapshot.model, feature)
-    space = Space(snapshot, feature) if feature else None
+    space = FeatureSpace(snapshot, feature) if feature else None
     if space is None and not start.like:
         said.append(_NO_DESCRIPTOR.format("deep") + ". Judgements are kept, and train uses them.")
     words = None
@@ -328,10 +328,10 @@ def stand(reader: Reader, start: Start) -> tuple[Ground, list[str]]:
         background = drawn_background(space, ids, words)
         ranked_ids = may_appear(space, ids, allowed)
     served = snapshot.version, snapshot.model
-    return Ground(*served, space, asked, ids, background, words, ranked_ids, allowed), said
+    return SessionContext(*served, space, asked, ids, background, words, ranked_ids, allowed), said
 
 
-def _asked(start: Start, space: Space | None) -> tuple[Floats, tuple[int, ...]]:
+def _asked(start: SessionStart, space: FeatureSpace | None) -> tuple[Floats, tuple[int, ...]]:
     """Return the rows of the pictures a session began with, and which are in the collection."""
     if not start.like:
         return np.zeros((0, space.length if space else 0), np.float32), ()
@@ -358,7 +358,7 @@ def _path(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _changes(start: Start, model: str, feature: str) -> list[str]:
+def _changes(start: SessionStart, model: str, feature: str) -> list[str]:
     """Say what is served now that was not when the session began."""
     said = []
     if not start.like and start.model != model:
@@ -375,7 +375,7 @@ def _changes(start: Start, model: str, feature: str) -> list[str]:
     return said
 
 
-def refuse_nonsense(start: Start, relevant: Sequence[int], other: Sequence[int]) -> None:
+def check_judgements(start: SessionStart, relevant: Sequence[int], other: Sequence[int]) -> None:
     """Refuse judgements that contradict each other, or say nothing, before any is written."""
     both = sorted(set(relevant) & set(other))
     if both:

@@ -17,8 +17,8 @@ import numpy as np
 
 from sightline.collection.results import MatchKind, hits_of
 from sightline.collection.search.words import Ranked
-from sightline.collection.sessions.feature_space import Doubles, Int, Space, unit
-from sightline.collection.sessions.model import Ground, Learnt, looked_up
+from sightline.collection.sessions.feature_space import Doubles, FeatureSpace, Int, unit
+from sightline.collection.sessions.model import SessionContext, SessionModel, looked_up
 from sightline.feedback.blend import placed
 from sightline.records import Hit
 from sightline.store.engines.flat import Best
@@ -31,7 +31,7 @@ _SPARE = 100
 
 
 def scores(
-    ground: Ground, learnt: Learnt, n: int | None = None, judged: Sequence[int] = ()
+    ground: SessionContext, learnt: SessionModel, n: int | None = None, judged: Sequence[int] = ()
 ) -> tuple[Int, Doubles]:
     """Return every picture that may appear, ids ascending, with its score.
 
@@ -50,7 +50,7 @@ def scores(
     return ids[keep], found[keep]
 
 
-def standing(ids: Int, found: Doubles, judged: dict[int, bool], learnt: Learnt) -> Doubles:
+def pin_judged(ids: Int, found: Doubles, judged: dict[int, bool], learnt: SessionModel) -> Doubles:
     """Return scores that have pictures judged to fit first, and those judged not to last.
 
     >>> ids, found = np.array([4, 7, 9]), np.array([0.3, 0.2, 0.1])
@@ -66,7 +66,7 @@ def standing(ids: Int, found: Doubles, judged: dict[int, bool], learnt: Learnt) 
 
 
 def parts_of(
-    ground: Ground, learnt: Learnt, pictures: Int, judged: bool = False
+    ground: SessionContext, learnt: SessionModel, pictures: Int, judged: bool = False
 ) -> tuple[Doubles, Doubles]:
     """Return what the untouched ranking and what the learnt weights add to scores of pictures.
 
@@ -87,17 +87,17 @@ def parts_of(
     return learnt.untouched_part(before, judged), part
 
 
-def _direction(query: Doubles, learnt: Learnt) -> Doubles:
+def _direction(query: Doubles, learnt: SessionModel) -> Doubles:
     plain = learnt.factor * query
     return plain if learnt.weights is None else plain + learnt.weights
 
 
-def _centred(products: Doubles, learnt: Learnt) -> Doubles:
+def _centred(products: Doubles, learnt: SessionModel) -> Doubles:
     return products - sum(learnt.centres)
 
 
 def _few_scores(
-    ground: Ground, learnt: Learnt, n: int, judged: Sequence[int]
+    ground: SessionContext, learnt: SessionModel, n: int, judged: Sequence[int]
 ) -> tuple[Int, Doubles] | None:
     """Return the best pictures and the judged ones; None where all have to be looked at."""
     space, query = ground.space, ground.query
@@ -116,7 +116,7 @@ def _few_scores(
     return ids[order], _centred(np.concatenate([found[1], own])[order], learnt)
 
 
-def _all_scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
+def _all_scores(ground: SessionContext, learnt: SessionModel) -> tuple[Int, Doubles]:
     space, words, query = ground.space, ground.words, ground.query
     if query is not None and space is not None:
         return space.ids, _centred(space.scores(_direction(query, learnt)), learnt)
@@ -131,7 +131,7 @@ def _all_scores(ground: Ground, learnt: Learnt) -> tuple[Int, Doubles]:
     return ids, found + learnt.untouched_part(ground.untouched(ids))
 
 
-def _followed(ground: Ground, words: Ranked, learnt: Learnt) -> tuple[Int, Doubles]:
+def _followed(ground: SessionContext, words: Ranked, learnt: SessionModel) -> tuple[Int, Doubles]:
     """Return what words rank and what follows it, ids ascending, with the score of each."""
     space = ground.space
     wanted = None if space is None else _wanted(space, words, learnt)
@@ -146,7 +146,7 @@ def _followed(ground: Ground, words: Ranked, learnt: Learnt) -> tuple[Int, Doubl
     return ids[order], np.concatenate([words.scores, least * share])[order]
 
 
-def _wanted(space: Space, words: Ranked, learnt: Learnt) -> Doubles | None:
+def _wanted(space: FeatureSpace, words: Ranked, learnt: SessionModel) -> Doubles | None:
     """Return the mean row of what is wanted, made one long; None where nothing tells."""
     rows = learnt.rows[learnt.fits]
     if not len(rows):
@@ -160,21 +160,21 @@ def _wanted(space: Space, words: Ranked, learnt: Learnt) -> Doubles | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class ScoredPictures:
     """Pictures, ids ascending, and the score of each; `root` is the folder their files are in."""
 
     reader: Reader
     root: bytes
-    ground: Ground
-    learnt: Learnt
+    ground: SessionContext
+    learnt: SessionModel
     ids: Int
     found: Doubles
 
-    def without(self, pictures: Int) -> Scored:
+    def without(self, pictures: Int) -> ScoredPictures:
         """Return it without some pictures."""
         keep = ~np.isin(self.ids, pictures)
         ids, found = self.ids[keep], self.found[keep]
-        return Scored(self.reader, self.root, self.ground, self.learnt, ids, found)
+        return ScoredPictures(self.reader, self.root, self.ground, self.learnt, ids, found)
 
     def best(self, order: Doubles, n: int) -> tuple[list[Hit], int]:
         """Return the best in order that are there, and how many of those looked up are not."""

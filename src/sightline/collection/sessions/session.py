@@ -21,20 +21,26 @@ import numpy as np
 from sightline.collection.pictures import plain_names, whole_number
 from sightline.collection.results import Results
 from sightline.collection.sessions import active_learning, explain
-from sightline.collection.sessions.explain import SessionWhy
+from sightline.collection.sessions.explain import SessionExplanation
 from sightline.collection.sessions.log import (
     SOURCE,
     Mark,
-    Record,
-    Start,
+    SessionRecord,
+    SessionStart,
     event_key,
     mark_name,
     read_session,
     undone,
     was_marked,
 )
-from sightline.collection.sessions.model import Ground, Learnt, learn, refuse_nonsense, stand
-from sightline.collection.sessions.ranking import Scored, scores, standing
+from sightline.collection.sessions.model import (
+    SessionContext,
+    SessionModel,
+    check_judgements,
+    learn,
+    stand,
+)
+from sightline.collection.sessions.ranking import ScoredPictures, pin_judged, scores
 from sightline.contracts import Json
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Hit, shown
@@ -77,7 +83,7 @@ class Session:
     def __init__(
         self,
         session: str,
-        start: Start,
+        start: SessionStart,
         root: bytes,
         home: Home,
         resolve: Callable[[Sequence[str | bytes | int]], list[int]],
@@ -85,8 +91,8 @@ class Session:
     ) -> None:
         self.id, self.start = session, start
         self._root, self._home, self._resolve, self._save = root, home, resolve, save
-        self._ground: tuple[Ground, list[str]] | None = None
-        self._last: tuple[tuple[object, ...], Learnt] | None = None
+        self._ground: tuple[SessionContext, list[str]] | None = None
+        self._last: tuple[tuple[object, ...], SessionModel] | None = None
         self._judging: Judging | None = None
         self._closing: weakref.finalize[[], Session] | None = None
         # Marks made before the next look at the hits are one round.
@@ -162,7 +168,7 @@ class Session:
             A name for these judgements: sent again under it, they are not written twice.
         """
         fit, unfit = self._ids(plain_names(positive)), self._ids(plain_names(negative))
-        refuse_nonsense(self.start, fit, unfit)
+        check_judgements(self.start, fit, unfit)
         judged = {**dict.fromkeys(fit, True), **dict.fromkeys(unfit, False)}
         if key and was_marked(self._home.events, self.id, key, judged):
             return len(judged)
@@ -242,21 +248,21 @@ class Session:
         judged = {**dict.fromkeys(fit, True), **dict.fromkeys(unfit, False)}
         record = self._record()
         if judged:
-            refuse_nonsense(self.start, fit, unfit)
+            check_judgements(self.start, fit, unfit)
             record.marks.append(Mark(f"supposed {judged}", record.round + 1, judged=judged))
         return self._best(record, whole_number(n, "hit"), True)
 
-    def _best(self, record: Record, n: int, hide_judged: bool) -> Ranking:
+    def _best(self, record: SessionRecord, n: int, hide_judged: bool) -> Ranking:
         with self._home.reader() as reader:
             ground, learnt, said = self._learnt(reader, record)
             # An engine names some pictures; if the files of many are gone, all are looked at.
             for some in (n, None) if reader.snapshot.engine is not None else (None,):
                 found = scores(ground, learnt, some, list(record.judged))
-                every = Scored(reader, self._root, ground, learnt, *found)
+                every = ScoredPictures(reader, self._root, ground, learnt, *found)
                 doubted = every.doubted(record.judged)
                 if hide_judged:
                     every = every.without(np.array(list(record.judged), np.int64))
-                order = standing(every.ids, every.found, record.judged, learnt)
+                order = pin_judged(every.ids, every.found, record.judged, learnt)
                 hits, missing = every.best(order, n)
                 if len(hits) >= n:
                     break
@@ -270,7 +276,7 @@ class Session:
         with self._home.reader() as reader:
             ground, learnt, said = self._learnt(reader, record)
             found = scores(ground, learnt, None, list(record.judged))
-            every = Scored(reader, self._root, ground, learnt, *found)
+            every = ScoredPictures(reader, self._root, ground, learnt, *found)
             doubted = every.doubted(record.judged)
             chosen = active_learning.propose(ground, every.ids, every.found, record.judged, n)
             # In their own order, so that the first ones are the most telling.
@@ -281,7 +287,7 @@ class Session:
         ranking = self._ranking(ground, learnt, record, hits, missing, said, doubted)
         return replace(ranking, served=served)
 
-    def why(self, picture: PictureLike) -> SessionWhy:
+    def why(self, picture: PictureLike) -> SessionExplanation:
         """Say what the query and each judgement add to a picture's score."""
         (number,) = self._ids(plain_names([picture]))
         record = self._record()
@@ -289,13 +295,13 @@ class Session:
             ground, learnt, _ = self._learnt(reader, record)
             known = [p for p in (number, *learnt.pictures) if p is not None]
             paths = {p: f.path for p, f in reader.catalogue.facts(known).items()}
-        untouched, rest, because = explain.shares(
+        untouched, rest, because = explain.explain_picture(
             ground, learnt, number, paths, number in record.judged
         )
         score = untouched + rest + sum(b.adds for b in because)
         said = record.judged.get(number)
         slip = number in learnt.slips
-        return SessionWhy(
+        return SessionExplanation(
             number, paths.get(number, b""), score, untouched, rest, because, said, slip
         )
 
@@ -346,22 +352,24 @@ class Session:
     def _ids(self, named: Sequence[str | bytes | int]) -> list[int]:
         return list(dict.fromkeys(self._resolve(named)))
 
-    def _record(self) -> Record:
+    def _record(self) -> SessionRecord:
         with contextlib.closing(EventLog(self._home.events, write=False)) as log:
-            return read_session(log, self.id) or Record(self.id, self.start)
+            return read_session(log, self.id) or SessionRecord(self.id, self.start)
 
-    def _refuse_reverted(self, record: Record) -> None:
+    def _refuse_reverted(self, record: SessionRecord) -> None:
         if record.reverted:
             raise UsageError(
                 f"The session {self.id} was reverted, so nothing it says counts. Begin a new one."
             )
 
-    def _current(self) -> tuple[Ground, Learnt]:
+    def _current(self) -> tuple[SessionContext, SessionModel]:
         with self._home.reader() as reader:
             ground, learnt, _ = self._learnt(reader, self._record())
         return ground, learnt
 
-    def _learnt(self, reader: Reader, record: Record) -> tuple[Ground, Learnt, list[str]]:
+    def _learnt(
+        self, reader: Reader, record: SessionRecord
+    ) -> tuple[SessionContext, SessionModel, list[str]]:
         """Return what the session stands on, what it learnt by a record, and what to say."""
         if not os.path.isdir(self._root):
             raise CollectionError(f"The folder {shown(self._root)} is not there. Is it mounted?")
@@ -376,9 +384,9 @@ class Session:
 
     def _ranking(
         self,
-        ground: Ground,
-        learnt: Learnt,
-        record: Record,
+        ground: SessionContext,
+        learnt: SessionModel,
+        record: SessionRecord,
         hits: list[Hit],
         missing: int,
         said: list[str],
@@ -399,7 +407,11 @@ NAMED = 5
 
 
 def remarks(
-    record: Record, learnt: Learnt, found: bool, ground: Ground, doubted: Sequence[Hit]
+    record: SessionRecord,
+    learnt: SessionModel,
+    found: bool,
+    ground: SessionContext,
+    doubted: Sequence[Hit],
 ) -> list[str]:
     """Say why nothing was learnt yet, what could not be, and why there is no hit."""
     said = []
@@ -443,7 +455,7 @@ def _of_slips(slips: frozenset[int], doubted: Sequence[Hit], judged: dict[int, b
     )
 
 
-def _why_nothing(ground: Ground, judged: bool) -> str:
+def _why_nothing(ground: SessionContext, judged: bool) -> str:
     if ground.allowed is not None and not len(ground.allowed):
         return "No picture fits: filters, and words required or unwanted, leave none. Ask for less."
     if judged:

@@ -17,7 +17,7 @@ from sightline.settings import data_folder
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.pictures import PictureLike
-    from sightline.collection.sessions.log import Record, Start
+    from sightline.collection.sessions.log import SessionRecord, SessionStart
     from sightline.collection.sessions.session import Ranking, Session
     from sightline.contracts import Compute
 
@@ -182,7 +182,7 @@ class Sessions:
         feature: str,
         filters: Filters,
         compute: Compute | None,
-    ) -> Start:
+    ) -> SessionStart:
         from sightline.collection.sessions.model import begin
 
         c = self._collection
@@ -191,7 +191,7 @@ class Sessions:
             start = begin(reader, c.root, c.settings, query, pictures, feature, compute)
         return replace(start, where=where, untagged=filters.untagged)
 
-    def _open(self, session: str, start: Start) -> Session:
+    def _open(self, session: str, start: SessionStart) -> Session:
         from sightline.collection.sessions.session import Session
         from sightline.collection.sessions.tags import save
 
@@ -202,7 +202,7 @@ class Sessions:
 
         return Session(session, start, c.root, self._home, c.pictures.resolve, save_word)
 
-    def record(self, session: str) -> Record:
+    def record(self, session: str) -> SessionRecord:
         """Return a session as the log has it."""
         record = self._find(session)
         if record is None:
@@ -213,7 +213,7 @@ class Sessions:
             )
         return record
 
-    def _find(self, session: str) -> Record | None:
+    def _find(self, session: str) -> SessionRecord | None:
         from sightline.collection.sessions.log import read_session
         from sightline.store.events import EventLog
 
@@ -224,7 +224,7 @@ class Sessions:
             return read_session(log, session)
 
 
-def _state(r: Record) -> SessionState:
+def _state(r: SessionRecord) -> SessionState:
     judged = r.answers
     fit = sum(judged.values())
     asked = [q for q in r.asked if q]

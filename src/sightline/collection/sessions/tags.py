@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from sightline.collection.index.tags import SESSION, Words, publish_words
 from sightline.collection.models.word_model import scorer_of
-from sightline.collection.sessions.log import Record, read_session
+from sightline.collection.sessions.log import SessionRecord, read_session
 from sightline.errors import UsageError
 from sightline.records import Tags
 from sightline.store.events import EventLog, NewEvent
@@ -33,7 +33,7 @@ def save(home: Home, session: str, word: str, wait: float) -> int:
     label = " ".join(word.split())
     source = SESSION + session
     with Writer(home, "judge", wait) as writer:
-        record = read_session(writer.log, session) or Record(session)
+        record = read_session(writer.log, session) or SessionRecord(session)
         _refuse_reverted(record)
         here = writer.catalogue.facts(p for p, fits in record.judged.items() if fits)
         if not here:
@@ -56,7 +56,7 @@ def save(home: Home, session: str, word: str, wait: float) -> int:
     return len(here)
 
 
-def _refuse_reverted(record: Record) -> None:
+def _refuse_reverted(record: SessionRecord) -> None:
     if record.reverted:
         raise UsageError(
             f"The session {record.session} was reverted, so no word can be made of it. Begin a new "
@@ -87,7 +87,7 @@ def revert(home: Home, session: str, wait: float) -> bool:
     return True
 
 
-def _read(home: Home, session: str) -> Record:
+def _read(home: Home, session: str) -> SessionRecord:
     with contextlib.closing(EventLog(home.events, write=False)) as log:
         record = read_session(log, session)
     if record is None:

@@ -28,7 +28,7 @@ from sightline.collection.results import Results, best_hits
 from sightline.collection.similarity.descriptors import Int, partly, stored
 from sightline.collection.similarity.model import Alike, Doubles, Floats, Shortlist
 from sightline.collection.similarity.online import in_use
-from sightline.collection.similarity.query import Asked, Question, find, question
+from sightline.collection.similarity.query import PictureQuery, QueryPicture, find, question
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, UsageError
 from sightline.records import DenseQuery, Hit, shown
@@ -127,7 +127,7 @@ def similar(
 
 
 def candidates(
-    snapshot: Snapshot, alike: Alike, asked: Question, allowed: Int | None, exact: bool = False
+    snapshot: Snapshot, alike: Alike, asked: PictureQuery, allowed: Int | None, exact: bool = False
 ) -> Int:
     """Return the pictures to rank, ids ascending, without those asked for."""
     if allowed is None and not exact and snapshot.size() > ALL + len(asked.ids):
@@ -153,7 +153,7 @@ def _without(ids: Int, few: Int) -> Int:
     return np.delete(ids, at[ids[at] == few])
 
 
-def shortlisted(snapshot: Snapshot, alike: Alike, asked: Question, where: Int | None) -> Int:
+def shortlisted(snapshot: Snapshot, alike: Alike, asked: PictureQuery, where: Int | None) -> Int:
     """Return the pictures nearest to any that is wanted, by each descriptor of the shortlist."""
     found = [np.zeros(0, np.int64)]
     there = {f for s in snapshot.segments for f in s.features}
@@ -171,7 +171,7 @@ def shortlisted(snapshot: Snapshot, alike: Alike, asked: Question, where: Int | 
     return np.setdiff1d(np.concatenate(found), asked.ids)
 
 
-def scored(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Doubles:
+def scored(snapshot: Snapshot, alike: Alike, asked: PictureQuery, ids: Int) -> Doubles:
     """Return the score of each picture, ids ascending; phi is held for some pictures at a time."""
     out = np.zeros(len(ids))
     for start in range(0, len(ids), _BLOCK):
@@ -180,7 +180,7 @@ def scored(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Doubl
     return out
 
 
-def combined(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Doubles:
+def combined(snapshot: Snapshot, alike: Alike, asked: PictureQuery, ids: Int) -> Doubles:
     """Return phi of each picture with all that were asked for, weighted, (pictures, components)."""
     rows = stored(snapshot, ids, alike.descriptors, alike.lengths)
     found: Floats = alike.compare(alike.framed(asked.rows), alike.framed(rows))
@@ -188,7 +188,7 @@ def combined(snapshot: Snapshot, alike: Alike, asked: Question, ids: Int) -> Dou
 
 
 def _shares(
-    snapshot: Snapshot, alike: Alike, asked: Question, hits: Sequence[Hit]
+    snapshot: Snapshot, alike: Alike, asked: PictureQuery, hits: Sequence[Hit]
 ) -> tuple[tuple[Share, ...], ...]:
     """Return what each descriptor contributed to each hit, the largest first."""
     ids = np.array([h.picture for h in hits], np.int64)
@@ -255,7 +255,7 @@ def measure_recall(snapshot: Snapshot, alike: Alike, queries: Int) -> Shortlist:
 def _near(
     snapshot: Snapshot,
     alike: Alike,
-    asked: Question,
+    asked: PictureQuery,
     descriptors: tuple[tuple[int, str], ...],
     depth: int,
 ) -> Int:
@@ -264,16 +264,16 @@ def _near(
     )
 
 
-def _best(snapshot: Snapshot, alike: Alike, asked: Question) -> Int:
+def _best(snapshot: Snapshot, alike: Alike, asked: PictureQuery) -> Int:
     """Return the best pictures of a full scan."""
     ids = np.setdiff1d(snapshot.ids(), asked.ids)
     scores = scored(snapshot, alike, asked, ids)
     return np.asarray(ids[np.lexsort((ids, -scores))[:BEST]])
 
 
-def _question(snapshot: Snapshot, alike: Alike, picture: int) -> Question:
+def _question(snapshot: Snapshot, alike: Alike, picture: int) -> PictureQuery:
     rows = stored(snapshot, np.array([picture], np.int64), alike.descriptors, alike.lengths)
-    return Question((Asked(picture, b""),), rows, np.ones(1), {})
+    return PictureQuery((QueryPicture(picture, b""),), rows, np.ones(1), {})
 
 
 def _some(snapshot: Snapshot, alike: Alike, queries: Int) -> list[int]:

@@ -147,7 +147,7 @@ def learn(
     home: Home, query: int, alike: Sequence[int], unlike: Sequence[int], session: str, source: str
 ) -> Lesson:
     """Write judgements to the log, then say what the weights make of all there are."""
-    refuse_nonsense(query, alike, unlike)
+    check_judgement(query, alike, unlike)
     body: dict[str, Json] = {"query": query, "source": source}
     events = [
         NewEvent("judged-similar", p, {**body, "alike": like}, session or None)
@@ -163,7 +163,7 @@ def learn(
     return replace(lesson, noted=len(events))
 
 
-def refuse_nonsense(query: int, alike: Sequence[int], unlike: Sequence[int]) -> None:
+def check_judgement(query: int, alike: Sequence[int], unlike: Sequence[int]) -> None:
     """Refuse judgements that contradict each other, or say nothing, before any is written."""
     both = sorted(set(alike) & set(unlike))
     if both:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryPicture:
     """A picture of a query: its id, where it is in the collection, else its file."""
 
     picture: int | None
@@ -35,14 +35,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class PictureQuery:
     """Pictures that were asked for, with their rows and weights; those unwanted have negative ones.
 
     Weights of the wanted pictures sum to 1, those of the unwanted to -1. `lacking` names, for each
     descriptor that some of these pictures lack, how many do.
     """
 
-    asked: tuple[Asked, ...]
+    asked: tuple[QueryPicture, ...]
     rows: Described
     weights: NDArray[np.float64]
     lacking: dict[str, int]
@@ -53,27 +53,27 @@ class Question:
         return np.array(sorted({a.picture for a in self.asked if a.picture is not None}), np.int64)
 
 
-def find(reader: Reader, root: bytes, picture: PictureLike, weight: float = 1.0) -> Asked:
+def find(reader: Reader, root: bytes, picture: PictureLike, weight: float = 1.0) -> QueryPicture:
     """Return the picture somebody means, in the collection or not.
 
     One that the catalogue knows and that has no rows is described again, as if it was outside.
     """
     ref = find_picture(reader, root, picture)
     if ref.id is None:
-        return Asked(None, ref.file, weight)
+        return QueryPicture(None, ref.file, weight)
     ids = np.array([ref.id], np.int64)
     has_rows = any(len(s.rows_of(ids)) for s in reader.snapshot.segments)
-    return Asked(ref.id if has_rows else None, ref.file, weight)
+    return QueryPicture(ref.id if has_rows else None, ref.file, weight)
 
 
 def question(
     reader: Reader,
     alike: Alike,
-    wanted: Sequence[Asked],
-    unwanted: Sequence[Asked],
+    wanted: Sequence[QueryPicture],
+    unwanted: Sequence[QueryPicture],
     settings: Settings,
     compute: Compute | None = None,
-) -> Question:
+) -> PictureQuery:
     """Look up or make the rows of all pictures asked for.
 
     A picture of the collection that lacks a descriptor is described now, if its file is there.
@@ -102,10 +102,10 @@ def question(
     weights = np.concatenate([_shares(wanted, 1.0), _shares(unwanted, -1.0)])
     missing = (~rows.have).sum(axis=0).tolist()
     lacking = {n: m for n, m in zip(alike.names, missing, strict=True) if m}
-    return Question(asked, rows, weights, lacking)
+    return PictureQuery(asked, rows, weights, lacking)
 
 
-def _shares(asked: Sequence[Asked], sign: float) -> NDArray[np.float64]:
+def _shares(asked: Sequence[QueryPicture], sign: float) -> NDArray[np.float64]:
     given = np.array([a.weight for a in asked], np.float64)
     return sign * given / given.sum() if len(given) else given
 

@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
 from sightline.collection.explain.occlusion import decoded
-from sightline.collection.tagging.localize import HitPlaces, Places
+from sightline.collection.tagging.localize import LocalizedHit, LocalizedHits
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.errors import UsageError
@@ -139,8 +139,8 @@ def _with_legend(picture: Image.Image, words: Sequence[Labelled]) -> Image.Image
 _LONGEST = 60
 
 
-def draw_places(
-    root: bytes, s: Settings, places: Places, folder: Path, compute: Compute | None = None
+def draw_regions(
+    root: bytes, s: Settings, places: LocalizedHits, folder: Path, compute: Compute | None = None
 ) -> list[Path]:
     """Draw each hit whose words lie somewhere; return the files.
 
@@ -163,7 +163,7 @@ def draw_places(
     return files
 
 
-def labelled(h: HitPlaces) -> list[Labelled]:
+def labelled(h: LocalizedHit) -> list[Labelled]:
     """Return the words of a hit as they are drawn."""
     said = [f"{w.likely:.0%} likely" + ", carried" * w.carried for w in h.words]
     return [Labelled(w.word, text, w.mask) for w, text in zip(h.words, said, strict=True)]

@@ -30,7 +30,7 @@ from sightline.words.term_ids import term_id
 
 
 @dataclass(frozen=True, slots=True)
-class WordPlace:
+class WordRegion:
     """Where a word of the query lies: how likely it is there at all, its box and its mask."""
 
     word: str
@@ -41,17 +41,17 @@ class WordPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class HitPlaces:
+class LocalizedHit:
     """A hit with the places of the query's words; `problem` says why there are none."""
 
     hit: Hit
-    words: tuple[WordPlace, ...]
+    words: tuple[WordRegion, ...]
     scene: int | None = None
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class LocalizedHits:
     """Hits with where the words of the query lie; `unknown` are words nothing was learnt of.
 
     `not_learned` are words of the query that the model which ranked the hits has not learned; empty
@@ -59,12 +59,12 @@ class Places:
     """
 
     query: str
-    hits: tuple[HitPlaces, ...]
+    hits: tuple[LocalizedHit, ...]
     unknown: tuple[str, ...]
     not_learned: tuple[NotLearned, ...] = ()
 
 
-def places(home: Home, query: str, hits: Sequence[Hit]) -> Places:
+def localize(home: Home, query: str, hits: Sequence[Hit]) -> LocalizedHits:
     """Return where the words of a query lie in each hit."""
     with home.reader() as reader:
         placer = placer_in_use(home, reader.snapshot.regions)
@@ -77,7 +77,7 @@ def places(home: Home, query: str, hits: Sequence[Hit]) -> Places:
         anew = cut_otherwise(reader.snapshot, placer.feature, wanted).tolist()
         if not known or not len(ids):
             none = (_nothing(h, ids.tolist(), anew, unknown) for h in hits)
-            return Places(query, tuple(none), unknown)
+            return LocalizedHits(query, tuple(none), unknown)
         seen_cuts = list(cuts(reader.snapshot, placer.feature, ids))
         seen = Inputs.of(seen_cuts)
         pairs = cleaned(*carried(reader.snapshot), placer.words.counts_as())
@@ -94,22 +94,22 @@ def places(home: Home, query: str, hits: Sequence[Hit]) -> Places:
             continue
         i = at[h.picture]
         words = tuple(
-            WordPlace(
+            WordRegion(
                 w, round(float(likely[i, j]), 4), bool(has[i, j]),
                 *where_it_lies(seen_cuts[i], placed.regions[i], j),
             )
             for w, j in known
         )  # fmt: skip
-        found.append(HitPlaces(h, words, int(placed.scenes[i])))
-    return Places(query, tuple(found), unknown)
+        found.append(LocalizedHit(h, words, int(placed.scenes[i])))
+    return LocalizedHits(query, tuple(found), unknown)
 
 
 def _nothing(
     hit: Hit, kept: Sequence[int], anew: Sequence[int], unknown: Sequence[str]
-) -> HitPlaces:
+) -> LocalizedHit:
     problem = "it is not cut into regions yet; run: sightline index"
     if hit.picture in kept:
         problem = f"nothing was learnt of {', '.join(unknown)}"
     elif hit.picture in anew:
         problem = "it was cut into regions anew since; run: sightline train --regions"
-    return HitPlaces(hit, (), problem=problem)
+    return LocalizedHit(hit, (), problem=problem)

@@ -115,7 +115,7 @@ class Review:
         if self._judging is not None:
             self._judging.close()
             self._judging = None
-        return carry_accepted(self._home, self._wait) if self._carry else 0
+        return apply_accepted(self._home, self._wait) if self._carry else 0
 
     def __enter__(self) -> Review:
         return self
@@ -145,7 +145,7 @@ def accepted(log: EventLog) -> Accepted:
     return found
 
 
-def take_back(home: Home, session: str, picture: int, word: str) -> bool:
+def undo_answer(home: Home, session: str, picture: int, word: str) -> bool:
     """Take the answer of a review about one word of one picture back; return whether one stood."""
     with contextlib.closing(EventLog(home.events, write=False)) as log:
         record = read_session(log, session)
@@ -162,7 +162,7 @@ def take_back(home: Home, session: str, picture: int, word: str) -> bool:
     return True
 
 
-def carry_accepted(home: Home, wait: float) -> int:
+def apply_accepted(home: Home, wait: float) -> int:
     """Have pictures carry what reviews accepted, if any does not yet; return how many changed."""
     return settle(home, wait) if pending(home) else 0
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.pictures import PictureLike
     from sightline.collection.tagging.dataset import WordList
-    from sightline.collection.tagging.localize import Places
+    from sightline.collection.tagging.localize import LocalizedHits
     from sightline.collection.tagging.review import Review
     from sightline.collection.tagging.scenes import Scenes
     from sightline.contracts import Compute, Progress
@@ -85,7 +85,7 @@ class Tagging:
         *,
         hits: Sequence[Hit] | None = None,
         filters: Filters = NO_FILTERS,
-    ) -> Places:
+    ) -> LocalizedHits:
         """Return the regions of the query's words in its hits.
 
         Parameters
@@ -96,15 +96,15 @@ class Tagging:
             Those to look at, if the search was made before.
         """
         from sightline.collection.search.words import pictures_of
-        from sightline.collection.tagging.localize import places
+        from sightline.collection.tagging.localize import localize
 
         if pictures_of(query):
             raise UsageError("Pictures were asked for, and only words lie somewhere in a picture.")
         if hits is not None:
-            return places(self._collection.home, query, hits)
+            return localize(self._collection.home, query, hits)
         results = self._collection.search(query, k, filters=filters)
         return replace(
-            places(self._collection.home, query, results.hits), not_learned=results.not_learned
+            localize(self._collection.home, query, results.hits), not_learned=results.not_learned
         )
 
     def scenes(
@@ -132,26 +132,30 @@ class Tagging:
 
     def undo(self, session: str, picture: int, word: str) -> bool:
         """Undo an answer of a review; return whether there was one."""
-        from sightline.collection.tagging.review import take_back
+        from sightline.collection.tagging.review import undo_answer
 
-        return take_back(self._collection.home, session, picture, word)
+        return undo_answer(self._collection.home, session, picture, word)
 
     def apply_accepted(self) -> int:
         """Have pictures carry exactly the words that reviews accepted; return how many changed."""
-        from sightline.collection.tagging.review import carry_accepted
+        from sightline.collection.tagging.review import apply_accepted
 
-        return carry_accepted(self._collection.home, self._collection.settings.wait)
+        return apply_accepted(self._collection.home, self._collection.settings.wait)
 
     def draw_regions(
-        self, places: Places, folder: str | os.PathLike[str], *, compute: Compute | None = None
+        self,
+        localized: LocalizedHits,
+        folder: str | os.PathLike[str],
+        *,
+        compute: Compute | None = None,
     ) -> list[Path]:
         """Draw the regions of words over hits, a PNG each, into a folder outside the collection."""
-        from sightline.collection.tagging.drawing import draw_places
+        from sightline.collection.tagging.drawing import draw_regions
 
         c = self._collection
         if c.contains(folder):
             raise UsageError(f"{folder} lies inside the collection, where nothing is ever written.")
-        return draw_places(c.root, c.settings, places, Path(folder), compute)
+        return draw_regions(c.root, c.settings, localized, Path(folder), compute)
 
     def word_list(self) -> WordList:
         """Return the owner's list of synonyms and of words that no region shows."""

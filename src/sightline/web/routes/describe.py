@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel
 
-from sightline.collection.search.annotate import Told
-from sightline.collection.search.texts import ToldTexts
+from sightline.collection.search.annotate import Annotation
+from sightline.collection.search.texts import TextMatches
 from sightline.records import shown
 from sightline.web.routes.search import PICTURE
 from sightline.web.shapes import Id, Limit, Served, Words
@@ -148,7 +148,7 @@ def near(word: Annotated[Words, Query()], service: Served, limit: Shown = 10) ->
     return NearWords(version=version, words=[NearWord(word=w, cosine=c) for w, c in found])
 
 
-def _words(told: Told) -> DescribedWords:
+def _words(told: Annotation) -> DescribedWords:
     return DescribedWords(
         version=told.version, picture=told.picture,
         words=[
@@ -157,7 +157,7 @@ def _words(told: Told) -> DescribedWords:
     )  # fmt: skip
 
 
-def _texts(told: ToldTexts) -> DescribedTexts:
+def _texts(told: TextMatches) -> DescribedTexts:
     return DescribedTexts(
         version=told.version, picture=told.picture,
         texts=[

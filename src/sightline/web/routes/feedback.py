@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from sightline.collection.clicks.live import SentClick, SentRanking
+from sightline.collection.clicks.live import LiveClick, LiveRanking
 from sightline.exchange.impressions import CLICKS
 from sightline.web.limits import MOST, NAMED, QUERY
 from sightline.web.problems import Problem
@@ -125,12 +125,12 @@ def feedback(
     """
     begun, events = time.monotonic(), body if isinstance(body, list) else [body]
     rankings = [
-        SentRanking(e.id, words_only(_query(e.fields)), tuple(_ids(e.items)))
+        LiveRanking(e.id, words_only(_query(e.fields)), tuple(_ids(e.items)))
         for e in events
         if isinstance(e, RankingEvent)
     ]
     clicks = [
-        SentClick(e.ranking, int(e.item))
+        LiveClick(e.ranking, int(e.item))
         for e in events
         if isinstance(e, InteractionEvent) and e.type in CLICKS
     ]

@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from sightline.collection.results import Results
-from sightline.collection.tagging.localize import HitPlaces
-from sightline.collection.tagging.localize import Places as FoundPlaces
+from sightline.collection.tagging.localize import LocalizedHit
+from sightline.collection.tagging.localize import LocalizedHits as FoundPlaces
 from sightline.contracts import Compute
 from sightline.regions.outlines import Box as FoundBox
 from sightline.regions.outlines import Mask as FoundMask
@@ -68,7 +68,7 @@ class HitPlace(BaseModel):
     problem: str
 
 
-class Places(BaseModel):
+class LocalizedHits(BaseModel):
     """Hits with where the words of the query lie.
 
     `unknown` are words that cannot be placed; `not_learned` are as of a search.
@@ -174,7 +174,7 @@ class WhyBody(WhereBody):
 
 
 @router.post("/where")
-def where(body: WhereBody, service: Served) -> Places:
+def where(body: WhereBody, service: Served) -> LocalizedHits:
     """Say where the words of a query lie in its hits."""
     query, chosen = words_only(body.query), body.filters_in(service)
     c, pictures = service.collection, service.here(body.pictures)
@@ -188,7 +188,7 @@ def where(body: WhereBody, service: Served) -> Places:
         return hits, c.tagging.localize(query, hits=hits.hits)
 
     version, (hits, found) = service.of_one_version(look)
-    return Places(
+    return LocalizedHits(
         version=version, hits=[_hit_place(h) for h in found.hits], unknown=list(found.unknown),
         not_learned=not_learned(hits.not_learned),
     )  # fmt: skip
@@ -228,7 +228,7 @@ def place(box: FoundBox, mask: FoundMask) -> Place:
     )
 
 
-def _hit_place(h: HitPlaces) -> HitPlace:
+def _hit_place(h: LocalizedHit) -> HitPlace:
     words = [
         WordPlace(
             **place(w.box, w.mask).model_dump(), word=w.word, likely=w.likely, carried=w.carried
