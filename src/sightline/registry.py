@@ -175,3 +175,6 @@ BY_DEFAULT = tuple(name for name, entry in RANKERS.items() if not entry.asked)
 
 IF_NAMED = tuple(name for name, entry in RANKERS.items() if entry.asked)
 """Those that are tried only where they are named."""
+
+SHARED_SPACE = tuple(name for name, entry in RANKERS.items() if entry.shared_space)
+"""Those whose words, texts and pictures are points of one space."""

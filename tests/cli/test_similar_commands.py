@@ -113,8 +113,16 @@ def test_a_picture_outside_is_read_by_limited_workers(shell: Shell, tmp_path: Pa
         (("similar", "down/001.png", "--not", "down/001.png"), 2, "both wanted and unwanted"),
         (("similar", "down/001.png", "--why", "--csv"), 2, "--why explains hits"),
         (("search", "./across/000.png", "--why"), 2, "sightline similar PICTURE --why"),
-        (("train", "--similar", "--ranker", "ridge"), 2, "--similar learns likeness"),
-        (("train", "--from", "tags"), 2, "add --similar"),
+        (
+            ("train", "--similar", "--ranker", "ridge"),
+            2,
+            "--ranker is an option of training words and text, not of similarity",
+        ),
+        (
+            ("train", "--from", "tags"),
+            2,
+            "--from is an option of training similarity, not of words",
+        ),
         (("train", "--similar", "--from", "weather"), 2, "Likeness is learnt from"),
         (("duplicates", "--threshold", "2"), 2, "must be from 0 to 0.5. Got 2.0."),
         (("duplicates", "--untagged"), 2, "no filter of duplicates"),

@@ -1,6 +1,6 @@
 """The command line: one file a verb, imported only when it is called.
 
-Exit codes: 0 done, 1 failed, 2 wrong use, 74 the disk said no, 75 another process is busy with the
+Exit codes: 0 done, 1 failed, 2 wrong use, 74 I/O error, 75 another process is busy with the
 store, 130 stopped by Ctrl-C. Results go to stdout, everything else to stderr.
 """
 
@@ -34,6 +34,7 @@ VERBS = {
     "evaluate": "Measure what was learnt on held-out pictures.",
     "import": "Take in what other programs know, such as clicks.",
     "export": "Write words of pictures for other programs.",
+    "engine": "Search large collections by faiss or Milvus.",
     "store": "Check, mend, roll back, copy or purge what is stored.",
     "serve": "Offer the collection over HTTP, on this machine.",
     "doctor": "Show settings, their origins, and what this machine offers.",

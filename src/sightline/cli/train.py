@@ -1,4 +1,4 @@
-"""`sightline train`: learn from the words pictures carry, or what likeness is."""
+"""`sightline train`: learn words, similarity, regions, or a space of texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sightline.cli.common import (
     wait_option,
 )
 from sightline.errors import UsageError
-from sightline.registry import BY_DEFAULT, IF_NAMED
+from sightline.registry import BY_DEFAULT, IF_NAMED, SHARED_SPACE
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -33,24 +33,23 @@ _RANKERS = (
     "named. All others that can learn from the features there are, by default."
 )
 
-_OPTIMISE = (
-    "With --ranker lscmr: the measure its lists are learnt by: map, ndcg, ndcg@k, p@k, mrr or auc."
-)
+_OPTIMISE = "With --ranker lscmr: the measure it optimises: map, ndcg, ndcg@k, p@k, mrr or auc."
 
 _SOURCES = (
-    "With --similar: what says which pictures belong together: judgements, tags, classes or "
-    "folders. The first that speaks of enough pictures, by default."
+    "Of similarity: the supervision: judgements, tags, classes or folders. By default the first "
+    "that covers enough pictures."
 )
+
+
+# What can be trained; the flags are what older releases called two of them.
+_KINDS = ("words", "similarity", "regions", "text")
 
 
 @click.command()
-@click.option(
-    "--similar", is_flag=True, help="Learn how alike pictures are, for sightline similar."
-)
-@click.option(
-    "--regions", is_flag=True, help="Learn where words lie, for sightline tag and scenes."
-)
-@click.option("--scenes", type=int, help="With --regions: how many scenes to tell apart.")
+@click.argument("kind", required=False, type=click.Choice(_KINDS), metavar="|".join(_KINDS))
+@click.option("--similar", is_flag=True, hidden=True, help="The same as: train similarity")
+@click.option("--regions", is_flag=True, hidden=True, help="The same as: train regions")
+@click.option("--scenes", type=int, help="Of regions: how many scenes to tell apart.")
 @click.option("--from", "source", default="", help=_SOURCES)
 @click.option("--ranker", "rankers", multiple=True, help=_RANKERS)
 @click.option("--optimise", default="", help=_OPTIMISE)
@@ -64,6 +63,7 @@ _SOURCES = (
 @wait_option
 @common_options
 def train(
+    kind: str | None,
     similar: bool,
     regions: bool,
     scenes: int | None,
@@ -79,41 +79,34 @@ def train(
     debug: bool,
     **flags: Any,
 ) -> int:
-    """Learn from the words pictures carry, so that pictures without them are found too.
+    """Learn from what the collection has, and predict for the rest of it.
 
-    Ranker, features and settings are chosen on validation pictures. A model that is worse on
-    held-out pictures than the one in use, or than none, is not published. Pictures that have no
-    features yet get them first, and from then on with every index.
+    \b
+    words       from the words of pictures; finds pictures without them (default)
+    similarity  how much each descriptor counts, for: sightline similar
+    regions     which region each word means, for: sightline tag, scenes
+    text        a space of texts and pictures, for: search --text-file, topics, describe --texts
 
-    With --similar, learn how much each descriptor counts for how alike two pictures are, from what
-    the collection says of which pictures belong together. The same gate holds.
-
-    With --regions, learn which region of a picture each of its words means, and what scenes there
-    are. Pictures are cut into regions first, and from then on with every index.
+    Rankers, features and hyperparameters are selected on validation pictures. A model that is worse
+    on held-out pictures than the one in use, or than none, is not published. Pictures that lack
+    features get them first, and from then on with every index.
     """
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar
 
+    kind = _kind(kind, similar, regions)
     c = open_collection(collection, store, writes=True, **flags)
     names = [n for f in features for n in f.split(",") if n]
     chosen = [n for r in rankers for n in r.split(",") if n]
-    no_pamir = similar or regions or (chosen and "pamir" not in chosen)
-    if flags.get("shards") is not None and no_pamir:
-        raise UsageError("--shards says in how many parts pamir learns. Leave it out.")
-    if similar and rankers:
-        raise UsageError("--ranker chooses what learns words, and --similar learns likeness.")
-    if regions and (similar or rankers or optimise):
-        raise UsageError("--regions learns where words lie, by itself. Leave the others out.")
-    if scenes is not None and not regions:
-        raise UsageError("--scenes says how many scenes --regions tells apart; add --regions.")
-    if regions:
+    _check_options(kind, chosen, optimise, scenes, source, flags.get("shards"))
+    if kind == "regions":
         from sightline.cli.tag.learning import train_regions
 
         return train_regions(c, scenes or 0, names, force, dry_run, as_json)
-    if source and not similar:
-        raise UsageError("--from says what likeness is learnt from; add --similar.")
-    if similar:
+    if kind == "similarity":
         return _train_similar(c, source, names, force, dry_run, as_json)
+    if kind == "text":
+        chosen = chosen or list(SHARED_SPACE)
     with logged(c, "train"):
         report = c.train(
             rankers=_optimised(chosen, optimise),
@@ -129,6 +122,44 @@ def train(
     return 0
 
 
+def _kind(kind: str | None, similar: bool, regions: bool) -> str:
+    """Return what to train; flags of older releases name it too."""
+    flagged = [k for k, flag in (("similarity", similar), ("regions", regions)) if flag]
+    named = list(dict.fromkeys([*([kind] if kind else []), *flagged]))
+    if len(named) > 1:
+        raise UsageError(f"One thing is trained at a time. Got {' and '.join(named)}.")
+    return named[0] if named else "words"
+
+
+def _check_options(
+    kind: str,
+    rankers: list[str],
+    optimise: str,
+    scenes: int | None,
+    source: str,
+    shards: int | None,
+) -> None:
+    """Raise for options that mean nothing for what is trained."""
+    no_pamir = kind != "words" or (bool(rankers) and "pamir" not in rankers)
+    wrong = {
+        "--ranker": bool(rankers) and kind not in ("words", "text"),
+        "--optimise": bool(optimise) and kind not in ("words", "text"),
+        "--scenes": scenes is not None and kind != "regions",
+        "--from": bool(source) and kind != "similarity",
+        "--shards": shards is not None
+        and (kind != "words" or (bool(rankers) and "pamir" not in rankers)),
+    }
+    belongs = {"--scenes": "regions", "--from": "similarity", "--shards": "words, by pamir"}
+    for option, is_wrong in wrong.items():
+        if is_wrong:
+            of = belongs.get(option, "words and text")
+            raise UsageError(f"{option} is an option of training {of}, not of {kind}.")
+    for name in rankers if kind == "text" else ():
+        if name.partition(":")[0] not in SHARED_SPACE:
+            known = ", ".join(SHARED_SPACE)
+            raise UsageError(f"The ranker {name!r} has no space of texts. Those that do: {known}.")
+
+
 def _optimised(rankers: list[str], optimise: str) -> list[str]:
     """Return rankers, lscmr with what it is to optimise."""
     if not optimise:
@@ -136,7 +167,7 @@ def _optimised(rankers: list[str], optimise: str) -> list[str]:
     from sightline.solvers.oracles import Criterion
 
     if "lscmr" not in rankers:
-        raise UsageError("--optimise says what lscmr learns by; add --ranker lscmr.")
+        raise UsageError("--optimise requires --ranker lscmr.")
     named = Criterion.named(optimise, "lscmr").name
     return [f"{name}:{named}" if name == "lscmr" else name for name in rankers]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from sightline.cli import engine
 from sightline.cli.common import common_options, open_collection, print_json, wait_option
-from sightline.cli.export import engines
 from sightline.cli.export.showing import as_plain, ask, show_report
 from sightline.cli.filters import filter_options, filters_of
 from sightline.errors import UsageError
@@ -16,7 +16,7 @@ _KINDS = click.Choice(["accepted", "carried", "proposed"])
 
 
 @click.command()
-@click.argument("form", metavar="csv|json|coco|xmp|milvus|faiss")
+@click.argument("form", metavar="csv|json|coco|xmp")
 @click.argument("target", required=False, type=click.Path())
 @click.option(
     "--only", multiple=True, type=_KINDS, help="Only words of this kind; may be given again."
@@ -30,7 +30,7 @@ _KINDS = click.Choice(["accepted", "carried", "proposed"])
     is_flag=True,
     help="xmp alone: write sidecars beside the pictures, merged into those there are. Asks first.",
 )
-@click.option("--uri", default="", help="milvus alone: where it is, as milvus://HOST:PORT.")
+@click.option("--uri", default="", hidden=True, help="See: sightline engine load")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--overwrite", is_flag=True, help="Replace files of TARGET that are there.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
@@ -61,8 +61,6 @@ def export(
 ) -> int:
     """Write words of pictures: those they carry, those people accepted, those a model proposes.
 
-    milvus and faiss take no TARGET: they load what is searched into the engine of that name.
-
     TARGET is a file, or a folder for it; for xmp a folder, where each picture gets a sidecar. It
     never lies inside the collection. Words that somebody said do not fit are left out. csv, json
     and coco are read back by: sightline index --words FILE
@@ -71,10 +69,10 @@ def export(
     from sightline.progress import ProgressBar
 
     c = open_collection(collection, store, writes=into_collection, wait=wait)
-    if form in engines.FORMS:
+    if form in engine.ENGINES:
         if target is not None:
             raise UsageError(f"{form} takes no TARGET. Got {target!r}.")
-        return engines.run(c, form, uri, dry_run=dry_run, as_json=as_json)
+        return engine.load(c, form, uri, dry_run=dry_run, as_json=as_json)
     with logged(c, "export"):
         report = c.export(
             form,

@@ -1,4 +1,4 @@
-"""What `sightline export milvus` and `export faiss` do and show."""
+"""`sightline engine`: load a search engine, and compare it with the store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.common import counted, print_json
+from sightline.cli.common import (
+    common_options,
+    counted,
+    open_collection,
+    print_json,
+    wait_option,
+)
+from sightline.errors import UsageError
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -15,21 +22,74 @@ if TYPE_CHECKING:
     from sightline.store.engines.milvus_loading import Load
     from sightline.store.engines.probing import Probes
 
-FORMS = ("milvus", "faiss")
+ENGINES = ("faiss", "milvus")
 
 
-def run(c: Collection, form: str, uri: str, *, dry_run: bool, as_json: bool) -> int:
-    """Fill an engine from the current version, and say what was done."""
+@click.group()
+def engine() -> None:
+    """Search large collections by faiss or Milvus in place of a scan of all vectors."""
+
+
+@engine.command("load")
+@click.argument("name", type=click.Choice(ENGINES), metavar="faiss|milvus")
+@click.option("--uri", default="", help="Of milvus: where it is, as milvus://HOST:PORT.")
+@click.option("--dry-run", is_flag=True, help="Show what would be loaded, and load nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@wait_option
+@common_options
+def load_engine(
+    name: str,
+    uri: str,
+    dry_run: bool,
+    as_json: bool,
+    wait: float | None,
+    collection: str | None,
+    store: str | None,
+    debug: bool,
+) -> int:
+    """Load the current version into an engine.
+
+    Searches use it once every row is loaded, if the setting `engine` names it.
+    """
+    c = open_collection(collection, store, wait=wait)
+    return load(c, name, uri, dry_run=dry_run, as_json=as_json)
+
+
+@engine.command("status")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@common_options
+def status(as_json: bool, collection: str | None, store: str | None, debug: bool) -> int:
+    """Compare the engine that the settings name with the store; exit with 1 if they differ."""
+    c = open_collection(collection, store)
+    state, problems = c.engines.status(), c.engines.problems()
+    name, ready, about = "flat", True, "all vectors are scanned"
+    if state is not None:
+        name, ready, about = state.name, state.serves, state.said
+    if as_json:
+        print_json({"engine": name, "ready": ready, "about": about, "problems": problems})
+    else:
+        click.echo(f"{name}: {about}")
+        for problem in problems:
+            click.echo(problem, err=True)
+    return int(not ready or bool(problems))
+
+
+def load(c: Collection, name: str, uri: str, *, dry_run: bool, as_json: bool) -> int:
+    """Load an engine from the current version, and report."""
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar
 
-    with logged(c, f"export {form}"):
-        if form == "milvus":
-            load = c.engines.load_milvus(uri, dry_run=dry_run, progress=ProgressBar())
+    if uri and name != "milvus":
+        raise UsageError(
+            f"--uri says where Milvus is; {name} needs none. Leave it out."
+        )
+    with logged(c, f"engine load {name}"):
+        if name == "milvus":
+            loaded = c.engines.load_milvus(uri, dry_run=dry_run, progress=ProgressBar())
             if as_json:
-                print_json(_load_json(load, dry_run))
+                print_json(_load_json(loaded, dry_run))
             else:
-                _show_load(load, dry_run)
+                _show_load(loaded, dry_run)
             return 0
         built = c.engines.build_faiss(dry_run=dry_run, progress=ProgressBar())
     if as_json:
