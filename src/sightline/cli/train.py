@@ -39,7 +39,7 @@ _OPTIMISE = (
 
 _SOURCES = (
     "With --similar: what says which pictures belong together: judgements, tags, classes or "
-    "folders. The first that speaks of enough pictures, by default."
+    "folders. The first that covers enough pictures, by default."
 )
 
 
