@@ -5,16 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from dataclasses import fields
 from pathlib import Path
-
-import pytest
 
 from sightline import errors, plugins
 from sightline.cli import VERBS
 from sightline.collection import Collection
 from sightline.plugins import commands
-from sightline.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -72,20 +68,6 @@ def test_every_heading_that_a_link_names_is_there() -> None:
             assert anchor in anchors(page.parent / target if target else page), (page, anchor)
             seen += 1
     assert seen > len(VERBS)
-
-
-@pytest.mark.parametrize("name", [f.name for f in fields(Settings)])
-def test_every_setting_is_in_the_guide_with_its_default(name: str) -> None:
-    default = getattr(Settings(), name)
-    shown = (
-        str(default).lower()
-        if isinstance(default, bool)
-        else f"{default:g}"
-        if isinstance(default, int | float)
-        else default
-    )
-    row = f"| `{name}` | {shown} |" if shown else f"| `{name}` | |"
-    assert row in GUIDE
 
 
 def test_every_exit_code_is_in_the_guide() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import Field, fields
 from pathlib import Path
 
 import pytest
 
 from sightline.cli import VERBS, reference
+from sightline.settings import Settings
 from sightline_experiments import pages
 
 ROOT = Path(__file__).parent.parent
@@ -89,3 +91,11 @@ def test_every_command_is_in_the_reference() -> None:
     for verb in (*VERBS, "reproduce", "store verify", "sessions revert", "import clicks"):
         assert re.search(rf"^#+ sightline {verb}$", page, re.M), verb
     assert "- `--help`" in page
+
+
+@pytest.mark.parametrize("field", fields(Settings), ids=lambda f: f.name)
+def test_every_setting_is_in_the_reference_with_its_default(field: Field[object]) -> None:
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
+    row = re.search(rf"^\| `{field.name}`(?:\\\*)? \| (.*?) \| .* \| (.+) \|$", page, re.M)
+    assert row is not None
+    assert row[1] == str(field.default).lower() and len(row[2]) > 10

@@ -59,7 +59,7 @@ class Settings:
         Where index, train and evaluate compute: local, ray (the cluster that RAY_ADDRESS names, or
         one of our own on this machine), HOST:PORT or ray://HOST:PORT of a Ray cluster.
     shards
-        Data-parallel shards of PAMIR and codebooks, mixed after each round; 1 disables sharding.
+        Data-parallel shards in which PAMIR and codebooks are learned, then mixed; 1 disables them.
     log_level
         error, warning, info or debug; only debug writes queries and captions.
     data
