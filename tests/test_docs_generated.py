@@ -7,6 +7,7 @@ import re
 import shutil
 from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,11 +66,24 @@ def test_the_results_say_how_they_were_made() -> None:
         results = json.loads(file.read_bytes())
         assert results["settings"]["commit"], file.name
         assert file.name.startswith(results["experiment"]), file.name
-    assert json.loads((RESULTS / "feedback.json").read_bytes())["settings"]["queries"].startswith(
-        "500,"
-    )
-    assert json.loads((RESULTS / "lscmr.json").read_bytes())["settings"]["random splits"] == 10
-    regions = json.loads((RESULTS / "regions.json").read_bytes())["settings"]
+
+
+def settings_of(name: str) -> dict[str, Any]:
+    settings: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_bytes())["settings"]
+    return settings
+
+
+def test_the_numbers_of_splits_and_queries_in_the_texts_are_those_of_the_runs() -> None:
+    for name in ("pamir-strict", "pamir-classic", "pamir-deep"):
+        assert len(settings_of(name)["seeds"]) == 5
+    for name in ("online-caltech101", "online-corel5k"):
+        online = settings_of(name)
+        assert (online["folds"], online["triplets"]) == (5, 200_000)
+        assert online["folds"] * online["queries of a fold"]["test"] == 750
+    assert settings_of("feedback")["queries"].startswith("500,")
+    assert settings_of("feedback")["rounds"] == 9
+    assert settings_of("lscmr")["random splits"] == 10
+    regions = settings_of("regions")
     assert (regions["halves"], regions["scenes"]) == (5, 20)
 
 
