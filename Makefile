@@ -1,10 +1,11 @@
 # make demo: build, index and search the demo collection. make test: run the tests.
-# make check: lint, types, room contracts and tests. make bench: figures against rivals and limits.
+# make check: lint, types, import contracts and tests. make bench: figures against baselines and limits.
+# make docs: the pages of results and the reference, from data and code.
 PYTHON ?= python3
 BIN := .venv/bin
 NPM := $(shell command -v npm)
 
-.PHONY: demo test check lint bench clean
+.PHONY: demo test check lint docs bench clean
 
 .venv/ready: pyproject.toml experiments/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -36,6 +37,10 @@ else
 endif
 
 check: lint test
+
+docs: .venv/ready
+	$(BIN)/python -m sightline_experiments.pages
+	$(BIN)/python -m sightline.cli.reference
 
 bench: .venv/ready
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,demo,deep,plots,parquet,faiss,milvus,milvus-server,ray,bench]' -e experiments

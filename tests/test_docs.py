@@ -5,15 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from dataclasses import fields
 from pathlib import Path
-
-import pytest
 
 from sightline import errors, plugins
 from sightline.cli import VERBS
+from sightline.collection import Collection
 from sightline.plugins import commands
-from sightline.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -21,14 +18,28 @@ GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
 MAP = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_is_in_the_readme(verb: str) -> None:
-    assert f"`sightline {verb}" in README
+def documents() -> list[Path]:
+    """Return every document of the repository."""
+    folders = (ROOT, ROOT / "experiments")
+    return sorted([*(p for f in folders for p in f.glob("*.md")), *(ROOT / "docs").rglob("*.md")])
 
 
-def test_the_readme_names_no_verb_that_does_not_exist() -> None:
-    named = set(re.findall(r"^(?:sightline|\| `sightline) (\w+)", README, re.MULTILINE))
-    assert named and named <= {*VERBS, *commands()}
+def test_documents_name_no_verb_that_does_not_exist() -> None:
+    known = {*VERBS, *commands()}
+    for page in documents():
+        text = page.read_text(encoding="utf-8")
+        named = set(re.findall(r"(?:^|[`$] ?)sightline ([a-z]+)\b", text, re.MULTILINE))
+        assert named <= known or page.name == "CHANGELOG.md", (page, named - known)
+    assert set(re.findall(r"^sightline (\w+)", README, re.MULTILINE)) >= {
+        "index",
+        "train",
+        "search",
+    }
+
+
+def test_documents_stay_short_enough_to_be_read() -> None:
+    assert len(README.splitlines()) <= 120
+    assert len(MAP.splitlines()) <= 150
 
 
 def test_the_readme_shows_the_essentials_in_its_first_30_lines() -> None:
@@ -38,23 +49,25 @@ def test_the_readme_shows_the_essentials_in_its_first_30_lines() -> None:
 
 
 def test_every_picture_and_page_the_documents_name_is_there() -> None:
-    for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+    for page in documents():
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} names {target}"
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(Settings)])
-def test_every_setting_is_in_the_guide_with_its_default(name: str) -> None:
-    default = getattr(Settings(), name)
-    shown = (
-        str(default).lower()
-        if isinstance(default, bool)
-        else f"{default:g}"
-        if isinstance(default, int | float)
-        else default
-    )
-    row = f"| `{name}` | {shown} |" if shown else f"| `{name}` | |"
-    assert row in GUIDE
+def anchors(page: Path) -> set[str]:
+    """Return the names by which links reach the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+def test_every_heading_that_a_link_names_is_there() -> None:
+    seen = 0
+    for page in documents():
+        links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text(encoding="utf-8"))
+        for target, anchor in links:
+            assert anchor in anchors(page.parent / target if target else page), (page, anchor)
+            seen += 1
+    assert seen > len(VERBS)
 
 
 def test_every_exit_code_is_in_the_guide() -> None:
@@ -98,215 +111,89 @@ def test_the_readme_quotes_the_demo_figures_truly() -> None:
     assert {str(row["n"]) for row in found.values()} == {quoted.group(1)}
 
 
-COREL_COLUMNS = ("classic-strict", "classic", "deep")
+PACKAGES = {
+    "": ROOT / "src" / "sightline",
+    "experiments": ROOT / "experiments" / "src" / "sightline_experiments",
+}
 
 
-def corel_figures() -> dict[tuple[str, str, str], float]:
-    """Return what was measured on all test queries: by method, features and measure."""
-    found = {}
-    for file in ("pamir-strict.json", "pamir-classic.json", "pamir-deep.json"):
-        said = json.loads((ROOT / "docs" / "results" / file).read_bytes())
-        assert said["experiment"] == "pamir" and said["settings"]["commit"]
-        assert len(said["settings"]["seeds"]) == 5
-        for row in said["rows"]:
-            if row["subset"] == "all" and row["measure"] in ("AvgP", "P10"):
-                found[row["method"], row["features"], row["measure"]] = row["value"]
-    return found
+def packages(folder: Path) -> set[str]:
+    """Return every package below a folder, as a path relative to it."""
+    inner = (p.parent.relative_to(folder).as_posix() for p in folder.rglob("__init__.py"))
+    return {name for name in inner if name != "."}
 
 
-def test_the_readme_quotes_what_was_measured_on_corel5k() -> None:
-    found = corel_figures()
-    table = re.search(r"^\| AvgP / P10 .*?\n\n", README, re.DOTALL | re.MULTILINE)
-    assert table is not None
-    seen = 0
-    for line in table.group(0).strip().splitlines()[2:]:
-        method, *cells = (cell.strip().strip("`*") for cell in line.strip("|").split("|"))
-        for features, cell in zip(COREL_COLUMNS, cells, strict=True):
-            if cell in ("", "–"):
-                continue
-            values = (found[method, features, m] for m in ("AvgP", "P10"))
-            assert cell == " / ".join(f"{100 * v:.1f}" for v in values), (method, features)
-            seen += 1
-    assert seen >= 12
+def mapped() -> dict[str, set[str]]:
+    """Return the packages that the map of ARCHITECTURE.md names, those of experiments apart."""
+    product, _, experiments = MAP.split("```")[1].partition("\nexperiments/")
+    lines = {"": product, "experiments": experiments.partition("\ntests/")[0]}
+    return {k: set(re.findall(r"^  ([\w/]+)/ ", text, re.MULTILINE)) for k, text in lines.items()}
 
 
-ALIKE_COLUMNS = tuple((d, f) for d in ("Caltech-101", "Corel") for f in ("nine", "nine+deep"))
+def test_the_map_names_every_package_and_no_other() -> None:
+    for where, folder in PACKAGES.items():
+        shown, there = mapped()[where], packages(folder)
+        assert there - shown == set(), f"packages missing in ARCHITECTURE.md: {there - shown}"
+        assert {s for s in shown - there if not (folder / s).is_dir()} == set()
 
 
-def alike_figures() -> dict[tuple[str, str, str], tuple[float, float | None]]:
-    """Return mAP over five folds and the paper's: by method, dataset and features."""
-    found = {}
-    for file in ("online-caltech101.json", "online-corel5k.json"):
-        said = json.loads((ROOT / "docs" / "results" / file).read_bytes())
-        assert said["experiment"] == "online" and said["settings"]["commit"]
-        assert said["settings"]["folds"] == 5
-        for row in said["rows"]:
-            dataset, _, rest = row["protocol"].partition(", ")
-            if (row["measure"], rest, row["at"]) == ("mAP", "5 folds", None):
-                found[row["method"], dataset, row["features"]] = row["value"], row["paper"]
-    return found
+def test_every_module_that_the_architecture_names_exists() -> None:
+    source = PACKAGES[""]
+    names = set(re.findall(r"`([a-z_]+(?:/[a-z_0-9]+)+)/?`", MAP))
+    assert len(names) > 40
+    for name in names:
+        places = (source / f"{name}.py", source / name, ROOT / name)
+        assert any(place.exists() for place in places), name
+    for name in re.findall(r"modules: (.+)", MAP)[0].split():
+        assert (source / f"{name}.py").exists(), name
+    for name in re.findall(r"Shared: (.+)", MAP)[0].split():
+        assert (PACKAGES["experiments"] / f"{name}.py").exists(), name
 
 
-def test_the_readme_quotes_what_was_measured_of_picture_queries() -> None:
-    found = alike_figures()
-    table = re.search(r"^\| mAP \(paper\) .*?\n\n", README, re.DOTALL | re.MULTILINE)
-    assert table is not None
-    seen = set()
-    for line in table.group(0).strip().splitlines()[2:]:
-        method, *cells = (cell.strip().strip("`*") for cell in line.strip("|").split("|"))
-        for where, cell in zip(ALIKE_COLUMNS, cells, strict=True):
-            ours, theirs = found[(method, *where)]
-            want = f"{ours:.3f}" + ("" if theirs is None else f" ({theirs:.3f})")
-            assert cell == want.replace("0.", "."), (method, where)
-        seen.add(method)
-    assert {"Best-Fea", "Uni-Con", "RankNet", "C-Ascent", "RankSVM", "λ-MART", "OPR", "OPAR-I",
-            "OPAR-II", "OGDR"} <= seen  # fmt: skip
+def verb_rows() -> dict[str, tuple[str, list[str], list[str]]]:
+    """Return the table of verbs: module, methods and packages of each."""
+    table = MAP.partition("| verb |")[2].partition("\n\n")[0]
+    rows = {}
+    for line in table.splitlines()[2:]:
+        verb, module, methods, found = (re.findall(r"`([\w/]+)`", c) for c in line.split("|")[1:-1])
+        rows[verb[0]] = module[0], methods, found
+    return rows
 
 
-FEEDBACK_COLUMNS = ("ehd", "cedd", "deep")
+def test_the_table_of_verbs_leads_to_their_modules_methods_and_packages() -> None:
+    rows, source = verb_rows(), PACKAGES[""]
+    assert list(rows) == list(VERBS)
+    for verb, (module, methods, found) in rows.items():
+        assert module.removeprefix("cli/").rstrip("_") == verb
+        assert (source / f"{module}.py").exists() or (source / module / "__init__.py").exists()
+        assert methods and all(hasattr(Collection, m) for m in methods), verb
+        assert found and set(found) <= packages(source), verb
 
 
-def feedback_figures() -> dict[tuple[str, str, str, int | None], float]:
-    """Return what was measured of feedback, the query left out."""
-    said = json.loads((ROOT / "docs" / "results" / "feedback.json").read_bytes())
-    assert said["experiment"] == "feedback" and said["settings"]["commit"]
-    assert said["settings"]["queries"].startswith("500,")
-    rows = [r for r in said["rows"] if r["protocol"] in ("query left out", "flipped judgements")]
-    return {
-        (r["method"] + ", flipped" * r["protocol"].startswith("flipped"), r["features"],
-         r["measure"], r["at"]): r["value"]
-        for r in rows
-    }  # fmt: skip
+def test_decision_records_are_complete_and_listed() -> None:
+    folder = ROOT / "docs" / "adr"
+    records = sorted(folder.glob("[0-9]*.md"))
+    listed = re.findall(r"^- \[(\d{4})\]\((.+?)\) (.+) \((.+)\)$", index_of(folder), re.MULTILINE)
+    assert [r.name for r in records] == [name for _, name, _, _ in listed]
+    for number, (record, (shown, _, title, date)) in enumerate(
+        zip(records, listed, strict=True), 1
+    ):
+        text = record.read_text(encoding="utf-8")
+        assert record.name.startswith(f"{number:04d}-") and shown == f"{number:04d}"
+        assert text.startswith(f"# {number}. {title}\n\nDate: {date}. Status: ")
+        parts = re.split(r"^## (\w+)$", text, flags=re.MULTILINE)
+        assert parts[1::2] == ["Context", "Decision", "Consequences"], record.name
+        assert all(part.strip() for part in parts[2::2]), record.name
 
 
-def test_the_readme_quotes_what_was_measured_of_feedback() -> None:
-    found = feedback_figures()
-    table = re.search(r"^\| AP@T; unjudged .*?\n\n", README, re.DOTALL | re.MULTILINE)
-    assert table is not None
-    seen = set()
-    for line in table.group(0).strip().splitlines()[2:]:
-        method, *cells = (cell.strip().strip("`*") for cell in line.strip("|").split("|"))
-        for features, cell in zip(FEEDBACK_COLUMNS, cells, strict=True):
-            values = [found[method, features, "AP@T", at] for at in (0, 1, 9)]
-            harmed = found[method, features, "harmed", 9]
-            want = " ".join(f"{v:.3f}".removeprefix("0") for v in values)
-            new = f"{found[method, features, 'unjudged P@20', 9]:.3f}".removeprefix("0")
-            assert cell == f"{want}; {new}; {100 * harmed:.1f} %", (method, features)
-        seen.add(method)
-    assert {"PA", "PA blended", "kernel PA", "SVM", "RS", "Rocchio"} <= seen
-    for measure, at in (("P@20", 1), ("unjudged P@20", 9)):
-        value = f"{found['PA blended', 'deep', measure, at]:.3f}".removeprefix("0")
-        assert f"{measure} {value}" in README, (measure, value)
-    kept = found["PA blended, flipped", "deep", "gain kept", 9]
-    assert f"{100 * kept:.0f} % of the gain" in README
+def index_of(folder: Path) -> str:
+    """Return the page that lists the pages of a folder."""
+    return (folder / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_map_names_every_room() -> None:
-    for room in (ROOT / "src" / "sightline").iterdir():
-        if room.is_dir() and room.name != "__pycache__":
-            assert f"  {room.name}/" in MAP
-            for file in room.glob("*.py"):
-                if not file.name.startswith("_"):
-                    assert re.search(rf"\b{file.stem}\b", MAP), f"{room.name}/{file.name}"
-
-
-ACROSS_COLUMNS = tuple(
-    (p, d) for p in ("published split", "random splits") for d in ("picture->text", "text->picture")
-)
-
-
-def across_figures() -> dict[tuple[str, str, str, str], tuple[float, float | None]]:
-    """Return what was measured on test pairs of Wikipedia and the paper's, by method and column."""
-    said = json.loads((ROOT / "docs" / "results" / "lscmr.json").read_bytes())
-    assert said["experiment"] == "lscmr" and said["settings"]["commit"]
-    assert said["settings"]["random splits"] == 10
-    return {
-        (r["method"], r["protocol"], r["direction"], r["measure"]): (r["value"], r["paper"])
-        for r in said["rows"]
-        if r["subset"] == "all" and r["measure"] in ("MAP", "MAP@50")
-    }
-
-
-def test_the_readme_quotes_what_was_measured_on_wikipedia() -> None:
-    found = across_figures()
-    table = re.search(r"^\| MAP@50 / MAP .*?\n\n", README, re.DOTALL | re.MULTILINE)
-    assert table is not None
-    lines = table.group(0).strip().splitlines()[2:]
-    for line in lines:
-        method, *cells = (cell.strip().strip("`*") for cell in line.strip("|").split("|"))
-        for column, cell in zip(ACROSS_COLUMNS, cells, strict=True):
-            both = [found.get((method, *column, m)) for m in ("MAP@50", "MAP")]
-            if cell == "–":
-                assert both == [None, None]
-                continue
-            ours, theirs = zip(*(b for b in both if b is not None), strict=True)
-            text = " / ".join(f"{v:.3f}".removeprefix("0") for v in ours)
-            if theirs[0] is not None:
-                text += f" ({' / '.join(f'{v:.3f}'.removeprefix('0') for v in theirs)})"
-            assert cell == text, (method, column)
-    assert len(lines) == len({key[0] for key in found if not key[1].startswith("Corel5K")})
-    gains = {}
-    for direction in ("picture->text", "text->picture"):
-        for measure in ("MAP", "MAP@50"):
-            own, *rivals = (
-                found[m, "random splits", direction, measure][0]
-                for m in ("LSCMR", "CCA", "PAMIR", "SSI")
-            )
-            gains[direction, measure] = f"{100 * (own / max(rivals) - 1):.1f} %"
-    for measure in ("MAP", "MAP@50"):
-        there, back = (gains[d, measure] for d in ("picture->text", "text->picture"))
-        assert f"by {there} and {back}" in README
-
-
-REGION_MEASURES = ("F", "NMI", "pixel accuracy")
-
-
-def region_figures(subset: str = "all") -> dict[tuple[str, str, str], tuple[float, float | None]]:
-    """Return what was measured on test pictures of MSRC v2 and the paper's."""
-    said = json.loads((ROOT / "docs" / "results" / "regions.json").read_bytes())
-    assert said["experiment"] == "regions" and said["settings"]["commit"]
-    assert said["settings"]["halves"] == 5 and said["settings"]["scenes"] == 20
-    return {
-        (r["method"], r["features"], r["measure"]): (r["value"], r["paper"])
-        for r in said["rows"]
-        if r["subset"] == subset and r["at"] is None and r["measure"] in REGION_MEASURES
-    }
-
-
-def test_the_readme_quotes_what_was_measured_of_regions() -> None:
-    found = region_figures()
-    table = re.search(r"^\| F; NMI; pixels .*?\n\n", README, re.DOTALL | re.MULTILINE)
-    assert table is not None
-    seen = set()
-    for line in table.group(0).strip().splitlines()[2:]:
-        method, *cells = (cell.strip().strip("`*") for cell in line.strip("|").split("|"))
-        for features, cell in zip(("classic", "deep"), cells, strict=True):
-            if (method, features) not in {key[:2] for key in found}:
-                assert cell == "–"
-                continue
-            parts = []
-            for measure in REGION_MEASURES:
-                ours, theirs = found.get((method, features, measure), (None, None))
-                text = "–" if ours is None else f"{ours:.3f}".removeprefix("0")
-                parts.append(
-                    text + ("" if theirs is None else f" ({theirs:.3f})".replace("0.", "."))
-                )
-            assert cell == "; ".join(parts), (method, features)
-        seen.add(method)
-    assert seen == {key[0] for key in found}
-    rivals = ("pseudo-label + SVM", "pseudo-annotation + K-means", "K-means")
-    mine = {m: found["latent model", "classic", m][0] for m in ("F", "NMI")}
-    f = mine["F"] / found["SVM", "classic", "F"][0] - 1
-    nmi = mine["NMI"] / max(found[r, "classic", "NMI"][0] for r in rivals) - 1
-    text = " ".join(README.split())
-    assert f"by {100 * f:.1f} % and {100 * nmi:.1f} %" in text
-    same = [
-        mine[m] / found[r, "classic", m][0] - 1
-        for m, r in (("F", "SVM, chi2"), ("NMI", "pseudo-label + SVM, chi2"))
-    ]
-    assert f"{100 * same[0]:.1f} % and {100 * same[1]:.1f} % on the same rows" in text
-    clean = region_figures("never designed on")
-    for features in ("classic", "deep"):
-        for measure in REGION_MEASURES:
-            value = f"{clean['latent model', features, measure][0]:.3f}".removeprefix("0")
-            assert re.search(rf"nothing was designed on[^|]*{re.escape(value)}", README), measure
+def test_every_class_that_the_readme_names_exists() -> None:
+    names = re.findall(r"`(sightline\.[\w.]+)`", README)
+    assert len(names) == 5
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        assert isinstance(getattr(importlib.import_module(module), attribute), type), name

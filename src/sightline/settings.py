@@ -54,12 +54,12 @@ class Settings:
     wait
         Seconds to wait for another process that is changing the store.
     session_cap
-        Pictures that one judging session can speak of in a training; its last ones count.
+        Most pictures of one judging session that a training uses; its last ones count.
     compute
         Where index, train and evaluate compute: local, ray (the cluster that RAY_ADDRESS names, or
         one of our own on this machine), HOST:PORT or ray://HOST:PORT of a Ray cluster.
     shards
-        Parts in which PAMIR and codebooks are learnt side by side and mixed; 1 learns as ever.
+        Data-parallel shards in which PAMIR and codebooks are learned, then mixed; 1 disables them.
     log_level
         error, warning, info or debug; only debug writes queries and captions.
     data

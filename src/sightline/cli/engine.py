@@ -80,9 +80,7 @@ def load(c: Collection, name: str, uri: str, *, dry_run: bool, as_json: bool) ->
     from sightline.progress import ProgressBar
 
     if uri and name != "milvus":
-        raise UsageError(
-            f"--uri says where Milvus is; {name} needs none. Leave it out."
-        )
+        raise UsageError(f"--uri says where Milvus is; {name} needs none. Leave it out.")
     with logged(c, f"engine load {name}"):
         if name == "milvus":
             loaded = c.engines.load_milvus(uri, dry_run=dry_run, progress=ProgressBar())

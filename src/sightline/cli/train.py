@@ -146,8 +146,7 @@ def _check_options(
         "--optimise": bool(optimise) and kind not in ("words", "text"),
         "--scenes": scenes is not None and kind != "regions",
         "--from": bool(source) and kind != "similarity",
-        "--shards": shards is not None
-        and (kind != "words" or (bool(rankers) and "pamir" not in rankers)),
+        "--shards": shards is not None and no_pamir,
     }
     belongs = {"--scenes": "regions", "--from": "similarity", "--shards": "words, by pamir"}
     for option, is_wrong in wrong.items():

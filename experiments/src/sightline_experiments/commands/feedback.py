@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option("--features", help="ehd, cedd, deep; separated by commas.")
 def feedback(asked: Asked, features: str | None) -> int:
-    """Let simulated users judge pictures: passive-aggressive feedback, its rivals, and the blend.
+    """Let simulated users judge pictures: passive-aggressive, baselines, and the blend.
 
     Nine rounds of 20 judgements for 500 queries of Caltech-101. Nothing is written into the data
     folder.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--only", help="caltech101, corel5k; separated by commas. All by default.")
 @click.option("--folds", type=click.IntRange(1, 5), help="How many folds; 5, or 1 if quick.")
 def online(asked: Asked, features: str | None, only: str | None, folds: int | None) -> int:
-    """Rank pictures by pictures: OPR, OPAR, OGDR and batch rivals over nine descriptors.
+    """Rank pictures by pictures: OPR, OPAR, OGDR and batch baselines over nine descriptors.
 
     Settings are chosen on validation queries; the test queries are asked once for each fold.
     Nothing is written into the data folder.

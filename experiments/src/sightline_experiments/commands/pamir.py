@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--splits", type=click.IntRange(1, 20), help="How many splits; 5, or 1 if quick.")
 @click.option("--once", is_flag=True, help="Count the test picture that is listed twice once.")
 def pamir(asked: Asked, features: str | None, splits: int | None, once: bool) -> int:
-    """Rank Corel5K's pictures for text queries: PAMIR, SVM, PLSA, CMTT, CMRM and later rivals.
+    """Rank Corel5K's pictures for text queries: PAMIR, SVM, PLSA, CMTT, CMRM and later baselines.
 
     Settings are chosen on validation queries; the test queries are asked once for each split, at
     the end. Nothing is written into the data folder.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--features", help="classic, deep; separated by commas.")
 @click.option("--halves", type=click.IntRange(1, 20), help="How many halves; 5, or 1 if quick.")
 def regions(asked: Asked, features: str | None, halves: int | None) -> int:
-    """Tag MSRC v2's pictures, and say where each tag is: the latent model and its rivals.
+    """Tag MSRC v2's pictures, and say where each tag is: the latent model and its baselines.
 
     Settings are chosen on validation pictures; the test pictures are looked at once for each half.
     Nothing is written into the data folder.
