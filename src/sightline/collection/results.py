@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.query import NotLearned
+from sightline.errors import MissingExtra
 from sightline.records import Hit, MatchKind
 
 if TYPE_CHECKING:
+    import pandas
+
     from sightline.store.catalogue import Facts
-    from sightline.store.home import Reader
+    from sightline.store.home import Home, Reader
 
 __all__ = ["Hit", "MatchKind", "Part", "Results", "UnknownWord", "best_hits", "hits_of"]
 
@@ -63,6 +66,7 @@ class Results:
     predicted : whether there is a predicted part; false if the model has learned none of the words
         that pictures carry, None where no model was asked.
     served : why another engine answered than was asked to; mostly it is empty.
+    home : the store, from which a notebook shows thumbnails.
     """
 
     hits: tuple[Hit, ...]
@@ -73,12 +77,47 @@ class Results:
     served: str = field(default="", kw_only=True)
     not_learned: tuple[NotLearned, ...] = field(default=(), kw_only=True)
     predicted: bool | None = field(default=None, kw_only=True)
+    home: Home | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
     def __len__(self) -> int:
         return len(self.hits)
+
+    def to_dicts(self) -> list[dict[str, object]]:
+        """Return a plain row for each hit: id, path, file, score and match."""
+        return [
+            {
+                "id": h.picture,
+                "path": h.name,
+                "file": str(h.file),
+                "score": h.score,
+                "match": h.match,
+            }
+            for h in self.hits
+        ]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the hits as a table; needs pandas.
+
+        Raises
+        ------
+        MissingExtra
+            pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtra("to_pandas needs pandas. Run: pip install pandas") from None
+        columns = ["id", "path", "file", "score", "match"]
+        return pandas.DataFrame(self.to_dicts(), columns=columns)
+
+    def _repr_html_(self) -> str:
+        """Show thumbnails of the hits in a notebook."""
+        from sightline.collection.notebook import contact_table
+
+        return contact_table(self.hits, self.home)
 
 
 def hits_of(

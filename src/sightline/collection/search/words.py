@@ -162,6 +162,7 @@ class _Search:
         return Results(
             tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
             served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
+            home=self.reader.home,
         )  # fmt: skip
 
     def _unknown(self) -> tuple[UnknownWord, ...]:

@@ -398,7 +398,7 @@ class Session:
             tuple(hits), words.unknown if words else (), ground.version, missing, self.id,
             record.round, (*said, *more), learnt.share, learnt.before, learnt.after, learnt.slips,
             tuple(doubted), not_learned=words.not_learned if words else (),
-            predicted=words.predicted if words else None,
+            predicted=words.predicted if words else None, home=self._home,
         )  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def similar(
     return SimilarResults(
         tuple(hits), (), reader.snapshot.version, missing, notes,
         tuple(asked.lacking.items()), partly(reader.snapshot, alike.descriptors),
-        learned, len(ids), shares, served=reader.notice(),
+        learned, len(ids), shares, served=reader.notice(), home=reader.home,
     )  # fmt: skip
 
 
