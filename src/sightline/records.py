@@ -93,7 +93,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class SimilarityJudgement:
     """One statement that a picture is like another one, the query, or is not."""
 
     query: int

@@ -11,7 +11,7 @@ from sightline.collection import Collection
 from sightline.collection.similarity.model import uniform
 from sightline.collection.similarity.online import in_use, triplets_of
 from sightline.errors import CollectionError, UsageError
-from sightline.records import Likeness
+from sightline.records import SimilarityJudgement
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
 from tests.alike_made import plant_alike
@@ -24,7 +24,7 @@ def c(tmp_path: Path) -> Collection:
     return Collection.open(tmp_path / "photos", store=tmp_path / "store")
 
 
-def said(c: Collection) -> list[Likeness]:
+def said(c: Collection) -> list[SimilarityJudgement]:
     log = EventLog(c.home.events, write=False)
     try:
         return log.likenesses()
@@ -123,7 +123,11 @@ def test_nonsense_is_refused_before_anything_is_written(
 
 
 def test_pictures_that_are_gone_teach_nothing() -> None:
-    told = [Likeness(1, 2, True, "", 1), Likeness(1, 3, False, "", 2), Likeness(9, 2, True, "", 3)]
+    told = [
+        SimilarityJudgement(1, 2, True, "", 1),
+        SimilarityJudgement(1, 3, False, "", 2),
+        SimilarityJudgement(9, 2, True, "", 3),
+    ]
     judged, drawn, ids = triplets_of(told, np.array([1, 2, 4, 5]))
     assert len(judged) == 0 and ids.tolist() == [1, 2, 4, 5]
     assert set(ids[drawn.query].tolist()) == {1} and set(ids[drawn.second].tolist()) <= {4, 5}

@@ -21,7 +21,7 @@ from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, NotBetter, StoreBusy, StoreDamaged, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
-from sightline.records import Likeness
+from sightline.records import SimilarityJudgement
 from sightline.store.events import NewEvent
 from sightline.store.home import Home
 from sightline.store.models import arrays_file
@@ -207,8 +207,12 @@ def test_judgements_are_learnt_from_where_there_are_enough(tmp_path: Path) -> No
 
 def test_only_what_was_judged_competes(tmp_path: Path) -> None:
     home, _ = plant_alike(tmp_path / "store", 30)
-    told = [Likeness(3, 9, True, "", 1), Likeness(3, 4, False, "", 2), Likeness(5, 9, True, "", 3)]
-    told += [Likeness(3, 9, False, "", 4)]
+    told = [
+        SimilarityJudgement(3, 9, True, "", 1),
+        SimilarityJudgement(3, 4, False, "", 2),
+        SimilarityJudgement(5, 9, True, "", 3),
+    ]
+    told += [SimilarityJudgement(3, 9, False, "", 4)]
     with home.reader() as reader:
         grounds = find_grounds(reader.snapshot, reader.catalogue, told, "judgements")
     assert grounds.ids.tolist() == [3, 4, 5, 9]
@@ -216,7 +220,7 @@ def test_only_what_was_judged_competes(tmp_path: Path) -> None:
     assert found.tolist() == [[0, 0], [-1, 1]]
 
 
-def sources(home: Home, said: list[Likeness] | None = None) -> dict[str, bool]:
+def sources(home: Home, said: list[SimilarityJudgement] | None = None) -> dict[str, bool]:
     """Return which grounds a collection has."""
     found = {}
     with home.reader() as reader:
@@ -236,7 +240,7 @@ def test_grounds_are_what_the_collection_has(tmp_path: Path) -> None:
         "judgements": False, "tags": False, "classes": True, "folders": False,
     }  # fmt: skip
     several = plant(tmp_path / "b", [[f"k{i % 5}", f"m{i % 7}"] for i in range(20)], {"x": rows})
-    said = [Likeness(1, 2, True, "test", 1)]
+    said = [SimilarityJudgement(1, 2, True, "test", 1)]
     assert sources(several, said) == {
         "judgements": True, "tags": True, "classes": False, "folders": False,
     }  # fmt: skip

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sightline.collection.models.registry import KINDS
 from sightline.collection.models.training import TrainOptions, train
-from sightline.compute.ray_cluster import _again, memory, node, places
+from sightline.compute.ray_cluster import _again, memory, node, staging
 from sightline.compute.ray_cluster.frames import pack_jobs
 from sightline.compute.ray_cluster.identity import identity
 from sightline.contracts import Held, InTurn, Part, PartDone, PartTask
@@ -39,20 +39,20 @@ def own_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_nobody_else_opens_what_is_laid_down(own_room: Path) -> None:
     own_room.mkdir(mode=0o755)
-    with places.folder() as folder:
+    with staging.folder() as folder:
         assert Path(folder).parent == own_room
         assert Path(folder).name.startswith(f"{os.getpid()}-")
         for path in (own_room, Path(folder)):
             assert stat.S_IMODE(path.stat().st_mode) == 0o700
         Path(folder, "picture").touch()
-        assert places.sweep() == 1 and Path(folder, "picture").exists()
-    assert not list(own_room.iterdir()) and places.sweep() == 0
+        assert staging.sweep() == 1 and Path(folder, "picture").exists()
+    assert not list(own_room.iterdir()) and staging.sweep() == 0
 
 
 def test_somebody_elses_folder_is_refused(own_room: Path, tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     own_room.symlink_to(tmp_path / "theirs")
-    with pytest.raises(RuntimeError, match="belongs to somebody else"), places.folder():
+    with pytest.raises(RuntimeError, match="belongs to somebody else"), staging.folder():
         pass
     assert not list((tmp_path / "theirs").iterdir())
 
@@ -70,31 +70,31 @@ def test_the_folder_of_a_cluster_whose_program_was_killed_is_removed(own_room: P
         assert run.stdout is not None
         folder = Path(run.stdout.readline().strip())
         Path(folder, "session").mkdir()
-        assert folder.parent == own_room and places.sweep() == 1
+        assert folder.parent == own_room and staging.sweep() == 1
         run.kill()
         run.wait()
-    assert places.sweep() == 0 and not folder.exists()
+    assert staging.sweep() == 0 and not folder.exists()
 
 
 def test_what_dead_processes_left_is_removed(own_room: Path) -> None:
     left = own_room / "1-left"
     (left / "deep").mkdir(parents=True)
     (left / "deep" / "picture.jpg").touch()
-    places.sweep()
+    staging.sweep()
     assert not left.exists()
 
 
 def test_a_codebook_is_kept_for_a_day_and_never_taken_for_another(own_room: Path) -> None:
-    path = Path(places.kept(b"numbers"))
+    path = Path(staging.kept(b"numbers"))
     path.write_bytes(b"NUMBERS")
     os.utime(path, (0, 0))
-    assert places.kept(b"numbers") == str(path) and path.read_bytes() == b"numbers"
+    assert staging.kept(b"numbers") == str(path) and path.read_bytes() == b"numbers"
     os.utime(path, (0, 0))
-    assert Path(places.kept(b"numbers")).read_bytes() == b"numbers"
-    places.sweep()
+    assert Path(staging.kept(b"numbers")).read_bytes() == b"numbers"
+    staging.sweep()
     assert path.exists(), "it was used just now"
     os.utime(path, (0, 0))
-    places.sweep()
+    staging.sweep()
     assert not path.exists()
 
 

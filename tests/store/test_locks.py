@@ -187,7 +187,7 @@ def test_a_job_of_a_server_is_named_as_its(c: Collection, monkeypatch: pytest.Mo
     request = {
         "root": os.fsdecode(c.root), "store": str(c.home.folder), "verb": "train", "options": {},
     }  # fmt: skip
-    work._done(request, work.Told(lambda event: None))
+    work._done(request, work.JobProgress(lambda event: None))
     wanted = rf"'sightline train', started by 'sightline serve' \(process {os.getpid()} on "
     assert len(told) == 2 and all(re.search(wanted, text) for text in told)
 

@@ -26,7 +26,7 @@ from sightline.records import Batch, DenseQuery, FeatureRows, SparseRows
 from sightline.store import seal
 from sightline.store.events import EventLog
 from sightline.store.home import Home
-from sightline.store.locks import Lock, file_system, refuse_network_file_system
+from sightline.store.locks import Lock, check_local_file_system, file_system
 from sightline.store.models import load_model, save_model
 from sightline.store.snapshot import Snapshot
 from sightline.store.upkeep.keeping import backup, purge
@@ -212,7 +212,7 @@ def test_network_file_systems_are_refused(tmp_path: Path) -> None:
     assert file_system(Path("/net share/local/x"), str(mounts)) == "ext4"
     assert file_system(Path("/net shared"), str(mounts)) == "ext4"
     assert file_system(Path("/"), str(tmp_path / "missing")) == ""
-    refuse_network_file_system(tmp_path)
+    check_local_file_system(tmp_path)
 
 
 def test_a_network_file_system_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ from sightline.collection.search.vocabulary import Words
 from sightline.web.app import build
 from sightline.web.jobs import Job, Jobs
 from sightline.web.service import Service
-from sightline.web.talks import Talks
+from sightline.web.session_pool import SessionPool
 from tests.served import Served, painted, running
 from tests.tagged_made import copied
 
@@ -176,11 +176,11 @@ def test_requests_that_follow_each_other_break_nothing(asked: Served) -> None:
 def test_a_fault_behind_another_request_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def faulty(self: Talks, name: str) -> Any:
+    def faulty(self: SessionPool, name: str) -> Any:
         raise IndexError("planted")
 
     with running(painted(tmp_path, n=30)) as s:
-        monkeypatch.setattr(Talks, "use", faulty)
+        monkeypatch.setattr(SessionPool, "use", faulty)
         with pytest.raises(FailureGroup, match="Server error"):
             walk(s, 1, 60)
 

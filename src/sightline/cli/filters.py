@@ -86,7 +86,7 @@ def mark_of(h: Hit) -> str:
     return "carried" if h.tagged else "learnt" if h.learned else "some"
 
 
-def likeness_mark(h: Hit) -> str:
+def similarity_mark(h: Hit) -> str:
     """Say whether what ranked a picture by likeness was learnt."""
     return "learnt" if h.learned else "alike"
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from sightline.cli.common import common_options, engine_option, open_collection
-from sightline.cli.dialogue.talk import Dialogue, undo_last
+from sightline.cli.dialogue.judging import Dialogue, undo_last
 from sightline.cli.dialogue.terminal import Way, here
 from sightline.cli.filters import filter_options, filters_of
 from sightline.errors import UsageError

@@ -26,14 +26,14 @@ from sightline.cli.filters import (
     filter_options,
     filters_of,
     full_path,
-    likeness_mark,
     mark_of,
     not_learned_json,
     print_hit,
     say_missing,
     say_not_learned,
+    similarity_mark,
 )
-from sightline.cli.tag import places
+from sightline.cli.tag import localization
 from sightline.collection.filters import Filters
 from sightline.errors import UsageError
 from sightline.records import shown
@@ -112,7 +112,7 @@ def search(
     where = where or where_to is not None
     if where and (why or as_csv or trec or filepath_only or null or text_file):
         raise UsageError("--where shows hits for words in plain form or as --json, without --why.")
-    folder = places.folder_of(c, where_to) if where and (where_to or not as_json) else None
+    folder = localization.folder_of(c, where_to) if where and (where_to or not as_json) else None
     if bool(queries) + bool(query) + bool(text_file) != 1:
         raise UsageError(
             "Name a query, such as: sightline search tree; or one file, with --queries or "
@@ -135,7 +135,7 @@ def search(
     by_picture = hasattr(results, "shares")
     if by_picture and why:
         raise UsageError("Why pictures are alike is said by: sightline similar PICTURE --why")
-    say = likeness_mark if by_picture else mark_of
+    say = similarity_mark if by_picture else mark_of
     _explain(c, results)
     if sheet:
         draw_sheet(c, results, Path(sheet), say)
@@ -167,16 +167,18 @@ def _show_where(
 ) -> int:
     """Print hits with where the words of the query lie, and draw them."""
     found = c.tagging.localize(text, hits=results.hits)
-    places.say_unknown(found)
+    localization.say_unknown(found)
     if as_json:
-        print_json(_as_json(text, c, results, [{"where": places.as_json(h)} for h in found.hits]))
+        print_json(
+            _as_json(text, c, results, [{"where": localization.as_json(h)} for h in found.hits])
+        )
     else:
         for h in found.hits:
             print_hit(c, h.hit, mark_of(h.hit))
-            for line in places.lines(h):
+            for line in localization.lines(h):
                 click.echo(f"\t{line}")
     if folder is not None:
-        places.draw(c, found, folder)
+        localization.draw(c, found, folder)
     return 0
 
 

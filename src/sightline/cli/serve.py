@@ -72,7 +72,7 @@ def serve(
     if target is not None:
         return _once(c, target)
     named = bool(allow_host or allow_origin)
-    server.refuse_open_bind(host, allow_remote, token_file is not None, named)
+    server.check_bind(host, allow_remote, token_file is not None, named)
     for name in allow_host:
         if not is_name(name):
             raise UsageError(f"{name!r} is no name of a host. Name one as it stands in the URL.")
@@ -90,9 +90,9 @@ def serve(
 
 def _once(c: Collection, target: str) -> int:
     from sightline.web.service import Service
-    from sightline.web.serving.once import ask_once
+    from sightline.web.serving.one_request import one_request
 
-    status, _, body = ask_once(Service(c), target)
+    status, _, body = one_request(Service(c), target)
     sys.stdout.buffer.write(body)
     if body and not body.endswith(b"\n") and sys.stdout.isatty():
         sys.stdout.buffer.write(b"\n")

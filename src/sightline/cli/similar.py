@@ -23,9 +23,9 @@ from sightline.cli.filters import (
     filter_options,
     filters_of,
     full_path,
-    likeness_mark,
     print_hit,
     say_missing,
+    similarity_mark,
 )
 from sightline.errors import UsageError
 
@@ -77,7 +77,7 @@ def similar(
     results = c.similar(*pictures, negative=unwanted, exact=exact, filters=filters_of(**given))
     say_how(results)
     if sheet:
-        draw_sheet(c, results, Path(sheet), likeness_mark)
+        draw_sheet(c, results, Path(sheet), similarity_mark)
     if as_json:
         print_json(_as_json(c, pictures, unwanted, results, why))
     elif as_csv:
@@ -85,7 +85,7 @@ def similar(
         print_csv(["score", "path", "learnt"], rows)
     else:
         for h, shares in zip(results.hits, results.shares, strict=True):
-            print_hit(c, h, likeness_mark(h), filepath_only=filepath_only, null=null)
+            print_hit(c, h, similarity_mark(h), filepath_only=filepath_only, null=null)
             for share in shares if why else ():
                 click.echo(f"\t{share}")
     return 0

@@ -203,20 +203,20 @@ class Collection:
         from sightline.collection.index.run import IndexRun
         from sightline.collection.index.vectors import forget_vectors as forget_file
         from sightline.collection.models.word_model import scorer_of
-        from sightline.compute.chosen import computing, elsewhere
+        from sightline.compute.chosen import computing, is_remote
         from sightline.store.writer import Writer
 
         checks.check_indexable(self.root, self.home)
         self.store.require_writable()
         tables = checks.check_tables(words, self.root)
-        files, bar = checks.read_given(vectors, by_order, key_column), progress or NoProgress()
+        files, bar = checks.read_vectors(vectors, by_order, key_column), progress or NoProgress()
         s = self.settings
         options = index_options(s, features, retry=retry, refit=refit, allow_empty=allow_empty)
-        checks.check_given(self.home, self.root, options, files, by_order, forget_vectors)
+        checks.check_vectors(self.home, self.root, options, files, by_order, forget_vectors)
         with computing(s, bar, compute) as workers, Writer(self.home, "index", s.wait) as writer:
             remember_tables(writer, self.root, tables, checks.real_paths(forget_words))
             self.settings = remember_flags(self.home, self.settings, self.origins, features)
-            remote = workers if elsewhere(s) else None
+            remote = workers if is_remote(s) else None
             writer.scorer = scorer_of(self.home, writer.version, remote)
             for file in forget_vectors:
                 forget_file(writer, file, bar)
@@ -239,8 +239,8 @@ class Collection:
         checks.check_indexable(self.root, self.home)
         tables = checks.check_tables(words, self.root)
         options = index_options(replace(self.settings, features=""))
-        files = checks.read_given(vectors, by_order, key_column)
-        checks.check_given(self.home, self.root, options, files, by_order)
+        files = checks.read_vectors(vectors, by_order, key_column)
+        checks.check_vectors(self.home, self.root, options, files, by_order)
         return preview(self.home, self.root, options, tables, set(checks.real_paths(forget_words)))
 
     def train(
@@ -572,7 +572,7 @@ class Collection:
         from sightline.collection.export.run import ExportOrder, ExportRun
         from sightline.collection.export.target import check_selection, check_target
 
-        self.home.refuse_nothing()
+        self.home.require_indexed()
         selection = check_selection(only, min_confidence, filters.untagged)
         place = check_target(
             self.root, self.home.folder, format, target, into_collection, overwrite

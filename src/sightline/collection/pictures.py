@@ -302,11 +302,11 @@ class Pictures:
         One that the query does not rank has the score 0; one whose file is gone is left out and
         counted.
         """
-        from sightline.collection.results import in_given_order
+        from sightline.collection.results import in_order
 
         results = self._collection.search(query, max(len(ids), 1), cut=False, ids=ids, offset=0)
         with self._collection.home.reader() as reader:
-            return in_given_order(reader, self._collection.root, results, ids)
+            return in_order(reader, self._collection.root, results, ids)
 
     def features(self) -> list[FeatureState]:
         """Return every feature there is, and which pictures and models have it."""

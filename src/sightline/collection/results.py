@@ -164,7 +164,7 @@ def has_file(root: bytes, facts: Facts) -> bool:
     return os.path.lexists(os.path.join(root, facts.path))
 
 
-def in_given_order(reader: Reader, root: bytes, results: Results, ids: Iterable[int]) -> Results:
+def in_order(reader: Reader, root: bytes, results: Results, ids: Iterable[int]) -> Results:
     """Return pictures as hits in the order given; one that was not ranked has the score 0."""
     by_id, order = {h.picture: h for h in results}, list(ids)
     rest = [p for p in order if p not in by_id]

@@ -102,7 +102,7 @@ class StoreMaintenance:
         from sightline.store.writer import Writer
 
         home = self._home
-        home.refuse_nothing()
+        home.require_indexed()
         with Writer(home, "store rollback", self._collection.settings.wait) as writer:
             current = writer.version.number
             finished = [

@@ -30,14 +30,14 @@ def learning_on(
     s: Settings, progress: Progress, given: Compute | None = None
 ) -> Iterator[Compute | None]:
     """Give the cluster to learn on; None where this process learns by itself, as it does here."""
-    if given is None and not elsewhere(s):
+    if given is None and not is_remote(s):
         yield None
         return
     with computing(s, progress, given) as compute:
         yield compute
 
 
-def elsewhere(s: Settings) -> bool:
+def is_remote(s: Settings) -> bool:
     """Say whether the settings name a cluster.
 
     >>> elsewhere(Settings()), elsewhere(Settings(compute="10.0.0.1:6379"))
@@ -47,7 +47,7 @@ def elsewhere(s: Settings) -> bool:
 
 
 def _made(s: Settings, progress: Progress) -> Compute:
-    if not elsewhere(s):
+    if not is_remote(s):
         from sightline.compute.local import LocalCompute
 
         return LocalCompute(s.workers, seconds=s.seconds)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sightline.errors import DataError
 from sightline.exchange import metarank, ubi
-from sightline.exchange.impressions import Impression, Joining, Place, Told
+from sightline.exchange.impressions import Impression, Joining, Place, SkippedEvents
 from sightline.exchange.json_records import Advance, Record, read_records
 
 _FORMATS = (ubi, metarank)
@@ -28,7 +28,7 @@ class ClickLog:
     """What was read of a log; `formats` names the format of each file, "" if it has none."""
 
     impressions: tuple[Impression, ...]
-    told: Told
+    told: SkippedEvents
     formats: tuple[str, ...]
     records: int
     clicks: int
@@ -48,7 +48,7 @@ def read_clicks(paths: Sequence[str], advance: Advance = lambda n: None) -> Clic
         A file cannot be opened, none holds a record of a known format, or the log says nothing of
         what was shown or nothing of what was clicked.
     """
-    told = Told(paths)
+    told = SkippedEvents(paths)
     joining = Joining(told)
     formats, n = [], 0
     for i, path in enumerate(paths):
@@ -65,7 +65,7 @@ def read_clicks(paths: Sequence[str], advance: Advance = lambda n: None) -> Clic
     return ClickLog(impressions, told, tuple(formats), n, joining.n_clicks)
 
 
-def _records(path: str, file: int, told: Told, advance: Advance) -> Iterator[Record]:
+def _records(path: str, file: int, told: SkippedEvents, advance: Advance) -> Iterator[Record]:
     def problem(line: int, what: str) -> None:
         told.skip("record that cannot be read", Place(file, line), what)
 
@@ -84,7 +84,7 @@ def _take(record: Record, joining: Joining, place: Place) -> str:
     return ""
 
 
-def _refuse_half(impressions: Sequence[Impression], joining: Joining, told: Told) -> None:
+def _refuse_half(impressions: Sequence[Impression], joining: Joining, told: SkippedEvents) -> None:
     """Refuse a log that lacks either half of what makes a click worth something."""
     if not impressions:
         lost = "; ".join(f"{n} times: {what}" for what, n in told.counts.most_common(3))

@@ -59,7 +59,7 @@ class Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class Told:
+class SkippedEvents:
     """What could not be used, and why: counts of all, and the first thousand by line."""
 
     files: Sequence[str]
@@ -92,7 +92,7 @@ class _List:
 class Joining:
     """Takes records in any order, and gives lists with their clicks."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: SkippedEvents) -> None:
         self.told = told
         self.n_clicks = 0
         self._lists: dict[tuple[str, str], _List] = {}
@@ -201,7 +201,7 @@ class Joining:
             )
 
 
-def _ranked(of: _List, told: Told) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _ranked(of: _List, told: SkippedEvents) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Return what was shown where: by impression events where there are any, else by the list."""
     if not of.at:
         return of.ranks, of.names

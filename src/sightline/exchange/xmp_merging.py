@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from sightline.errors import DataError
 from sightline.exchange.exported import folded, writable
 from sightline.exchange.xmp_keywords import WRITTEN, Missing, levels, missing
-from sightline.exchange.xmp_places import Element, Places, inside, line_before, places
+from sightline.exchange.xmp_offsets import Element, Offsets, inside, line_before, offsets_in
 from sightline.exchange.xmp_regions import UNSEEN, Frame, Region, region_node, regions_node
 from sightline.exchange.xmp_text import Node, listed, written
 from sightline.pictures._xmp import MAX_BYTES, read_keywords
@@ -109,7 +109,7 @@ def merged(packet: bytes, new: Additions) -> Merged:
     mark, codec, text, plain_ascii = _text(packet)
     begin, end = text.find(b"<"), text.rfind(b">") + 1
     body = text[max(begin, 0) : end]
-    found = places(body)
+    found = offsets_in(body)
     if found.rdf is None:
         raise DataError("there is no rdf:RDF in it, so it is not XMP")
     lacking = _lacking(packet, found, new)
@@ -121,7 +121,7 @@ def merged(packet: bytes, new: Additions) -> Merged:
     caption = new.caption if captioned else ""
     changes = _changes(body, found, lacking, replace(new, caption=caption, regions=tuple(regions)))
     changed = _spliced(body, changes, plain_ascii)
-    places(changed)
+    offsets_in(changed)
     whole = text[: max(begin, 0)] + changed + text[end:]
     data = mark + whole.decode("utf-8").encode(codec)
     _check_readable(packet, data, lacking)
@@ -145,7 +145,7 @@ def _text(packet: bytes) -> tuple[bytes, str, bytes, bool]:
     return mark, codec, text, said in _ASCII
 
 
-def _lacking(packet: bytes, found: Places, new: Additions) -> Missing:
+def _lacking(packet: bytes, found: Offsets, new: Additions) -> Missing:
     """Return what the keyword lists lack; nothing where no words are given."""
     if not new.words and not new.complete:
         return Missing()
@@ -159,7 +159,7 @@ def _lacking(packet: bytes, found: Places, new: Additions) -> Missing:
     return lacking
 
 
-def _new_regions(found: Places, new: Additions) -> list[Region]:
+def _new_regions(found: Offsets, new: Additions) -> list[Region]:
     # Regions in another form than programs write are not added to.
     if found.regions is not None and found.region_list is None:
         return []
@@ -170,7 +170,7 @@ def _new_regions(found: Places, new: Additions) -> list[Region]:
 _Change = tuple[int, int, str]
 
 
-def _changes(body: bytes, found: Places, lacking: Missing, new: Additions) -> list[_Change]:
+def _changes(body: bytes, found: Offsets, lacking: Missing, new: Additions) -> list[_Change]:
     inserted: list[tuple[Element, list[Node]]] = []
     properties: list[Node] = []
     if caption := writable(new.caption):

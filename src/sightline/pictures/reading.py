@@ -21,7 +21,7 @@ from sightline.contracts import Done, Job, Json
 from sightline.errors import DataError
 from sightline.pictures.captions import MAX_SIDECAR, read_sidecar
 from sightline.pictures.decode import Unfit, decode
-from sightline.pictures.folder import Found
+from sightline.pictures.folder import FoundFile
 from sightline.pictures.keyword_lists import MAX_LABEL
 from sightline.pictures.thumbnails import thumbnail
 from sightline.records import Tags, shown
@@ -59,7 +59,7 @@ class PictureRead:
     rgb: NDArray[np.uint8] | None
 
 
-def request(root: bytes, found: Found, limits: ReadLimits, *, pixels: bool) -> Job:
+def request(root: bytes, found: FoundFile, limits: ReadLimits, *, pixels: bool) -> Job:
     """Return the job of reading a picture with its word files."""
     args: dict[str, Json] = {
         "root": _text(root),

@@ -97,7 +97,7 @@ def schema_number(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
-def refuse_newer(path: Path, found: int, known: int) -> None:
+def check_schema(path: Path, found: int, known: int) -> None:
     """Refuse a database of a later schema, rather than guess at it."""
     if found > known:
         raise StoreTooNew(

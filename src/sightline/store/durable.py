@@ -92,7 +92,7 @@ def scratch_folder(room: int = 1 << 20) -> Iterator[str]:
         yield folder
 
 
-def scratch_places() -> list[str]:
+def scratch_folders() -> list[str]:
     """Return where such folders may lie, the usual place first."""
     try:
         usual = [tempfile.gettempdir()]
@@ -102,7 +102,7 @@ def scratch_places() -> list[str]:
 
 
 def _scratch_place(room: int) -> str | None:
-    places = scratch_places()
+    places = scratch_folders()
     roomy = (p for p in places if free_bytes(f"{p}/") >= room)
     return next(roomy, next(iter(places), None))
 

@@ -31,12 +31,12 @@ from pathlib import Path
 
 from sightline.contracts import Json
 from sightline.errors import ParameterError, StoreDamaged
-from sightline.records import ClickedList, Judgement, Likeness
+from sightline.records import ClickedList, Judgement, SimilarityJudgement
 from sightline.store.database import (
+    check_schema,
     connect,
     connect_sealed,
     database_errors,
-    refuse_newer,
     schema_number,
     transaction,
 )
@@ -98,7 +98,7 @@ class EventLog:
         try:
             with database_errors(path):
                 found = schema_number(self._db)
-            refuse_newer(path, found, SCHEMA)
+            check_schema(path, found, SCHEMA)
             if found == 0 and write:
                 self._create()
         except BaseException:
@@ -212,7 +212,7 @@ class EventLog:
         list. `most` bounds how many pictures one session can speak of: its last ones count.
         """
         last: dict[tuple[str, int, str], Judgement] = {}
-        for e in _bounded(self.standing("judged"), most):
+        for e in _bounded(self.effective("judged"), most):
             j = _judgement(e)
             if j.query:  # A session that began with pictures says nothing of words.
                 last[j.query, j.picture, j.source] = j
@@ -220,22 +220,22 @@ class EventLog:
 
     def likenesses(
         self, after: int = 0, *, sessions: bool = False, most: int | None = None
-    ) -> list[Likeness]:
+    ) -> list[SimilarityJudgement]:
         """Return what was said of which picture is like which, in the order it was said.
 
         Reverted sessions are left out; nothing else is, so later statements may contradict.
         `sessions` adds what was judged in sessions that began with one picture of the collection,
         of each at most the last `most` pictures.
         """
-        said = [_likeness(e) for e in self.standing("judged-similar", after)]
+        said = [_likeness(e) for e in self.effective("judged-similar", after)]
         if sessions:
-            judged = map(_compared, _bounded(self.standing("judged", after), most))
+            judged = map(_compared, _bounded(self.effective("judged", after), most))
             said += [j for j in judged if j is not None]
         return sorted(said, key=lambda j: j.seq)
 
     def clicked_lists(self) -> list[ClickedList]:
         """Return the lists that were shown, with their clicks; reverted sessions are left out."""
-        return [clicked_list(e) for e in self.standing("clicked")]
+        return [clicked_list(e) for e in self.effective("clicked")]
 
     def with_keys(self, keys: Iterable[str]) -> dict[str, Event]:
         """Return the events that have some of these keys."""
@@ -247,7 +247,7 @@ class EventLog:
         """Return the sessions that are to be forgotten."""
         return frozenset(str(e.body.get("session")) for e in self.read(kinds=["session-reverted"]))
 
-    def standing(self, kind: str, after: int = 0) -> Iterator[Event]:
+    def effective(self, kind: str, after: int = 0) -> Iterator[Event]:
         """Yield events of a kind without those of reverted sessions and of marks taken back."""
         reverted = self.reverted()
         undone = {(e.session, e.body.get("mark")) for e in self.read(kinds=["mark-undone"])}
@@ -315,11 +315,11 @@ def _judgement(e: Event) -> Judgement:
     return Judgement(query, e.picture, float(relevance), str(e.body.get("source", "")), e.seq)
 
 
-def _likeness(e: Event) -> Likeness:
+def _likeness(e: Event) -> SimilarityJudgement:
     query, alike = e.body.get("query"), e.body.get("alike")
     if not isinstance(query, int) or not isinstance(alike, bool) or e.picture is None:
         raise StoreDamaged(f"Event {e.seq} does not compare two pictures: {e.body!r}")
-    return Likeness(query, e.picture, alike, str(e.body.get("source", "")), e.seq)
+    return SimilarityJudgement(query, e.picture, alike, str(e.body.get("source", "")), e.seq)
 
 
 def clicked_list(e: Event) -> ClickedList:
@@ -342,13 +342,13 @@ def _numbers(values: Json) -> tuple[int, ...] | None:
     return tuple(v for v in values if isinstance(v, int))
 
 
-def _compared(e: Event) -> Likeness | None:
+def _compared(e: Event) -> SimilarityJudgement | None:
     """Return what a judgement says of two pictures, if its session began with one of the store."""
     like = e.body.get("like")
     if not isinstance(like, list) or len(like) != 1 or not isinstance(like[0], int):
         return None
     j = _judgement(e)
-    return Likeness(like[0], j.picture, j.relevance > 0, j.source, j.seq)
+    return SimilarityJudgement(like[0], j.picture, j.relevance > 0, j.source, j.seq)
 
 
 def _bounded(events: Iterable[Event], most: int | None) -> list[Event]:

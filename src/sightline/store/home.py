@@ -88,10 +88,10 @@ class Home:
 
     def reader(self) -> Reader:
         """Open the current version for reading."""
-        self.refuse_nothing()
+        self.require_indexed()
         return Reader(self)
 
-    def refuse_nothing(self) -> None:
+    def require_indexed(self) -> None:
         """Stop what makes no sense before anything was indexed, and must not make a store."""
         if not self.exists():
             raise NoCollection(f"Nothing is indexed in {self.folder} yet. Run: sightline index")

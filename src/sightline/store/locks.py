@@ -292,7 +292,7 @@ def _read_only(folder: Path, why: int) -> StoreReadOnly:
     )
 
 
-def refuse_network_file_system(folder: Path) -> None:
+def check_local_file_system(folder: Path) -> None:
     """Refuse a store on a network file system: locks and flushes there do not hold."""
     kind = file_system(folder)
     if kind in NETWORK_FILE_SYSTEMS:

@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 from sightline.errors import NoCollection, StoreError
-from sightline.store.database import database_errors, refuse_newer, schema_number, transaction
+from sightline.store.database import check_schema, database_errors, schema_number, transaction
 from sightline.store.durable import create_private, disk_errors, sync_folder
 
 _TABLES = (
@@ -37,7 +37,7 @@ def prepare(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
     """Create the tables, or bring older ones up to date."""
     with database_errors(path):
         found = schema_number(db)
-        refuse_newer(path, found, SCHEMA)
+        check_schema(path, found, SCHEMA)
         if found == SCHEMA:
             return
         if not write and found == 0:

@@ -26,7 +26,7 @@ from sightline.store.database import transaction
 from sightline.store.durable import disk_errors, make_folder
 from sightline.store.events import Event, EventLog, NewEvent
 from sightline.store.home import Home, current_version
-from sightline.store.locks import Lock, Presence, refuse_network_file_system, require_writable
+from sightline.store.locks import Lock, Presence, check_local_file_system, require_writable
 from sightline.store.models import model_problems, remove_models_except
 from sightline.store.scores import Scores, with_scores
 from sightline.store.segments import OpenSegment, merge, wants_merging, with_dead, write_segment
@@ -117,7 +117,7 @@ class Writer:
 
     def __init__(self, home: Home, verb: str, wait: float = 0.0) -> None:
         require_writable(home.folder)
-        refuse_network_file_system(_existing(home.folder))
+        check_local_file_system(_existing(home.folder))
         new = not home.exists() and home.is_free()
         for folder in (home.folder, home.shards, home.versions.folder, home.models):
             make_folder(folder)
@@ -148,7 +148,7 @@ class Writer:
     def _catch_up(self) -> None:
         """Apply facts a crash left unapplied, and remove files it left unpublished."""
         after = self.catalogue.applied()
-        refuse_strange_log(self.log, self.catalogue)
+        check_log(self.log, self.catalogue)
         if self.log.last_seq() > after:
             with transaction(self.catalogue.db, self.catalogue.path):
                 self.catalogue.apply(self.log.read(after), published=False)
@@ -382,7 +382,7 @@ def _unscored(s: Segment) -> Segment:
     return replace(s, scores=None, scored_by="")
 
 
-def refuse_strange_log(log: EventLog, catalogue: Catalogue) -> None:
+def check_log(log: EventLog, catalogue: Catalogue) -> None:
     """Refuse a log that is older than the tables made from it: ids would be given twice."""
     applied, last = catalogue.applied(), log.last_seq()
     if applied > last:

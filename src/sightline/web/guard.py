@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from sightline.web.answers import Answer, Message, Scope, Send
 from sightline.web.hosts import UNSAFE, Hosts
-from sightline.web.places import where_it_failed
 from sightline.web.problems import Problem, of_error
+from sightline.web.redaction import where_it_failed
 from sightline.web.service import Service
 
 Receive = Callable[[], Awaitable[Message]]

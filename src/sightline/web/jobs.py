@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sightline.web.places import LOG, where_it_failed, without_places
 from sightline.web.problems import Problem, of_error
+from sightline.web.redaction import LOG, redacted, where_it_failed
 
 # Events of a job that are kept for those who come late; the oldest progress goes first.
 _KEPT = 500
@@ -199,7 +199,7 @@ class Jobs:
             job.end("failed", f"The process of the job ended by itself (code {code}). {LOG}")
 
     def _failed(self, job: Job, detail: str) -> None:
-        job.end("failed", without_places(detail, self._root, self._store))
+        job.end("failed", redacted(detail, self._root, self._store))
 
     def _followed(self, job: Job, process: subprocess.Popen[bytes]) -> dict[str, Any]:
         """Pass on what a job says, until it has no more to say; return the last of it."""

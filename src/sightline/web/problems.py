@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 
 from sightline import errors
-from sightline.web.places import LOG
+from sightline.web.redaction import LOG
 
 MEDIA = "application/problem+json"
 _TITLES = {
@@ -83,7 +83,7 @@ _HINTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ProblemResponse:
     """A problem as it is sent."""
 
     body: bytes
@@ -123,10 +123,10 @@ class Problem(Exception):
             said["version"] = version
         return json.dumps(said).encode()
 
-    def told(self, version: int | None = None, people: bool = False) -> Told:
+    def told(self, version: int | None = None, people: bool = False) -> ProblemResponse:
         """Return it as it is sent to a program, or to people, who see a page."""
         if not people:
-            return Told(self.body(version), self.headers)
+            return ProblemResponse(self.body(version), self.headers)
         # Whoever lacks the token can type it; what is a text is put in after the form, as a text.
         form = _template("token.html") if self.status == 401 else ""
         page = _template("problem.html").replace("{form}", form)
@@ -139,7 +139,7 @@ class Problem(Exception):
             page = page.replace(f"{{{name}}}", html.escape(text))
         # A form of a page without any referrer would be sent as if by a stranger.
         more = {"content-type": "text/html; charset=utf-8", "referrer-policy": "same-origin"}
-        return Told(page.encode(), {**self.headers, **more})
+        return ProblemResponse(page.encode(), {**self.headers, **more})
 
     @property
     def headers(self) -> dict[str, str]:

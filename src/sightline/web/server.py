@@ -35,7 +35,7 @@ class Address:
     token: str
 
 
-def refuse_open_bind(host: str, allow_remote: bool, own_token: bool, named: bool) -> None:
+def check_bind(host: str, allow_remote: bool, own_token: bool, named: bool) -> None:
     """Refuse to be reached from other machines, unless that was said, by whom and by which name."""
     if is_loopback(host):
         return

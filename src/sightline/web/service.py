@@ -15,9 +15,9 @@ from sightline.web.describer import Describer
 from sightline.web.jobs import Jobs
 from sightline.web.limits import Limits
 from sightline.web.metrics import Metrics
-from sightline.web.places import without_places
-from sightline.web.problems import Problem, Told, no_picture
-from sightline.web.talks import Talks
+from sightline.web.problems import Problem, ProblemResponse, no_picture
+from sightline.web.redaction import redacted
+from sightline.web.session_pool import SessionPool
 
 T = TypeVar("T")
 # Answers that a publish got in the way of are asked for again so often.
@@ -46,7 +46,7 @@ class Service:
         self.cookie_name = f"sightline-{secrets.token_hex(4)}"
         self.metrics = Metrics()
         self.jobs = Jobs(collection.root, str(collection.home.folder), self.limits.jobs)
-        self.talks = Talks(collection, self.limits.sessions)
+        self.talks = SessionPool(collection, self.limits.sessions)
         self.describer = Describer(self.limits.uploads)
         self.exports = threading.BoundedSemaphore(self.limits.exports)
         self.streams = 0
@@ -91,11 +91,11 @@ class Service:
         # Not among the threads that answer: they may all be busy, which is the problem then.
         return None if problem.for_strangers else await asyncio.to_thread(self._version)
 
-    async def told(self, problem: Problem, people: bool = False) -> Told:
+    async def told(self, problem: Problem, people: bool = False) -> ProblemResponse:
         """Return what is sent of a problem, with the version and no place of this machine."""
         version = await self.version_for(problem)
         c = self.collection
-        detail = without_places(problem.detail, c.root, str(c.home.folder))
+        detail = redacted(problem.detail, c.root, str(c.home.folder))
         return Problem(problem.status, problem.code, detail).told(version, people)
 
     def _version(self) -> int | None:

@@ -154,7 +154,7 @@ def not_learned(words: Iterable[UnlearnedWord]) -> tuple[NotLearned, ...]:
 
 def hits(results: Results, page: Page, said: Sequence[str] = ()) -> Hits:
     """Return one page: a part of a list, or of the first `page.wanted` of one."""
-    page.refuse_other(results.version)
+    page.check_known(results.version)
     part = results.part
     if part is None:
         some = results.hits[page.offset : page.offset + page.limit]
@@ -193,7 +193,7 @@ class Page:
             raise Problem(400, "too-deep", f"This list ends after {DEEP} hits. Ask for less of it.")
         return min(self.offset + self.limit, DEEP) + 1
 
-    def refuse_other(self, version: int) -> None:
+    def check_known(self, version: int) -> None:
         """Refuse to go on in a list that was made of another version."""
         if self.version is not None and self.version != version:
             raise Problem(

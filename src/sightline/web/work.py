@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightline.errors import Interrupted, SightlineError
 from sightline.records import shown
-from sightline.web.places import where_it_failed
+from sightline.web.redaction import where_it_failed
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -31,7 +31,7 @@ _NICE = 19
 _TELL_SECONDS = 0.1
 
 
-class Told:
+class JobProgress:
     """Progress as events; of many steps in a short time only the last is told."""
 
     def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
@@ -64,7 +64,7 @@ class Told:
         self._say({"kind": "progress", **said})
 
 
-def run(c: Collection, verb: str, options: dict[str, Any], told: Told) -> object:
+def run(c: Collection, verb: str, options: dict[str, Any], told: JobProgress) -> object:
     """Do one job and return its report."""
     if verb == "index":
         return c.index(**options, progress=told)
@@ -116,7 +116,7 @@ def main() -> int:
         out.flush()
 
     try:
-        say({"kind": "result", "report": plain(_done(request, Told(say)))})
+        say({"kind": "result", "report": plain(_done(request, JobProgress(say)))})
     except (KeyboardInterrupt, Interrupted):
         say({"kind": "cancelled"})
     except SightlineError as e:
@@ -127,7 +127,7 @@ def main() -> int:
     return 0
 
 
-def _done(request: dict[str, Any], told: Told) -> object:
+def _done(request: dict[str, Any], told: JobProgress) -> object:
     from sightline.collection import Collection
     from sightline.store.locks import works_for
 

@@ -8,7 +8,7 @@ import click
 
 from sightline.cli import engine
 from sightline.cli.common import common_options, open_collection, print_json, wait_option
-from sightline.cli.export.showing import as_plain, ask, show_report
+from sightline.cli.export.output import as_plain, ask, show_report
 from sightline.cli.filters import filter_options, filters_of
 from sightline.errors import UsageError
 

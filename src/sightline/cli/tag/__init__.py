@@ -136,7 +136,7 @@ def _row(c: Collection, s: Suggestion) -> tuple[object, ...]:
 def _as_json(c: Collection, found: Suggestions) -> dict[str, object]:
     from dataclasses import asdict
 
-    from sightline.cli.tag.places import mask_json
+    from sightline.cli.tag.localization import mask_json
 
     return {
         "version": found.version,

@@ -48,7 +48,7 @@ class Engines:
         uri = uri or self._collection.settings.engine
         if "://" not in uri:
             raise UsageError("Which Milvus? Name it with --uri milvus://HOST:PORT.")
-        self._home.refuse_nothing()
+        self._home.require_indexed()
         with contextlib.ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(self._loading())

@@ -25,7 +25,7 @@ from sightline.collection.explain.results import ExplainOptions, OcclusionMap
 from sightline.collection.explain.words import ExplainedQuery, WordModel
 from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
 from sightline.contracts import Compute, Done, Failed, Progress
-from sightline.pictures.folder import Found
+from sightline.pictures.folder import FoundFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
 from sightline.records import Hit
 from sightline.store.home import Reader
@@ -87,7 +87,7 @@ def decoded(
     root: bytes, hits: Sequence[Hit], compute: Compute, limits: ReadLimits
 ) -> Iterator[Occluded]:
     """Yield the picture of each hit, small and upright, or why it cannot be read."""
-    jobs = [request(root, Found(h.path, 0, 0), limits, pixels=True) for h in hits]
+    jobs = [request(root, FoundFile(h.path, 0, 0), limits, pixels=True) for h in hits]
     for result in compute.run(READ_TASK, jobs, "decode"):
         if isinstance(result, Failed):
             yield Occluded(problem=f"it cannot be read: {result.reason}")

@@ -17,7 +17,7 @@ from sightline.collection.index.options import IndexOptions
 from sightline.collection.index.plan import Plan, make_plan
 from sightline.collection.index.run import plan_for
 from sightline.collection.index.tags import read_table
-from sightline.collection.index.vectors import open_vectors, refuse_taken, same_as_before
+from sightline.collection.index.vectors import check_name_free, open_vectors, same_as_before
 from sightline.errors import (
     CollectionError,
     DataError,
@@ -73,7 +73,7 @@ def check_tables(paths: Sequence[str | os.PathLike[str]], root: bytes) -> list[s
     return tables
 
 
-def read_given(
+def read_vectors(
     given: Sequence[str | os.PathLike[str]], by_order: bool, key_column: str
 ) -> list[ImportedVectors]:
     """Read the files of vectors a call names.
@@ -92,7 +92,7 @@ def read_given(
         raise UsageError(f"{option} says how --vectors FILE is to be read. Name the file too.")
     read = [open_vectors(v, key_column) for v in given]
     for i, v in enumerate(read):
-        refuse_taken(v.name)
+        check_name_free(v.name)
         if v.name in {w.name for w in read[:i]}:
             raise UsageError(
                 f"Two files would become the feature {v.name!r}. "
@@ -101,7 +101,7 @@ def read_given(
     return read
 
 
-def check_given(
+def check_vectors(
     home: Home,
     root: bytes,
     options: IndexOptions,

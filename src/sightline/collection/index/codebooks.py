@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.index.options import IndexOptions, Wanted
+from sightline.collection.index.options import FeatureRequest, IndexOptions
 from sightline.collection.index.plan import ToRead
 from sightline.compute.describing import feature_class, fingerprint, load_feature
 from sightline.contracts import Compute, Done, InTurn, Json, Part, PartDone, Progress
@@ -32,7 +32,9 @@ RGB = NDArray[np.uint8]
 Arrays = dict[str, NDArray[Any]]
 
 
-def resolved(writer: Writer, wanted: Sequence[Wanted], size: int) -> tuple[Wanted, ...]:
+def resolved(
+    writer: Writer, wanted: Sequence[FeatureRequest], size: int
+) -> tuple[FeatureRequest, ...]:
     """Return the features wanted, those that were fitted before with their codebook."""
     books = {name.rpartition("-")[0]: name for name in writer.version.codebooks}
     return tuple(
@@ -43,7 +45,7 @@ def resolved(writer: Writer, wanted: Sequence[Wanted], size: int) -> tuple[Wante
     )
 
 
-def _with_codebook(writer: Writer, w: Wanted, codebook: str, size: int) -> Wanted:
+def _with_codebook(writer: Writer, w: FeatureRequest, codebook: str, size: int) -> FeatureRequest:
     place = f"{w.place.partition('@')[0]}@{arrays_file(writer.home.models, codebook)}"
     feature = load_feature(place)
     print_of = fingerprint(feature, size)
@@ -57,7 +59,7 @@ def fit_missing(
     options: IndexOptions,
     pictures: Sequence[ToRead],
     progress: Progress,
-) -> tuple[Wanted, ...]:
+) -> tuple[FeatureRequest, ...]:
     """Fit the features that have no codebook yet, on a sample of the pictures to be read."""
     todo = [w for w in options.features if not w.fingerprint]
     if not todo or not pictures:
@@ -78,7 +80,7 @@ def fit_missing(
 
 
 def _fitted(
-    sample: Sequence[RGB], todo: Sequence[Wanted], shards: int, compute: Compute
+    sample: Sequence[RGB], todo: Sequence[FeatureRequest], shards: int, compute: Compute
 ) -> Iterator[Arrays]:
     """Yield the arrays of each feature: of those that can, in shards; elsewhere, side by side."""
     kinds = [feature_class(w.place) for w in todo]
@@ -145,7 +147,7 @@ def _sample(
     return found
 
 
-def warm(wanted: Sequence[Wanted]) -> None:
+def warm(wanted: Sequence[FeatureRequest]) -> None:
     """Describe one small picture here, so that no worker spends its time limit on compiling."""
     picture = np.zeros((48, 64, 3), np.uint8)
     picture[::2] = 255

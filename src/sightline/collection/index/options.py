@@ -18,7 +18,7 @@ from sightline.store.writer import Change, Writer
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FeatureRequest:
     """A feature to compute; a fitted one has no fingerprint until it is fitted."""
 
     name: str
@@ -39,7 +39,7 @@ class IndexOptions:
     refit: bool = False
     allow_empty: bool = False
     seconds: float = 10.0
-    features: tuple[Wanted, ...] = ()
+    features: tuple[FeatureRequest, ...] = ()
     shards: int = 1
 
 
@@ -80,12 +80,12 @@ def index_options(
         seconds=s.seconds,
         shards=s.shards,
         features=tuple(
-            wanted_feature(n, plugins.place("features", n), s.working_size) for n in names
+            feature_request(n, plugins.place("features", n), s.working_size) for n in names
         ),
     )
 
 
-def wanted_feature(name: str, place: str, size: int) -> Wanted:
+def feature_request(name: str, place: str, size: int) -> FeatureRequest:
     """Return a feature by name; one that has to be fitted has no fingerprint yet.
 
     What it needs and is not installed is named here, before an index remembers to compute it.
@@ -94,9 +94,9 @@ def wanted_feature(name: str, place: str, size: int) -> Wanted:
         require = getattr(feature_class(place), "require", None)
         if require is not None:
             require()
-        return Wanted(name, place)
+        return FeatureRequest(name, place)
     feature = load_feature(place)
-    return Wanted(name, place, fingerprint(feature, size), feature.length)
+    return FeatureRequest(name, place, fingerprint(feature, size), feature.length)
 
 
 def remember_tables(

@@ -147,7 +147,7 @@ def import_vectors(
     UsageError
         A feature that is computed has that name.
     """
-    refuse_taken(vectors.name)
+    check_name_free(vectors.name)
     # Rows a killed run has not removed yet must not be taken for rows of this file.
     _drop_forgotten(writer, progress)
     here = Here(writer)
@@ -213,7 +213,7 @@ def _log(writer: Writer, file: VectorsFile) -> None:
     writer.note(Change(events=events))
 
 
-def refuse_taken(name: str) -> None:
+def check_name_free(name: str) -> None:
     """Refuse the name of a feature that is computed."""
     if name in plugins.SETS or name in plugins.names("features"):
         raise UsageError(

@@ -48,10 +48,10 @@ class Words:
     def not_learned(self, query: str) -> tuple[NotLearned, ...]:
         """Return the words of a query that the model has not learned; none without a model."""
         from sightline.collection.query import ResolvedQuery
-        from sightline.collection.search.words import wanted_words
+        from sightline.collection.search.words import parse_words
 
         with self._collection.home.reader() as reader:
-            return ResolvedQuery.of(reader, wanted_words(query)).not_learned
+            return ResolvedQuery.of(reader, parse_words(query)).not_learned
 
     def vocabulary(self, prefix: str = "", k: int = 20) -> tuple[list[CarriedWord], int]:
         """Return words of pictures that begin with a prefix, the most frequent first.

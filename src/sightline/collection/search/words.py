@@ -83,7 +83,7 @@ class Ranked:
 
 def ranked(reader: Reader, text: str, where: Where | None = None, untagged: bool = False) -> Ranked:
     """Score all pictures by words, without looking up where they lie."""
-    query = wanted_words(text)
+    query = parse_words(text)
     options = SearchOptions(untagged, cut=False)
     return _Search(reader, b"", query, 1, where or Where(), options).everything()
 
@@ -96,7 +96,7 @@ def rank(reader: Reader, text: str, ids: Sequence[int]) -> tuple[list[tuple[int,
     return sorted(pairs, key=lambda x: -x[1]), reader.snapshot.version
 
 
-def wanted_words(text: str) -> Query:
+def parse_words(text: str) -> Query:
     """Return what a query in the search-box grammar asks for, which must be some word."""
     query = parse(text)
     if not query.wanted:
@@ -122,7 +122,7 @@ def search(
     """Answer a query in the search-box grammar."""
     if not os.path.isdir(root):
         raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
-    return _Search(reader, root, wanted_words(text), k, where, options).results()
+    return _Search(reader, root, parse_words(text), k, where, options).results()
 
 
 class _Search:

@@ -229,7 +229,7 @@ class SessionStart:
             form if isinstance(form, int) else FORMAT + 1,
         )  # fmt: skip
 
-    def refuse_newer(self, session: str) -> None:
+    def check_format(self, session: str) -> None:
         """Refuse to go on with what a later Sightline began: it may mean what nobody here knows."""
         if self.format > FORMAT:
             raise UsageError(

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.filters import allowed_ids
-from sightline.collection.search.words import Ranked, ranked, wanted_words
+from sightline.collection.search.words import Ranked, parse_words, ranked
 from sightline.collection.sessions.feature_space import (
     Doubles,
     FeatureSpace,
@@ -281,7 +281,7 @@ def begin(
     chosen = choose(reader.snapshot, feature)
     served = (chosen, reader.snapshot.model, reader.snapshot.version)
     if query or not like:
-        wanted_words(query)  # What cannot be read is refused before anything is judged.
+        parse_words(query)  # What cannot be read is refused before anything is judged.
     if not like:
         return SessionStart(query, (), (), *served)
     if not chosen:

@@ -141,7 +141,7 @@ class Sessions:
             raise UsageError(
                 f"The session {session} was not begun by judge, so it cannot be resumed."
             )
-        record.start.refuse_newer(session)
+        record.start.check_format(session)
         return self._open(session, record.start)
 
     def refine(

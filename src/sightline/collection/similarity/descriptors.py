@@ -26,7 +26,7 @@ from sightline.compute.describing import (
 )
 from sightline.contracts import Compute, Failed
 from sightline.errors import CollectionError, DataError, NoFeatures, UsageError
-from sightline.pictures.folder import Found
+from sightline.pictures.folder import FoundFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
 from sightline.records import shown
 from sightline.store.home import Reader
@@ -191,7 +191,7 @@ def describe_files(
 def _pixels(file: bytes, limits: ReadLimits, compute: Compute) -> NDArray[np.uint8]:
     real = os.path.realpath(file)
     folder, name = os.path.split(real)
-    job = request(folder, Found(name, 0, 0), limits, pixels=True)
+    job = request(folder, FoundFile(name, 0, 0), limits, pixels=True)
     for result in compute.run(READ_TASK, [job], "decode"):
         if isinstance(result, Failed):
             raise DataError(

@@ -22,7 +22,7 @@ from sightline.collection.similarity.model import Alike, Floats, load_alike, see
 from sightline.combiners.opar import OPARI
 from sightline.contracts import Json
 from sightline.errors import UsageError
-from sightline.records import Likeness
+from sightline.records import SimilarityJudgement
 from sightline.solvers.picture_triplets import PictureTriplets, of_judgements
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home, Reader
@@ -116,7 +116,7 @@ def _differences(alike: Alike, data: Framed, t: PictureTriplets) -> Floats:
 
 
 def triplets_of(
-    said: Sequence[Likeness], live: Int
+    said: Sequence[SimilarityJudgement], live: Int
 ) -> tuple[PictureTriplets, PictureTriplets, Int]:
     """Return triplets of judged pictures, of judged and drawn ones, and the ids they number.
 

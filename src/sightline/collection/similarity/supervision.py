@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sightline.collection.models.dataset import carried
 from sightline.collection.similarity.descriptors import Bool, Int
 from sightline.errors import CollectionError, UsageError
-from sightline.records import Likeness, QuerySet
+from sightline.records import QuerySet, SimilarityJudgement
 from sightline.solvers.picture_triplets import PictureTriplets, of_judgements, of_tags
 from sightline.store.catalogue import Catalogue
 from sightline.store.snapshot import Snapshot
@@ -53,7 +53,7 @@ class Grounds:
     source: Source
     ids: Int
     labels: Any
-    said: tuple[Likeness, ...]
+    said: tuple[SimilarityJudgement, ...]
     copies: Int
 
     def __len__(self) -> int:
@@ -110,7 +110,7 @@ def check_source(wanted: str) -> None:
 
 
 def find_grounds(
-    snapshot: Snapshot, catalogue: Catalogue, said: Sequence[Likeness], wanted: str = ""
+    snapshot: Snapshot, catalogue: Catalogue, said: Sequence[SimilarityJudgement], wanted: str = ""
 ) -> Grounds:
     """Return the first ground that the collection has, or the one that is wanted."""
     check_source(wanted)
@@ -139,7 +139,7 @@ def _queries(found: Grounds) -> set[int]:
 
 
 def _everything(
-    snapshot: Snapshot, catalogue: Catalogue, said: Sequence[Likeness]
+    snapshot: Snapshot, catalogue: Catalogue, said: Sequence[SimilarityJudgement]
 ) -> dict[Source, Grounds | None]:
     ids = snapshot.ids()
     known = {k.picture: k for k in catalogue.known()}
@@ -159,7 +159,7 @@ def _everything(
     }
 
 
-def _of_judgements(ids: Int, said: Sequence[Likeness], copies: Int) -> Grounds | None:
+def _of_judgements(ids: Int, said: Sequence[SimilarityJudgement], copies: Int) -> Grounds | None:
     there = set(ids.tolist())
     # Of several statements about the same two pictures the last one counts.
     last = {(j.query, j.picture): j for j in said if j.query in there and j.picture in there}

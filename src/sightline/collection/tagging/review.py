@@ -137,7 +137,7 @@ def accepted(log: EventLog) -> Accepted:
     for e in log.read(kinds=["judged"], in_sessions=True):
         if e.body.get("source") == SOURCE and e.session and e.session not in reverted:
             found.setdefault(e.session, {})
-    for e in log.standing("judged"):
+    for e in log.effective("judged"):
         word = str(e.body.get("word", ""))
         if e.session in found and e.picture is not None and now.get((e.picture, word)):
             mine = found[e.session]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sightline import errors
 from sightline.compute.local import SECONDS
-from sightline.compute.ray_cluster import node, places
+from sightline.compute.ray_cluster import node, staging
 from sightline.compute.ray_cluster.batches import batches, books
 from sightline.compute.ray_cluster.frames import pack_jobs, unpack_answers
 from sightline.compute.ray_cluster.identity import identity
@@ -252,7 +252,7 @@ class RayCompute:
 def _sweep_here(cleared: bool) -> None:
     """Remove what workers of ours left on this machine; those that were killed may still end."""
     until = time.monotonic() + (0.0 if cleared else _END_SECONDS)
-    while places.sweep() and time.monotonic() < until:
+    while staging.sweep() and time.monotonic() < until:
         time.sleep(0.05)
 
 

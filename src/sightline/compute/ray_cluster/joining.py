@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from sightline.compute.ray_cluster import library, node, places
+from sightline.compute.ray_cluster import library, node, staging
 from sightline.compute.ray_cluster.identity import difference, identity
 from sightline.compute.ray_cluster.library import Before, load_ray
 from sightline.compute.ray_cluster.reaching import CLIENT, reach, same_place, wants_token
@@ -37,7 +37,7 @@ class Joined:
     said: str
     cpus: int
     to_leave: bool = True
-    folder: places.LockedFolder | None = None
+    folder: staging.LockedFolder | None = None
     before: Before = ()
 
 
@@ -109,7 +109,7 @@ def _started(workers: int) -> Joined:
     ray = load_ray()
     # What a cluster left whose program was killed is swept by a node of the next one.
     try:
-        folder = places.LockedFolder()
+        folder = staging.LockedFolder()
     except (RuntimeError, OSError) as e:
         library.restore(before)
         raise ComputeError(f"No Ray cluster can be started on this machine: {_line(e)}") from e

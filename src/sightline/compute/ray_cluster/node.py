@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.compute.local import LocalCompute
-from sightline.compute.ray_cluster import memory, places
+from sightline.compute.ray_cluster import memory, staging
 from sightline.compute.ray_cluster.frames import Frames, pack_answers, unpack_jobs
 from sightline.compute.ray_cluster.identity import Identity, difference, identity
 from sightline.contracts import Done, Failed, Job, Json, WorkerKind
@@ -35,7 +35,7 @@ Bytes = NDArray[np.uint8]
 
 def who() -> tuple[Identity, str]:
     """Return what computes here, and the name of the machine, which is swept on the way."""
-    places.sweep()
+    staging.sweep()
     return identity(), os.uname().nodename
 
 
@@ -54,9 +54,9 @@ def run_batch(
     own = unpack_jobs(jobs)
     with contextlib.ExitStack() as stack:
         with _disk():
-            places.sweep()
-            where = {n: places.kept(b.tobytes()) for n, b in zip(names, books, strict=True)}
-            folder = stack.enter_context(places.folder())
+            staging.sweep()
+            where = {n: staging.kept(b.tobytes()) for n, b in zip(names, books, strict=True)}
+            folder = stack.enter_context(staging.folder())
             todo = [_here(job, os.path.join(folder, str(i)), where) for i, job in enumerate(own)]
         found = _answers(task, todo, kind, seconds)
     answers = [

@@ -175,7 +175,7 @@ def _carriers(p: Published, terms: Int) -> Int:
     return np.unique(np.concatenate([*found, np.zeros(0, np.int64)]))
 
 
-def asked_of(
+def engine_query(
     p: Published, query: DenseQuery | SparseQuery | WordQuery
 ) -> tuple[View, Float] | None:
     """Return the table that answers a query and the weights over it; None if there is none."""

@@ -51,7 +51,7 @@ class FaissEngine(Notices):
         without: Int | None = None,
     ) -> Top | None:
         """Return the k best pictures, or None where the rows are to be scanned."""
-        found = candidates.asked_of(p, query) if isinstance(query, DenseQuery) else None
+        found = candidates.engine_query(p, query) if isinstance(query, DenseQuery) else None
         if found is None or k < 1 or not isinstance(query, DenseQuery):
             return None
         view, weights = found

@@ -92,7 +92,7 @@ class MilvusEngine(Notices):
         """Return the k best pictures, or None where the rows at home are to be scanned."""
         if isinstance(query, SparseQuery) or k < 1:
             return None
-        found = candidates.asked_of(p, query)
+        found = candidates.engine_query(p, query)
         if found is None:
             return None
         view, weights = found

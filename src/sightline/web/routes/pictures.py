@@ -124,7 +124,7 @@ def folders(
     """Return the folders that filters can name."""
     page = Page(limit, cursor_)
     version, found = service.of_one_version(service.collection.pictures.folders)
-    page.refuse_other(version)
+    page.check_known(version)
     some = found[page.offset : page.offset + limit]
     end = page.offset + len(some)
     return Folders(

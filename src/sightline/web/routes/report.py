@@ -84,7 +84,7 @@ def skipped(
     """Return the files that the last index skipped, with reasons."""
     page = Page(limit, cursor_)
     version, found = service.of_one_version(service.collection.pictures.skipped)
-    page.refuse_other(version)
+    page.check_known(version)
     some = found[page.offset : page.offset + limit]
     end = page.offset + len(some)
     return SkippedFiles(

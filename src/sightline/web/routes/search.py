@@ -109,16 +109,16 @@ class Share(BaseModel):
     value: float
 
 
-class AlikeHit(Hit):
+class SimilarHit(Hit):
     """A hit with what each descriptor contributed; the score is their sum."""
 
     shares: list[Share]
 
 
-class AlikeHits(Hits):
+class SimilarHits(Hits):
     """Pictures like others."""
 
-    hits: list[AlikeHit]  # type: ignore[assignment]
+    hits: list[SimilarHit]  # type: ignore[assignment]
     compared: int
 
 
@@ -151,11 +151,11 @@ def search_text(body: TextBody, service: Served) -> Hits:
 @router.post("/search/picture", openapi_extra=PICTURE)
 async def search_picture(
     request: Request, service: Served, asked: Annotated[PictureQuery, Query()]
-) -> AlikeHits:
+) -> SimilarHits:
     """Find pictures like the one sent, which a limited worker looks at; it is not kept."""
     c, page = service.collection, Page(asked.limit, asked.cursor)
 
-    def look(path: str, compute: Compute) -> AlikeHits:
+    def look(path: str, compute: Compute) -> SimilarHits:
         found = c.similar(path, k=page.wanted, compute=compute, filters=asked.filters_in(service))
         return _alike(found, page)
 
@@ -182,7 +182,7 @@ async def search_words_and_picture(
 
 
 @router.post("/similar")
-def similar(body: SimilarBody, service: Served) -> AlikeHits:
+def similar(body: SimilarBody, service: Served) -> SimilarHits:
     """Find pictures that look like some, and unlike others."""
     page, chosen = Page(body.limit, body.cursor), body.filters_in(service)
     like, unlike = service.here(body.like), service.here(body.unlike)
@@ -192,13 +192,13 @@ def similar(body: SimilarBody, service: Served) -> AlikeHits:
     return _alike(found, page)
 
 
-def _alike(found: Any, page: Page) -> AlikeHits:
+def _alike(found: Any, page: Page) -> SimilarHits:
     plain = hits(found, page, [found.said] if found.said else [])
     some = found.shares[page.offset : page.offset + len(plain.hits)]
-    return AlikeHits(
+    return SimilarHits(
         **plain.model_dump(exclude={"hits"}),
         hits=[
-            AlikeHit(
+            SimilarHit(
                 **h.model_dump(),
                 shares=[Share(descriptor=s.descriptor, value=s.value) for s in shares],
             )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sightline.collection.export.run import ExportReport
     from sightline.collection.export.sidecars import Sidecar
 
+
 _LINES = 10
 _WORDS = 8
 

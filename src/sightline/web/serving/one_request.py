@@ -15,7 +15,7 @@ from sightline.web.service import Service
 _PORT = 80
 
 
-def ask_once(service: Service, target: str) -> tuple[int, str, bytes]:
+def one_request(service: Service, target: str) -> tuple[int, str, bytes]:
     """Answer one GET without a server; return status, type and body."""
     path, query = _parted(target)
     app = guarded(service, Hosts(_PORT))

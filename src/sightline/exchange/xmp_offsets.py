@@ -35,7 +35,7 @@ class Element:
 
 
 @dataclass(slots=True)
-class Places:
+class Offsets:
     """The elements of a packet that something may be put into; None where there is none.
 
     Of keyword lists there are `properties` and, inside these, `lists`, by name; `attributes` are
@@ -54,7 +54,7 @@ class Places:
     named: set[str] = field(default_factory=set)
 
 
-def places(packet: bytes) -> Places:
+def offsets_in(packet: bytes) -> Offsets:
     """Find them in a packet, given as UTF-8.
 
     Raises
@@ -93,7 +93,7 @@ class _Walk:
     """Goes through a packet once."""
 
     def __init__(self) -> None:
-        self.found = Places()
+        self.found = Offsets()
         self._prefixes = Prefixes()
         self._path: list[str] = []
         self._open: list[Element | None] = []

@@ -7,7 +7,7 @@ import re
 import traceback
 from pathlib import Path
 
-from sightline.store.durable import scratch_places
+from sightline.store.durable import scratch_folders
 
 _PACKAGE = Path(__file__).parent.parent
 # Where to look for more, as clients are told: the store is not theirs to know.
@@ -15,7 +15,7 @@ LOG = "See log/sightline.log in the store."
 _WHO = re.compile(r" \(process \d+ on [^)]*\)")
 
 
-def without_places(text: str, root: bytes, store: str) -> str:
+def redacted(text: str, root: bytes, store: str) -> str:
     """Return a sentence with words in place of folders and processes of this machine.
 
     >>> without_places("/home/me/photos is no folder.", b"/home/me/photos", "/home/me/s")
@@ -26,7 +26,7 @@ def without_places(text: str, root: bytes, store: str) -> str:
     for place, name in sorted(named, key=lambda pair: -len(pair[0])):
         if len(place) > 1:
             text = text.replace(place, name)
-    for place in map(re.escape, scratch_places()):
+    for place in map(re.escape, scratch_folders()):
         text = re.sub(rf"{place}/sightline-[^/\s]+(?:/picture)?", "the picture that was sent", text)
     return _WHO.sub("", text)
 

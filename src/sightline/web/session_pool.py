@@ -15,13 +15,14 @@ from sightline.web.problems import Problem
 if TYPE_CHECKING:
     from sightline.collection.sessions.session import Session
 
+
 # Sessions that need not learn anew when they are asked again.
 _AWAKE = 16
 # So long the end waits for sessions that are in use; what was acknowledged is on the disk.
 _END_SECONDS = 1.0
 
 
-class Talks:
+class SessionPool:
     """Judging sessions that are going on: each is one client's at a time.
 
     Each is in the log before its name is given to anybody, so it can go on after a restart.

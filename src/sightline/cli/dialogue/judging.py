@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.sessions.session import Ranking, Session
 
+
 _NAMED = 5
 _KINDS = {True: "fits", False: "does not fit", None: ""}
 
