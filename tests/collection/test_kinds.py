@@ -112,10 +112,10 @@ def test_every_kind_can_be_trained_and_served(ranker: str, tmp_path: Path) -> No
     options = TrainOptions(rankers=(ranker,))
     report = train(home, options, 0.0, NoProgress())
     assert report.recipe.startswith(ranker) and report.version
-    assert report.proof.candidate > 0.3 > report.proof.untrained
+    assert report.proof.candidate > 0.3 > report.proof.baseline
     # Nothing has changed since: what is proven again is what was proven.
     again = train(home, options, 0.0, NoProgress()).proof
-    assert again.current == again.against_current == again.candidate
+    assert again.current == again.candidate_on_common == again.candidate
 
 
 def test_what_a_kind_can_use() -> None:
@@ -239,8 +239,8 @@ def test_a_model_is_held_against_the_one_in_use_by_the_same_weights(
     first = train(home, options, 0.0, NoProgress())
     assert first.how == how
     again = train(home, options, 0.0, NoProgress()).proof
-    assert again.n_both > 0
-    assert again.current == again.against_current == again.candidate == first.proof.candidate
+    assert again.n_common > 0
+    assert again.current == again.candidate_on_common == again.candidate == first.proof.candidate
 
 
 def test_a_kernel_of_many_pictures_is_carried_by_some(monkeypatch: Patch) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.models.lifecycle import GateReport
 from sightline.collection.similarity import training
 from sightline.collection.similarity.candidates import scored
 from sightline.collection.similarity.descriptors import stored
@@ -57,7 +58,7 @@ def test_what_tells_pictures_apart_is_learnt_and_the_gain_is_proven(tmp_path: Pa
     report = run(home)
     proof = report.proof
     assert report.source == "classes" and report.learner in training.ONLINE
-    assert proof.n >= 30 and proof.candidate > proof.uniform + 0.05 and proof.p < 0.001
+    assert proof.n >= 30 and proof.candidate > proof.baseline + 0.05 and proof.p < 0.001
     assert proof.harmed_rate < 0.3 and report.single.startswith("signal ")
     assert not report.unproven and not report.forced and report.version > 0
     alike = load_alike(home, similar_model(home), checked=True)
@@ -105,7 +106,7 @@ def test_a_descriptor_gets_the_frame_that_ranks_best(tmp_path: Path) -> None:
     home = plant_loud(tmp_path / "loud")
     report = run(home)
     assert report.frames[0] in ("standard", "ranks", "damped", "rooted")
-    assert report.proof.candidate > report.proof.uniform + 0.1 and report.proof.p < 0.001
+    assert report.proof.candidate > report.proof.baseline + 0.1 and report.proof.p < 0.001
     with home.reader() as reader:
         alike = load_alike(home, report.model, checked=True)
         assert alike is not None and alike.frames[0].kind == report.frames[0]
@@ -120,7 +121,7 @@ def test_a_descriptor_gets_the_frame_that_ranks_best(tmp_path: Path) -> None:
 def test_a_combination_worse_than_the_one_in_use_is_refused(tmp_path: Path) -> None:
     home, _ = plant_alike(tmp_path / "store")
     first = run(home)
-    with pytest.raises(NotBetter, match=r"worse than the one in use .* --force"):
+    with pytest.raises(NotBetter, match=r"worse than the one in use: .* --force"):
         run(home, features=("noise0", "noise1"))
     assert similar_model(home) == first.model
     forced = run(home, features=("noise0", "noise1"), force=True)
@@ -143,7 +144,7 @@ def test_a_combination_worse_than_all_alike_is_refused(
     home, _ = plant_alike(tmp_path / "store")
     plain = training.weights_of
     monkeypatch.setattr(training, "weights_of", lambda *a: -plain(*a))
-    with pytest.raises(NotBetter, match="worse than all descriptors alike"):
+    with pytest.raises(NotBetter, match="worse than equal weights for all descriptors: mean AvgP"):
         run(home)
     assert similar_model(home) == ""
 
@@ -198,7 +199,7 @@ def test_judgements_are_learnt_from_where_there_are_enough(tmp_path: Path) -> No
     judge(home, list(range(29, 220)))
     report = run(home)
     assert report.source == "judgements" and report.proof.n >= 30
-    assert report.proof.candidate >= report.proof.uniform
+    assert report.proof.candidate >= report.proof.baseline
     alike = load_alike(home, report.model)
     assert alike is not None
     # What it has learnt from must not be learnt from again.
@@ -292,13 +293,14 @@ def test_another_training_in_between_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, _ = plant_alike(tmp_path / "store", 60, 3)
-    plain = training.refuse_harm
+    plain = training.apply_gate
 
-    def meanwhile(proof: training.SimilarProof) -> None:
-        monkeypatch.setattr(training, "refuse_harm", plain)
+    def meanwhile(report: GateReport, *, force: bool, dry_run: bool) -> bool:
+        monkeypatch.setattr(training, "apply_gate", plain)
         run(home)
+        return plain(report, force=force, dry_run=dry_run)
 
-    monkeypatch.setattr(training, "refuse_harm", meanwhile)
+    monkeypatch.setattr(training, "apply_gate", meanwhile)
     with pytest.raises(StoreBusy, match="Another training was published"):
         run(home, features=("signal",))
 

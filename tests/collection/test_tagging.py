@@ -72,9 +72,9 @@ def test_the_model_is_proven_on_pictures_it_never_saw(own: Collection) -> None:
     before = own.state()
     report = own.train_regions(feature="regions", scenes=2, dry_run=True)
     assert report.version == 0 and own.state() == before and "F 0." in before.regions
-    assert report.proof.proven and report.proof.passes and not report.forced
-    assert report.proof.candidate > 0.95 > report.proof.same
-    assert report.proof.current == pytest.approx(report.proof.against)
+    assert report.proof.is_proven and report.proof.passes and not report.forced
+    assert report.proof.candidate > 0.95 > report.proof.baseline
+    assert report.proof.current == pytest.approx(report.proof.candidate_on_common)
     assert report.words == 6 and report.pictures == N - UNTAGGED and report.dropped == 0
 
 
@@ -101,7 +101,8 @@ def test_a_model_that_is_worse_is_refused_unless_forced(
 
     monkeypatch.setattr(ScoredRegionModel, "fit", badly)
     with pytest.raises(
-        NotBetter, match=r"worse than the one in use .* F 0\.\d+ against 0\.9.*--force"
+        NotBetter,
+        match=r"worse than the one in use: F 0\.\d+ against 0\.9.*--force",
     ):
         own.train_regions(feature="regions", scenes=2)
     with own.home.reader() as reader:

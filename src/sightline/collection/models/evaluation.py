@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.models.dataset import MOST_WORDS, Sample, aligned, split
-from sightline.collection.models.gate import FEWEST_QUERIES, HeldOut
+from sightline.collection.models.held_out import HeldOutQueries
+from sightline.collection.models.lifecycle import FEWEST
 from sightline.collection.models.queries import combined, one_word
 from sightline.collection.models.recipe import Fitted, fit
 from sightline.collection.models.remote import (
@@ -164,7 +165,7 @@ def evaluate(
     """Measure the model in use on held-out pictures; `compute` is where, if not here."""
     begun = time.monotonic()
     learnt, sample, spelled = _loaded(home)
-    held = HeldOut.of(sample)
+    held = HeldOutQueries.of(sample)
     if not len(held.queries):
         raise CollectionError(
             f"None of the {len(sample)} pictures that were learnt from is both held out and asked "
@@ -183,7 +184,7 @@ def evaluate(
     points = _curve(learnt, training, held, progress, compute) if curve else ()
     return Evaluation(
         str(learnt.served.recipe), learnt.combination.how, len(sample), len(held.sample),
-        len(sample.terms), groups, points, best, worst, len(held.queries) >= FEWEST_QUERIES,
+        len(sample.terms), groups, points, best, worst, len(held.queries) >= FEWEST,
         time.monotonic() - begun, _mean_curve(rows, queries), _harmed(held, found, spelled),
     )  # fmt: skip
 
@@ -210,7 +211,7 @@ def _loaded(home: Home) -> tuple[Learnt, Sample, dict[int, str]]:
     return learnt, aligned(sample, learnt.terms), spelled
 
 
-def _groups(held: HeldOut, found: ManyMeasured) -> Iterator[Group]:
+def _groups(held: HeldOutQueries, found: ManyMeasured) -> Iterator[Group]:
     before, single = held.untrained(), one_word(held.queries)
     for name, mine in (
         ("all", np.ones(len(single), bool)),
@@ -226,7 +227,9 @@ def _groups(held: HeldOut, found: ManyMeasured) -> Iterator[Group]:
             )  # fmt: skip
 
 
-def _examples(held: HeldOut, found: ManyMeasured, spelled: dict[int, str]) -> tuple[Words, Words]:
+def _examples(
+    held: HeldOutQueries, found: ManyMeasured, spelled: dict[int, str]
+) -> tuple[Words, Words]:
     """Return the words that are learnt best and worst."""
     single = np.flatnonzero(one_word(held.queries))
     order = single[np.argsort(-found.avgp[single], kind="stable")]
@@ -241,7 +244,9 @@ def _examples(held: HeldOut, found: ManyMeasured, spelled: dict[int, str]) -> tu
     return tuple(words[:half]), tuple(words[len(words) - half :][::-1])
 
 
-def _harmed(held: HeldOut, found: ManyMeasured, spelled: dict[int, str]) -> tuple[Harmed, ...]:
+def _harmed(
+    held: HeldOutQueries, found: ManyMeasured, spelled: dict[int, str]
+) -> tuple[Harmed, ...]:
     """Return the queries that lost most against an order that knows nothing."""
     before = held.untrained()
     lost = before - found.avgp
@@ -255,7 +260,7 @@ def _harmed(held: HeldOut, found: ManyMeasured, spelled: dict[int, str]) -> tupl
     )  # fmt: skip
 
 
-def _asked(held: HeldOut, query: int, spelled: dict[int, str]) -> str:
+def _asked(held: HeldOutQueries, query: int, spelled: dict[int, str]) -> str:
     """Return the words of a query as somebody would type them."""
     terms = held.sample.terms[held.queries.terms_of(query)].tolist()
     words = [spelled.get(t, f"word {t}") for t in terms]
@@ -285,7 +290,7 @@ def _mean_curve(rows: NDArray[np.float32], queries: QuerySet) -> MeanCurve:
 def _curve(
     learnt: Learnt,
     training: Sample,
-    held: HeldOut,
+    held: HeldOutQueries,
     progress: Progress,
     compute: Mapper | None,
 ) -> tuple[tuple[int, float], ...]:
@@ -316,7 +321,7 @@ def trec(home: Home) -> tuple[list[Judged], list[RankedList]]:
     Pictures go by their paths in the collection.
     """
     learnt, sample, spelled = _loaded(home)
-    held = HeldOut.of(sample)
+    held = HeldOutQueries.of(sample)
     with home.reader() as reader:
         facts = reader.catalogue.facts(held.sample.ids.tolist())
     names = [os.fsdecode(facts[i].path) for i in held.sample.ids.tolist()]

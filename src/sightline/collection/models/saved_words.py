@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sightline.collection.clicks.labels import FromClicks, known_judgements
 from sightline.collection.index import tags
 from sightline.collection.models.dataset import MOST_WORDS, Sample, load_sample, split
-from sightline.collection.models.gate import HeldOut
+from sightline.collection.models.held_out import HeldOutQueries
 from sightline.collection.models.queries import carriers, one_word
 from sightline.collection.models.recipe import SAVED_BY, Fitted, Recipe, fit
 from sightline.collection.models.registry import KINDS
@@ -175,7 +175,7 @@ def saved_report(
     """Say of each saved word what held-out pictures tell of it."""
     if sample.unlabelled is None:
         return ()
-    held = HeldOut.of(sample)
+    held = HeldOutQueries.of(sample)
     found: dict[int, tuple[float, float]] = {}
     if len(held.queries):
         measured = measure(proof, combination, held.sample, held.queries, held.idf)

@@ -25,13 +25,13 @@ from sightline import plugins
 from sightline.collection.clicks.labels import FromClicks
 from sightline.collection.models import selection
 from sightline.collection.models.dataset import MOST_TEXT_WORDS, MOST_WORDS, Sample, split
-from sightline.collection.models.gate import (
-    FEWEST_QUERIES,
-    HeldOut,
-    Proof,
-    proof_json,
-    prove,
-    refuse_harm,
+from sightline.collection.models.held_out import HeldOutQueries, measure_candidate
+from sightline.collection.models.lifecycle import (
+    FEWEST,
+    GateReport,
+    apply_gate,
+    publish,
+    stored_figures,
 )
 from sightline.collection.models.queries import carriers, idf_in
 from sightline.collection.models.recipe import Fitted, Recipe, fit, kind_of
@@ -47,28 +47,23 @@ from sightline.collection.models.saved_words import (
 from sightline.collection.models.selection import Choice
 from sightline.collection.models.trials import Tried, noted
 from sightline.collection.models.unvalidated import unvalidated
+from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
-    KIND,
     Learnt,
-    ScorerElsewhere,
-    SegmentScorer,
     bytes_per_row,
-    from_saved,
     load_learnt,
+    segment_scorer,
     text_curve,
     to_saved,
     within_budget,
 )
 from sightline.contracts import Json, Mapper, Progress
-from sightline.errors import StoreBusy, UsageError
+from sightline.errors import UsageError
 from sightline.progress import NoProgress
 from sightline.registry import BY_DEFAULT
 from sightline.solvers.structural import course_said
 from sightline.store.events import EventLog
 from sightline.store.home import Home
-from sightline.store.models import load_model, save_model
-from sightline.store.snapshot import Snapshot
-from sightline.store.writer import Writer
 
 # Choosing looks at so many pictures at most; the chosen recipe then sees all of them.
 CHOOSE_AMONG = 6_000
@@ -101,7 +96,7 @@ class TrainReport:
 
     recipe: str
     how: str
-    proof: Proof
+    proof: GateReport
     table: tuple[Tried, ...]
     words: int
     pictures: int
@@ -141,14 +136,12 @@ def train(
         sample, clicks = load_known(*given)
         spelled = dict(reader.catalogue.terms())
     choice = prepare(sample, rankers, _prints(sample, options.features), progress, compute)
-    held = HeldOut.of(sample)
+    held = HeldOutQueries.of(sample)
     serve = choice.served or choice
     recipes = [choice.recipe, *([] if options.dry_run else [serve.recipe])]
     fits = _fits(sample, recipes, progress, compute)
     candidate, proof, seen = _proven(sample, choice, held, current, next(fits), compute)
-    if not options.force and not options.dry_run:
-        refuse_harm(proof)
-    forced = options.force and proof.proven and not proof.passes
+    forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
     saved, extra = saved_report(sample, candidate, choice.combination, spelled), None
     if sample.saved is not None:
         extra = learn_saved(sample.saved, choice.recipe.features, spelled)
@@ -158,15 +151,16 @@ def train(
         about, arrays = make_model(sample, serve, candidate, next(fits), extra)
         about["basis"], about["most_words"] = sample.basis(), most
         about["proof_seen"] = seen
-        about["figures"] = proof_json(proof, choice.table, not proof.proven, forced)
-        with Writer(home, "train", wait) as writer:
-            note = f"train: {serve.recipe}"
-            refuse_removed(writer, sample)
-            name, version = publish(writer, about, arrays, before, note, progress, compute)
+        about["figures"] = _figures(proof, choice.table, forced)
+        name, version = publish(
+            WORDS, home, about, arrays, started_from=before, learned_from=_learned_from(sample),
+            note=f"train: {serve.recipe}", wait=wait, progress=progress,
+            scorer=lambda saved: segment_scorer(saved, compute),
+        )  # fmt: skip
     n_words = len(sample.terms) + (len(sample.saved.terms) if sample.saved is not None else 0)
     return TrainReport(
         str(serve.recipe), serve.combination.how, proof, choice.table, n_words,
-        len(sample), sample.left_out, name, version, not proof.proven, forced,
+        len(sample), sample.left_out, name, version, not proof.is_proven, forced,
         time.monotonic() - begun, choice.not_tried, clicks, course_said(candidate.arrays), saved,
     )  # fmt: skip
 
@@ -224,18 +218,19 @@ def _provable(sample: Sample) -> tuple[Sample, bool]:
 def _proven(
     sample: Sample,
     choice: Choice,
-    held: HeldOut,
+    held: HeldOutQueries,
     current: Learnt | None,
     candidate: Fitted,
     compute: Mapper | None,
-) -> tuple[Fitted, Proof, bool]:
+) -> tuple[Fitted, GateReport, bool]:
     """Measure the choice, fitted without the held-out pictures, on them.
 
     Also say whether it had to see them, for want of others: then it proves nothing, now or later.
     """
     if not _provable(sample)[1]:
-        return candidate, Proof(0, float("nan"), float("nan"), 1.0, 0, 0), True
-    return candidate, prove(held, candidate, choice.combination, current, compute), False
+        return candidate, GateReport.unmeasured(WORDS), True
+    report = measure_candidate(held, candidate, choice.combination, current, compute)
+    return candidate, report, False
 
 
 def _most_words(rankers: Sequence[str]) -> int:
@@ -281,7 +276,7 @@ def prepare(
     if not rankers:
         raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
     # Few queries of saved words would choose by luck.
-    fewest = 1 if sample.unlabelled is None else FEWEST_QUERIES
+    fewest = 1 if sample.unlabelled is None else FEWEST
     given = (training, validation, rankers, features, progress, compute, fewest)
     choice = selection.choose_on(*given)
     if choice is None:
@@ -296,12 +291,17 @@ def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).choice(rows, CHOOSE_AMONG, replace=False))
 
 
-def refuse_removed(writer: Writer, sample: Sample) -> None:
-    """Stop a model that was taught by pictures which were removed while it learnt."""
-    live = Snapshot(writer.home.shards, writer.version).ids()
-    taught = sample.ids if sample.saved is None else np.union1d(sample.ids, sample.saved.ids)
-    if not np.isin(taught, live).all():
-        raise StoreBusy("Pictures were removed while this training ran. Run it again without them.")
+def _learned_from(sample: Sample) -> NDArray[np.int64]:
+    """Return the ids of all pictures that ordinary and saved words are learned from."""
+    return sample.ids if sample.saved is None else np.union1d(sample.ids, sample.saved.ids)
+
+
+def _figures(report: GateReport, table: Sequence[Tried], forced: bool) -> Json:
+    tried: list[Json] = [
+        {"what": str(t.recipe), "how": t.how, "AvgP": t.avgp if np.isfinite(t.avgp) else None}
+        for t in table[:20]
+    ]
+    return stored_figures(report, forced, tried=tried, trained=int(time.time()))
 
 
 def make_model(
@@ -346,21 +346,3 @@ def _fitted(
         return fit(recipe, sample, told=told, compute=compute)
     finally:
         progress.finish()
-
-
-def publish(
-    writer: Writer, about: dict[str, Json], arrays: dict[str, NDArray[np.float32]],
-    started_from: str, note: str, progress: Progress, compute: Mapper | None = None,
-) -> tuple[str, int]:  # fmt: skip
-    """Write the model, score every picture by it, and move the pointer."""
-    if writer.version.model != started_from:
-        raise StoreBusy(
-            "Another training was published while this one ran. Run it again to build on that."
-        )
-    name = save_model(writer.home.models, KIND, about, arrays)
-    saved = load_model(writer.home.models, name)
-    scorer = SegmentScorer(from_saved(saved))
-    if compute is not None:
-        scorer = ScorerElsewhere(saved, compute)
-    version = writer.publish_model(scorer, note, progress)
-    return name, version.number

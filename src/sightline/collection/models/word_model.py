@@ -36,7 +36,6 @@ from sightline.store.versions import Version
 from sightline.words.calibration import logistic
 from sightline.words.combining import WAYS, Combination, How
 
-KIND = "words"
 # With words of sessions beside ordinary ones it is format 3, which earlier releases must refuse.
 FORMAT, FORMAT_SAVED = 2, 3
 # Published scores may take so many times the bytes of the features they come from.
@@ -326,7 +325,11 @@ def scorer_of(home: Home, version: Version, compute: Mapper | None = None) -> Se
     """
     if not version.model:
         return None
-    saved = open_model(home.models, version.model)
+    return segment_scorer(open_model(home.models, version.model), compute)
+
+
+def segment_scorer(saved: SavedModel, compute: Mapper | None = None) -> SegmentScorer:
+    """Return what scores pictures by a model, on other machines where `compute` says so."""
     return SegmentScorer(from_saved(saved)) if compute is None else ScorerElsewhere(saved, compute)
 
 

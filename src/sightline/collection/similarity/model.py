@@ -34,7 +34,6 @@ from sightline.store.home import Home
 from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.snapshot import Snapshot
 
-KIND = "similar"
 FORMAT = 2
 # Pictures and pairs that scales are learnt from where nothing was trained.
 FEW_PICTURES = 400

@@ -25,12 +25,19 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.models.dataset import View, common_features
+from sightline.collection.models.lifecycle import (
+    GateReport,
+    apply_gate,
+    publish,
+    stored_figures,
+)
+from sightline.collection.models.versions import SIMILARITY
 from sightline.collection.similarity.candidates import choose_shortlist, measure_recall
 from sightline.collection.similarity.descriptors import (
     Bool,
@@ -43,7 +50,6 @@ from sightline.collection.similarity.descriptors import (
     too_rare,
 )
 from sightline.collection.similarity.model import (
-    KIND,
     Alike,
     Doubles,
     Floats,
@@ -60,7 +66,7 @@ from sightline.combiners.online import OnlineCombiner
 from sightline.combiners.opar import OGDR, OPARI, OPARII, OPR
 from sightline.combiners.second_order import AROW, SCW
 from sightline.contracts import Json, Progress
-from sightline.errors import CollectionError, DataError, NotBetter, StoreBusy
+from sightline.errors import CollectionError, DataError
 from sightline.measures.many import average_precisions
 from sightline.measures.significance import wilcoxon
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
@@ -68,12 +74,8 @@ from sightline.similarity.frames import FRAMES, PLAIN, Frame
 from sightline.similarity.pairs import Phi
 from sightline.store.events import EventLog
 from sightline.store.home import Home, Reader
-from sightline.store.models import save_model
 from sightline.store.snapshot import Snapshot
-from sightline.store.writer import Writer
 
-SLACK = 0.001
-FEWEST_QUERIES = 30
 PICTURES = 3_000
 QUERIES = 250
 TRIPLETS = 20_000
@@ -94,42 +96,6 @@ class SimilarOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SimilarProof:
-    """What held-out queries say of a combination; values are mean AvgP.
-
-    `p`, `helped` and `harmed` compare it with all descriptors alike. `current` is that of the
-    combination in use before, learnt or not; None where that was all these descriptors alike.
-    `not_compared` is true if there was a learnt one that cannot be asked any more.
-    """
-
-    n: int
-    candidate: float
-    uniform: float
-    single: float
-    p: float
-    helped: int
-    harmed: int
-    current: float | None = None
-    not_compared: bool = False
-
-    @property
-    def proven(self) -> bool:
-        """Whether there were enough queries to tell."""
-        return self.n >= FEWEST_QUERIES
-
-    @property
-    def passes(self) -> bool:
-        """Whether it does no harm."""
-        least = max(self.uniform, self.current if self.current is not None else self.uniform)
-        return not self.candidate < least - SLACK
-
-    @property
-    def harmed_rate(self) -> float:
-        """The share of held-out queries that it ranks worse than all descriptors alike do."""
-        return self.harmed / self.n if self.n else 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class SimilarReport:
     """What a training did; `table` has the mean AvgP of validation queries by learner."""
 
@@ -140,7 +106,7 @@ class SimilarReport:
     constant: tuple[str, ...]
     single: str
     table: tuple[tuple[str, float], ...]
-    proof: SimilarProof
+    proof: GateReport
     shortlist: Shortlist
     pictures: int
     left_out: int
@@ -170,9 +136,8 @@ def train_similar(
         alike, proof = course.prove(learner, load_alike(home, before))
         shortlist = course.shortlist(alike)
         progress.finish()
-    if not options.force and not options.dry_run:
-        refuse_harm(proof)
-    forced = options.force and proof.proven and not proof.passes
+    forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
+    tried: list[Json] = [{"what": name, "AvgP": value} for name, value in table]
     alike = replace(
         alike,
         shortlist=shortlist,
@@ -180,16 +145,19 @@ def train_similar(
             "source": grounds.source,
             "learner": learner,
             "judged_up_to": seq if grounds.source == "judgements" else 0,
-            "figures": _figures(proof, table, forced),
+            "figures": stored_figures(proof, forced, tried=tried),
         },
     )
     name, version = before, 0
     if not options.dry_run:
-        name, version = _publish(home, alike, before, course.grounds.ids, wait)
+        name, version = publish(
+            SIMILARITY, home, *alike.to_saved(), started_from=before,
+            learned_from=course.grounds.ids, note=f"train --similar: {learner}", wait=wait,
+        )  # fmt: skip
     return SimilarReport(
         grounds.source, learner, alike.names, tuple(f.kind for f in alike.frames), alike.constant,
         course.single_name, tuple(table), proof, shortlist, len(course.grounds), course.left_out,
-        course.too_rare, name, version, not proof.proven, forced, time.monotonic() - begun,
+        course.too_rare, name, version, not proof.is_proven, forced, time.monotonic() - begun,
     )  # fmt: skip
 
 
@@ -252,25 +220,32 @@ class _Course:
         table = sorted(zip(names, means.tolist(), strict=True), key=lambda t: -t[1])
         return table[0][0], table
 
-    def prove(self, learner: str, current: Alike | None) -> tuple[Alike, SimilarProof]:
+    def prove(self, learner: str, current: Alike | None) -> tuple[Alike, GateReport]:
         """Return the combination that is to be served, and what held-out queries say of it."""
         proof_w = self._weights(learner, self._differences(~self.held))
         served_w = self._weights(learner, self._differences(np.ones(len(self.held), bool)))
         alike = replace(self.blank, w=served_w, proof=proof_w)
         judges = self._asking(self.held, np.ones(len(self.held), bool))
         if not len(judges):
-            nan = float("nan")
-            return alike, SimilarProof(0, nan, nan, nan, 1.0, 0, 0)
+            return alike, GateReport.unmeasured(SIMILARITY)
         single = np.zeros(len(proof_w))
         single[self.single] = 1.0
         mine, alone = judges.avgp(alike, [proof_w, single])
         before = self.untrained
         even = replace(judges, data=before.framed(self.raw)).avgp(before, [before.w])[0]
         test = wilcoxon(mine, even)
-        means = [float(values.mean()) for values in (mine, even, alone)]
+        report = GateReport(
+            SIMILARITY, len(judges), float(mine.mean()), float(even.mean()), p=test.p,
+            helped=test.helped, harmed=test.harmed, extra={"single": float(alone.mean())},
+        )  # fmt: skip
         known, lost = self._current(judges, current)
-        figures = (len(judges), means[0], means[1], means[2])
-        return alike, SimilarProof(*figures, test.p, test.helped, test.harmed, known, lost)
+        report = replace(report, not_compared=lost)
+        if known is None:
+            return alike, report
+        on_common = report.candidate
+        return alike, replace(
+            report, current=known, candidate_on_common=on_common, n_common=report.n
+        )
 
     def shortlist(self, alike: Alike) -> Shortlist:
         """Choose how candidates are found, and measure on held-out queries what that loses."""
@@ -320,47 +295,6 @@ def _few(n: int, most: int) -> Int:
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
-
-
-def refuse_harm(proof: SimilarProof) -> None:
-    """Stop a combination that is worse than what is there."""
-    if proof.passes or not proof.proven:
-        return
-    if proof.current is not None and proof.candidate < proof.current - SLACK:
-        what, value = "the one in use", proof.current
-    else:
-        what, value = "all descriptors alike", proof.uniform
-    raise NotBetter(
-        f"The new combination is worse than {what} on held-out queries: mean AvgP "
-        f"{proof.candidate:.3f} against {value:.3f} over {proof.n} queries. It was not published; "
-        "what is in use stays. To publish it all the same: --force."
-    )
-
-
-def _publish(home: Home, alike: Alike, before: str, ids: Int, wait: float) -> tuple[str, int]:
-    about, arrays = alike.to_saved()
-    with Writer(home, "train", wait) as writer:
-        if writer.version.similar != before:
-            raise StoreBusy(
-                "Another training was published while this one ran. Run it again to build on that."
-            )
-        live = Snapshot(home.shards, writer.version).ids()
-        if not np.isin(ids, live).all():
-            raise StoreBusy("Pictures were removed while this training ran. Run it again.")
-        name = save_model(home.models, KIND, about, arrays)
-        return name, writer.publish_similar(name, f"train --similar: {about['learner']}").number
-
-
-def _figures(
-    proof: SimilarProof, table: Sequence[tuple[str, float]], forced: bool
-) -> dict[str, Json]:
-    tried: list[Json] = [{"what": name, "AvgP": value} for name, value in table]
-    figures: dict[str, Json] = {k: _number(v) for k, v in asdict(proof).items()}
-    return {**figures, "unproven": not proof.proven, "forced": forced, "tried": tried}
-
-
-def _number(value: float | None) -> Json:
-    return None if value is None or not np.isfinite(value) else value
 
 
 SCALING_PICTURES = 1_000

@@ -23,8 +23,6 @@ from sightline.store.home import Home
 from sightline.store.models import load_model
 from sightline.words.calibration import calibrate
 
-KIND = "region-tags"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placer:

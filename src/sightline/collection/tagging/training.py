@@ -18,13 +18,20 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.clicks.labels import known_judgements
+from sightline.collection.models.lifecycle import (
+    GateReport,
+    apply_gate,
+    publish,
+    stored_figures,
+)
+from sightline.collection.models.versions import REGIONS
 from sightline.collection.tagging.dataset import (
     Bools,
     Ground,
@@ -34,22 +41,17 @@ from sightline.collection.tagging.dataset import (
     load_ground,
     load_list,
 )
-from sightline.collection.tagging.model import KIND, Placer, load_placer
+from sightline.collection.tagging.model import Placer, load_placer
 from sightline.collection.tagging.thresholds import thresholds
 from sightline.contracts import Json, Mapper, Part, Progress
-from sightline.errors import CollectionError, NotBetter, ParameterError, StoreBusy
+from sightline.errors import CollectionError, ParameterError
 from sightline.measures.annotation import f_measure
 from sightline.measures.splits import FOLDS, HELD_OUT, fold_of
 from sightline.regions.examples import fitting
 from sightline.regions.scored import ScoredRegionModel
 from sightline.store.events import EventLog
 from sightline.store.home import Home
-from sightline.store.models import save_model
-from sightline.store.snapshot import Snapshot
-from sightline.store.writer import Writer
 
-SLACK = 0.001
-FEWEST_PICTURES = 30
 PRECISION = 0.9
 _MOST_SCENES, _PICTURES_OF_A_SCENE = 20, 15
 
@@ -69,35 +71,6 @@ class RegionOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class RegionProof:
-    """What held-out pictures say of a model; values are F over all decisions.
-
-    `same` is that of giving every picture the same words, the best that many; `current` that of
-    the model in use on the words both know, where the new one has `against`. `given` words would
-    be proposed at nine in ten, `right` of them are carried.
-    """
-
-    n: int
-    candidate: float
-    same: float
-    current: float | None = None
-    against: float | None = None
-    given: int = 0
-    right: int = 0
-
-    @property
-    def proven(self) -> bool:
-        """Whether there were enough pictures to tell."""
-        return self.n >= FEWEST_PICTURES
-
-    @property
-    def passes(self) -> bool:
-        """Whether it does no harm."""
-        worse = self.current is not None and (self.against or 0.0) < self.current - SLACK
-        return not worse and not self.candidate < self.same - SLACK
-
-
-@dataclass(frozen=True, slots=True)
 class RegionReport:
     """What a training did; `sure` of the `words` can be given with nine in ten right.
 
@@ -109,7 +82,7 @@ class RegionReport:
     words: int
     sure: int
     scenes: int
-    proof: RegionProof
+    proof: GateReport
     without_regions: int
     left_out: int
     rare: int
@@ -146,19 +119,20 @@ def train_regions(
     course = _Course(ground, options.scenes, progress, compute)
     placer = course.learn(words)
     proof = course.prove(placer, current)
-    if not options.force and not options.dry_run:
-        refuse_harm(proof)
-    forced = options.force and proof.proven and not proof.passes
-    placer = replace(placer, about={"figures": _figures(proof, forced)})
+    forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
+    placer = replace(placer, about={"figures": stored_figures(proof, forced)})
     name, version = before, 0
     if not options.dry_run:
-        name, version = _publish(home, placer, before, wait)
+        name, version = publish(
+            REGIONS, home, *placer.to_saved(), started_from=before, learned_from=placer.ids,
+            note=f"train --regions: {len(placer.terms)} words", wait=wait,
+        )  # fmt: skip
     sure = thresholds(placer.margins.astype(np.float64), ground.labels, PRECISION)
     return RegionReport(
         ground.feature, len(ground), len(ground.terms), int(np.isfinite(sure.give).sum()),
         placer.n_scenes, proof, ground.without_regions, ground.left_out, ground.rare,
         ground.frequent, fitting(ground.labels, course.counts)[1], name, version,
-        not proof.proven, forced, time.monotonic() - begun,
+        not proof.is_proven, forced, time.monotonic() - begun,
     )  # fmt: skip
 
 
@@ -203,32 +177,33 @@ class _Course:
         marks = g.inputs.marks()
         return Placer(served, proof, g.terms, g.feature, g.ids, margins, g.labels, marks, words)
 
-    def prove(self, placer: Placer, current: Placer | None) -> RegionProof:
+    def prove(self, placer: Placer, current: Placer | None) -> GateReport:
         """Measure the proof, and that of the model in use, on held-out pictures."""
         g, held = self.ground, self.fold == HELD_OUT
         at = np.flatnonzero(held)
         if not len(at) or held.all():
-            return RegionProof(0, float("nan"), float("nan"))
+            return GateReport.unmeasured(REGIONS, given=0, right=0)
         some, truth = g.inputs.only(at), g.labels[at]
         said = placer.proof.predict(some.X, some.whole, some.areas).tags
         promised = thresholds(placer.margins[~held].astype(float), g.labels[~held], PRECISION)
         given = placer.margins[at] >= promised.give
-        figures = RegionProof(
-            len(at), f_measure(truth, said).micro, _same_words(g.labels[~held], truth),
-            given=int(given.sum()), right=int((given & truth).sum()),
+        report = GateReport(
+            REGIONS, len(at), f_measure(truth, said).micro, _same_words(g.labels[~held], truth),
+            extra={"given": int(given.sum()), "right": int((given & truth).sum())},
         )  # fmt: skip
         if current is None or current.feature != g.feature:
-            return figures
+            return report
         both, mine, theirs = np.intersect1d(
             g.terms, current.terms, assume_unique=True, return_indices=True
         )
         if not len(both):
-            return figures
+            return report
         other = current.proof.predict(some.X, some.whole, some.areas).tags[:, theirs]
         return replace(
-            figures,
+            report,
             current=f_measure(truth[:, mine], other).micro,
-            against=f_measure(truth[:, mine], said[:, mine]).micro,
+            candidate_on_common=f_measure(truth[:, mine], said[:, mine]).micro,
+            n_common=len(at),
         )
 
 
@@ -252,44 +227,6 @@ def _same_words(learnt: Bools, truth: Bools) -> float:
         said[:, order[:k]] = True
         values.append(f_measure(truth, said).micro)
     return max(values)
-
-
-def refuse_harm(proof: RegionProof) -> None:
-    """Stop a model that is worse than what is there."""
-    if proof.passes or not proof.proven:
-        return
-    what, mine, value = "giving every picture the same words", proof.candidate, proof.same
-    if proof.current is not None and (proof.against or 0.0) < proof.current - SLACK:
-        what, mine, value = "the one in use", proof.against or 0.0, proof.current
-    raise NotBetter(
-        f"The new model of regions is worse than {what} on held-out pictures: F {mine:.3f} against "
-        f"{value:.3f} over {proof.n} pictures. It was not published; what is in use stays. To "
-        "publish it all the same: --force."
-    )
-
-
-def _publish(home: Home, placer: Placer, before: str, wait: float) -> tuple[str, int]:
-    about, arrays = placer.to_saved()
-    with Writer(home, "train", wait) as writer:
-        if writer.version.regions != before:
-            raise StoreBusy(
-                "Another training was published while this one ran. Run it again to build on that."
-            )
-        live = Snapshot(home.shards, writer.version).ids()
-        if not np.isin(placer.ids, live).all():
-            raise StoreBusy("Pictures were removed while this training ran. Run it again.")
-        name = save_model(home.models, KIND, about, arrays)
-        note = f"train --regions: {len(placer.terms)} words"
-        return name, writer.publish_regions(name, note).number
-
-
-def _figures(proof: RegionProof, forced: bool) -> dict[str, Json]:
-    figures: dict[str, Json] = {k: _number(v) for k, v in asdict(proof).items()}
-    return {**figures, "unproven": not proof.proven, "forced": forced}
-
-
-def _number(value: float | None) -> Json:
-    return None if value is None or not np.isfinite(value) else value
 
 
 Arrays = dict[str, NDArray[Any]]
