@@ -18,6 +18,7 @@ from sightline.collection.models.versions import (
     ModelKind,
     proof_of,
 )
+from sightline.contracts import Json
 from sightline.errors import NotBetter, StoreBusy
 from sightline.store.home import Home
 from sightline.store.models import load_model
@@ -27,7 +28,7 @@ from tests.planted import clusters, plant
 KINDS = list(MODEL_KINDS.values())
 
 # What models of earlier releases keep of how they were measured.
-STORED = {
+STORED: dict[str, dict[str, Json]] = {
     "words": {
         "n": 51, "candidate": 0.5, "untrained": 0.1, "p": 0.01, "helped": 40, "harmed": 3,
         "p10": 0.3, "bep": 0.2, "current": 0.45, "against_current": 0.46, "n_both": 44,
@@ -57,13 +58,13 @@ def measured(kind: ModelKind) -> GateReport:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.name)
 def test_figures_are_stored_under_the_names_that_earlier_releases_know(kind: ModelKind) -> None:
     more = {k: v for k, v in STORED[kind.name].items() if k in ("tried", "trained")}
-    figures = stored_figures(measured(kind), False, **more)  # type: ignore[arg-type]
+    figures = stored_figures(measured(kind), False, **more)
     assert figures == STORED[kind.name]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.name)
 def test_figures_of_earlier_releases_are_listed(kind: ModelKind) -> None:
-    shown = proof_of("m", kind.name, STORED[kind.name])  # type: ignore[arg-type]
+    shown = proof_of("m", kind.name, STORED[kind.name])
     assert (shown.queries, shown.candidate, shown.untrained, shown.current) == (51, 0.5, 0.1, 0.45)
     assert shown.p == (None if kind is REGIONS else 0.01)
     assert shown.against_current == (None if kind is SIMILARITY else 0.46)

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.models import lifecycle
 from sightline.collection.models.lifecycle import GateReport
 from sightline.collection.similarity import training
 from sightline.collection.similarity.candidates import scored
 from sightline.collection.similarity.descriptors import stored
-from sightline.collection.similarity.model import load_alike
+from sightline.collection.similarity.model import load_similarity_model
 from sightline.collection.similarity.query import Asked, Question
-from sightline.collection.similarity.supervision import find_grounds
+from sightline.collection.similarity.supervision import find_supervision
 from sightline.collection.similarity.training import SimilarOptions, SimilarReport, train_similar
 from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, NotBetter, StoreBusy, StoreDamaged, UsageError
@@ -61,7 +62,7 @@ def test_what_tells_pictures_apart_is_learnt_and_the_gain_is_proven(tmp_path: Pa
     assert proof.n >= 30 and proof.candidate > proof.baseline + 0.05 and proof.p < 0.001
     assert proof.harmed_rate < 0.3 and report.single.startswith("signal ")
     assert not report.unproven and not report.forced and report.version > 0
-    alike = load_alike(home, similar_model(home), checked=True)
+    alike = load_similarity_model(home, similar_model(home), checked=True)
     assert alike is not None and alike.name == report.model
     by_descriptor = np.abs(alike.w).reshape(4, -1).sum(axis=1)
     assert by_descriptor.argmax() == alike.names.index("signal")
@@ -70,7 +71,7 @@ def test_what_tells_pictures_apart_is_learnt_and_the_gain_is_proven(tmp_path: Pa
 def test_the_record_keeps_figures_and_the_recall_of_the_shortlist(tmp_path: Path) -> None:
     home, _ = plant_alike(tmp_path / "store")
     report = run(home)
-    alike = load_alike(home, report.model)
+    alike = load_similarity_model(home, report.model)
     assert alike is not None
     figures = alike.about["figures"]
     assert isinstance(figures, dict)
@@ -108,7 +109,7 @@ def test_a_descriptor_gets_the_frame_that_ranks_best(tmp_path: Path) -> None:
     assert report.frames[0] in ("standard", "ranks", "damped", "rooted")
     assert report.proof.candidate > report.proof.baseline + 0.1 and report.proof.p < 0.001
     with home.reader() as reader:
-        alike = load_alike(home, report.model, checked=True)
+        alike = load_similarity_model(home, report.model, checked=True)
         assert alike is not None and alike.frames[0].kind == report.frames[0]
         want = dict(ranked_by_likeness(reader.snapshot, alike, [3], []))
         one = stored(reader.snapshot, np.array([3]), alike.descriptors, alike.lengths)
@@ -172,7 +173,7 @@ def test_a_constant_descriptor_counts_nothing_and_is_named(tmp_path: Path) -> No
     home = plant(tmp_path / "store", words, {"signal": rows, "still": still})
     report = run(home)
     assert report.constant == ("still",)
-    alike = load_alike(home, report.model)
+    alike = load_similarity_model(home, report.model)
     assert alike is not None
     assert not alike.w.reshape(2, -1)[alike.names.index("still")].any()
 
@@ -200,7 +201,7 @@ def test_judgements_are_learnt_from_where_there_are_enough(tmp_path: Path) -> No
     report = run(home)
     assert report.source == "judgements" and report.proof.n >= 30
     assert report.proof.candidate >= report.proof.baseline
-    alike = load_alike(home, report.model)
+    alike = load_similarity_model(home, report.model)
     assert alike is not None
     # What it has learnt from must not be learnt from again.
     assert alike.about["judged_up_to"] == 240 + 3 * 219
@@ -211,7 +212,7 @@ def test_only_what_was_judged_competes(tmp_path: Path) -> None:
     told = [Likeness(3, 9, True, "", 1), Likeness(3, 4, False, "", 2), Likeness(5, 9, True, "", 3)]
     told += [Likeness(3, 9, False, "", 4)]
     with home.reader() as reader:
-        grounds = find_grounds(reader.snapshot, reader.catalogue, told, "judgements")
+        grounds = find_supervision(reader.snapshot, reader.catalogue, told, "judgements")
     assert grounds.ids.tolist() == [3, 4, 5, 9]
     found = grounds.relevance(np.array([0, 2]), np.array([1, 3]))
     assert found.tolist() == [[0, 0], [-1, 1]]
@@ -223,7 +224,7 @@ def sources(home: Home, said: list[Likeness] | None = None) -> dict[str, bool]:
     with home.reader() as reader:
         for name in ("judgements", "tags", "classes", "folders"):
             try:
-                find_grounds(reader.snapshot, reader.catalogue, said or [], name)
+                find_supervision(reader.snapshot, reader.catalogue, said or [], name)
                 found[name] = True
             except UsageError:
                 found[name] = False
@@ -254,16 +255,16 @@ def test_few_words_do_not_keep_folders_from_being_learnt_from(tmp_path: Path) ->
     c = Collection.open(photos, store=tmp_path / "store")
     c.index(compute=InlineCompute())
     with c.home.reader() as reader:
-        chosen = find_grounds(reader.snapshot, reader.catalogue, [])
+        chosen = find_supervision(reader.snapshot, reader.catalogue, [])
         assert chosen.source == "folders" and len(chosen) == 40
-        assert len(find_grounds(reader.snapshot, reader.catalogue, [], "classes")) == 4
+        assert len(find_supervision(reader.snapshot, reader.catalogue, [], "classes")) == 4
 
 
 def test_words_on_many_pictures_say_nothing(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
     home = plant(tmp_path / "a", [["holiday"]] * 18 + [[], []], {"x": rows})
     with home.reader() as reader, pytest.raises(CollectionError, match="Nothing says which"):
-        find_grounds(reader.snapshot, reader.catalogue, [])
+        find_supervision(reader.snapshot, reader.catalogue, [])
 
 
 def test_a_ground_that_does_not_exist_is_refused(tmp_path: Path) -> None:
@@ -279,7 +280,7 @@ def test_a_ground_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 def test_copies_of_a_query_neither_teach_nor_compete(tmp_path: Path) -> None:
     home, _ = plant_alike(tmp_path / "store", 30)
     with home.reader() as reader:
-        grounds = find_grounds(reader.snapshot, reader.catalogue, [])
+        grounds = find_supervision(reader.snapshot, reader.catalogue, [])
     copies = grounds.copies.copy()
     copies[6] = copies[0]
     same = replace(grounds, copies=copies)
@@ -293,7 +294,7 @@ def test_another_training_in_between_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, _ = plant_alike(tmp_path / "store", 60, 3)
-    plain = training.apply_gate
+    plain = lifecycle.apply_gate
 
     def meanwhile(report: GateReport, *, force: bool, dry_run: bool) -> bool:
         monkeypatch.setattr(training, "apply_gate", plain)
@@ -334,7 +335,7 @@ def test_a_damaged_combination_is_found_and_left_out_by_repair(tmp_path: Path) -
     file.write_bytes(data)
     assert any(report.model in p.file for p in verify(home).problems)
     with pytest.raises(StoreDamaged):
-        load_alike(home, report.model, checked=True)
+        load_similarity_model(home, report.model, checked=True)
     said: list[str] = []
     assert repair(home, said.append).sound
     assert any("train --similar" in line for line in said)

@@ -12,7 +12,7 @@ from PIL import Image
 from sightline.collection import Collection
 from sightline.collection.tagging.dataset import FILE
 from sightline.collection.tagging.drawing import REGIONS, is_drawing
-from sightline.collection.tagging.model import load_placer
+from sightline.collection.tagging.model import load_region_tagger
 from sightline.collection.tagging.training import RegionReport
 from sightline.compute.inline import InlineCompute
 from sightline.errors import NotBetter, ParameterError, UsageError
@@ -161,7 +161,7 @@ def test_the_owners_list_merges_and_drops(own: Collection) -> None:
     report = own.train_regions(feature="regions", scenes=2)
     assert report.words == 3  # dusk, cow and boat; every picture shows land
     with own.home.reader() as reader:
-        placer = load_placer(own.home, reader.snapshot.regions)
+        placer = load_region_tagger(own.home, reader.snapshot.regions)
     assert placer is not None and placer.words == own.word_list()
     assert {s.word for s in own.tag(untagged=True).suggestions} <= {"dusk", "cow", "boat"}
     assert own.where("grass", 2).unknown == ("grass",)

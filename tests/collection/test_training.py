@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from sightline.collection.models import recipe, selection
-from sightline.collection.models.dataset import load_sample, split
+from sightline.collection.models.dataset import load_dataset, split
 from sightline.collection.models.training import TrainOptions, train
-from sightline.collection.models.word_model import SegmentScorer, load_learnt
+from sightline.collection.models.word_model import SegmentScorer, load_word_model
 from sightline.errors import CollectionError, NotBetter, StoreBusy, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
@@ -97,7 +97,7 @@ def test_held_out_pictures_do_not_take_part_in_choosing(tmp_path: Path) -> None:
     ]
     assert tried[0] == tried[1]
     with contextlib.ExitStack() as stack:
-        samples = [load_sample(stack.enter_context(h.reader()).snapshot) for h in (a, b)]
+        samples = [load_dataset(stack.enter_context(h.reader()).snapshot) for h in (a, b)]
     for sample in samples:
         out, validating = split(sample)
         assert not (out & validating).any() and 30 < out.sum() < 90
@@ -117,7 +117,7 @@ def test_the_gate_keeps_out_what_is_worse_than_the_model_in_use(tmp_path: Path) 
     forced = run(home, TrainOptions(("ridge",), ("noise",), force=True))
     assert forced.forced and forced.proof.candidate_on_common < forced.proof.current  # type: ignore[attr-defined]
     with home.reader() as reader:
-        learnt = load_learnt(home, reader.snapshot.model)
+        learnt = load_word_model(home, reader.snapshot.model)
     assert learnt is not None
     figures = learnt.about["figures"]
     assert isinstance(figures, dict) and figures["forced"] is True
@@ -204,7 +204,7 @@ def test_judgements_add_words_and_take_them_away(tmp_path: Path) -> None:
             judging.append([NewEvent("judged", picture, body)])  # type: ignore[arg-type]
         said = judging.log.judgements()
     with home.reader() as reader:
-        sample = load_sample(reader.snapshot, said)
+        sample = load_dataset(reader.snapshot, said)
 
     def carried(picture: int) -> set[int]:
         row = int(np.searchsorted(sample.ids, picture))
@@ -304,7 +304,7 @@ def test_words_beyond_the_budget_are_scored_when_asked_for(
     home = plant(tmp_path / "store", words, {"signal": rows})
     run(home)
     with home.reader() as reader:
-        learnt = load_learnt(home, reader.snapshot.model)
+        learnt = load_word_model(home, reader.snapshot.model)
         assert learnt is not None and len(learnt.terms) == 12
         terms = learnt.terms[[2, 7]]
         query = learnt.query(terms, [1.0, 2.0])
@@ -317,7 +317,7 @@ def test_words_beyond_the_budget_are_scored_when_asked_for(
     run(home, TrainOptions(("ridge",), force=True))
     with home.reader() as reader:
         few = {s.scores.terms.size for s in reader.snapshot.segments if s.scores}
-        learnt = load_learnt(home, reader.snapshot.model)
+        learnt = load_word_model(home, reader.snapshot.model)
         assert learnt is not None
         got = reader.snapshot.top(learnt.query(terms, [1.0, 2.0]), 50, None, learnt.more)
         lost = reader.snapshot.top(learnt.query(terms, [1.0, 2.0]), 50)
@@ -333,8 +333,8 @@ def test_a_model_scores_what_its_learner_scores(tmp_path: Path) -> None:
     for ranker in ("ridge", "pamir"):
         run(home, TrainOptions((ranker,), force=True))
         with home.reader() as reader:
-            sample = load_sample(reader.snapshot)
-            learnt = load_learnt(home, reader.snapshot.model, checked=True)
+            sample = load_dataset(reader.snapshot)
+            learnt = load_word_model(home, reader.snapshot.model, checked=True)
             assert learnt is not None
             again = recipe.fit(learnt.served.recipe, sample)
             assert np.allclose(again.scores(sample.views), learnt.served.scores(sample.views))

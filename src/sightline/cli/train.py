@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.clicks.labels import FromClicks
     from sightline.collection.models.training import TrainReport
-    from sightline.collection.models.trials import Tried
+    from sightline.collection.models.trials import TrialResult
     from sightline.collection.similarity.training import SimilarReport
 
 
@@ -286,7 +286,7 @@ def clicks_line(c: FromClicks) -> str:
     return line + (f"; {c.capped} more were left out, as too much for one import" * bool(c.capped))
 
 
-def table_lines(table: Sequence[Tried], limit: int = 12) -> list[str]:
+def table_lines(table: Sequence[TrialResult], limit: int = 12) -> list[str]:
     """Return the table of what was tried, best first, as lines of text."""
     head = ("ranker", "words by", "pictures", "AvgP", "P10", "BEP", "train s", "ms/1000", "MB")
     rows = [

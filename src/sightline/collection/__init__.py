@@ -275,14 +275,14 @@ class Collection(
                 said = describe_model(self.home, model)
             alike = ""
             if reader.snapshot.similar:
-                from sightline.collection.similarity.model import describe_alike
+                from sightline.collection.similarity.model import describe_similarity_model
 
-                alike = describe_alike(self.home, reader.snapshot.similar)
+                alike = describe_similarity_model(self.home, reader.snapshot.similar)
             regions = ""
             if reader.snapshot.regions:
-                from sightline.collection.tagging.model import describe_placer
+                from sightline.collection.tagging.model import describe_region_tagger
 
-                regions = describe_placer(self.home, reader.snapshot.regions)
+                regions = describe_region_tagger(self.home, reader.snapshot.regions)
             pictures = len(reader.snapshot.ids())
             return State(pictures, with_words, skipped, version, len(terms), said, alike, regions)
 

@@ -56,14 +56,14 @@ class Teaching:
         compute
             A cluster to learn on, in place of what the settings name.
         """
-        from sightline.collection.models.recipe import kind_of
+        from sightline.collection.models.recipe import ranker_spec
         from sightline.collection.models.training import TrainOptions, train
         from sightline.compute.chosen import learning_on
         from sightline.store.locks import require_writable, running
 
         bar = progress or NoProgress()
         for name in rankers:
-            kind_of(name)
+            ranker_spec(name)
         if not dry_run:
             require_writable(self.home.folder)
         s = self.settings

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sightline import plugins
-from sightline.collection.models.word_model import load_learnt
-from sightline.collection.similarity.model import load_alike
+from sightline.collection.models.word_model import load_word_model
+from sightline.collection.similarity.model import load_similarity_model
 from sightline.compute.describing import is_fitted, load_feature
 from sightline.errors import SightlineError
 from sightline.store.home import Home
@@ -37,9 +37,9 @@ def feature_states(home: Home | None) -> list[FeatureState]:
     if home is not None and home.exists():
         with home.reader() as reader:
             rows = _stored(reader.snapshot)
-            learnt = load_learnt(home, reader.snapshot.model)
+            learnt = load_word_model(home, reader.snapshot.model)
             used = set(learnt.features) if learnt else set()
-            alike = load_alike(home, reader.snapshot.similar)
+            alike = load_similarity_model(home, reader.snapshot.similar)
             used |= set(alike.descriptors) if alike else set()
     known = plugins.names("features")
     return [

@@ -65,9 +65,9 @@ class GateReport:
     extra: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def unmeasured(cls, kind: ModelKind, **extra: float) -> GateReport:
+    def unmeasured(cls, kind: ModelKind, extra: dict[str, float] | None = None) -> GateReport:
         """Return the report where there is nothing to measure on."""
-        return cls(kind, 0, math.nan, math.nan, extra=extra)
+        return cls(kind, 0, math.nan, math.nan, extra=extra or {})
 
     @property
     def metric(self) -> str:
