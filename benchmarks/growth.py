@@ -85,7 +85,7 @@ def _training(bench: Bench, n: int) -> Callable[[], Cost]:
 
     def run() -> None:
         report = train(home, TrainOptions(("pamir",), force=True), 0.0, NoProgress())
-        if report.proof.candidate < 2 * report.proof.untrained:
+        if report.proof.candidate < 2 * report.proof.baseline:
             raise BenchmarkError(f"Training learnt nothing: {report.proof}.")
 
     return lambda: clocked(run)

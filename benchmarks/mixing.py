@@ -55,7 +55,7 @@ class Captions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Alike:
+class SimilarityModel:
     """Differences of phi to learn from, and phi of validation queries with their relevance."""
 
     rows: Floats
@@ -98,7 +98,7 @@ def ranked(c: Captions, shards: int, mix: Any = "add") -> float:
     return float(ranker.best_score_)
 
 
-def combined(a: Alike, shards: int, mix: Any = "mean") -> float:
+def combined(a: SimilarityModel, shards: int, mix: Any = "mean") -> float:
     """Return the validation AvgP of OPAR-II in so many shards."""
     from sightline.measures.many import average_precisions
 
@@ -109,7 +109,7 @@ def combined(a: Alike, shards: int, mix: Any = "mean") -> float:
 
 def corel(
     data: Path, cache: Path, views: Sequence[str], seeds: Sequence[int]
-) -> Iterator[tuple[dict[str, Captions], Alike]]:
+) -> Iterator[tuple[dict[str, Captions], SimilarityModel]]:
     """Yield splits of Corel5K's development pictures, seen by each view."""
     from sightline.compute.local import LocalCompute
     from sightline_experiments.cache import ArrayCache
@@ -135,7 +135,7 @@ def corel(
         yield seen, _alike(rows, discs, split.train.rows, split.validation.rows)
 
 
-def _alike(views: Sequence[Floats], discs: Any, train: Any, held: Any) -> Alike:
+def _alike(views: Sequence[Floats], discs: Any, train: Any, held: Any) -> SimilarityModel:
     from sightline.similarity.pairs import Phi
     from sightline.solvers.picture_triplets import of_classes
 
@@ -144,7 +144,7 @@ def _alike(views: Sequence[Floats], discs: Any, train: Any, held: Any) -> Alike:
     triplets = of_classes(discs[train], _DIFFERENCES)
     rows = phi.over(known).differences(triplets.query, triplets.first, triplets.second, triplets.y)
     asked = tuple(v[held] for v in views)
-    return Alike(rows, phi(asked, asked), _same_disc(discs[held]))
+    return SimilarityModel(rows, phi(asked, asked), _same_disc(discs[held]))
 
 
 def _same_disc(discs: Any) -> QuerySet:
@@ -156,7 +156,7 @@ def _same_disc(discs: Any) -> QuerySet:
     return QuerySet(one, np.zeros(len(discs), np.int64), weight, start, np.concatenate(fits))
 
 
-def _made_alike() -> Alike:
+def _made_alike() -> SimilarityModel:
     rng = np.random.default_rng(0)
     discs = np.arange(1200) % 24
     middles = [rng.standard_normal((24, 16)) for _ in range(2)]

@@ -137,7 +137,9 @@ def two_rankers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     Ten take five times as long, and most tests of training are about something else.
     """
     if request.node.get_closest_marker("all_rankers") is None:
-        monkeypatch.setattr("sightline.collection.models.training.RANKERS", ("pamir", "ridge"))
+        monkeypatch.setattr(
+            "sightline.collection.models.training.DEFAULT_RANKERS", ("pamir", "ridge")
+        )
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from sightline import registry
 from sightline.cli.train import train
-from sightline.collection.models.registry import KINDS
+from sightline.collection.models.registry import RANKERS as SPECS
 from sightline.registry import BY_DEFAULT, IF_NAMED, RANKERS
 from tests.cli.test_start_up import modules_after
 from tests.served import Served, painted, running
@@ -28,10 +28,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def test_what_can_be_fitted_is_what_the_table_lists() -> None:
-    assert list(KINDS) == list(RANKERS)
+    assert list(SPECS) == list(RANKERS)
     assert set(BY_DEFAULT) | set(IF_NAMED) == set(RANKERS) and "log-product" in BY_DEFAULT
-    for name, kind in KINDS.items():
-        assert kind.asked == (name in IF_NAMED) and kind.about == RANKERS[name].about
+    for name, spec in SPECS.items():
+        assert spec.opt_in == (name in IF_NAMED) and spec.about == RANKERS[name].about
 
 
 def test_the_help_lists_every_ranker() -> None:
@@ -50,7 +50,7 @@ def test_the_help_of_train_imports_no_numpy() -> None:
 def test_the_service_tells_every_ranker_and_takes_no_other(served: Served) -> None:
     told = served.ask("GET", "/v1/rankers").json["rankers"]
     assert [(r["name"], r["default"]) for r in told] == [
-        (name, not entry.asked) for name, entry in RANKERS.items()
+        (name, not entry.opt_in) for name, entry in RANKERS.items()
     ]
     assert all(r["about"] for r in told)
     described = served.ask("GET", "/openapi.json").json["components"]["schemas"]["TrainJob"]

@@ -11,7 +11,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.explain import Explanation
 from sightline.collection.models.dataset import as_view
-from sightline.collection.models.word_model import load_learnt
+from sightline.collection.models.word_model import load_word_model
 from sightline.compute.inline import InlineCompute
 from sightline.words.term_ids import term_id
 from tests.served import painted
@@ -30,7 +30,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 
 def test_a_contribution_is_what_an_average_row_would_lose(c: Collection) -> None:
     with c.home.reader() as reader:
-        learnt, snapshot = load_learnt(c.home, reader.snapshot.model), reader.snapshot
+        learnt, snapshot = load_word_model(c.home, reader.snapshot.model), reader.snapshot
         assert learnt is not None
         ids = snapshot.ids()
         every = {f: as_view(snapshot.rows(f, ids)) for f in learnt.features}

@@ -17,7 +17,7 @@ from sightline.collection import Collection
 from sightline.collection.explain import Explanation
 from sightline.collection.explain.drawing import draw_sheet
 from sightline.collection.explain.features import FeatureRecomputer
-from sightline.collection.models.word_model import Learnt, load_learnt
+from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.compute.inline import InlineCompute
 from sightline.errors import ParameterError
 from sightline.words.term_ids import term_id
@@ -56,7 +56,7 @@ def why(c: Collection, query: str, k: int = 8, **more: Any) -> list[Explanation]
 def check_words(c: Collection, query: str, **filters: Any) -> set[str]:
     """Check that the words of every hit add up to its score; return the kinds of hits seen."""
     with c.home.reader() as reader:
-        learnt = load_learnt(c.home, reader.snapshot.model)
+        learnt = load_word_model(c.home, reader.snapshot.model)
     kinds = set()
     for w in why(c, query, 500, pictures=0, **filters):
         total = sum(s.contribution for s in w.words)
@@ -87,7 +87,7 @@ def test_a_carried_word_counts_as_known_and_is_marked(trained: Collection) -> No
     assert "carried (" in learnt.lines()[learnt.words.index(cold)]
     assert cold.seen is not None and 0 <= cold.seen <= 1
     with trained.home.reader() as reader:
-        model = load_learnt(trained.home, reader.snapshot.model)
+        model = load_word_model(trained.home, reader.snapshot.model)
     assert model is not None
     query = model.query(np.array([term_id("red"), term_id("cold")]), [1.0, 1.0])
     assert cold.number == pytest.approx(query.known[query.terms == term_id(cold.word)][0])
@@ -129,7 +129,7 @@ def test_a_part_is_what_the_score_loses_without_it(trained: Collection) -> None:
     (w,) = why(trained, "red warm", 1, blocks=3)
     assert w.parts is not None and w.picture is not None and not w.parts.exact
     with trained.home.reader() as reader:
-        learnt = load_learnt(trained.home, reader.snapshot.model)
+        learnt = load_word_model(trained.home, reader.snapshot.model)
     assert learnt is not None
     terms = np.array([term_id("red"), term_id("warm")])
     at = np.searchsorted(learnt.terms, terms)
@@ -262,7 +262,7 @@ def test_features_of_the_user_stay_as_they_are(tmp_path: Path) -> None:
     with c.home.reader() as reader:
         prints = {f.rpartition("-")[0]: f for f in reader.snapshot.features()}
         learnt = SimpleNamespace(features=tuple(prints.values()))
-        again = FeatureRecomputer.of(reader, cast(Learnt, learnt), 384)
+        again = FeatureRecomputer.of(reader, cast(WordModel, learnt), 384)
         assert again.places == {prints["mean-colour"]: "plugin_features:MeanColour"}
         assert again.held_names == ("own",) and again.can_look_at(reader, w.hit.picture)
         described = [np.full(3, i, np.float32) for i in range(4)]

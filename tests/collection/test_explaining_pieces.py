@@ -20,10 +20,10 @@ from sightline.collection.explain.additive import of_blocks
 from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.drawing import color_of, draw_sheet, heated, is_drawing
 from sightline.collection.explain.occlusion import losses, variants
-from sightline.collection.explain.words import WordModel
+from sightline.collection.explain.words import QueryScorer
 from sightline.collection.models.dataset import Weighting
 from sightline.collection.models.recipe import Fitted
-from sightline.collection.models.word_model import Learnt
+from sightline.collection.models.word_model import WordModel
 from sightline.features.local.layout import rgb_to_lab
 from sightline.records import Hit
 from sightline.words.combining import WAYS, Combination, How
@@ -102,13 +102,13 @@ def linear(W: NDArray[np.float32], idf: NDArray[np.float32] | None = None) -> Fi
     return cast(Fitted, SimpleNamespace(scores=scores, weightings=(weighting,)))
 
 
-def model_of(served: Fitted, how: How) -> WordModel:
+def model_of(served: Fitted, how: How) -> QueryScorer:
     rng = np.random.default_rng(3)
     combination = Combination(how).fit(rng.normal(size=(40, 2)), rng.random((40, 2)) < 0.4)
-    learnt = cast(Learnt, SimpleNamespace(served=served, combination=combination))
+    learnt = cast(WordModel, SimpleNamespace(served=served, combination=combination))
     at = np.arange(2)
     weights = combination.weights([1.0, 1.0])
-    return WordModel(learnt, at, weights, combination.known_.astype(np.float32))
+    return QueryScorer(learnt, at, weights, combination.known_.astype(np.float32))
 
 
 @pytest.mark.parametrize("how", WAYS)

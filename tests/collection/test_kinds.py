@@ -13,10 +13,10 @@ from scipy.sparse import csr_matrix
 
 from sightline import plugins
 from sightline.collection.models import memory, registry, selection, trials
-from sightline.collection.models.dataset import Sample
-from sightline.collection.models.queries import idf_in, questions
-from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, kind_of
-from sightline.collection.models.registry import KINDS, Kind
+from sightline.collection.models.dataset import Dataset
+from sightline.collection.models.queries import evaluation_queries, idf_in
+from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, ranker_spec
+from sightline.collection.models.registry import RANKERS, RankerSpec
 from sightline.collection.models.training import TrainOptions, train
 from sightline.collection.models.unvalidated import _without_validation
 from sightline.contracts import Progress
@@ -31,7 +31,7 @@ Patch = pytest.MonkeyPatch
 DENSE, COUNTS = "signal-0123456789ab", "visterms-0123456789ab"
 
 
-def planted(n: int = 120, n_words: int = 6, seed: int = 0) -> Sample:
+def planted(n: int = 120, n_words: int = 6, seed: int = 0) -> Dataset:
     """Return pictures whose dense rows and counts both tell their words."""
     words, rows = clusters(n, n_words, seed=0)
     names = sorted({w for ws in words for w in ws})
@@ -41,7 +41,7 @@ def planted(n: int = 120, n_words: int = 6, seed: int = 0) -> Sample:
     rate = 0.3 + 2.0 * labels @ np.repeat(np.eye(len(names)), 4, axis=1)
     counts = rng.poisson(rate).astype(np.float32)
     order = rng.permutation(n)
-    return Sample(
+    return Dataset(
         np.arange(n, dtype=np.int64),
         np.arange(len(names), dtype=np.int64),
         csr_matrix(labels[order]),
@@ -49,17 +49,17 @@ def planted(n: int = 120, n_words: int = 6, seed: int = 0) -> Sample:
     )
 
 
-def recipe_of(ranker: str, sample: Sample) -> Recipe:
-    kind = KINDS[ranker]
+def recipe_of(ranker: str, sample: Dataset) -> Recipe:
+    kind = RANKERS[ranker]
     return Recipe(ranker, kind.usable(sample.views), tuple(sorted(kind.grid[0].items())))
 
 
-@pytest.mark.parametrize("ranker", sorted(KINDS))
+@pytest.mark.parametrize("ranker", sorted(RANKERS))
 def test_every_kind_learns_and_is_made_again_from_its_arrays(ranker: str) -> None:
     sample = planted()
     training, rest = sample.only(np.arange(80)), sample.only(np.arange(80, 120))
     idf = idf_in(training.labels)
-    asked = questions(rest.labels, idf, np.ones(len(sample.terms), bool))
+    asked = evaluation_queries(rest.labels, idf, np.ones(len(sample.terms), bool))
     fitted = fit(recipe_of(ranker, sample), training, (rest, asked))
     scores = fitted.scores(rest.views)
     assert scores.shape == rest.labels.shape and scores.dtype == np.float32
@@ -73,7 +73,7 @@ def test_every_kind_learns_and_is_made_again_from_its_arrays(ranker: str) -> Non
     assert all(np.asarray(a).dtype.kind in "fiu" for a in fitted.arrays.values())
 
 
-@pytest.mark.parametrize("ranker", [r for r in sorted(KINDS) if KINDS[r].sees == "joined"])
+@pytest.mark.parametrize("ranker", [r for r in sorted(RANKERS) if RANKERS[r].input == "concat"])
 def test_long_rows_are_seen_in_a_frame_and_made_again(ranker: str) -> None:
     sample = planted()
     rng = np.random.default_rng(3)
@@ -82,7 +82,7 @@ def test_long_rows_are_seen_in_a_frame_and_made_again(ranker: str) -> None:
     long = replace(sample, views={DENSE: far})
     training, rest = long.only(np.arange(80)), long.only(np.arange(80, 120))
     idf = idf_in(training.labels)
-    asked = questions(rest.labels, idf, np.ones(len(sample.terms), bool))
+    asked = evaluation_queries(rest.labels, idf, np.ones(len(sample.terms), bool))
     fitted = fit(recipe_of(ranker, long), training, (rest, asked))
     assert "basis" in fitted.arrays
     scores = fitted.scores(rest.views)
@@ -92,18 +92,20 @@ def test_long_rows_are_seen_in_a_frame_and_made_again(ranker: str) -> None:
     assert np.array_equal(again.scores(rest.views), scores)
 
 
-@pytest.mark.parametrize("ranker", sorted(KINDS))
+@pytest.mark.parametrize("ranker", sorted(RANKERS))
 def test_a_refit_by_the_settings_found_needs_no_validation(ranker: str) -> None:
     sample = planted()
     training, rest = sample.only(np.arange(80)), sample.only(np.arange(80, 120))
-    asked = questions(rest.labels, idf_in(training.labels), np.ones(len(sample.terms), bool))
+    asked = evaluation_queries(
+        rest.labels, idf_in(training.labels), np.ones(len(sample.terms), bool)
+    )
     found = fit(recipe_of(ranker, sample), training, (rest, asked)).recipe
     once, twice = fit(found, sample), fit(found, sample)
     for name, array in once.arrays.items():
         assert np.array_equal(array, twice.arrays[name]), name
 
 
-@pytest.mark.parametrize("ranker", [r for r in sorted(KINDS) if KINDS[r].sees != "counts"])
+@pytest.mark.parametrize("ranker", [r for r in sorted(RANKERS) if RANKERS[r].input != "counts"])
 def test_every_kind_can_be_trained_and_served(ranker: str, tmp_path: Path) -> None:
     words, rows = clusters(200, 6)
     # Pairs that few carry: of some words there is nothing to learn from while others are held out.
@@ -112,26 +114,26 @@ def test_every_kind_can_be_trained_and_served(ranker: str, tmp_path: Path) -> No
     options = TrainOptions(rankers=(ranker,))
     report = train(home, options, 0.0, NoProgress())
     assert report.recipe.startswith(ranker) and report.version
-    assert report.proof.candidate > 0.3 > report.proof.untrained
+    assert report.proof.candidate > 0.3 > report.proof.baseline
     # Nothing has changed since: what is proven again is what was proven.
     again = train(home, options, 0.0, NoProgress()).proof
-    assert again.current == again.against_current == again.candidate
+    assert again.current == again.candidate_on_common == again.candidate
 
 
 def test_what_a_kind_can_use() -> None:
     sample = planted()
-    assert KINDS["pamir"].usable(sample.views) == (DENSE,)
-    assert KINDS["pamir"].usable({COUNTS: sample.views[COUNTS]}) == (COUNTS,)
-    assert KINDS["ridge"].usable(sample.views) == (DENSE, COUNTS)
-    assert KINDS["plsa"].usable(sample.views) == (COUNTS,)
-    assert KINDS["plsa"].usable({DENSE: sample.views[DENSE]}) == ()
+    assert RANKERS["pamir"].usable(sample.views) == (DENSE,)
+    assert RANKERS["pamir"].usable({COUNTS: sample.views[COUNTS]}) == (COUNTS,)
+    assert RANKERS["ridge"].usable(sample.views) == (DENSE, COUNTS)
+    assert RANKERS["plsa"].usable(sample.views) == (COUNTS,)
+    assert RANKERS["plsa"].usable({DENSE: sample.views[DENSE]}) == ()
 
 
 def test_rankers_that_cannot_learn_here_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     sample = planted()
-    monkeypatch.setitem(registry.KINDS, "far", Kind("x:Y", "", needs="no_such_package"))
+    monkeypatch.setitem(registry.RANKERS, "far", RankerSpec("x:Y", "", requires="no_such_package"))
     dense = {DENSE}
-    can, cannot = selection.able(sample, ["ridge", "cmrm", "far"], [*dense])
+    can, cannot = selection.trainable_rankers(sample, ["ridge", "cmrm", "far"], [*dense])
     assert can == ["ridge"]
     assert cannot[0].startswith("cmrm: it learns from counts")
     assert cannot[1].startswith("far: it needs no_such_package")
@@ -140,12 +142,12 @@ def test_rankers_that_cannot_learn_here_are_named(monkeypatch: pytest.MonkeyPatc
 def test_memory_is_told_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     sample = planted()
     monkeypatch.setattr(selection, "bytes_free", lambda: 100_000)
-    can, cannot = selection.able(sample, ["ridge", "pamir"])
+    can, cannot = selection.trainable_rankers(sample, ["ridge", "pamir"])
     assert can == ["pamir"]
     assert "120 pictures and 9 words would take about 0.1 GB of memory" in cannot[0]
 
 
-@pytest.mark.parametrize("sees", ["joined", "views", "counts"])
+@pytest.mark.parametrize("sees", ["concat", "per_feature", "counts"])
 def test_memory_grows_with_words_and_is_not_less_than_the_weights(sees: str) -> None:
     rows = np.zeros((50, 20), np.float32)
     few, many = (memory.bytes_needed(sees, [rows], n) for n in (10, 100_000))
@@ -153,26 +155,28 @@ def test_memory_grows_with_words_and_is_not_less_than_the_weights(sees: str) -> 
     assert memory.bytes_free() > 0
 
 
-def parted(n: int, n_train: int) -> tuple[Sample, Sample, QuerySet, NDArray[np.float64], Progress]:
+def parted(
+    n: int, n_train: int
+) -> tuple[Dataset, Dataset, QuerySet, NDArray[np.float64], Progress]:
     """Return training pictures, validation pictures, and what a choice between rankers takes."""
     sample = planted(n)
     training, rest = sample.only(np.arange(n_train)), sample.only(np.arange(n_train, n))
     idf = idf_in(training.labels)
-    asked = questions(rest.labels, idf, np.ones(len(sample.terms), bool))
+    asked = evaluation_queries(rest.labels, idf, np.ones(len(sample.terms), bool))
     return training, rest, asked, idf, NoProgress()
 
 
 def test_all_but_the_best_are_dropped_after_a_first_look() -> None:
     given = parted(200, 150)
     rankers = ["pamir", "ridge", "cmtt", "neighbours"]
-    passing, look = selection.screened(rankers, None, *given)
-    table = look.table
+    passing, screening = selection.screen(rankers, None, *given)
+    table = screening.table
     best = {r: max(t.avgp for t in table if t.recipe.ranker == r) for r in rankers}
     assert set(best) == set(rankers)
     assert set(passing) == set(sorted(rankers, key=lambda r: -best[r])[: selection.PASSING])
     assert passing == [r for r in rankers if r in passing]
     assert {t.pictures for t in table} == {150}
-    few, none = selection.screened(["ridge"], None, *given)
+    few, none = selection.screen(["ridge"], None, *given)
     assert few == ["ridge"] and none.table == []
 
 
@@ -186,9 +190,9 @@ def test_what_was_seen_on_all_pictures_is_not_fitted_again(monkeypatch: Patch) -
         return true_fit(recipe, *rest)
 
     monkeypatch.setattr(trials, "fit", counted)
-    rankers, look = selection.screened(["pamir", "ridge", "neighbours"], None, *given)
+    rankers, screening = selection.screen(["pamir", "ridge", "neighbours"], None, *given)
     recipes = selection.candidates(given[0], rankers)
-    choice = selection.choose(recipes, *given, look)
+    choice = selection.choose(recipes, *given, screening)
     assert len(fits) == len(set(fits)) > 3
     assert len(choice.table) == len(set(choice.table))
     fresh = selection.choose(recipes, *given)
@@ -197,15 +201,15 @@ def test_what_was_seen_on_all_pictures_is_not_fitted_again(monkeypatch: Patch) -
     # On a sample of them it says little of all, and is done again.
     monkeypatch.setattr(selection, "SCREENED_ON", 100)
     fits.clear()
-    rankers, look = selection.screened(["pamir", "ridge", "neighbours"], None, *given)
-    choice = selection.choose(selection.candidates(given[0], rankers), *given, look)
+    rankers, screening = selection.screen(["pamir", "ridge", "neighbours"], None, *given)
+    choice = selection.choose(selection.candidates(given[0], rankers), *given, screening)
     assert len(fits) > len(set(fits))
     assert {t.pictures for t in choice.table} == {100, 150}
 
 
 def test_a_ranker_on_top_takes_what_was_fitted_below() -> None:
     training, *_ = parted(200, 150)
-    features = tuple(f for f in training.views if f in kind_of("ridge").usable(training.views))
+    features = tuple(f for f in training.views if f in ranker_spec("ridge").usable(training.views))
     settings = (("kernel", "rbf"),)
     base = fit(Recipe("ridge", features, settings), training)
     top = Recipe("log-product", features, settings)
@@ -239,8 +243,8 @@ def test_a_model_is_held_against_the_one_in_use_by_the_same_weights(
     first = train(home, options, 0.0, NoProgress())
     assert first.how == how
     again = train(home, options, 0.0, NoProgress()).proof
-    assert again.n_both > 0
-    assert again.current == again.against_current == again.candidate == first.proof.candidate
+    assert again.n_common > 0
+    assert again.current == again.candidate_on_common == again.candidate == first.proof.candidate
 
 
 def test_a_kernel_of_many_pictures_is_carried_by_some(monkeypatch: Patch) -> None:
@@ -253,7 +257,7 @@ def test_a_kernel_of_many_pictures_is_carried_by_some(monkeypatch: Patch) -> Non
     assert len(few.arrays["support"]) > 30
     # What it will take is told by the same measure.
     rows = [np.zeros((n, 4), np.float32) for n in (100, 101)]
-    fewer, more = (memory.bytes_needed("views", [r], 1) for r in rows)
+    fewer, more = (memory.bytes_needed("per_feature", [r], 1) for r in rows)
     assert more < fewer
 
 
@@ -267,9 +271,9 @@ def test_one_that_cannot_learn_does_not_stop_the_others(monkeypatch: Patch) -> N
         return true_fit(recipe, *rest)
 
     monkeypatch.setattr(trials, "fit", failing)
-    rankers, look = selection.screened(["pamir", "ridge", "neighbours"], None, *given)
+    rankers, screening = selection.screen(["pamir", "ridge", "neighbours"], None, *given)
     assert rankers == ["ridge", "neighbours"]
-    choice = selection.choose(selection.candidates(given[0], rankers), *given, look)
+    choice = selection.choose(selection.candidates(given[0], rankers), *given, screening)
     assert choice.not_tried == ("pamir: Not from these.",)
     with pytest.raises(UsageError, match=r"from these 150 pictures: pamir: Not from these\."):
         selection.choose(selection.candidates(given[0], ["pamir"]), *given)

@@ -63,9 +63,9 @@ def test_accepted_words_are_found_by_search_and_taught(own: Collection) -> None:
         review.answer(doubt, True)
     assert yes.picture in {h.picture for h in own.search(yes.word, 1000).hits if h.tagged}
     report = own.models.train_regions(feature="regions", scenes=2)
-    from sightline.collection.tagging.model import load_placer
+    from sightline.collection.tagging.model import load_region_tagger
 
-    placer = load_placer(own.home, report.model)
+    placer = load_region_tagger(own.home, report.model)
     assert placer is not None
     terms = placer.columns([_id(yes.word), _id("cow")])
     at = placer.ids.tolist()

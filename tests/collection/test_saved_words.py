@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.collection.models import dataset
-from sightline.collection.models.dataset import Sample, load_sample
+from sightline.collection.models.dataset import Dataset, load_dataset
 from sightline.collection.models.saved_words import load_known
-from sightline.collection.models.word_model import Learnt, load_learnt
+from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.collection.tagging.review import SOURCE, settle
 from sightline.contracts import Json
 from sightline.errors import CollectionError
@@ -59,7 +59,7 @@ def judged_and_saved(
     return session.id
 
 
-def known(c: Collection) -> Sample:
+def known(c: Collection) -> Dataset:
     """Return what a training would learn from."""
     with (
         c.home.reader() as reader,
@@ -68,9 +68,9 @@ def known(c: Collection) -> Sample:
         return load_known(reader, log)[0]
 
 
-def model_of(c: Collection) -> Learnt:
+def model_of(c: Collection) -> WordModel:
     with c.home.reader() as reader:
-        found = load_learnt(c.home, reader.snapshot.model)
+        found = load_word_model(c.home, reader.snapshot.model)
     assert found is not None
     return found
 
@@ -185,7 +185,7 @@ def test_a_reverted_session_teaches_nothing(untagged: Collection) -> None:
 # -- beside ordinary words -------------------------------------------------------------------------
 
 
-def ordinary(model: Learnt) -> dict[str, NDArray[np.generic]]:
+def ordinary(model: WordModel) -> dict[str, NDArray[np.generic]]:
     """Return all numbers by which a model scores ordinary words."""
     mask = model.served.is_saved
     own = ~mask if len(mask) else np.ones(len(model.terms), bool)
@@ -259,7 +259,7 @@ def test_words_that_a_review_accepted_are_ordinary_ones(tmp_path: Path) -> None:
 def test_without_saved_words_the_sample_is_the_one_of_words_alone(tmp_path: Path) -> None:
     c = judged_collection(tmp_path)
     with c.home.reader() as reader:
-        plain = load_sample(reader.snapshot)
+        plain = load_dataset(reader.snapshot)
     found = known(c)
     assert found.basis() == plain.basis() and found.saved is None and found.unlabelled is None
     c.train(rankers=["ridge"], features=["deep"])

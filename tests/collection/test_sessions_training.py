@@ -9,7 +9,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
-from sightline.collection.models.dataset import Sample, load_sample
+from sightline.collection.models.dataset import Dataset, load_dataset
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
 from sightline.words.term_ids import term_id
@@ -21,17 +21,17 @@ def c(tmp_path: Path) -> Collection:
     return judged_collection(tmp_path)
 
 
-def sample(c: Collection, cap: int | None = None) -> Sample:
+def sample(c: Collection, cap: int | None = None) -> Dataset:
     """Return what a training would see."""
     log = EventLog(c.home.events, write=False)
     try:
         with c.home.reader() as reader:
-            return load_sample(reader.snapshot, log.judgements(cap))
+            return load_dataset(reader.snapshot, log.judgements(cap))
     finally:
         log.close()
 
 
-def carriers(s: Sample, word: str) -> set[int]:
+def carriers(s: Dataset, word: str) -> set[int]:
     """Return the pictures that carry a word in a sample."""
     column = s.labels[:, list(s.terms).index(term_id(word))].toarray()[:, 0]
     return set(s.ids[column > 0].tolist())

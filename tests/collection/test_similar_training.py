@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.models import lifecycle
+from sightline.collection.models.lifecycle import GateReport
 from sightline.collection.similarity import training
 from sightline.collection.similarity.candidates import scored
 from sightline.collection.similarity.descriptors import stored
-from sightline.collection.similarity.model import load_alike
+from sightline.collection.similarity.model import load_similarity_model
 from sightline.collection.similarity.query import PictureQuery, QueryPicture
-from sightline.collection.similarity.supervision import find_grounds
+from sightline.collection.similarity.supervision import find_supervision
 from sightline.collection.similarity.training import SimilarOptions, SimilarReport, train_similar
 from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, NotBetter, StoreBusy, StoreDamaged, UsageError
@@ -57,10 +59,10 @@ def test_what_tells_pictures_apart_is_learnt_and_the_gain_is_proven(tmp_path: Pa
     report = run(home)
     proof = report.proof
     assert report.source == "classes" and report.learner in training.ONLINE
-    assert proof.n >= 30 and proof.candidate > proof.uniform + 0.05 and proof.p < 0.001
+    assert proof.n >= 30 and proof.candidate > proof.baseline + 0.05 and proof.p < 0.001
     assert proof.harmed_rate < 0.3 and report.single.startswith("signal ")
     assert not report.unproven and not report.forced and report.version > 0
-    alike = load_alike(home, similar_model(home), checked=True)
+    alike = load_similarity_model(home, similar_model(home), checked=True)
     assert alike is not None and alike.name == report.model
     by_descriptor = np.abs(alike.w).reshape(4, -1).sum(axis=1)
     assert by_descriptor.argmax() == alike.names.index("signal")
@@ -69,7 +71,7 @@ def test_what_tells_pictures_apart_is_learnt_and_the_gain_is_proven(tmp_path: Pa
 def test_the_record_keeps_figures_and_the_recall_of_the_shortlist(tmp_path: Path) -> None:
     home, _ = plant_alike(tmp_path / "store")
     report = run(home)
-    alike = load_alike(home, report.model)
+    alike = load_similarity_model(home, report.model)
     assert alike is not None
     figures = alike.about["figures"]
     assert isinstance(figures, dict)
@@ -105,9 +107,9 @@ def test_a_descriptor_gets_the_frame_that_ranks_best(tmp_path: Path) -> None:
     home = plant_loud(tmp_path / "loud")
     report = run(home)
     assert report.frames[0] in ("standard", "ranks", "damped", "rooted")
-    assert report.proof.candidate > report.proof.uniform + 0.1 and report.proof.p < 0.001
+    assert report.proof.candidate > report.proof.baseline + 0.1 and report.proof.p < 0.001
     with home.reader() as reader:
-        alike = load_alike(home, report.model, checked=True)
+        alike = load_similarity_model(home, report.model, checked=True)
         assert alike is not None and alike.frames[0].kind == report.frames[0]
         want = dict(ranked_by_likeness(reader.snapshot, alike, [3], []))
         one = stored(reader.snapshot, np.array([3]), alike.descriptors, alike.lengths)
@@ -120,7 +122,7 @@ def test_a_descriptor_gets_the_frame_that_ranks_best(tmp_path: Path) -> None:
 def test_a_combination_worse_than_the_one_in_use_is_refused(tmp_path: Path) -> None:
     home, _ = plant_alike(tmp_path / "store")
     first = run(home)
-    with pytest.raises(NotBetter, match=r"worse than the one in use .* --force"):
+    with pytest.raises(NotBetter, match=r"worse than the one in use: .* --force"):
         run(home, features=("noise0", "noise1"))
     assert similar_model(home) == first.model
     forced = run(home, features=("noise0", "noise1"), force=True)
@@ -143,7 +145,7 @@ def test_a_combination_worse_than_all_alike_is_refused(
     home, _ = plant_alike(tmp_path / "store")
     plain = training.weights_of
     monkeypatch.setattr(training, "weights_of", lambda *a: -plain(*a))
-    with pytest.raises(NotBetter, match="worse than all descriptors alike"):
+    with pytest.raises(NotBetter, match="worse than equal weights for all descriptors: mean AvgP"):
         run(home)
     assert similar_model(home) == ""
 
@@ -171,7 +173,7 @@ def test_a_constant_descriptor_counts_nothing_and_is_named(tmp_path: Path) -> No
     home = plant(tmp_path / "store", words, {"signal": rows, "still": still})
     report = run(home)
     assert report.constant == ("still",)
-    alike = load_alike(home, report.model)
+    alike = load_similarity_model(home, report.model)
     assert alike is not None
     assert not alike.w.reshape(2, -1)[alike.names.index("still")].any()
 
@@ -198,8 +200,8 @@ def test_judgements_are_learnt_from_where_there_are_enough(tmp_path: Path) -> No
     judge(home, list(range(29, 220)))
     report = run(home)
     assert report.source == "judgements" and report.proof.n >= 30
-    assert report.proof.candidate >= report.proof.uniform
-    alike = load_alike(home, report.model)
+    assert report.proof.candidate >= report.proof.baseline
+    alike = load_similarity_model(home, report.model)
     assert alike is not None
     # What it has learnt from must not be learnt from again.
     assert alike.about["judged_up_to"] == 240 + 3 * 219
@@ -214,7 +216,7 @@ def test_only_what_was_judged_competes(tmp_path: Path) -> None:
     ]
     told += [SimilarityJudgement(3, 9, False, "", 4)]
     with home.reader() as reader:
-        grounds = find_grounds(reader.snapshot, reader.catalogue, told, "judgements")
+        grounds = find_supervision(reader.snapshot, reader.catalogue, told, "judgements")
     assert grounds.ids.tolist() == [3, 4, 5, 9]
     found = grounds.relevance(np.array([0, 2]), np.array([1, 3]))
     assert found.tolist() == [[0, 0], [-1, 1]]
@@ -226,7 +228,7 @@ def sources(home: Home, said: list[SimilarityJudgement] | None = None) -> dict[s
     with home.reader() as reader:
         for name in ("judgements", "tags", "classes", "folders"):
             try:
-                find_grounds(reader.snapshot, reader.catalogue, said or [], name)
+                find_supervision(reader.snapshot, reader.catalogue, said or [], name)
                 found[name] = True
             except UsageError:
                 found[name] = False
@@ -257,16 +259,16 @@ def test_few_words_do_not_keep_folders_from_being_learnt_from(tmp_path: Path) ->
     c = Collection.open(photos, store=tmp_path / "store")
     c.index(compute=InlineCompute())
     with c.home.reader() as reader:
-        chosen = find_grounds(reader.snapshot, reader.catalogue, [])
+        chosen = find_supervision(reader.snapshot, reader.catalogue, [])
         assert chosen.source == "folders" and len(chosen) == 40
-        assert len(find_grounds(reader.snapshot, reader.catalogue, [], "classes")) == 4
+        assert len(find_supervision(reader.snapshot, reader.catalogue, [], "classes")) == 4
 
 
 def test_words_on_many_pictures_say_nothing(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
     home = plant(tmp_path / "a", [["holiday"]] * 18 + [[], []], {"x": rows})
     with home.reader() as reader, pytest.raises(CollectionError, match="Nothing says which"):
-        find_grounds(reader.snapshot, reader.catalogue, [])
+        find_supervision(reader.snapshot, reader.catalogue, [])
 
 
 def test_a_ground_that_does_not_exist_is_refused(tmp_path: Path) -> None:
@@ -282,7 +284,7 @@ def test_a_ground_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 def test_copies_of_a_query_neither_teach_nor_compete(tmp_path: Path) -> None:
     home, _ = plant_alike(tmp_path / "store", 30)
     with home.reader() as reader:
-        grounds = find_grounds(reader.snapshot, reader.catalogue, [])
+        grounds = find_supervision(reader.snapshot, reader.catalogue, [])
     copies = grounds.copies.copy()
     copies[6] = copies[0]
     same = replace(grounds, copies=copies)
@@ -296,13 +298,14 @@ def test_another_training_in_between_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, _ = plant_alike(tmp_path / "store", 60, 3)
-    plain = training.refuse_harm
+    plain = lifecycle.apply_gate
 
-    def meanwhile(proof: training.SimilarProof) -> None:
-        monkeypatch.setattr(training, "refuse_harm", plain)
+    def meanwhile(report: GateReport, *, force: bool, dry_run: bool) -> bool:
+        monkeypatch.setattr(training, "apply_gate", plain)
         run(home)
+        return plain(report, force=force, dry_run=dry_run)
 
-    monkeypatch.setattr(training, "refuse_harm", meanwhile)
+    monkeypatch.setattr(training, "apply_gate", meanwhile)
     with pytest.raises(StoreBusy, match="Another training was published"):
         run(home, features=("signal",))
 
@@ -336,7 +339,7 @@ def test_a_damaged_combination_is_found_and_left_out_by_repair(tmp_path: Path) -
     file.write_bytes(data)
     assert any(report.model in p.file for p in verify(home).problems)
     with pytest.raises(StoreDamaged):
-        load_alike(home, report.model, checked=True)
+        load_similarity_model(home, report.model, checked=True)
     said: list[str] = []
     assert repair(home, said.append).sound
     assert any("train --similar" in line for line in said)

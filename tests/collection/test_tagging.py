@@ -13,7 +13,7 @@ from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.collection.tagging.dataset import FILE
 from sightline.collection.tagging.drawing import REGIONS, is_drawing
-from sightline.collection.tagging.model import load_placer
+from sightline.collection.tagging.model import load_region_tagger
 from sightline.collection.tagging.training import RegionReport
 from sightline.compute.inline import InlineCompute
 from sightline.errors import NotBetter, ParameterError, UsageError
@@ -73,9 +73,9 @@ def test_the_model_is_proven_on_pictures_it_never_saw(own: Collection) -> None:
     before = own.status()
     report = own.models.train_regions(feature="regions", scenes=2, dry_run=True)
     assert report.version == 0 and own.status() == before and "F 0." in before.region_model
-    assert report.proof.proven and report.proof.passes and not report.forced
-    assert report.proof.candidate > 0.95 > report.proof.same
-    assert report.proof.current == pytest.approx(report.proof.against)
+    assert report.proof.is_proven and report.proof.passes and not report.forced
+    assert report.proof.candidate > 0.95 > report.proof.baseline
+    assert report.proof.current == pytest.approx(report.proof.candidate_on_common)
     assert report.words == 6 and report.pictures == N - UNTAGGED and report.dropped == 0
 
 
@@ -102,7 +102,8 @@ def test_a_model_that_is_worse_is_refused_unless_forced(
 
     monkeypatch.setattr(ScoredRegionModel, "fit", badly)
     with pytest.raises(
-        NotBetter, match=r"worse than the one in use .* F 0\.\d+ against 0\.9.*--force"
+        NotBetter,
+        match=r"worse than the one in use: F 0\.\d+ against 0\.9.*--force",
     ):
         own.models.train_regions(feature="regions", scenes=2)
     with own.home.reader() as reader:
@@ -168,7 +169,7 @@ def test_the_owners_list_merges_and_drops(own: Collection) -> None:
     report = own.models.train_regions(feature="regions", scenes=2)
     assert report.words == 3  # dusk, cow and boat; every picture shows land
     with own.home.reader() as reader:
-        placer = load_placer(own.home, reader.snapshot.regions)
+        placer = load_region_tagger(own.home, reader.snapshot.regions)
     assert placer is not None and placer.words == own.tagging.word_list()
     assert {s.word for s in own.tag(filters=Filters(untagged=True)).suggestions} <= {
         "dusk",

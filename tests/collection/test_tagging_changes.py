@@ -11,7 +11,7 @@ from PIL import Image
 
 from sightline.collection import Collection
 from sightline.collection.models.dataset import carried_and_judged, term_verdicts, verdicts
-from sightline.collection.tagging.dataset import load_ground, load_list
+from sightline.collection.tagging.dataset import load_list, load_region_dataset
 from sightline.collection.tagging.review import SOURCE, accepted
 from sightline.collection.tagging.training import _lowest_where
 from sightline.contracts import Json
@@ -108,7 +108,7 @@ def test_synonyms_are_judged_as_what_they_count_as(own: Collection) -> None:
     said = [Judgement("vessel", boat, 0.0, SOURCE, 9)]
     with own.home.reader() as reader:
         for judgements, carried in (([], True), (said, False)):
-            ground = load_ground(reader.snapshot, judgements, list_)
+            ground = load_region_dataset(reader.snapshot, judgements, list_)
             at = int(np.searchsorted(ground.terms, term_id("vessel")))
             assert ground.labels[int(np.searchsorted(ground.ids, boat)), at] == carried
     twice = [Judgement("boat", 1, 1.0, "", 2), Judgement("vessel", 1, 0.0, "", 1)]

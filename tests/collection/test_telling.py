@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sightline.collection.models.dataset import load_sample
-from sightline.collection.models.registry import KINDS
+from sightline.collection.models.dataset import load_dataset
+from sightline.collection.models.registry import RANKERS
 from sightline.collection.models.training import TrainOptions, is_trained, train
 from sightline.collection.models.word_model import (
     PICTURES,
     TEXTS,
     likely,
-    load_learnt,
+    load_word_model,
     segment_views,
     text_curve,
 )
@@ -32,7 +32,7 @@ from sightline.store.writer import Change, Writer
 from tests.planted import clusters, plant
 from tests.told import Told
 
-ACROSS = sorted(name for name, kind in KINDS.items() if kind.shared_space)
+ACROSS = sorted(name for name, kind in RANKERS.items() if kind.shared_space)
 Float = NDArray[np.float32]
 
 
@@ -61,7 +61,7 @@ def test_there_are_four_rankers_across_kinds() -> None:
 @pytest.mark.parametrize("ranker", ACROSS)
 def test_published_points_give_the_scores_of_words_and_texts(home: Home, ranker: str) -> None:
     with trained(home, ranker).reader() as reader:
-        learnt = load_learnt(home, reader.snapshot.model)
+        learnt = load_word_model(home, reader.snapshot.model)
         assert learnt is not None
         pictures, texts = (points(reader, learnt.points_of(w)) for w in (PICTURES, TEXTS))
         (segment,) = reader.snapshot.segments
@@ -73,7 +73,7 @@ def test_published_points_give_the_scores_of_words_and_texts(home: Home, ranker:
         rows = learnt.more(segment, learnt.terms)
         assert rows is not None and segment.scores is not None
         assert rows == pytest.approx(segment.scores.rows, abs=1e-4)
-        sample = load_sample(reader.snapshot)
+        sample = load_dataset(reader.snapshot)
         carrying = np.diff(segment.base["word_start"]) > 0
         assert texts[carrying] == pytest.approx(learnt.served.text_points(sample.labels), abs=1e-5)
         assert not texts[~carrying].any() and (~carrying).any()
@@ -103,9 +103,9 @@ def test_a_text_finds_pictures_and_a_picture_texts(home: Home, ranker: str) -> N
 
 def test_a_curve_tells_how_likely_a_text_fits(home: Home) -> None:
     with trained(home).reader() as reader:
-        learnt = load_learnt(home, reader.snapshot.model)
+        learnt = load_word_model(home, reader.snapshot.model)
         assert learnt is not None and learnt.text_curve is not None
-        sample = load_sample(reader.snapshot)
+        sample = load_dataset(reader.snapshot)
         scores = learnt.proof.points(sample.views) @ learnt.proof.text_points(sample.labels).T
         shared = np.asarray((sample.labels @ sample.labels.T).todense()) > 0
         chance = likely(scores, learnt.text_curve)
@@ -152,7 +152,7 @@ def test_words_that_are_not_published_are_found_by_points(
     monkeypatch.setattr("sightline.collection.models.word_model.LEAST_PUBLISHED", 2)
     monkeypatch.setattr("sightline.collection.models.word_model.BUDGET", 0.0)
     with trained(home).reader() as reader:
-        learnt = load_learnt(home, reader.snapshot.model)
+        learnt = load_word_model(home, reader.snapshot.model)
         assert learnt is not None and len(learnt.published) == 2 < len(learnt.terms)
         rare = np.setdiff1d(learnt.terms, learnt.terms[learnt.published])[:1]
         query = WordQuery(rare, np.ones(1, np.float32), np.zeros(1, np.float32))

@@ -13,7 +13,7 @@ import pytest
 
 from sightline.collection.models.evaluation import Evaluation, evaluate
 from sightline.collection.models.training import TrainOptions, TrainReport, train
-from sightline.collection.tagging.model import load_placer
+from sightline.collection.tagging.model import load_region_tagger
 from sightline.contracts import Compute, Part, PartDone, PartTask
 from sightline.errors import UsageError
 from sightline.progress import NoProgress
@@ -103,11 +103,11 @@ def test_regions_learnt_on_two_nodes_are_those_learnt_here(
 
     own = painted_collection(tmp_path)
     report = own.models.train_regions(feature="regions", scenes=2)
-    before = load_placer(own.home, report.model)
+    before = load_region_tagger(own.home, report.model)
     with RayCompute(cluster.address) as ray:
         counting = Counting(ray)
         again = own.models.train_regions(feature="regions", scenes=2, force=True, compute=counting)
-    after = load_placer(own.home, again.model)
+    after = load_region_tagger(own.home, again.model)
     assert before is not None and after is not None and counting.parts == 6
     mine, other = before.to_saved()[1], after.to_saved()[1]
     assert mine.keys() == other.keys() and all(np.array_equal(mine[n], other[n]) for n in mine)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sightline.collection.models.registry import KINDS
+from sightline.collection.models.registry import RANKERS
 from sightline.collection.models.training import TrainOptions, train
 from sightline.compute.ray_cluster import _again, memory, node, staging
 from sightline.compute.ray_cluster.frames import pack_jobs
@@ -27,7 +27,7 @@ from sightline.testing.compute import ECHO_TASK
 from tests.planted import clusters, plant
 
 # Those that learn from counts of visual words get them as sparse rows, which are copied.
-DENSE = [name for name in KINDS if name not in ("cmrm", "cmtt", "plsa")]
+DENSE = [name for name in RANKERS if name not in ("cmrm", "cmtt", "plsa")]
 
 
 @pytest.fixture

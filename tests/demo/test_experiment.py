@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from sightline.collection.models.dataset import Sample
+from sightline.collection.models.dataset import Dataset
 from sightline.demo import experiment as demo
 from sightline.demo.emoji import WITHHELD, build_demo, withheld_rows
 from sightline.measures.figures import Figure, Figures
@@ -19,7 +19,7 @@ N = 500
 
 
 @pytest.fixture(scope="module")
-def truth() -> Sample:
+def truth() -> Dataset:
     """Pictures in 12 clusters of one feature; another feature tells less."""
     rng = np.random.default_rng(0)
     which = rng.integers(0, 12, N)
@@ -29,15 +29,15 @@ def truth() -> Sample:
     labels[np.arange(N), which] = 1
     labels[:4, 12] = 1  # a word on too few pictures to be asked for
     views = {"deep-0": clear.astype(np.float32), "color-0": dim.astype(np.float32)}
-    return Sample(np.arange(1, N + 1), np.arange(13), csr_matrix(labels), views)
+    return Dataset(np.arange(1, N + 1), np.arange(13), csr_matrix(labels), views)
 
 
 @pytest.fixture(scope="module")
-def figures(truth: Sample) -> Figures:
+def figures(truth: Dataset) -> Figures:
     return demo.run_demo(truth, demo.sets_of(truth), NoProgress(), seeds=(0, 1))
 
 
-def test_deep_sees_everything_and_classic_all_but_the_network(truth: Sample) -> None:
+def test_deep_sees_everything_and_classic_all_but_the_network(truth: Dataset) -> None:
     assert demo.sets_of(truth) == {"deep": ("deep-0", "color-0"), "classic": ("color-0",)}
 
 
@@ -59,7 +59,7 @@ def test_every_method_has_its_figures(figures: Figures) -> None:
     assert all(0 <= t.p <= 1 for t in figures.tests)
 
 
-def test_random_is_what_a_random_order_gives(truth: Sample) -> None:
+def test_random_is_what_a_random_order_gives(truth: Dataset) -> None:
     split = demo._Split.of(truth, 0)
     rng = np.random.default_rng(1)
     from sightline.measures.many import measure_queries
@@ -76,7 +76,7 @@ def test_random_is_what_a_random_order_gives(truth: Sample) -> None:
     assert np.mean([f.bep.mean() for f in found]) == pytest.approx(want["BEP"].mean(), rel=0.05)
 
 
-def test_withheld_pictures_are_never_trained_on(truth: Sample) -> None:
+def test_withheld_pictures_are_never_trained_on(truth: Dataset) -> None:
     for seed in demo.SEEDS:
         split = demo._Split.of(truth, seed)
         assert not set(split.training.ids.tolist()) & set(split.withheld.ids.tolist())
@@ -98,7 +98,7 @@ def test_figures_are_written_in_the_common_form(figures: Figures, tmp_path: Path
 
 
 def test_unchanged_figures_are_not_measured_again(
-    figures: Figures, truth: Sample, tmp_path: Path
+    figures: Figures, truth: Dataset, tmp_path: Path
 ) -> None:
     file = tmp_path / "f.json"
     assert demo.measured_before(file, truth) is None

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.similarity.model import Alike
+from sightline.collection.similarity.model import SimilarityModel
 from sightline.store.snapshot import Snapshot
 from tests.naive.similarity import similarity
 
 
-def likeness(alike: Alike, query: list[Any], picture: list[Any]) -> float:
+def likeness(alike: SimilarityModel, query: list[Any], picture: list[Any]) -> float:
     """Compare two pictures, given a row of each descriptor, number by number."""
     total, at = 0.0, 0
     for v, (x, y) in enumerate(zip(query, picture, strict=True)):
@@ -28,7 +28,7 @@ def likeness(alike: Alike, query: list[Any], picture: list[Any]) -> float:
 
 
 def ranked_by_likeness(
-    snapshot: Snapshot, alike: Alike, wanted: list[int], unwanted: list[int]
+    snapshot: Snapshot, alike: SimilarityModel, wanted: list[int], unwanted: list[int]
 ) -> list[tuple[int, float]]:
     """Return all other pictures with their scores, best first."""
 

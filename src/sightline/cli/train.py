@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.clicks.labels import FromClicks
     from sightline.collection.models.training import TrainReport
-    from sightline.collection.models.trials import Tried
+    from sightline.collection.models.trials import TrialResult
     from sightline.collection.similarity.training import SimilarReport
 
 
@@ -213,9 +213,9 @@ def show_similar(r: SimilarReport) -> None:
     p = r.proof
     if p.n:
         click.echo(
-            f"On {p.n} held-out queries: mean AvgP {p.candidate:.3f}, all alike {p.uniform:.3f} "
-            f"({p.candidate - p.uniform:+.3f}, p {p_text(p.p)}; {p.helped} better, {p.harmed} "
-            f"worse, harmed rate {p.harmed_rate:.2f}), {r.single} alone {p.single:.3f}"
+            f"On {p.n} held-out queries: mean AvgP {p.candidate:.3f}, all alike {p.baseline:.3f} "
+            f"({p.candidate - p.baseline:+.3f}, p {p_text(p.p)}; {p.helped} better, {p.harmed} "
+            f"worse, harmed rate {p.harmed_rate:.2f}), {r.single} alone {p.extra['single']:.3f}"
         )
     if p.current is not None:
         click.echo(f"The combination before: {p.current:.3f}")
@@ -248,7 +248,7 @@ def similar_as_plain(r: SimilarReport) -> dict[str, object]:
         "seconds": round(r.seconds, 3),
         "proof": {
             "queries": p.n, "AvgP": p.candidate if p.n else None,
-            "uniform": p.uniform if p.n else None, "single": p.single if p.n else None,
+            "uniform": p.baseline if p.n else None, "single": p.extra.get("single"),
             "single_is": r.single, "p": p.p, "helped": p.helped, "harmed": p.harmed,
             "harmed_rate": p.harmed_rate, "current": p.current,
         },
@@ -281,12 +281,12 @@ def show_report(r: TrainReport) -> None:
     if p.n:
         click.echo(
             f"On {p.n} held-out quer{'y' if p.n == 1 else 'ies'}: mean AvgP {p.candidate:.3f}, "
-            f"untrained {p.untrained:.3f} (p {p_text(p.p)}; {p.helped} better, {p.harmed} worse)"
+            f"untrained {p.baseline:.3f} (p {p_text(p.p)}; {p.helped} better, {p.harmed} worse)"
         )
     if p.current is not None:
         click.echo(
-            f"The model before: {p.current:.3f}, this one {p.against_current:.3f}, on the "
-            f"{p.n_both} queries both know"
+            f"The model before: {p.current:.3f}, this one {p.candidate_on_common:.3f}, on the "
+            f"{p.n_common} queries both know"
         )
     if p.not_compared:
         click.echo("Not compared with the model before: the features it needs are gone.")
@@ -316,7 +316,7 @@ def clicks_line(c: FromClicks) -> str:
     return line + (f"; {c.capped} more were left out, as too much for one import" * bool(c.capped))
 
 
-def table_lines(table: Sequence[Tried], limit: int = 12) -> list[str]:
+def table_lines(table: Sequence[TrialResult], limit: int = 12) -> list[str]:
     """Return the table of what was tried, best first, as lines of text."""
     head = ("ranker", "words by", "pictures", "AvgP", "P10", "BEP", "train s", "ms/1000", "MB")
     rows = [
@@ -349,8 +349,8 @@ def as_plain(r: TrainReport) -> dict[str, object]:
         },
         "proof": {
             "queries": p.n, "AvgP": p.candidate if p.n else None,
-            "untrained": p.untrained if p.n else None, "p": p.p, "helped": p.helped,
-            "harmed": p.harmed, "current": p.current, "against_current": p.against_current,
+            "untrained": p.baseline if p.n else None, "p": p.p, "helped": p.helped,
+            "harmed": p.harmed, "current": p.current, "against_current": p.candidate_on_common,
         },
         "tried": [
             {

@@ -271,12 +271,12 @@ class Collection:
             Measure, and publish nothing.
         """
         from sightline.collection.models.missing_features import missing_for_words
-        from sightline.collection.models.recipe import kind_of
+        from sightline.collection.models.recipe import ranker_spec
         from sightline.collection.models.run import training_run
         from sightline.collection.models.training import TrainOptions, train
 
         for name in rankers:
-            kind_of(name)
+            ranker_spec(name)
         bar, s = progress or NoProgress(), self.settings
         options = TrainOptions(
             tuple(rankers), tuple(features), force, dry_run, s.session_cap, s.shards

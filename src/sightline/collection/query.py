@@ -21,7 +21,7 @@ from sightline.words.grammar import Query
 from sightline.words.term_ids import term_id
 
 if TYPE_CHECKING:
-    from sightline.collection.models.word_model import Learnt
+    from sightline.collection.models.word_model import WordModel
 
 
 Int = NDArray[np.int64]
@@ -63,7 +63,7 @@ class ResolvedQuery:
     weights: tuple[float, ...]
     unknown: tuple[str, ...]
     required: tuple[int, ...]
-    model: Learnt | None
+    model: WordModel | None
     learned: Int
     learned_weights: tuple[float, ...]
     not_learned: tuple[NotLearned, ...] = ()
@@ -93,12 +93,12 @@ class ResolvedQuery:
         )
 
 
-def _model(reader: Reader) -> Learnt | None:
+def _model(reader: Reader) -> WordModel | None:
     if not reader.snapshot.model:
         return None
-    from sightline.collection.models.word_model import load_learnt
+    from sightline.collection.models.word_model import load_word_model
 
-    return load_learnt(reader.home, reader.snapshot.model)
+    return load_word_model(reader.home, reader.snapshot.model)
 
 
 def count_not_learned(snapshot: Snapshot, words: Sequence[str]) -> tuple[NotLearned, ...]:

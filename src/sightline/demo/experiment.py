@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from sightline import __version__
 from sightline.collection import Collection
 from sightline.collection.index.tags import WordFiles, terms_of
-from sightline.collection.models.dataset import Sample, as_view
-from sightline.collection.models.recipe import Fitted, Recipe, fit, kind_of
+from sightline.collection.models.dataset import Dataset, as_view
+from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
 from sightline.contracts import Json, Progress
 from sightline.demo.emoji import WITHHELD, withheld_rows
 from sightline.measures.figures import Compared, Figure, Figures
@@ -53,7 +53,7 @@ class Method:
     prints: tuple[str, ...]
 
 
-def load_truth(c: Collection, tables: Sequence[Path]) -> Sample:
+def load_truth(c: Collection, tables: Sequence[Path]) -> Dataset:
     """Return all pictures with all their words, withheld ones too, and their features."""
     from scipy.sparse import csr_matrix
 
@@ -73,17 +73,17 @@ def load_truth(c: Collection, tables: Sequence[Path]) -> Sample:
     column = np.searchsorted(terms, np.concatenate([np.array(w, np.int64) for w in words]))
     ones = np.ones(len(column), np.float32)
     labels = csr_matrix((ones, column, start), shape=(len(ids), len(terms)))
-    return Sample(ids, terms, labels, {f: v[order] for f, v in views.items()})
+    return Dataset(ids, terms, labels, {f: v[order] for f, v in views.items()})
 
 
-def sets_of(truth: Sample) -> dict[str, tuple[str, ...]]:
+def sets_of(truth: Dataset) -> dict[str, tuple[str, ...]]:
     """Return the features to measure with, by fingerprint: all there are, and the classic ones."""
     classic = tuple(f for f in truth.views if not f.startswith("deep"))
     deep = tuple(truth.views) if len(classic) < len(truth.views) else ()
     return {said: prints for said, prints in (("deep", deep), ("classic", classic)) if prints}
 
 
-def measured_before(file: Path, truth: Sample) -> Figures | None:
+def measured_before(file: Path, truth: Dataset) -> Figures | None:
     """Return figures that were measured on the same pictures, words and features before."""
     try:
         found = Figures.read(file)
@@ -93,7 +93,7 @@ def measured_before(file: Path, truth: Sample) -> Figures | None:
 
 
 def run_demo(
-    truth: Sample, sets: Mapping[str, Sequence[str]], progress: Progress,
+    truth: Dataset, sets: Mapping[str, Sequence[str]], progress: Progress,
     seeds: Sequence[int] = SEEDS,
 ) -> Figures:  # fmt: skip
     """Measure PAMIR, kernel ridge and a random order; `sets` names features by fingerprint."""
@@ -130,12 +130,12 @@ def run_demo(
 class _Split:
     """One choice of withheld pictures, and the words they are ranked for."""
 
-    training: Sample
-    withheld: Sample
+    training: Dataset
+    withheld: Dataset
     queries: QuerySet
 
     @classmethod
-    def of(cls, truth: Sample, seed: int) -> _Split:
+    def of(cls, truth: Dataset, seed: int) -> _Split:
         hidden = np.zeros(len(truth), bool)
         hidden[sorted(withheld_rows(len(truth), WITHHELD, seed))] = True
         counts = np.asarray(truth.labels.sum(axis=0)).reshape(-1)
@@ -166,12 +166,12 @@ def _values(found: ManyMeasured) -> Values:
     return {"AvgP": found.avgp, "P10": found.p10, "BEP": found.bep}
 
 
-def _fitted(m: Method, training: Sample) -> Fitted:
+def _fitted(m: Method, training: Dataset) -> Fitted:
     """Fit a method: kernel ridge chooses by left-out scores, PAMIR takes so many steps."""
-    kind = kind_of(m.ranker)
+    kind = ranker_spec(m.ranker)
     prints = kind.usable({f: training.views[f] for f in m.prints})
     recipe = Recipe(m.ranker, prints, tuple(sorted(kind.grid[0].items())))
-    return fit(recipe.with_settings(n_iter=STEPS) if kind.steps else recipe, training)
+    return fit(recipe.with_settings(n_iter=STEPS) if kind.iterative else recipe, training)
 
 
 def _fill(

@@ -86,6 +86,8 @@ def plain(value: object) -> Any:
     >>> plain({"path": b"a.jpg", "p": float("nan"), "n": (1, 2)})
     {'path': 'a.jpg', 'p': None, 'n': [1, 2]}
     """
+    if callable(to_dict := getattr(value, "to_dict", None)):
+        return plain(to_dict())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = (f.name for f in dataclasses.fields(value))
         return {n: plain(getattr(value, n)) for n in names}

@@ -249,12 +249,12 @@ def fit_trained(split: Split, settings: Settings) -> Scorer:
     """
     from sightline.collection.models import selection
     from sightline.collection.models.recipe import fit
-    from sightline.collection.models.training import RANKERS
+    from sightline.collection.models.training import DEFAULT_RANKERS
     from sightline.progress import NoProgress
 
     view = view_of(settings)
     training, validation = (_sample(part, view) for part in (split.train, split.validation))
-    able, _ = selection.able(training, RANKERS)
+    able, _ = selection.trainable_rankers(training, DEFAULT_RANKERS)
     choice = selection.choose_on(training, validation, able, None, NoProgress())
     if choice is None:
         raise DataError("The validation pictures ask for no word of the training pictures.")
@@ -267,23 +267,23 @@ def fit_trained(split: Split, settings: Settings) -> Scorer:
 
 
 def _sample(part: Any, view: str) -> Any:
-    from sightline.collection.models.dataset import Sample
+    from sightline.collection.models.dataset import Dataset
 
     terms = np.arange(part.labels.shape[1])
-    return Sample(np.arange(len(part)), terms, part.labels, _named(part.views, view))
+    return Dataset(np.arange(len(part)), terms, part.labels, _named(part.views, view))
 
 
 def _together(a: Any, b: Any) -> Any:
     """Return the pictures of two samples as one."""
     from scipy.sparse import vstack
 
-    from sightline.collection.models.dataset import Sample
+    from sightline.collection.models.dataset import Dataset
 
     def stacked(x: View, y: View) -> View:
         return vstack([x, y], format="csr") if hasattr(x, "tocsr") else np.vstack([x, y])
 
     views = {name: stacked(view, b.views[name]) for name, view in a.views.items()}
-    return Sample(np.arange(len(a) + len(b)), a.terms, stacked(a.labels, b.labels), views)
+    return Dataset(np.arange(len(a) + len(b)), a.terms, stacked(a.labels, b.labels), views)
 
 
 def _named(views: Views, view: str) -> dict[str, Any]:

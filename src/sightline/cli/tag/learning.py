@@ -30,16 +30,11 @@ def train_regions(
             progress=ProgressBar(),
         )  # fmt: skip
     if as_json:
-        print_json({**asdict(report), "proof": _proof(report), "seconds": round(report.seconds, 3)})
+        proof, seconds = report.proof.to_dict(), round(report.seconds, 3)
+        print_json({**asdict(report), "proof": proof, "seconds": seconds})
     else:
         show_report(report)
     return 0
-
-
-def _proof(r: RegionReport) -> dict[str, object]:
-    """Return the proof as plain values; what was not measured is null."""
-    found = asdict(r.proof)
-    return {k: None if v is not None and v != v else v for k, v in found.items()}
 
 
 def show_report(r: RegionReport) -> None:
@@ -60,11 +55,14 @@ def show_report(r: RegionReport) -> None:
     if p.n:
         click.echo(
             f"On {counted(p.n, 'held-out picture')}: F {p.candidate:.3f}; the same words for all "
-            f"{p.same:.3f}"
+            f"{p.baseline:.3f}"
         )
     if p.current is not None:
-        click.echo(f"On words both know: F {p.against:.3f}; the model before {p.current:.3f}")
-    share = f", {p.right} of {p.given} right on held-out pictures" if p.given else ""
+        click.echo(
+            f"On words both know: F {p.candidate_on_common:.3f}; the model before {p.current:.3f}"
+        )
+    given, right = p.extra["given"], p.extra["right"]
+    share = f", {right} of {given} right on held-out pictures" if given else ""
     click.echo(f"{r.sure} of {r.words} words can be proposed with nine in ten right{share}")
     if r.unproven:
         click.echo("Unproven: too few held-out pictures to tell.")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.features import FeatureRecomputer
 from sightline.collection.explain.results import OcclusionMap
-from sightline.collection.explain.words import WordModel
+from sightline.collection.explain.words import QueryScorer
 from sightline.compute.describing import describe_job, load_feature
 from sightline.contracts import Compute, Done, Failed, Json, Progress
 from sightline.errors import DataError
@@ -29,7 +29,7 @@ Doubles = NDArray[np.float64]
 RGB = NDArray[np.uint8]
 
 
-def add_up(model: WordModel, again: FeatureRecomputer) -> bool:
+def add_up(model: QueryScorer, again: FeatureRecomputer) -> bool:
     """Say whether a picture's numbers are sums over its blocks."""
     if len(again.places) != 1 or again.held:
         return False
@@ -43,7 +43,7 @@ def add_up(model: WordModel, again: FeatureRecomputer) -> bool:
 
 
 def of_blocks(
-    model: WordModel, feature: str, length: int, terms: Int
+    model: QueryScorer, feature: str, length: int, terms: Int
 ) -> tuple[Doubles, Doubles, Doubles]:
     """Return the share of each block in each word's number, what is in none, and the numbers.
 
@@ -70,7 +70,7 @@ def of_blocks(
 
 
 def look(
-    model: WordModel,
+    model: QueryScorer,
     again: FeatureRecomputer,
     pictures: Mapping[int, RGB],
     compute: Compute,
@@ -94,7 +94,7 @@ def look(
 
 
 def _parts(
-    model: WordModel, feature: str, length: int, shape: tuple[int, ...], done: Done
+    model: QueryScorer, feature: str, length: int, shape: tuple[int, ...], done: Done
 ) -> OcclusionMap:
     terms = np.frombuffer(done.blob, np.int64)
     cell, rows, columns = (int(str(done.value[n])) for n in ("cell", "rows", "columns"))

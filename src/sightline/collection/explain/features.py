@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline.collection.explain.results import FeatureShare
-from sightline.collection.explain.words import WordModel
+from sightline.collection.explain.words import QueryScorer
 from sightline.collection.models.dataset import View, as_view
-from sightline.collection.models.word_model import Learnt
+from sightline.collection.models.word_model import WordModel
 from sightline.compute.describing import Row, fingerprint, is_fitted, load_feature, stacked
 from sightline.errors import SightlineError
 from sightline.store.home import Reader
@@ -42,7 +42,7 @@ class FeatureRecomputer:
     held: tuple[str, ...]
 
     @classmethod
-    def of(cls, reader: Reader, learnt: Learnt, size: int) -> FeatureRecomputer:
+    def of(cls, reader: Reader, learnt: WordModel, size: int) -> FeatureRecomputer:
         """Find each feature by its name, and believe it only if its fingerprint is the same."""
         books = reader.home.versions.read(reader.snapshot.version).codebooks
         found = {f: place_of(reader, f, books, size) for f in learnt.features}
@@ -92,7 +92,7 @@ _USUAL = 500
 
 
 def feature_shares(
-    model: WordModel | None, snapshot: Snapshot, pictures: Sequence[int]
+    model: QueryScorer | None, snapshot: Snapshot, pictures: Sequence[int]
 ) -> dict[int, tuple[FeatureShare, ...]]:
     """Return what each descriptor did for each of some pictures that have all the model sees."""
     found: dict[int, tuple[FeatureShare, ...]] = {}

@@ -22,7 +22,7 @@ from sightline.collection.explain import additive
 from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.features import FeatureRecomputer
 from sightline.collection.explain.results import ExplainOptions, OcclusionMap
-from sightline.collection.explain.words import ExplainedQuery, WordModel
+from sightline.collection.explain.words import ExplainedQuery, QueryScorer
 from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
 from sightline.contracts import Compute, Done, Failed, Progress
 from sightline.pictures.folder import FoundFile
@@ -101,7 +101,7 @@ def decoded(
 
 
 def _without_blocks(
-    model: WordModel,
+    model: QueryScorer,
     again: FeatureRecomputer,
     reader: Reader,
     pictures: dict[int, RGB],
@@ -136,7 +136,7 @@ def _without_blocks(
     progress.finish()
 
 
-def losses(model: WordModel, where: Blocks, numbers: NDArray[np.float32]) -> OcclusionMap:
+def losses(model: QueryScorer, where: Blocks, numbers: NDArray[np.float32]) -> OcclusionMap:
     """Return what each block contributes, from the numbers of a picture, whole and without each."""
     lost = (numbers[0] - numbers[1:]) * model.weights
     of_words = lost.T.reshape(-1, where.rows, where.columns)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sightline.collection.explain.results import WordShare
 from sightline.collection.models.dataset import View, as_view
-from sightline.collection.models.word_model import Learnt
+from sightline.collection.models.word_model import WordModel
 from sightline.collection.query import ResolvedQuery
 from sightline.records import Hit
 from sightline.store.home import Reader
@@ -31,7 +31,7 @@ Float = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WordModel:
+class QueryScorer:
     """A model asked for the words of one query.
 
     Attributes
@@ -40,13 +40,13 @@ class WordModel:
     weights, known : what each counts, and the number of a picture known to carry it.
     """
 
-    learnt: Learnt
+    learnt: WordModel
     at: Int
     weights: Float
     known: Float
 
     @classmethod
-    def of(cls, learnt: Learnt, terms: Int, given: Sequence[float]) -> WordModel:
+    def of(cls, learnt: WordModel, terms: Int, given: Sequence[float]) -> QueryScorer:
         query = learnt.query(terms, given)
         mine = np.searchsorted(query.terms, terms)
         at = np.searchsorted(learnt.terms, terms)
@@ -76,7 +76,7 @@ class ExplainedQuery:
     words: tuple[str, ...]
     terms: Int
     given: tuple[float, ...]
-    model: WordModel | None
+    model: QueryScorer | None
     learned: NDArray[np.bool_]
     problem: str = ""
     predicted: bool | None = None
@@ -91,7 +91,7 @@ class ExplainedQuery:
         learned = np.isin(asked.terms, asked.learned)
         model = None
         if asked.model is not None:
-            model = WordModel.of(asked.model, asked.learned, asked.learned_weights)
+            model = QueryScorer.of(asked.model, asked.learned, asked.learned_weights)
         problem = "" if model is not None else _problem(asked, words, learnt)
         return cls(
             words, asked.terms, asked.weights, model, learned, problem, asked.predicted
@@ -173,7 +173,7 @@ def _words_of(snapshot: Snapshot, picture: int) -> Int:
 
 
 def stored_numbers(
-    model: WordModel | None, snapshot: Snapshot, pictures: Sequence[int]
+    model: QueryScorer | None, snapshot: Snapshot, pictures: Sequence[int]
 ) -> dict[int, Float]:
     """Return the numbers of the words for those pictures that have the features the model sees."""
     found: dict[int, Float] = {}

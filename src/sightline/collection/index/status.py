@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sightline import plugins
-from sightline.collection.models.word_model import describe_model, load_learnt
-from sightline.collection.similarity.model import describe_alike, load_alike
-from sightline.collection.tagging.model import describe_placer
+from sightline.collection.models.word_model import describe_model, load_word_model
+from sightline.collection.similarity.model import describe_similarity_model, load_similarity_model
+from sightline.collection.tagging.model import describe_region_tagger
 from sightline.compute.describing import is_fitted, load_feature
 from sightline.errors import SightlineError
 from sightline.store.home import Home
@@ -36,8 +36,8 @@ def status(home: Home) -> Status:
         terms, _ = snapshot.vocabulary()
         models = (
             describe_model(home, snapshot.model) if snapshot.model else "",
-            describe_alike(home, snapshot.similar) if snapshot.similar else "",
-            describe_placer(home, snapshot.regions) if snapshot.regions else "",
+            describe_similarity_model(home, snapshot.similar) if snapshot.similar else "",
+            describe_region_tagger(home, snapshot.regions) if snapshot.regions else "",
         )
         counts = len(snapshot.ids()), with_words, skipped, snapshot.version, len(terms)
         return Status(*counts, *models)
@@ -67,9 +67,9 @@ def feature_states(home: Home | None) -> list[FeatureState]:
     if home is not None and home.exists():
         with home.reader() as reader:
             rows = _stored(reader.snapshot)
-            learnt = load_learnt(home, reader.snapshot.model)
+            learnt = load_word_model(home, reader.snapshot.model)
             used = set(learnt.features) if learnt else set()
-            alike = load_alike(home, reader.snapshot.similar)
+            alike = load_similarity_model(home, reader.snapshot.similar)
             used |= set(alike.descriptors) if alike else set()
     known = plugins.names("features")
     return [

@@ -1,1 +1,1 @@
-"""What training, searching and evaluating share: samples, learners, queries to judge by, models."""
+"""Word models: data sets, rankers, model selection, the held-out gate, training and evaluation."""

@@ -1,18 +1,15 @@
-"""What there is to learn from: pictures with words, what is known of each, and its features.
+"""The data set that word models are fitted to: pictures, their words and their features.
 
-Words on pictures and judgements are one stream here: a picture that was judged to fit a query
-carries the words of that query, one that was judged not to fit a single word does not carry it.
+Tags and judgements count alike. A picture that was judged to fit a query carries the words of that
+query; one that was judged not to fit a single word does not carry it.
 
-A picture without words says nothing of ordinary tags: its owner may not have come to it yet. A word
-that was saved from a session is different: the session went through the whole collection, so that
-word is learnt against all other pictures, a sample of many. Of those, the ones judged not to fit
-are negatives, and the others `unlabelled`. Both count for saved words alone.
+A picture without tags says nothing about ordinary words, since its owner may not have tagged it
+yet. Words that were saved from a session are different: the session ranked the whole collection, so
+such a word is learned against other pictures as well. Those judged not to fit are negatives, the
+rest, of which some are drawn, are `unlabelled`. Both count for saved words only.
 
-Rows of a feature as learners see them: weighted and of length one.
-
-Counts of visual words are weighted by how few training pictures hold each (tf-idf); other rows are
-only scaled. The weights belong to a model, not to the store, since they come from the pictures it
-was trained on.
+Rows of a feature are L2-normalised before they are learned from. Counts of visual words are first
+weighted by tf-idf; these weights come from the training pictures and are stored with the model.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ Bool = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class Dataset:
     """Pictures to learn from.
 
     Attributes
@@ -57,8 +54,8 @@ class Sample:
     labels : scipy sparse table, pictures by words, 1 where a picture carries a word.
     views : their rows of each feature, by fingerprint.
     left_out : pictures with words that lack one of these features.
-    unlabelled : pictures by words, true where nobody said whether the picture fits; None for
-        ordinary words, which a picture with words lacks unless it carries them.
+    unlabelled : pictures by words, true where nobody judged whether the picture fits; None for
+        ordinary words, which a tagged picture lacks unless it carries them.
     saved : pictures to learn saved words from, where there are ordinary words as well.
     """
 
@@ -68,13 +65,13 @@ class Sample:
     views: dict[str, View]
     left_out: int = 0
     unlabelled: Bool | None = None
-    saved: Sample | None = None
+    saved: Dataset | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def basis(self) -> str:
-        """Return a checksum of pictures, words and features: equal ones teach the same."""
+        """Return a checksum of pictures, words and features: equal data sets give equal models."""
         h = hashlib.sha256(self.ids.tobytes() + self.terms.tobytes())
         h.update(self.labels.indptr.astype(np.int64).tobytes())
         h.update(self.labels.indices.astype(np.int64).tobytes())
@@ -85,73 +82,77 @@ class Sample:
             h.update(self.saved.basis().encode())
         return h.hexdigest()[:16]
 
-    def only(self, rows: Int | NDArray[np.bool_]) -> Sample:
+    def only(self, rows: Int | NDArray[np.bool_]) -> Dataset:
         """Return some of the pictures, without those that saved words alone are learnt from."""
         views = {name: view[rows] for name, view in self.views.items()}
         free = None if self.unlabelled is None else self.unlabelled[rows]
-        return Sample(self.ids[rows], self.terms, self.labels[rows], views, unlabelled=free)
+        return Dataset(self.ids[rows], self.terms, self.labels[rows], views, unlabelled=free)
 
 
-def aligned(sample: Sample, terms: Int) -> Sample:
+def aligned(dataset: Dataset, terms: Int) -> Dataset:
     """Return the pictures with the words of another vocabulary, in its order."""
     from scipy.sparse import csr_matrix
 
-    cells = sample.labels.tocoo()
-    at = np.minimum(np.searchsorted(terms, sample.terms), len(terms) - 1)
-    known = terms[at] == sample.terms
+    cells = dataset.labels.tocoo()
+    at = np.minimum(np.searchsorted(terms, dataset.terms), len(terms) - 1)
+    known = terms[at] == dataset.terms
     keep = known[cells.col]
-    shape = (len(sample), len(terms))
+    shape = (len(dataset), len(terms))
     labels = csr_matrix((cells.data[keep], (cells.row[keep], at[cells.col[keep]])), shape=shape)
     labels.sort_indices()
-    free = None
-    if sample.unlabelled is not None:
-        free = np.ones(shape, np.bool_)
-        free[:, at[known]] = sample.unlabelled[:, known]
-    return replace(sample, terms=terms, labels=labels, unlabelled=free, saved=None)
+    unlabelled = None
+    if dataset.unlabelled is not None:
+        unlabelled = np.ones(shape, np.bool_)
+        unlabelled[:, at[known]] = dataset.unlabelled[:, known]
+    return replace(dataset, terms=terms, labels=labels, unlabelled=unlabelled, saved=None)
 
 
-def load_sample(
+def load_dataset(
     snapshot: Snapshot,
     judgements: Iterable[Judgement] = (),
-    wanted: Sequence[str] = (),
+    feature_names: Sequence[str] = (),
     most_words: int = MOST_WORDS,
     saved: Collection[int] = (),
-) -> Sample:
+) -> Dataset:
     """Gather all pictures that carry a word or were judged, and have features.
 
-    `wanted` names the features to learn from; all that nearly every picture has by default. Of more
-    than `most_words` the most frequent are learnt. `saved` are terms that only sessions gave to
-    pictures; where no other word can be learnt, the sample is that of the saved words.
+    `feature_names` are the features to learn from, by default all that nearly every picture has. Of
+    more than `most_words` words the most frequent are learned. `saved` are terms that only sessions
+    gave to pictures; where no other word can be learned, the data set is that of the saved words.
     """
     judgements = list(judgements)
     picture, term = carried_and_judged(snapshot, judgements)
-    mine = np.isin(term, np.array(sorted(saved), np.int64))
-    if not mine.any():
-        return _sample(snapshot, picture, term, wanted, most_words)
-    no = {cell for cell, fits in term_verdicts(judgements, {}).items() if not fits}
-    given = (picture[mine], term[mine], no, most_words)
-    if not _learnable(picture[~mine], term[~mine]):
-        return _saved_sample(snapshot, *given, wanted)
-    sample = _sample(snapshot, picture[~mine], term[~mine], wanted, most_words)
-    if not _learnable(picture[mine], term[mine], len(snapshot.ids())):
-        return sample
-    return replace(sample, saved=_saved_sample(snapshot, *given, (), tuple(sample.views)))
+    is_saved = np.isin(term, np.array(sorted(saved), np.int64))
+    if not is_saved.any():
+        return _ordinary_dataset(snapshot, picture, term, feature_names, most_words)
+    negatives = {cell for cell, fits in term_verdicts(judgements, {}).items() if not fits}
+    saved_options = (picture[is_saved], term[is_saved], negatives, most_words)
+    if not _learnable(picture[~is_saved], term[~is_saved]):
+        return _saved_dataset(snapshot, *saved_options, feature_names)
+    dataset = _ordinary_dataset(
+        snapshot, picture[~is_saved], term[~is_saved], feature_names, most_words
+    )
+    if not _learnable(picture[is_saved], term[is_saved], len(snapshot.ids())):
+        return dataset
+    return replace(
+        dataset, saved=_saved_dataset(snapshot, *saved_options, (), tuple(dataset.views))
+    )
 
 
-def _sample(
-    snapshot: Snapshot, picture: Int, term: Int, wanted: Sequence[str], most_words: int
-) -> Sample:
+def _ordinary_dataset(
+    snapshot: Snapshot, picture: Int, term: Int, feature_names: Sequence[str], most_words: int
+) -> Dataset:
     """Gather pictures that carry words."""
-    features = _features(snapshot, np.unique(picture), wanted)
+    features = _features(snapshot, np.unique(picture), feature_names)
     ids, views = _rows(snapshot, features, np.unique(picture))
-    there = np.isin(picture, ids)
-    terms, labels = _labels(ids, picture[there], term[there], most_words)
-    return Sample(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
+    present = np.isin(picture, ids)
+    terms, labels = _labels(ids, picture[present], term[present], most_words)
+    return Dataset(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
 
 
-def _features(snapshot: Snapshot, ids: Int, wanted: Sequence[str]) -> tuple[str, ...]:
+def _features(snapshot: Snapshot, ids: Int, feature_names: Sequence[str]) -> tuple[str, ...]:
     features = common_features(snapshot, ids)
-    named = [f for f in features if f.rpartition("-")[0] in plugins.expanded(wanted)]
+    named = [f for f in features if f.rpartition("-")[0] in plugins.expanded(feature_names)]
     return tuple(named) or features
 
 
@@ -162,32 +163,32 @@ def _learnable(picture: Int, term: Int, pictures: int | None = None) -> bool:
     return bool(((counts >= LEAST_PICTURES) & (counts < n)).any())
 
 
-def _saved_sample(
+def _saved_dataset(
     snapshot: Snapshot,
     picture: Int,
     term: Int,
-    no: set[tuple[int, int]],
+    negatives: set[tuple[int, int]],
     most_words: int,
-    wanted: Sequence[str],
+    feature_names: Sequence[str],
     features: tuple[str, ...] = (),
-) -> Sample:
+) -> Dataset:
     """Gather the pictures that saved words are learnt from: all that were judged, and others."""
     every = snapshot.ids()
-    judged = np.array([p for p, t in no if t in set(term.tolist())], np.int64)
+    judged = np.array([p for p, t in negatives if t in set(term.tolist())], np.int64)
     labelled = np.intersect1d(np.union1d(picture, judged), every)
     others = _spread(np.setdiff1d(every, labelled))[:MOST_UNLABELLED]
     labelled = _spread(labelled)[:MOST_LABELLED]
     chosen = np.union1d(labelled, others)
-    ids, views = _rows(snapshot, features or _features(snapshot, chosen, wanted), chosen)
-    there = np.isin(picture, ids)
-    terms, labels = _labels(ids, picture[there], term[there], most_words, saved=True)
-    free = np.asarray(labels.todense()) == 0
-    for p, t in no:
+    ids, views = _rows(snapshot, features or _features(snapshot, chosen, feature_names), chosen)
+    present = np.isin(picture, ids)
+    terms, labels = _labels(ids, picture[present], term[present], most_words, saved=True)
+    unlabelled = np.asarray(labels.todense()) == 0
+    for p, t in negatives:
         row, column = np.searchsorted(ids, p), np.searchsorted(terms, t)
         if row < len(ids) and column < len(terms) and (ids[row], terms[column]) == (p, t):
-            free[row, column] = False
+            unlabelled[row, column] = False
     left_out = len(np.unique(picture)) - len(np.intersect1d(picture, ids))
-    return Sample(ids, terms, labels, views, left_out, unlabelled=free)
+    return Dataset(ids, terms, labels, views, left_out, unlabelled=unlabelled)
 
 
 def _spread(ids: Int) -> Int:
@@ -206,9 +207,9 @@ def carried_and_judged(
     `counts_as` names terms that count as others, or, by None, as nothing.
     """
     picture, term = _judged(*cleaned(*carried(snapshot), counts_as), judgements, counts_as)
-    there = np.isin(picture, snapshot.ids())
-    picture, term = picture[there], term[there]
-    _refuse_too_few(snapshot, picture, term)
+    present = np.isin(picture, snapshot.ids())
+    picture, term = picture[present], term[present]
+    _check_enough(snapshot, picture, term)
     return picture, term
 
 
@@ -239,15 +240,15 @@ def verdicts(judgements: Iterable[Judgement]) -> dict[tuple[int, str], bool]:
     >>> verdicts([Judgement("red barn", 7, 1.0, "", 3), Judgement("red", 7, 0.0, "", 2)])
     {(7, 'red'): True, (7, 'barn'): True}
     """
-    said: dict[tuple[int, str], tuple[int, bool]] = {}
+    last: dict[tuple[int, str], tuple[int, bool]] = {}
     for j in judgements:
         words = [t.text for t in parse(j.query).wanted]
         # Of several words nobody said which does not fit.
         for word in words if j.relevance > 0 or len(words) == 1 else ():
             key, now = (j.picture, word), (j.seq, j.relevance > 0)
-            if key not in said or said[key][0] <= j.seq:
-                said[key] = now
-    return {key: fits for key, (_, fits) in said.items()}
+            if key not in last or last[key][0] <= j.seq:
+                last[key] = now
+    return {key: fits for key, (_, fits) in last.items()}
 
 
 def term_verdicts(
@@ -255,13 +256,13 @@ def term_verdicts(
 ) -> dict[tuple[int, int], bool]:
     """Return the same by terms, some of which count as others; none of those that are dropped."""
     merged = sorted(judgements, key=lambda j: j.seq)
-    said = {}
+    verdict = {}
     for j in merged:
         for (picture, word), fits in verdicts([j]).items():
             term = counts_as.get(term_id(word), term_id(word))
             if term is not None:
-                said[picture, term] = fits
-    return said
+                verdict[picture, term] = fits
+    return verdict
 
 
 def _judged(
@@ -270,15 +271,15 @@ def _judged(
     judgements: Iterable[Judgement],
     counts_as: Mapping[int, int | None],
 ) -> tuple[Int, Int]:
-    said = term_verdicts(judgements, counts_as)
-    if not said:
+    verdict = term_verdicts(judgements, counts_as)
+    if not verdict:
         return picture, term
-    pairs = {*zip(picture.tolist(), term.tolist(), strict=True), *said}
-    both = np.array(sorted(p for p in pairs if said.get(p, True)), np.int64).reshape(-1, 2)
+    pairs = {*zip(picture.tolist(), term.tolist(), strict=True), *verdict}
+    both = np.array(sorted(p for p in pairs if verdict.get(p, True)), np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
 
-def _refuse_too_few(snapshot: Snapshot, picture: Int, term: Int) -> None:
+def _check_enough(snapshot: Snapshot, picture: Int, term: Int) -> None:
     n = len(snapshot.ids())
     if n < 2:
         raise CollectionError(
@@ -322,8 +323,8 @@ def _rows(snapshot: Snapshot, features: Sequence[str], ids: Int) -> tuple[Int, d
         )
     groups = snapshot.by_features(ids)
     whole = [group for have, group in groups if set(features) <= set(have)]
-    found = np.sort(np.concatenate(whole))
-    return found, {f: as_view(snapshot.rows(f, found)) for f in features}
+    complete = np.sort(np.concatenate(whole))
+    return complete, {f: as_view(snapshot.rows(f, complete)) for f in features}
 
 
 def _labels(
@@ -406,8 +407,7 @@ def table_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> View:
 class Weighting:
     """How the rows of one feature are weighted before they are compared.
 
-    `idf` is empty where only their length is made one; `plain` leaves rows, such as counts, as they
-    are.
+    Without `idf`, rows are only L2-normalised; `plain` leaves rows, such as counts, as they are.
     """
 
     idf: Float
@@ -434,7 +434,7 @@ class Weighting:
         return weighted(view, self.idf)
 
 
-def split(sample: Sample) -> tuple[Bool, Bool]:
+def split(dataset: Dataset) -> tuple[Bool, Bool]:
     """Return which pictures are held out, and which of the others are for validation."""
-    fold = fold_of(sample.ids)
+    fold = fold_of(dataset.ids)
     return fold == HELD_OUT, fold == VALIDATION

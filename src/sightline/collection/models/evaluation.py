@@ -1,9 +1,8 @@
-"""How good the model in use is, on the owner's own pictures.
+"""Evaluating the word model in use on held-out pictures of the collection.
 
-Only the held-out fifth is asked about, and only the proof is asked: the recipe in use, fitted
-without those pictures. The gain is over the untrained order, in which the pictures, their words
-hidden, cannot be told apart. The learning curve fits the recipe to growing shares of the training
-pictures, and so tells whether more words would help.
+Measured is its proof: the same recipe, fitted without the held-out pictures. The gain is over the
+untrained order, in which these pictures cannot be told apart. The learning curve fits the recipe to
+growing shares of the training pictures, and so shows whether more tags would help.
 """
 
 from __future__ import annotations
@@ -17,19 +16,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.models.dataset import MOST_WORDS, Sample, aligned, split
-from sightline.collection.models.gate import FEWEST_QUERIES, HeldOut
+from sightline.collection.models.dataset import MOST_WORDS, Dataset, aligned, split
+from sightline.collection.models.held_out import HeldOutQueries
+from sightline.collection.models.lifecycle import FEWEST
 from sightline.collection.models.queries import combined, one_word
 from sightline.collection.models.recipe import Fitted, fit
 from sightline.collection.models.remote import (
     fewer_shards,
-    fit_elsewhere,
+    fit_remote,
     is_sharded,
-    measure_elsewhere,
+    measure_remote,
 )
 from sightline.collection.models.saved_words import load_known
 from sightline.collection.models.selection import measure
-from sightline.collection.models.word_model import Learnt, load_learnt
+from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import CollectionError
 from sightline.measures.judged import Judged, RankedList
@@ -162,102 +162,106 @@ def evaluate(
     home: Home, progress: Progress, *, curve: bool = True, compute: Mapper | None = None
 ) -> Evaluation:
     """Measure the model in use on held-out pictures; `compute` is where, if not here."""
-    begun = time.monotonic()
-    learnt, sample, spelled = _loaded(home)
-    held = HeldOut.of(sample)
+    started = time.monotonic()
+    model, dataset, spelled = _loaded(home)
+    held = HeldOutQueries.of(dataset)
     if not len(held.queries):
         raise CollectionError(
-            f"None of the {len(sample)} pictures that were learnt from is both held out and asked "
+            f"None of the {len(dataset)} pictures that were learnt from is both held out and asked "
             "about by words others carry, so nothing can be measured. Give words to more pictures, "
             "or judge more and save them as a word."
         )
-    rows = learnt.combination.rows(learnt.proof.scores(held.sample.views))
-    queries = combined(held.queries, learnt.combination, held.idf)
+    rows = model.combination.rows(model.proof.scores(held.dataset.views))
+    queries = combined(held.queries, model.combination, held.idf)
     if compute is None:
-        found = measure_queries(rows, queries)
+        measured = measure_queries(rows, queries)
     else:
-        found = measure_elsewhere(rows, queries, compute)
-    groups = tuple(_groups(held, found))
-    best, worst = _examples(held, found, spelled)
-    training = sample.only(~split(sample)[0])
-    points = _curve(learnt, training, held, progress, compute) if curve else ()
+        measured = measure_remote(rows, queries, compute)
+    groups = tuple(_groups(held, measured))
+    best, worst = _examples(held, measured, spelled)
+    training = dataset.only(~split(dataset)[0])
+    points = _curve(model, training, held, progress, compute) if curve else ()
     return Evaluation(
-        str(learnt.served.recipe), learnt.combination.how, len(sample), len(held.sample),
-        len(sample.terms), groups, points, best, worst, len(held.queries) >= FEWEST_QUERIES,
-        time.monotonic() - begun, _mean_curve(rows, queries), _harmed(held, found, spelled),
+        str(model.served.recipe), model.combination.how, len(dataset), len(held.dataset),
+        len(dataset.terms), groups, points, best, worst, len(held.queries) >= FEWEST,
+        time.monotonic() - started, _mean_curve(rows, queries), _harmed(held, measured, spelled),
     )  # fmt: skip
 
 
-def _loaded(home: Home) -> tuple[Learnt, Sample, dict[int, str]]:
+def _loaded(home: Home) -> tuple[WordModel, Dataset, dict[int, str]]:
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
-        learnt = load_learnt(home, reader.snapshot.model)
-        if learnt is None:
+        model = load_word_model(home, reader.snapshot.model)
+        if model is None:
             raise CollectionError("Nothing was learnt yet. Run: sightline train")
-        if learnt.about.get("proof_seen"):
+        if model.about.get("proof_seen"):
             raise CollectionError(
                 "When the model was trained, too few pictures had words to hold any out. "
                 "Train again: sightline train"
             )
-        most, shared = max(MOST_WORDS, len(learnt.terms)), learnt.served.shared_space
-        sample, _ = load_known(reader, log, (), most, shared_space=shared)
+        most, shared = max(MOST_WORDS, len(model.terms)), model.served.shared_space
+        dataset, _ = load_known(reader, log, (), most, shared_space=shared)
         spelled = dict(reader.catalogue.terms())
-    missing = set(learnt.features) - set(sample.views)
+    missing = set(model.features) - set(dataset.views)
     if missing:
         raise CollectionError(
             f"The model was trained on {sorted(missing)[0]}, which the pictures no longer have. "
             "Run: sightline train"
         )
-    return learnt, aligned(sample, learnt.terms), spelled
+    return model, aligned(dataset, model.terms), spelled
 
 
-def _groups(held: HeldOut, found: ManyMeasured) -> Iterator[Group]:
-    before, single = held.untrained(), one_word(held.queries)
-    for name, mine in (
+def _groups(held: HeldOutQueries, measured: ManyMeasured) -> Iterator[Group]:
+    untrained, single = held.untrained(), one_word(held.queries)
+    for name, rows in (
         ("all", np.ones(len(single), bool)),
         ("one word", single),
         ("several words", ~single),
     ):
-        if mine.any():
-            test = wilcoxon(found.avgp[mine], before[mine])
+        if rows.any():
+            test = wilcoxon(measured.avgp[rows], untrained[rows])
             yield Group(
-                name, int(mine.sum()), float(found.avgp[mine].mean()), float(before[mine].mean()),
-                float(found.p10[mine].mean()), float(found.bep[mine].mean()), test.p, test.helped,
-                test.harmed,
+                name, int(rows.sum()), float(measured.avgp[rows].mean()),
+                float(untrained[rows].mean()), float(measured.p10[rows].mean()),
+                float(measured.bep[rows].mean()), test.p, test.helped, test.harmed,
             )  # fmt: skip
 
 
-def _examples(held: HeldOut, found: ManyMeasured, spelled: dict[int, str]) -> tuple[Words, Words]:
+def _examples(
+    held: HeldOutQueries, measured: ManyMeasured, spelled: dict[int, str]
+) -> tuple[Words, Words]:
     """Return the words that are learnt best and worst."""
     single = np.flatnonzero(one_word(held.queries))
-    order = single[np.argsort(-found.avgp[single], kind="stable")]
+    order = single[np.argsort(-measured.avgp[single], kind="stable")]
     # A word on one held-out picture is a matter of luck.
     many = [i for i in order.tolist() if len(held.queries.fitting(i)) >= _ENOUGH] or order.tolist()
     words = [
-        (spelled.get(t, f"word {t}"), float(found.avgp[i]), len(held.queries.fitting(i)))
+        (spelled.get(t, f"word {t}"), float(measured.avgp[i]), len(held.queries.fitting(i)))
         for i in many
-        for t in held.sample.terms[held.queries.terms_of(i)].tolist()
+        for t in held.dataset.terms[held.queries.terms_of(i)].tolist()
     ]
     half = min(_SHOWN, len(words) // 2)
     return tuple(words[:half]), tuple(words[len(words) - half :][::-1])
 
 
-def _harmed(held: HeldOut, found: ManyMeasured, spelled: dict[int, str]) -> tuple[Harmed, ...]:
+def _harmed(
+    held: HeldOutQueries, measured: ManyMeasured, spelled: dict[int, str]
+) -> tuple[Harmed, ...]:
     """Return the queries that lost most against an order that knows nothing."""
     before = held.untrained()
-    lost = before - found.avgp
+    lost = before - measured.avgp
     worst = [i for i in np.argsort(-lost, kind="stable")[:_HARMED].tolist() if lost[i] > 0]
     return tuple(
         Harmed(
-            _asked(held, i, spelled), float(found.avgp[i]), float(before[i]),
+            _query_text(held, i, spelled), float(measured.avgp[i]), float(before[i]),
             len(held.queries.fitting(i)),
         )
         for i in worst
     )  # fmt: skip
 
 
-def _asked(held: HeldOut, query: int, spelled: dict[int, str]) -> str:
+def _query_text(held: HeldOutQueries, query: int, spelled: dict[int, str]) -> str:
     """Return the words of a query as somebody would type them."""
-    terms = held.sample.terms[held.queries.terms_of(query)].tolist()
+    terms = held.dataset.terms[held.queries.terms_of(query)].tolist()
     words = [spelled.get(t, f"word {t}") for t in terms]
     return " ".join(f'"{w}"' if " " in w else w for w in words)
 
@@ -265,13 +269,13 @@ def _asked(held: HeldOut, query: int, spelled: dict[int, str]) -> str:
 def _mean_curve(rows: NDArray[np.float32], queries: QuerySet) -> MeanCurve:
     """Return how precision falls as recall rises, by the model and by chance."""
     some = np.linspace(0, len(queries) - 1, min(len(queries), _CURVES)).astype(np.int64)
-    mine, rng = set(some.tolist()), np.random.default_rng(0)
-    draws = -(-_CURVES // len(mine))
+    drawn, rng = set(some.tolist()), np.random.default_rng(0)
+    draws = -(-_CURVES // len(drawn))
     ours: list[PrecisionRecall] = []
     chance: list[PrecisionRecall] = []
     for first, block in query_scores(rows, queries):
         for i, scores in enumerate(block, first):
-            if i in mine:
+            if i in drawn:
                 relevant = np.zeros(len(scores))
                 relevant[queries.fitting(i)] = 1
                 ours.append(eleven_points(scores, relevant))
@@ -283,9 +287,9 @@ def _mean_curve(rows: NDArray[np.float32], queries: QuerySet) -> MeanCurve:
 
 
 def _curve(
-    learnt: Learnt,
-    training: Sample,
-    held: HeldOut,
+    model: WordModel,
+    training: Dataset,
+    held: HeldOutQueries,
     progress: Progress,
     compute: Mapper | None,
 ) -> tuple[tuple[int, float], ...]:
@@ -294,17 +298,17 @@ def _curve(
     order = np.random.default_rng(0).permutation(len(training))
     points = []
     parts = [training.only(np.sort(order[: round(s * len(training))])) for s in shares]
-    recipe = learnt.served.recipe
+    recipe = model.served.recipe
     if compute is None or is_sharded(recipe):
         fits: Iterator[Fitted] = (
             fit(fewer_shards(recipe, len(part)), part, compute=compute) for part in parts
         )
     else:
-        fits = fit_elsewhere(recipe, parts, compute)
+        fits = fit_remote(recipe, parts, compute)
     for part, fitted in zip(parts, fits, strict=True):
-        given = (held.sample, held.queries, held.idf)
-        found = measure(fitted, learnt.combination, *given, compute)
-        points.append((len(part), found.mean_avgp))
+        held_out = (held.dataset, held.queries, held.idf)
+        measured = measure(fitted, model.combination, *held_out, compute)
+        points.append((len(part), measured.mean_avgp))
         progress.advance()
     progress.finish()
     return tuple(points)
@@ -315,22 +319,22 @@ def trec(home: Home) -> tuple[list[Judged], list[RankedList]]:
 
     Pictures go by their paths in the collection.
     """
-    learnt, sample, spelled = _loaded(home)
-    held = HeldOut.of(sample)
+    model, dataset, spelled = _loaded(home)
+    held = HeldOutQueries.of(dataset)
     with home.reader() as reader:
-        facts = reader.catalogue.facts(held.sample.ids.tolist())
-    names = [os.fsdecode(facts[i].path) for i in held.sample.ids.tolist()]
-    rows = learnt.combination.rows(learnt.proof.scores(held.sample.views))
-    queries = combined(held.queries, learnt.combination, held.idf)
+        facts = reader.catalogue.facts(held.dataset.ids.tolist())
+    names = [os.fsdecode(facts[i].path) for i in held.dataset.ids.tolist()]
+    rows = model.combination.rows(model.proof.scores(held.dataset.views))
+    queries = combined(held.queries, model.combination, held.idf)
     judged, ranked = [], []
     for first, block in query_scores(rows, queries):
         for i, scores in enumerate(block, first):
             words = " ".join(
-                spelled.get(t, str(t)) for t in sample.terms[queries.terms_of(i)].tolist()
+                spelled.get(t, str(t)) for t in dataset.terms[queries.terms_of(i)].tolist()
             )
             fit = tuple(names[p] for p in queries.fitting(i).tolist())
             judged.append(Judged(words, fit, (1.0,) * len(fit)))
             best = np.argsort(-scores, kind="stable")[:_DEPTH].tolist()
-            found = tuple(names[p] for p in best)
-            ranked.append(RankedList(words, found, tuple(scores[best].tolist())))
+            paths = tuple(names[p] for p in best)
+            ranked.append(RankedList(words, paths, tuple(scores[best].tolist())))
     return judged, ranked

@@ -1,4 +1,4 @@
-"""What a training would take of the machine's memory, told before it is taken."""
+"""How much memory a training needs, checked before it starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FREE = Path("/proc/meminfo")
 _FRAME = 768
 
 
-def bytes_needed(sees: str, views: Sequence[View], n_words: int) -> int:
+def bytes_needed(input_form: str, views: Sequence[View], n_words: int) -> int:
     """Return about how many bytes a learner takes beside the rows it is given.
 
     A linear ranker keeps three copies of its weights and the rows in their frame; a learner with a
@@ -21,12 +21,12 @@ def bytes_needed(sees: str, views: Sequence[View], n_words: int) -> int:
     by words.
     """
     n = int(views[0].shape[0])
-    if sees == "joined":
+    if input_form == "concat":
         length = sum(int(v.shape[1]) for v in views)
         sparse = any(hasattr(v, "tocsr") for v in views)
         length = length if sparse else min(length, _FRAME)
         return 4 * (3 * n_words * length + (0 if sparse else n * length))
-    if sees == "views":
+    if input_form == "per_feature":
         marks = grams.LANDMARKS if n > grams.MOST_PICTURES else n
         return 16 * marks * marks + 4 * n * marks + 4 * n_words * (2 * marks + 3 * n)
     return 4 * n_words * (2 * n + min(int(views[0].shape[1]), 50_000))

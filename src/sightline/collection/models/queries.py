@@ -1,7 +1,7 @@
-"""Queries to judge a model by, made from the words of pictures it has not seen.
+"""Evaluation queries, made of the words of pictures that a model has not seen.
 
-Every word that at least one of the pictures carries is a query; so are sets of words that one
-carries together, a seeded choice where there are many. The pictures that carry all words fit it.
+Every word that at least one picture carries is a query; so are sets of words that one picture
+carries, a seeded draw where there are many. Relevant are the pictures that carry all words.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SEED = 0
 Int = NDArray[np.int64]
 
 
-def questions(labels: Any, idf: NDArray[np.float64], known: NDArray[np.bool_]) -> QuerySet:
+def evaluation_queries(labels: Any, idf: NDArray[np.float64], known: NDArray[np.bool_]) -> QuerySet:
     """Return the queries that the words of some pictures make.
 
     Parameters
@@ -47,16 +47,16 @@ def questions(labels: Any, idf: NDArray[np.float64], known: NDArray[np.bool_]) -
         )
         for i in range(labels.shape[0])
     ]
-    found = caption_queries(
+    drawn = caption_queries(
         captions, max_len=LONGEST, max_queries_per_caption=PER_PICTURE, seed=_SEED
     )
-    asked = [(tuple(map(int, words)), pictures) for words, pictures in found]
+    queries = [(tuple(map(int, words)), pictures) for words, pictures in drawn]
     # A query that all pictures fit orders nothing.
-    asked = [(words, fit) for words, fit in asked if len(fit) < labels.shape[0]]
-    if len(asked) > AT_MOST:
-        chosen = np.random.default_rng(_SEED).choice(len(asked), AT_MOST, replace=False)
-        asked = [asked[i] for i in np.sort(chosen)]
-    return query_set(asked, idf)
+    queries = [(words, fit) for words, fit in queries if len(fit) < labels.shape[0]]
+    if len(queries) > AT_MOST:
+        chosen = np.random.default_rng(_SEED).choice(len(queries), AT_MOST, replace=False)
+        queries = [queries[i] for i in np.sort(chosen)]
+    return query_set(queries, idf)
 
 
 def one_word(queries: QuerySet) -> NDArray[np.bool_]:
@@ -68,9 +68,9 @@ def one_word(queries: QuerySet) -> NDArray[np.bool_]:
 def only(queries: QuerySet, keep: NDArray[np.bool_]) -> QuerySet:
     """Return some of the queries."""
     words, fits = np.diff(queries.start), np.diff(queries.fit_start)
-    mine, fitting = np.repeat(keep, words), np.repeat(keep, fits)
+    of_kept, fitting = np.repeat(keep, words), np.repeat(keep, fits)
     return QuerySet(
-        _starts(words[keep]), queries.term[mine], queries.weight[mine],
+        _starts(words[keep]), queries.term[of_kept], queries.weight[of_kept],
         _starts(fits[keep]), queries.fit[fitting],
     )  # fmt: skip
 

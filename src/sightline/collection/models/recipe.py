@@ -1,8 +1,8 @@
-"""Learners as a collection uses them: fitted to views of pictures, kept as arrays, made again.
+"""Recipes: a ranker, its features and its hyperparameters, fitted to a data set.
 
-A recipe names a ranker, the features it sees and its settings; fitting it gives scores of every
-word for every picture. What a learner does with several features is its own affair (`kinds`): PAMIR
-sees them side by side, kernel ridge averages their kernels, counts of visual words stay counts.
+A fitted recipe scores every word for every picture. It is kept as arrays, and made again from them.
+How a ranker takes several features is in its `RankerSpec`: PAMIR concatenates them, kernel ridge
+averages their kernels, models of visual words take counts.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.models.dataset import Sample, View, Weighting
-from sightline.collection.models.registry import KINDS, Kind, LeftOut, Told
+from sightline.collection.models.dataset import Dataset, View, Weighting
+from sightline.collection.models.registry import RANKERS, LeftOut, OnRound, RankerSpec
 from sightline.contracts import Json, Mapper
 from sightline.errors import UsageError
 from sightline.records import QuerySet
@@ -24,7 +24,7 @@ Float = NDArray[np.float32]
 Int = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 
-# What learns words that were saved from sessions: it needs few pictures, and tells how sure it is.
+# The ranker of words that were saved from sessions: it needs few pictures, and is calibrated.
 SAVED_BY = "ridge"
 _SAVED, _IS_SAVED = "saved.", "is_saved"
 
@@ -44,8 +44,8 @@ class Recipe:
 
     def __str__(self) -> str:
         names = "+".join(f.rpartition("-")[0] for f in self.features)
-        said = ", ".join(f"{k}={_short(v)}" for k, v in self.settings)
-        return f"{self.ranker} on {names}" + (f" ({said})" if said else "")
+        settings = ", ".join(f"{k}={_short(v)}" for k, v in self.settings)
+        return f"{self.ranker} on {names}" + (f" ({settings})" if settings else "")
 
 
 def _short(value: Json) -> str:
@@ -60,8 +60,8 @@ def _no_scores() -> None:
 class Fitted:
     """A fitted recipe; `left_out` gives what `unseen` is.
 
-    `saved`, if there is one, scores the words where `is_saved` is true, which were learnt from
-    pictures of their own; it sees the same features.
+    `saved`, if there is one, scores the words where `is_saved` is true, which were learned from
+    pictures of their own, by the same features.
     """
 
     recipe: Recipe
@@ -80,37 +80,37 @@ class Fitted:
         """Return the scores of pictures for all words, or for the words at some positions."""
         if self.saved is None:
             return self._own_scores(views, words)
-        wanted = np.arange(len(self.is_saved)) if words is None else words
-        theirs = self.is_saved[wanted]
+        at_words = np.arange(len(self.is_saved)) if words is None else words
+        saved = self.is_saved[at_words]
         # Where each word is among those of its own part.
         at = np.where(self.is_saved, np.cumsum(self.is_saved), np.cumsum(~self.is_saved)) - 1
-        out = np.empty((views[self.recipe.features[0]].shape[0], len(wanted)), np.float32)
-        for mine, scores in ((~theirs, self._own_scores), (theirs, self.saved.scores)):
-            if mine.any():
-                out[:, mine] = scores(views, at[wanted[mine]])
+        out = np.empty((views[self.recipe.features[0]].shape[0], len(at_words)), np.float32)
+        for part, scores in ((~saved, self._own_scores), (saved, self.saved.scores)):
+            if part.any():
+                out[:, part] = scores(views, at[at_words[part]])
         return out
 
     def _own_scores(self, views: Mapping[str, View], words: Int | None) -> Float:
         seen = [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
-        return kind_of(self.recipe.ranker).scores(self.arrays, seen, words)
+        return ranker_spec(self.recipe.ranker).scores(self.arrays, seen, words)
 
     @property
     def shared_space(self) -> bool:
         """Whether words, texts and pictures are points of one space."""
-        return kind_of(self.recipe.ranker).shared_space
+        return ranker_spec(self.recipe.ranker).shared_space
 
     def points(self, views: Mapping[str, View]) -> Float:
         """Return pictures as points of the space, (pictures, k)."""
         seen = [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
-        return kind_of(self.recipe.ranker).points(self.arrays, seen)
+        return ranker_spec(self.recipe.ranker).points(self.arrays, seen)
 
     def word_points(self, words: NDArray[np.int64] | None = None) -> Float:
         """Return words, or those at some positions, as points of the space, (words, k)."""
-        return kind_of(self.recipe.ranker).word_points(self.arrays, words)
+        return ranker_spec(self.recipe.ranker).word_points(self.arrays, words)
 
     def text_points(self, labels: Any) -> Float:
         """Return texts, by how often each holds each word, as points of the space, (texts, k)."""
-        return kind_of(self.recipe.ranker).text_points(self.arrays, labels)
+        return ranker_spec(self.recipe.ranker).text_points(self.arrays, labels)
 
     def to_arrays(self, prefix: str) -> Arrays:
         """Return all numbers of it, under names with a prefix."""
@@ -124,38 +124,38 @@ class Fitted:
     @classmethod
     def from_arrays(cls, recipe: Recipe, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Fitted:
         """Make it again from what `to_arrays` gave."""
-        mine = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-        if _IS_SAVED in mine:
-            is_saved = np.asarray(mine.pop(_IS_SAVED)).astype(np.bool_)
-            theirs = {n: mine.pop(n) for n in list(mine) if n.startswith(_SAVED)}
-            saved = cls.from_arrays(Recipe(SAVED_BY, recipe.features), theirs, _SAVED)
-            return replace(cls.from_arrays(recipe, mine, ""), saved=saved, is_saved=is_saved)
-        counts = kind_of(recipe.ranker).counts
+        own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        if _IS_SAVED in own:
+            is_saved = np.asarray(own.pop(_IS_SAVED)).astype(np.bool_)
+            of_saved = {n: own.pop(n) for n in list(own) if n.startswith(_SAVED)}
+            saved = cls.from_arrays(Recipe(SAVED_BY, recipe.features), of_saved, _SAVED)
+            return replace(cls.from_arrays(recipe, own, ""), saved=saved, is_saved=is_saved)
+        counts = ranker_spec(recipe.ranker).counts
         weightings = tuple(
-            Weighting(mine.pop(f"idf.{i}"), plain=counts) for i in range(len(recipe.features))
+            Weighting(own.pop(f"idf.{i}"), plain=counts) for i in range(len(recipe.features))
         )
-        return cls(recipe, weightings, mine)
+        return cls(recipe, weightings, own)
 
 
 def builds_on(recipe: Recipe, last: Fitted | None) -> bool:
     """Say whether a recipe needs what was fitted last: its base, seeing the same, set the same."""
-    base = kind_of(recipe.ranker).base
+    base = ranker_spec(recipe.ranker).stacked_on
     if (
         not base
         or last is None
         or (base, recipe.features) != (last.recipe.ranker, last.recipe.features)
     ):
         return False
-    # What was fitted also names the settings that fitting found.
+    # A fitted recipe also has the hyperparameters that fitting chose.
     return set(recipe.settings) <= set(last.recipe.settings)
 
 
 def fit(
     recipe: Recipe,
-    sample: Sample,
-    validation: tuple[Sample, QuerySet] | None = None,
+    dataset: Dataset,
+    validation: tuple[Dataset, QuerySet] | None = None,
     last: Fitted | None = None,
-    told: Told | None = None,
+    on_round: OnRound | None = None,
     compute: Mapper | None = None,
 ) -> Fitted:
     """Fit a recipe to pictures.
@@ -163,47 +163,55 @@ def fit(
     Parameters
     ----------
     recipe : what to fit.
-    sample : the pictures.
+    dataset : the pictures.
     validation : says when to stop, where that is a question.
     last : what was fitted to the same pictures before; used where the recipe builds on it.
-    told : called with how it stands, by rankers that learn in rounds.
+    on_round : called after each round, by rankers that learn in rounds.
     compute : where rankers that have shards learn; in this process by default.
     """
-    kind = kind_of(recipe.ranker)
-    if kind.base:
-        below = Recipe(kind.base, recipe.features, recipe.settings)
-        found = last if builds_on(recipe, last) else None
-        base = found or fit(below, sample, validation)
+    spec = ranker_spec(recipe.ranker)
+    if spec.stacked_on:
+        below = Recipe(spec.stacked_on, recipe.features, recipe.settings)
+        fitted_base = last if builds_on(recipe, last) else None
+        base = fitted_base or fit(below, dataset, validation)
         below_unseen = base.unseen
         if below_unseen is None:
-            raise ValueError(f"{kind.base!r} has no scores of left-out pictures.")
-        arrays, unseen = kind.fit_top(base.arrays, below_unseen, sample.labels)
-        made = Recipe(recipe.ranker, recipe.features, base.recipe.settings)
-        return Fitted(made, base.weightings, arrays, lambda: unseen)
-    weightings = tuple(Weighting.of(sample.views[f], plain=kind.counts) for f in recipe.features)
-    views = [w(sample.views[f]) for f, w in zip(recipe.features, weightings, strict=True)]
+            raise ValueError(f"{spec.stacked_on!r} has no scores of left-out pictures.")
+        arrays, unseen = spec.fit_stacked(base.arrays, below_unseen, dataset.labels)
+        stacked = Recipe(recipe.ranker, recipe.features, base.recipe.settings)
+        return Fitted(stacked, base.weightings, arrays, lambda: unseen)
+    weightings = tuple(Weighting.of(dataset.views[f], plain=spec.counts) for f in recipe.features)
+    views = [w(dataset.views[f]) for f, w in zip(recipe.features, weightings, strict=True)]
     judged = None
     if validation is not None:
         other, queries = validation
         pairs = zip(recipe.features, weightings, strict=True)
         judged = [w(other.views[f]) for f, w in pairs], queries
-    given = (views, sample.labels, dict(recipe.settings), judged, told, compute, sample.unlabelled)
-    arrays, settings, left_out = kind.fit(*given)
+    arguments = (
+        views,
+        dataset.labels,
+        dict(recipe.settings),
+        judged,
+        on_round,
+        compute,
+        dataset.unlabelled,
+    )
+    arrays, settings, left_out = spec.fit(*arguments)
     return Fitted(recipe.with_settings(**settings), weightings, arrays, left_out)
 
 
-def kind_of(ranker: str) -> Kind:
-    """Return a kind of learner by name; what stands after a colon is its option.
+def ranker_spec(ranker: str) -> RankerSpec:
+    """Return the specification of a ranker by name; what follows a colon is its option.
 
-    >>> kind_of("lscmr:ndcg@10").grid[0]
+    >>> ranker_spec("lscmr:ndcg@10").grid[0]
     {'lam': 0.0001, 'optimise': 'ndcg@10'}
     """
     name, _, option = ranker.partition(":")
-    if name not in KINDS:
-        raise UsageError(f"There is no ranker {name!r}. Known: {', '.join(sorted(KINDS))}.")
-    kind = KINDS[name]
+    if name not in RANKERS:
+        raise UsageError(f"There is no ranker {name!r}. Known: {', '.join(sorted(RANKERS))}.")
+    spec = RANKERS[name]
     if not option:
-        return kind
-    if not kind.option:
+        return spec
+    if not spec.option:
         raise UsageError(f"The ranker {name!r} has nothing to set after a colon. Got {option!r}.")
-    return kind.with_option(option)
+    return spec.with_option(option)

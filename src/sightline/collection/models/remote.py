@@ -1,8 +1,7 @@
-"""Learning on other machines: pictures go out once, recipes are fitted, tried and scored there.
+"""Training on other machines: data sets are sent once; recipes are fitted and measured there.
 
-Each task here does what the same code does at home, on the same numbers, so that a model that was
-trained elsewhere is, byte for byte, the one that would have been trained here with one thread for
-each product of matrices.
+Each task runs the same code on the same numbers as a local training. A model that was trained
+remotely equals, byte for byte, the one trained here with one thread for each matrix product.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.models.dataset import Sample, table_arrays, table_of
-from sightline.collection.models.recipe import Fitted, Recipe, fit, kind_of
-from sightline.collection.models.trials import Outcome, Tried, outcomes
+from sightline.collection.models.dataset import Dataset, table_arrays, table_of
+from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
+from sightline.collection.models.trials import TrialOutcome, TrialResult, run_trials
 from sightline.contracts import Held, Json, Mapper, Part, PartDone, Progress
 from sightline.measures.many import ManyMeasured, measure_queries
 from sightline.progress import NoProgress
@@ -24,30 +23,30 @@ from sightline.records import QuerySet
 from sightline.words.combining import WAYS, How
 
 Arrays = dict[str, NDArray[Any]]
-Given = Mapping[str, NDArray[Any]]
+ArraysByName = Mapping[str, NDArray[Any]]
 Result = tuple[dict[str, Json], Arrays]
 _QUERIES = ("start", "term", "weight", "fit_start", "fit")
 # Queries that one part measures.
-_ASKED = 256
+_QUERIES_OF_A_PART = 256
 _PICTURES_OF_A_SHARD = 20
 
 
-def outcomes_of(
+def run_remote_trials(
     recipes: Sequence[Recipe],
-    training: Sample,
-    validation: Sample,
+    training: Dataset,
+    validation: Dataset,
     queries: QuerySet,
     idf: NDArray[np.float64],
     progress: Progress,
     compute: Mapper,
-) -> Iterator[Outcome]:
-    """Try recipes elsewhere, as `trying.outcomes` does here; those with shards learn from here."""
+) -> Iterator[TrialOutcome]:
+    """Do remotely what `run_trials` does; rankers with shards are driven from here."""
     if not recipes:
         return
     held = (
-        compute.hold(sample_arrays(training, "training.")),
+        compute.hold(dataset_arrays(training, "training.")),
         compute.hold(
-            {**sample_arrays(validation, "validation."), **query_arrays(queries), "idf": idf}
+            {**dataset_arrays(validation, "validation."), **query_arrays(queries), "idf": idf}
         ),
     )
     chains = list(_chains(recipes))
@@ -56,9 +55,9 @@ def outcomes_of(
     done = compute.map(try_recipes, parts)
     for chain in chains:
         if is_sharded(chain[0]):
-            yield from outcomes(chain, training, validation, queries, idf, progress, compute)
+            yield from run_trials(chain, training, validation, queries, idf, progress, compute)
         else:
-            yield from _told(chain, next(done))
+            yield from _received_trials(chain, next(done))
 
 
 def is_sharded(recipe: Recipe) -> bool:
@@ -81,81 +80,90 @@ def fewer_shards(recipe: Recipe, pictures: int) -> Recipe:
     return replace(recipe, settings=tuple(sorted({**settings, **more}.items())))
 
 
-def try_recipes(args: dict[str, Json], arrays: Given) -> Result:
+def try_recipes(args: dict[str, Json], arrays: ArraysByName) -> Result:
     """Fit and measure recipes that may build on each other."""
-    training = sample_of(_names(args["training"]), arrays, "training.")
-    validation = sample_of(_names(args["validation"]), arrays, "validation.")
+    training = dataset_of(_names(args["training"]), arrays, "training.")
+    validation = dataset_of(_names(args["validation"]), arrays, "validation.")
     recipes = [recipe_of(r) for r in _list(args["recipes"])]
-    given = (recipes, training, validation, queries_of(arrays), arrays["idf"], NoProgress())
-    said: list[Json] = []
-    made: Arrays = {}
-    for i, outcome in enumerate(outcomes(*given)):
+    trial_arguments = (
+        recipes,
+        training,
+        validation,
+        queries_of(arrays),
+        arrays["idf"],
+        NoProgress(),
+    )
+    reports: list[Json] = []
+    fitted_arrays: Arrays = {}
+    for i, outcome in enumerate(run_trials(*trial_arguments)):
         if outcome.failed:
-            said.append({"failed": outcome.failed})
+            reports.append({"failed": outcome.failed})
             continue
         fitted = outcome.fitted()
         rows: list[Json] = [
             [how, t.avgp, t.p10, t.bep, t.train_seconds, t.query_ms, t.memory, t.pictures]
-            for how, t in zip(outcome.ways, outcome.found, strict=True)
+            for how, t in zip(outcome.ways, outcome.results, strict=True)
         ]
-        said.append({"recipe": recipe_json(fitted.recipe), "rows": rows})
-        made |= _kept(fitted, f"{i}.")
-    return {"outcomes": said}, made
+        reports.append({"recipe": recipe_json(fitted.recipe), "rows": rows})
+        fitted_arrays |= _kept(fitted, f"{i}.")
+    return {"outcomes": reports}, fitted_arrays
 
 
-def fit_elsewhere(recipe: Recipe, samples: Sequence[Sample], compute: Mapper) -> Iterator[Fitted]:
+def fit_remote(recipe: Recipe, datasets: Sequence[Dataset], compute: Mapper) -> Iterator[Fitted]:
     """Fit one recipe to several sets of pictures, side by side."""
     parts = (
         Part(
             {"recipe": recipe_json(recipe), "features": list[Json](s.views)},
-            held=(compute.hold(sample_arrays(s, "")),),
+            held=(compute.hold(dataset_arrays(s, "")),),
         )
-        for s in samples
+        for s in datasets
     )
     for done in compute.map(fit_recipe, parts):
         yield _fitted_of(recipe_of(done.value["recipe"]), done, "")
 
 
-def fit_recipe(args: dict[str, Json], arrays: Given) -> Result:
+def fit_recipe(args: dict[str, Json], arrays: ArraysByName) -> Result:
     """Fit one recipe to pictures."""
-    fitted = fit(recipe_of(args["recipe"]), sample_of(_names(args["features"]), arrays, ""))
+    fitted = fit(recipe_of(args["recipe"]), dataset_of(_names(args["features"]), arrays, ""))
     return {"recipe": recipe_json(fitted.recipe)}, _kept(fitted, "")
 
 
-def measure_elsewhere(
-    rows: NDArray[np.float32], queries: QuerySet, compute: Mapper
-) -> ManyMeasured:
-    """Measure queries some at a time; each by itself, so that the figures are those of here."""
+def measure_remote(rows: NDArray[np.float32], queries: QuerySet, compute: Mapper) -> ManyMeasured:
+    """Measure queries in parts; each by itself, so that figures equal those measured locally."""
     held: Held = compute.hold({"rows": rows})
-    firsts = range(0, len(queries), _ASKED)
-    parts = (Part({}, query_arrays(_some(queries, i, i + _ASKED)), (held,)) for i in firsts)
-    found = [done.arrays for done in compute.map(measure_some, parts)]
-    return ManyMeasured(*(np.concatenate([f[n] for f in found]) for n in ("avgp", "p10", "bep")))
+    firsts = range(0, len(queries), _QUERIES_OF_A_PART)
+    parts = (
+        Part({}, query_arrays(_some(queries, i, i + _QUERIES_OF_A_PART)), (held,)) for i in firsts
+    )
+    measured = [done.arrays for done in compute.map(measure_some, parts)]
+    return ManyMeasured(*(np.concatenate([f[n] for f in measured]) for n in ("avgp", "p10", "bep")))
 
 
-def measure_some(args: dict[str, Json], arrays: Given) -> Result:
+def measure_some(args: dict[str, Json], arrays: ArraysByName) -> Result:
     """Measure some queries."""
-    found = measure_queries(arrays["rows"], queries_of(arrays))
-    return {}, {"avgp": found.avgp, "p10": found.p10, "bep": found.bep}
+    measured = measure_queries(arrays["rows"], queries_of(arrays))
+    return {}, {"avgp": measured.avgp, "p10": measured.p10, "bep": measured.bep}
 
 
-def sample_arrays(sample: Sample, prefix: str) -> Arrays:
+def dataset_arrays(dataset: Dataset, prefix: str) -> Arrays:
     """Return pictures to learn from as arrays."""
-    out: Arrays = {f"{prefix}ids": sample.ids, f"{prefix}terms": sample.terms}
-    out |= table_arrays(sample.labels, f"{prefix}labels.")
-    if sample.unlabelled is not None:
-        out[f"{prefix}unlabelled"] = sample.unlabelled
-    for i, view in enumerate(sample.views.values()):
+    out: Arrays = {f"{prefix}ids": dataset.ids, f"{prefix}terms": dataset.terms}
+    out |= table_arrays(dataset.labels, f"{prefix}labels.")
+    if dataset.unlabelled is not None:
+        out[f"{prefix}unlabelled"] = dataset.unlabelled
+    for i, view in enumerate(dataset.views.values()):
         out |= table_arrays(view, f"{prefix}view{i}.")
     return out
 
 
-def sample_of(features: Sequence[str], arrays: Given, prefix: str) -> Sample:
+def dataset_of(features: Sequence[str], arrays: ArraysByName, prefix: str) -> Dataset:
     """Return the pictures again; the names of features do not travel as arrays."""
     views = {name: table_of(arrays, f"{prefix}view{i}.") for i, name in enumerate(features)}
     labels = table_of(arrays, f"{prefix}labels.")
-    free = arrays.get(f"{prefix}unlabelled")
-    return Sample(arrays[f"{prefix}ids"], arrays[f"{prefix}terms"], labels, views, unlabelled=free)
+    unlabelled = arrays.get(f"{prefix}unlabelled")
+    return Dataset(
+        arrays[f"{prefix}ids"], arrays[f"{prefix}terms"], labels, views, unlabelled=unlabelled
+    )
 
 
 def query_arrays(queries: QuerySet) -> Arrays:
@@ -163,7 +171,7 @@ def query_arrays(queries: QuerySet) -> Arrays:
     return {f"queries.{n}": getattr(queries, n) for n in _QUERIES}
 
 
-def queries_of(arrays: Given) -> QuerySet:
+def queries_of(arrays: ArraysByName) -> QuerySet:
     """Return the queries again."""
     return QuerySet(*(arrays[f"queries.{n}"] for n in _QUERIES))
 
@@ -174,17 +182,17 @@ def recipe_json(recipe: Recipe) -> Json:
     return {"ranker": recipe.ranker, "features": list(recipe.features), "settings": settings}
 
 
-def recipe_of(said: Any) -> Recipe:
+def recipe_of(value: Any) -> Recipe:
     """Return the recipe again."""
-    settings = tuple(sorted(said["settings"].items()))
-    return Recipe(str(said["ranker"]), tuple(said["features"]), settings)
+    settings = tuple(sorted(value["settings"].items()))
+    return Recipe(str(value["ranker"]), tuple(value["features"]), settings)
 
 
 def _chains(recipes: Sequence[Recipe]) -> Iterator[list[Recipe]]:
     """Yield recipes in order, those that may build on the one before together with it."""
     chain: list[Recipe] = []
     for recipe in recipes:
-        base = kind_of(recipe.ranker).base
+        base = ranker_spec(recipe.ranker).stacked_on
         follows = bool(chain) and base == chain[-1].ranker and chain[-1].features == recipe.features
         if chain and not follows:
             yield chain
@@ -194,7 +202,7 @@ def _chains(recipes: Sequence[Recipe]) -> Iterator[list[Recipe]]:
         yield chain
 
 
-def _about(chain: Sequence[Recipe], training: Sample, validation: Sample) -> dict[str, Json]:
+def _about(chain: Sequence[Recipe], training: Dataset, validation: Dataset) -> dict[str, Json]:
     return {
         "recipes": [recipe_json(r) for r in chain],
         "training": list[Json](training.views),
@@ -202,23 +210,23 @@ def _about(chain: Sequence[Recipe], training: Sample, validation: Sample) -> dic
     }
 
 
-def _told(chain: Sequence[Recipe], done: PartDone) -> Iterator[Outcome]:
-    for i, (recipe, said) in enumerate(zip(chain, _list(done.value["outcomes"]), strict=True)):
-        assert isinstance(said, dict)
-        if "failed" in said:
-            yield Outcome(recipe, failed=str(said["failed"]))
+def _received_trials(chain: Sequence[Recipe], done: PartDone) -> Iterator[TrialOutcome]:
+    for i, (recipe, report) in enumerate(zip(chain, _list(done.value["outcomes"]), strict=True)):
+        assert isinstance(report, dict)
+        if "failed" in report:
+            yield TrialOutcome(recipe, failed=str(report["failed"]))
             continue
-        made = recipe_of(said["recipe"])
-        rows: list[Any] = _list(said["rows"])
-        found = tuple(Tried(made, *row) for row in rows)
-        yield Outcome(
-            recipe, found, tuple(_way(row[0]) for row in rows),
-            lambda i=i, made=made: _fitted_of(made, done, f"{i}."),  # type: ignore[misc]
+        tried = recipe_of(report["recipe"])
+        rows: list[Any] = _list(report["rows"])
+        results = tuple(TrialResult(tried, *row) for row in rows)
+        yield TrialOutcome(
+            recipe, results, tuple(_way(row[0]) for row in rows),
+            lambda i=i, tried=tried: _fitted_of(tried, done, f"{i}."),  # type: ignore[misc]
         )  # fmt: skip
 
 
-def _way(said: str) -> How:
-    return next(way for way in WAYS if way == said)
+def _way(name: str) -> How:
+    return next(way for way in WAYS if way == name)
 
 
 def _kept(fitted: Fitted, prefix: str) -> Arrays:

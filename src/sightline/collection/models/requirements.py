@@ -1,8 +1,8 @@
-"""Whether features can be learnt from by what is to learn, before any of them is computed.
+"""Checks that the named rankers can learn from the named features, before any is computed.
 
-Describing pictures may take hours, and an index remembers the features it was asked for. So names
-are checked first: they must be known, they must be vectors, and some ranker that was named must be
-able to use one of them.
+Computing features may take hours, and the index remembers which were asked for. So the names are
+checked first: they must be known, they must be vectors, and some named ranker must be able to use
+one of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection as Names
 from collections.abc import Iterable, Mapping, Sequence
 
 from sightline import plugins
-from sightline.collection.models.recipe import kind_of
+from sightline.collection.models.recipe import ranker_spec
 from sightline.compute.describing import feature_class
 from sightline.errors import UsageError
 
@@ -19,7 +19,7 @@ FOR_WORDS, FOR_SIMILARITY = "word models", "the similarity of pictures"
 
 
 def check_vectors(names: Iterable[str], purpose: str, instead: Sequence[str]) -> None:
-    """Refuse features that hold no vector.
+    """Raise for features that hold no vector.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ def check_vectors(names: Iterable[str], purpose: str, instead: Sequence[str]) ->
     ...     print(str(e).partition(":")[0])
     The feature 'regions' cannot be used for word models
     """
-    given = list(dict.fromkeys(names))
-    wrong = [n for n in plugins.expanded(given) if n in plugins.NO_VECTORS]
+    names_once = list(dict.fromkeys(names))
+    wrong = [n for n in plugins.expanded(names_once) if n in plugins.NO_VECTORS]
     if not wrong:
         return
-    left = ",".join(n for n in given if n not in wrong) or ",".join(instead)
+    left = ",".join(n for n in names_once if n not in wrong) or ",".join(instead)
     listed = " and ".join(repr(n) for n in wrong)
     if len(wrong) == 1:
         what, it = f"The feature {listed} cannot be used for {purpose}: it holds", "it"
@@ -53,7 +53,7 @@ def check_vectors(names: Iterable[str], purpose: str, instead: Sequence[str]) ->
 
 
 def check_known(names: Iterable[str], have: Names[str]) -> None:
-    """Refuse features that neither pictures have nor anything can compute."""
+    """Raise for features that no picture has and nothing can compute."""
     for name in plugins.expanded(names):
         if name not in have:
             plugins.place("features", name)
@@ -62,7 +62,7 @@ def check_known(names: Iterable[str], have: Names[str]) -> None:
 def check_rankers(
     rankers: Sequence[str], features: Sequence[str], have: Mapping[str, bool]
 ) -> None:
-    """Refuse rankers of which none can learn from the features.
+    """Raise if none of the rankers can learn from the features.
 
     Parameters
     ----------
@@ -73,14 +73,14 @@ def check_rankers(
     counts = [n for n in plugins.expanded(features) if _is_counts(n, have)]
     reasons = []
     for ranker in rankers:
-        kind = kind_of(ranker)
-        if kind.counts and not counts:
+        spec = ranker_spec(ranker)
+        if spec.counts and not counts:
             reasons.append(
                 f"{ranker} learns from counts of visual words, which none of {', '.join(features)} "
                 "has (use --features visterms)"
             )
-        elif not kind.available:
-            reasons.append(f"{ranker} needs {kind.needs} (pip install 'sightline[baselines]')")
+        elif not spec.available:
+            reasons.append(f"{ranker} needs {spec.requires} (pip install 'sightline[baselines]')")
         else:
             return
     if reasons:

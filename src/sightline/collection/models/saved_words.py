@@ -1,10 +1,9 @@
 """Words that were saved from judging sessions, and how they join the model of ordinary words.
 
-Nobody but a session gave them to pictures, so what is known of them is a few pictures that fit and
-some that do not. They are learnt from pictures of their own (`samples`), by kernel ridge, whatever
-learns the ordinary words: what those have learnt stays, to the last digit, as it is without any
-session. Of each saved word the report says on how many pictures it is, and what the held-out ones
-among them say of it, if there are any.
+No picture carries them but by a session, so a few positives and some negatives are all there is.
+They are learned by kernel ridge from a data set of their own, whatever ranker learns the ordinary
+words, which therefore do not change with sessions. Each saved word is reported by itself: on how
+many pictures it is, and how it does on the held-out ones among them.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from numpy.typing import NDArray
 
 from sightline.collection.clicks.labels import FromClicks, known_judgements
 from sightline.collection.index import tags
-from sightline.collection.models.dataset import MOST_WORDS, Sample, load_sample, split
-from sightline.collection.models.gate import HeldOut
+from sightline.collection.models.dataset import MOST_WORDS, Dataset, load_dataset, split
+from sightline.collection.models.held_out import HeldOutQueries
 from sightline.collection.models.queries import carriers, one_word
 from sightline.collection.models.recipe import SAVED_BY, Fitted, Recipe, fit
-from sightline.collection.models.registry import KINDS
-from sightline.collection.models.selection import Choice, measure
+from sightline.collection.models.registry import RANKERS
+from sightline.collection.models.selection import Selection, measure
 from sightline.collection.models.trials import fit_combination
 from sightline.collection.sessions.log import SOURCE, SessionRecord, read_sessions
 from sightline.rankers.cutoff import CutOff
@@ -65,16 +64,16 @@ class SavedWord:
         known = f"{self.word!r} is on {self.pictures} pictures, {self.held_out} of them held out"
         if self.avgp is None or self.untrained is None:
             return f"{known}: nothing measures it yet. Judge more pictures, and save them again"
-        said = f"{known}: AvgP {self.avgp:.3f}, untrained {self.untrained:.3f}, if no other fits"
+        text = f"{known}: AvgP {self.avgp:.3f}, untrained {self.untrained:.3f}, if no other fits"
         more = "; it ranks them no better than chance, so judge more pictures"
-        return said + more * (self.avgp <= self.untrained)
+        return text + more * (self.avgp <= self.untrained)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedWordModel:
     """Saved words, fitted to everything and without the held-out pictures."""
 
-    sample: Sample
+    dataset: Dataset
     served: Fitted
     proof: Fitted
     words: tuple[SavedWord, ...]
@@ -83,11 +82,11 @@ class SavedWordModel:
 def load_known(
     reader: Reader,
     log: EventLog,
-    wanted: Sequence[str] = (),
+    feature_names: Sequence[str] = (),
     most_words: int = MOST_WORDS,
     session_cap: int | None = None,
     shared_space: bool = False,
-) -> tuple[Sample, FromClicks]:
+) -> tuple[Dataset, FromClicks]:
     """Return what there is to learn from now, and what of it is by clicks.
 
     Rankers that put words and pictures into one space (`shared_space`) learn all words together, so
@@ -96,11 +95,11 @@ def load_known(
     judgements, clicks = known_judgements(log, reader.snapshot, session_cap)
     records = saved_sessions(log)
     judgements += _negatives(records, session_cap)
-    given = (reader.snapshot, judgements, wanted, most_words)
-    sample = load_sample(*given, saved_terms(reader, records))
-    if shared_space and sample.saved is not None:
-        sample = load_sample(*given)
-    return sample, clicks
+    source = (reader.snapshot, judgements, feature_names, most_words)
+    dataset = load_dataset(*source, saved_terms(reader, records))
+    if shared_space and dataset.saved is not None:
+        dataset = load_dataset(*source)
+    return dataset, clicks
 
 
 def saved_sessions(log: EventLog) -> list[SessionRecord]:
@@ -113,23 +112,23 @@ def saved_sessions(log: EventLog) -> list[SessionRecord]:
 
 def _negatives(records: Sequence[SessionRecord], cap: int | None) -> list[Judgement]:
     """Return which pictures do not fit a saved word, of each session the last ones judged."""
-    found = []
+    judgements = []
     for r in records:
         judged = list(r.judged.items())
         last = judged if cap is None else judged[len(judged) - min(cap, len(judged)) :]
         for label in r.words:
             query = str(Term(labels(label)[0]))
-            found += [Judgement(query, p, 0.0, SOURCE, r.seq) for p, fits in last if not fits]
-    return found
+            judgements += [Judgement(query, p, 0.0, SOURCE, r.seq) for p, fits in last if not fits]
+    return judgements
 
 
 def saved_terms(reader: Reader, records: Sequence[SessionRecord]) -> frozenset[int]:
     """Return the terms that pictures carry by saved sessions alone."""
     pictures: dict[int, set[int]] = {}
     for r in records:
-        here = set(reader.catalogue.with_source(tags.SESSION + r.session))
+        carrying = set(reader.catalogue.with_source(tags.SESSION + r.session))
         for term in caption_terms(Tags(r.session, r.words)):
-            pictures.setdefault(term_id(term), set()).update(here)
+            pictures.setdefault(term_id(term), set()).update(carrying)
     sources = {tags.SESSION + r.session for r in records}
 
     def only_saved(picture: int, term: int) -> bool:
@@ -138,9 +137,9 @@ def saved_terms(reader: Reader, records: Sequence[SessionRecord]) -> frozenset[i
 
     return frozenset(
         term
-        for term, here in pictures.items()
+        for term, carrying in pictures.items()
         if all(
-            p in here and only_saved(p, term)
+            p in carrying and only_saved(p, term)
             for p in reader.snapshot.carrying([term], every=False).tolist()
         )
     )
@@ -153,49 +152,51 @@ def saved_recipe(features: Sequence[str]) -> Recipe:
     negatives. Of alphas from .03 to 3 this one ranked best on eight classes of Caltech-101 and on
     made clusters, with 2, 3, 8 and 15 positives; the chosen one ranked worse throughout.
     """
-    settings = {**KINDS[SAVED_BY].grid[0], "alpha": 3.0}
+    settings = {**RANKERS[SAVED_BY].grid[0], "alpha": 3.0}
     return Recipe(SAVED_BY, tuple(features), tuple(sorted(settings.items())))
 
 
 def learn_saved(
-    sample: Sample, features: Sequence[str], spelled: Mapping[int, str]
+    dataset: Dataset, features: Sequence[str], spelled: Mapping[int, str]
 ) -> SavedWordModel:
     """Learn saved words by some features, and measure them on held-out pictures."""
     recipe = saved_recipe(features)
-    served = fit(recipe, sample)
-    rest = sample.only(~split(sample)[0])
+    served = fit(recipe, dataset)
+    rest = dataset.only(~split(dataset)[0])
     proof = fit(recipe, rest) if carriers(rest.labels).any() else served
-    combination = fit_combination("product", _unseen(served), sample)
-    return SavedWordModel(sample, served, proof, saved_report(sample, proof, combination, spelled))
+    combination = fit_combination("product", _unseen(served), dataset)
+    return SavedWordModel(
+        dataset, served, proof, saved_report(dataset, proof, combination, spelled)
+    )
 
 
 def saved_report(
-    sample: Sample, proof: Fitted, combination: Combination, spelled: Mapping[int, str]
+    dataset: Dataset, proof: Fitted, combination: Combination, spelled: Mapping[int, str]
 ) -> tuple[SavedWord, ...]:
     """Say of each saved word what held-out pictures tell of it."""
-    if sample.unlabelled is None:
+    if dataset.unlabelled is None:
         return ()
-    held = HeldOut.of(sample)
-    found: dict[int, tuple[float, float]] = {}
+    held = HeldOutQueries.of(dataset)
+    figures_of: dict[int, tuple[float, float]] = {}
     if len(held.queries):
-        measured = measure(proof, combination, held.sample, held.queries, held.idf)
+        measured = measure(proof, combination, held.dataset, held.queries, held.idf)
         pairs = zip(measured.avgp.tolist(), held.untrained().tolist(), strict=True)
-        for i, figures in enumerate(pairs):
+        for i, values in enumerate(pairs):
             if one_word(held.queries)[i]:
-                found[int(held.queries.terms_of(i)[0])] = figures
-    fit_to, held_out = carriers(sample.labels), carriers(held.sample.labels)
-    negatives = (~sample.unlabelled).sum(axis=0) - fit_to
+                figures_of[int(held.queries.terms_of(i)[0])] = values
+    fit_to, held_out = carriers(dataset.labels), carriers(held.dataset.labels)
+    negatives = (~dataset.unlabelled).sum(axis=0) - fit_to
     return tuple(
         SavedWord(
             spelled.get(t, "?"), int(fit_to[w]), int(negatives[w]), int(held_out[w]),
-            *found.get(w, (None, None)),
+            *figures_of.get(w, (None, None)),
         )
-        for w, t in enumerate(sample.terms.tolist())
+        for w, t in enumerate(dataset.terms.tolist())
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Joined:
+class JointVocabulary:
     """Ordinary and saved words as one vocabulary; `is_saved` says which are which."""
 
     terms: Int
@@ -203,36 +204,36 @@ class Joined:
     saved: SavedWordModel
 
     @classmethod
-    def of(cls, terms: Int, saved: SavedWordModel) -> Joined:
-        every = np.union1d(terms, saved.sample.terms)
-        return cls(every, np.isin(every, saved.sample.terms), saved)
+    def of(cls, terms: Int, saved: SavedWordModel) -> JointVocabulary:
+        every = np.union1d(terms, saved.dataset.terms)
+        return cls(every, np.isin(every, saved.dataset.terms), saved)
 
-    def values(self, own: NDArray[N], theirs: NDArray[N]) -> NDArray[N]:
+    def values(self, ordinary: NDArray[N], saved: NDArray[N]) -> NDArray[N]:
         """Return a number for each word, from those of ordinary and of saved words."""
-        out = np.empty(len(self.terms), own.dtype)
-        out[~self.is_saved], out[self.is_saved] = own, theirs
+        out = np.empty(len(self.terms), ordinary.dtype)
+        out[~self.is_saved], out[self.is_saved] = ordinary, saved
         return out
 
-    def fitted(self, own: Fitted, theirs: Fitted) -> Fitted:
+    def fitted(self, ordinary: Fitted, saved: Fitted) -> Fitted:
         """Return what scores all words."""
-        return replace(own, saved=theirs, is_saved=self.is_saved)
+        return replace(ordinary, saved=saved, is_saved=self.is_saved)
 
-    def choice(self, choice: Choice) -> Choice:
+    def selection(self, selected: Selection) -> Selection:
         """Return the choice with the saved words in its combination and its cut-off."""
-        own, arrays = choice.combination, choice.cutoff.to_arrays()
+        ordinary, arrays = selected.combination, selected.cutoff.to_arrays()
         # Where the lists of most words end, those of saved words do.
         usual_end = float(np.median(arrays["h"]))
-        ends = np.full(len(self.saved.sample.terms), usual_end)
+        ends = np.full(len(self.saved.dataset.terms), usual_end)
         cutoff = CutOff.from_arrays({**arrays, "h": self.values(arrays["h"], ends)})
-        known = float(np.median(own.known_))
-        end = usual_end + float(arrays["offsets"][0]) + choice.cutoff.follow_ * known
-        slope, offset, theirs = self._scale(own.how, known, end)
-        made = Combination(own.how)
-        made.slope_ = self.values(own.slope_, slope)
-        made.offset_ = self.values(own.offset_, offset)
-        made.known_ = self.values(own.known_, theirs)
-        made.shown_ = own.shown_
-        return replace(choice, combination=made, cutoff=cutoff)
+        known = float(np.median(ordinary.known_))
+        end = usual_end + float(arrays["offsets"][0]) + selected.cutoff.follow_ * known
+        slope, offset, known_saved = self._scale(ordinary.how, known, end)
+        combination = Combination(ordinary.how)
+        combination.slope_ = self.values(ordinary.slope_, slope)
+        combination.offset_ = self.values(ordinary.offset_, offset)
+        combination.known_ = self.values(ordinary.known_, known_saved)
+        combination.shown_ = ordinary.shown_
+        return replace(selected, combination=combination, cutoff=cutoff)
 
     def _scale(self, how: How, known: float, end: float) -> tuple[Floats, Floats, Floats]:
         """Return slope, offset and the number of a picture known to carry it, of each saved word.
@@ -241,12 +242,12 @@ class Joined:
         another learner has in another size: so that a picture which is as likely as not lies where
         the list of an ordinary word ends (`end`), and one that carries the word at `known`.
         """
-        unseen, sample = _unseen(self.saved.served), self.saved.sample
-        likely = fit_combination("product", unseen, sample)
+        unseen, dataset = _unseen(self.saved.served), self.saved.dataset
+        likely = fit_combination("product", unseen, dataset)
         if how == "product":
             return likely.slope_, likely.offset_, likely.known_
         even = -likely.offset_ / likely.slope_
-        best = fit_combination("sum", unseen, sample).known_
+        best = fit_combination("sum", unseen, dataset).known_
         # A word whose own pictures are hardly likely must not be blown up.
         gap = np.maximum(best - even, 0.25 * unseen.std(axis=0, dtype=np.float64) + 1e-9)
         slope = max(known - end, 1e-9) / gap

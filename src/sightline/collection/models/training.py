@@ -1,14 +1,12 @@
-"""Training: choose on validation pictures, prove on held-out ones, then serve.
+"""Training word models: select on validation pictures, pass the held-out gate, refit, publish.
 
-The fifth of pictures that a hash of their ids puts into fold 0 is held out, for ever. A candidate
-is chosen and fitted on the others. It is published only if it passes the *no-harm gate*: its mean
-AvgP is not below that of the model now served (less .001), on the held-out queries both know, and
-not below the untrained order on all. What is then served is fitted again, on everything, by the
-same recipe. With under 30 held-out queries there is no proof, and the model is marked `unproven`.
+The candidate is selected and fitted without the held-out pictures, and goes through the gate of
+`lifecycle`: it must be below neither the model in use, on the held-out queries both know, nor the
+untrained order, on all of them. What is served is the same recipe, fitted to everything.
 
-Words saved from judging sessions are learnt beside the ordinary ones (`learning/saved_words`), and
-each is reported by itself. Where there are no others, the whole training is theirs; a ranker is
-chosen among several only if there are 30 validation queries to choose by.
+Words saved from judging sessions are learned beside the ordinary ones (`saved_words`), and each is
+reported by itself. Where there are no ordinary words, the whole training is of saved ones; several
+rankers are then tried only if there are enough validation queries to select by.
 """
 
 from __future__ import annotations
@@ -24,64 +22,59 @@ from numpy.typing import NDArray
 from sightline import plugins
 from sightline.collection.clicks.labels import FromClicks
 from sightline.collection.models import selection
-from sightline.collection.models.dataset import MOST_TEXT_WORDS, MOST_WORDS, Sample, split
-from sightline.collection.models.gate import (
-    FEWEST_QUERIES,
-    HeldOut,
-    Proof,
-    proof_json,
-    prove,
-    refuse_harm,
+from sightline.collection.models.dataset import MOST_TEXT_WORDS, MOST_WORDS, Dataset, split
+from sightline.collection.models.held_out import HeldOutQueries, measure_candidate
+from sightline.collection.models.lifecycle import (
+    FEWEST,
+    GateReport,
+    apply_gate,
+    publish,
+    stored_figures,
 )
 from sightline.collection.models.queries import carriers, idf_in
-from sightline.collection.models.recipe import Fitted, Recipe, fit, kind_of
-from sightline.collection.models.remote import fit_elsewhere, is_sharded
+from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
+from sightline.collection.models.remote import fit_remote, is_sharded
 from sightline.collection.models.saved_words import (
-    Joined,
+    JointVocabulary,
     SavedWord,
     SavedWordModel,
     learn_saved,
     load_known,
     saved_report,
 )
-from sightline.collection.models.selection import Choice
-from sightline.collection.models.trials import Tried, noted
+from sightline.collection.models.selection import Selection
+from sightline.collection.models.trials import TrialResult, note_rounds
 from sightline.collection.models.unvalidated import unvalidated
+from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
-    KIND,
-    Learnt,
-    ScorerElsewhere,
-    SegmentScorer,
+    WordModel,
     bytes_per_row,
-    from_saved,
-    load_learnt,
+    load_word_model,
+    segment_scorer,
     text_curve,
     to_saved,
     within_budget,
 )
 from sightline.contracts import Json, Mapper, Progress
-from sightline.errors import StoreBusy, UsageError
+from sightline.errors import UsageError
 from sightline.progress import NoProgress
 from sightline.registry import BY_DEFAULT
 from sightline.solvers.structural import course_said
 from sightline.store.events import EventLog
 from sightline.store.home import Home
-from sightline.store.models import load_model, save_model
-from sightline.store.snapshot import Snapshot
-from sightline.store.writer import Writer
 
-# Choosing looks at so many pictures at most; the chosen recipe then sees all of them.
+# Selection uses so many pictures at most; the selected recipe is then fitted to all of them.
 CHOOSE_AMONG = 6_000
 # Those that are tried where none is named.
-RANKERS = BY_DEFAULT
+DEFAULT_RANKERS = BY_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:
     """What to choose from: names of rankers and features, all there are by default.
 
-    `session_cap` is how many pictures one session can speak of, None for all; `shards` in how many
-    parts rankers learn that can do so.
+    `session_cap` is the number of judged pictures that count of one session, None for all; `shards`
+    the number of data-parallel parts, for rankers that have them.
     """
 
     rankers: tuple[str, ...] = ()
@@ -94,15 +87,16 @@ class TrainOptions:
 
 @dataclass(frozen=True, slots=True)
 class TrainReport:
-    """What a training did; `course` says how the one of lists went, without held-out pictures.
+    """The report of a training.
 
-    `saved` are the words that were saved from judging sessions.
+    `course` describes the rounds of a list-wise ranker; `saved` are the words that were saved from
+    judging sessions.
     """
 
     recipe: str
     how: str
-    proof: Proof
-    table: tuple[Tried, ...]
+    proof: GateReport
+    table: tuple[TrialResult, ...]
     words: int
     pictures: int
     left_out: int
@@ -130,164 +124,165 @@ def train(
     meanwhile, and an interrupted training leaves everything as it was. `compute` is where to learn
     and score, if not here.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before = reader.snapshot.model
-        current = load_learnt(home, before)
-        rankers = _in_shards(options.rankers or RANKERS, options.shards)
+        current = load_word_model(home, before)
+        rankers = _in_shards(options.rankers or DEFAULT_RANKERS, options.shards)
         needed, most = _needed(options, current), _most_words(rankers)
-        shared = any(kind_of(r).shared_space for r in rankers)
-        given = (reader, log, needed, most, options.session_cap, shared)
-        sample, clicks = load_known(*given)
+        shared = any(ranker_spec(r).shared_space for r in rankers)
+        source = (reader, log, needed, most, options.session_cap, shared)
+        dataset, clicks = load_known(*source)
         spelled = dict(reader.catalogue.terms())
-    choice = prepare(sample, rankers, _prints(sample, options.features), progress, compute)
-    held = HeldOut.of(sample)
-    serve = choice.served or choice
-    recipes = [choice.recipe, *([] if options.dry_run else [serve.recipe])]
-    fits = _fits(sample, recipes, progress, compute)
-    candidate, proof, seen = _proven(sample, choice, held, current, next(fits), compute)
-    if not options.force and not options.dry_run:
-        refuse_harm(proof)
-    forced = options.force and proof.proven and not proof.passes
-    saved, extra = saved_report(sample, candidate, choice.combination, spelled), None
-    if sample.saved is not None:
-        extra = learn_saved(sample.saved, choice.recipe.features, spelled)
+    selected = prepare(dataset, rankers, _prints(dataset, options.features), progress, compute)
+    held = HeldOutQueries.of(dataset)
+    served = selected.served or selected
+    recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
+    fits = _fits(dataset, recipes, progress, compute)
+    candidate, proof, seen = _proven(dataset, selected, held, current, next(fits), compute)
+    forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
+    saved, extra = saved_report(dataset, candidate, selected.combination, spelled), None
+    if dataset.saved is not None:
+        extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
         saved = extra.words
     name, version = before, 0
     if not options.dry_run:
-        about, arrays = make_model(sample, serve, candidate, next(fits), extra)
-        about["basis"], about["most_words"] = sample.basis(), most
+        about, arrays = make_model(dataset, served, candidate, next(fits), extra)
+        about["basis"], about["most_words"] = dataset.basis(), most
         about["proof_seen"] = seen
-        about["figures"] = proof_json(proof, choice.table, not proof.proven, forced)
-        with Writer(home, "train", wait) as writer:
-            note = f"train: {serve.recipe}"
-            refuse_removed(writer, sample)
-            name, version = publish(writer, about, arrays, before, note, progress, compute)
-    n_words = len(sample.terms) + (len(sample.saved.terms) if sample.saved is not None else 0)
+        about["figures"] = _figures(proof, selected.table, forced)
+        name, version = publish(
+            WORDS, home, about, arrays, started_from=before, learned_from=_learned_from(dataset),
+            note=f"train: {served.recipe}", wait=wait, progress=progress,
+            scorer=lambda saved: segment_scorer(saved, compute),
+        )  # fmt: skip
+    n_words = len(dataset.terms) + (len(dataset.saved.terms) if dataset.saved is not None else 0)
     return TrainReport(
-        str(serve.recipe), serve.combination.how, proof, choice.table, n_words,
-        len(sample), sample.left_out, name, version, not proof.proven, forced,
-        time.monotonic() - begun, choice.not_tried, clicks, course_said(candidate.arrays), saved,
+        str(served.recipe), served.combination.how, proof, selected.table, n_words,
+        len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
+        time.monotonic() - started, selected.not_tried, clicks, course_said(candidate.arrays),
+        saved,
     )  # fmt: skip
 
 
 def is_trained(home: Home, session_cap: int | None = None) -> bool:
     """Say whether the model in use was trained on all that is known now."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
-        learnt = load_learnt(home, reader.snapshot.model)
-        if learnt is None:
+        model = load_word_model(home, reader.snapshot.model)
+        if model is None:
             return False
-        most = int(str(learnt.about.get("most_words", MOST_WORDS)))
-        shared = learnt.served.shared_space
-        sample, _ = load_known(reader, log, (), most, session_cap, shared)
-        return sample.basis() == learnt.about["basis"]
+        most = int(str(model.about.get("most_words", MOST_WORDS)))
+        shared = model.served.shared_space
+        dataset, _ = load_known(reader, log, (), most, session_cap, shared)
+        return dataset.basis() == model.about["basis"]
 
 
 def _in_shards(rankers: Sequence[str], shards: int) -> tuple[str, ...]:
     """Return rankers, those that can learn in shards with how many."""
     if shards == 1:
         return tuple(rankers)
-    return tuple(f"{r}:{shards}" if kind_of(r).option == "shards" else r for r in rankers)
+    return tuple(f"{r}:{shards}" if ranker_spec(r).option == "shards" else r for r in rankers)
 
 
 def _fits(
-    sample: Sample, recipes: Sequence[Recipe], progress: Progress, compute: Mapper | None
+    dataset: Dataset, recipes: Sequence[Recipe], progress: Progress, compute: Mapper | None
 ) -> Iterator[Fitted]:
     """Yield one recipe fitted to what may prove it, and another, if there is one, to everything.
 
-    Elsewhere the same recipe is learnt from both side by side.
+    Remotely, the same recipe is fitted to both at the same time.
     """
-    recipe, samples = recipes[0], [_provable(sample)[0], sample][: len(recipes)]
+    recipe, datasets = recipes[0], [_provable(dataset)[0], dataset][: len(recipes)]
     if compute is not None and not is_sharded(recipe) and len(set(recipes)) == 1:
-        found = fit_elsewhere(recipe, samples, compute)
-        for what in ("prove", "fit")[: len(samples)]:
+        fits = fit_remote(recipe, datasets, compute)
+        for what in ("prove", "fit")[: len(datasets)]:
             progress.start(what, 1)
-            fitted = next(found)
+            fitted = next(fits)
             progress.advance()
             progress.finish()
             yield fitted
         return
     # What has no rounds to tell of is proven in silence.
-    silent = not kind_of(recipe.ranker).shared_space
-    yield _fitted(recipe, samples[0], "prove", NoProgress() if silent else progress, compute)
-    for other, rest in zip(recipes[1:], samples[1:], strict=True):
+    silent = not ranker_spec(recipe.ranker).shared_space
+    yield _fitted(recipe, datasets[0], "prove", NoProgress() if silent else progress, compute)
+    for other, rest in zip(recipes[1:], datasets[1:], strict=True):
         yield _fitted(other, rest, "fit", progress, compute)
 
 
-def _provable(sample: Sample) -> tuple[Sample, bool]:
+def _provable(dataset: Dataset) -> tuple[Dataset, bool]:
     """Return the pictures that are not held out, if anything can be learnt from them."""
-    rest = sample.only(~split(sample)[0])
+    rest = dataset.only(~split(dataset)[0])
     learnable = bool(carriers(rest.labels).any())
-    return rest if learnable else sample, learnable
+    return rest if learnable else dataset, learnable
 
 
 def _proven(
-    sample: Sample,
-    choice: Choice,
-    held: HeldOut,
-    current: Learnt | None,
+    dataset: Dataset,
+    selected: Selection,
+    held: HeldOutQueries,
+    current: WordModel | None,
     candidate: Fitted,
     compute: Mapper | None,
-) -> tuple[Fitted, Proof, bool]:
+) -> tuple[Fitted, GateReport, bool]:
     """Measure the choice, fitted without the held-out pictures, on them.
 
     Also say whether it had to see them, for want of others: then it proves nothing, now or later.
     """
-    if not _provable(sample)[1]:
-        return candidate, Proof(0, float("nan"), float("nan"), 1.0, 0, 0), True
-    return candidate, prove(held, candidate, choice.combination, current, compute), False
+    if not _provable(dataset)[1]:
+        return candidate, GateReport.unmeasured(WORDS), True
+    report = measure_candidate(held, candidate, selected.combination, current, compute)
+    return candidate, report, False
 
 
 def _most_words(rankers: Sequence[str]) -> int:
     """Return how many words are learnt: more where each costs but a point of a small space."""
-    texts = all(kind_of(r).shared_space for r in rankers)
+    texts = all(ranker_spec(r).shared_space for r in rankers)
     return MOST_TEXT_WORDS if texts else MOST_WORDS
 
 
-def _needed(options: TrainOptions, current: Learnt | None) -> list[str]:
+def _needed(options: TrainOptions, current: WordModel | None) -> list[str]:
     """Return the features to load: those asked for, and those the model in use is judged by."""
     if not options.features or current is None:
         return list(options.features)
     return [*options.features, *(f.rpartition("-")[0] for f in current.features)]
 
 
-def _prints(sample: Sample, names: Sequence[str]) -> list[str] | None:
+def _prints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
     """Return the fingerprints of features given by name."""
     if not names:
         return None
-    found = {f.rpartition("-")[0]: f for f in sample.views}
+    prints = {f.rpartition("-")[0]: f for f in dataset.views}
     names = plugins.expanded(names)
-    missing = [n for n in names if n not in found]
+    missing = [n for n in names if n not in prints]
     if missing:
         raise UsageError(
-            f"The pictures have no feature {missing[0]!r} (they have: {', '.join(found)}). "
-            f"Run: sightline index --features {','.join(dict.fromkeys([*found, *names]))}"
+            f"The pictures have no feature {missing[0]!r} (they have: {', '.join(prints)}). "
+            f"Run: sightline index --features {','.join(dict.fromkeys([*prints, *names]))}"
         )
-    return [found[n] for n in names]
+    return [prints[n] for n in names]
 
 
 def prepare(
-    sample: Sample,
+    dataset: Dataset,
     rankers: Sequence[str],
     features: Sequence[str] | None,
     progress: Progress,
     compute: Mapper | None = None,
-) -> Choice:
+) -> Selection:
     """Choose recipe, combination and cut-off without looking at held-out pictures."""
-    held, validating = split(sample)
+    held, validating = split(dataset)
     inner = _few(np.flatnonzero(~held & ~validating))
-    training, validation = sample.only(inner), sample.only(_few(np.flatnonzero(validating)))
-    rankers, not_tried = selection.able(sample, rankers, features)
+    training, validation = dataset.only(inner), dataset.only(_few(np.flatnonzero(validating)))
+    rankers, not_tried = selection.trainable_rankers(dataset, rankers, features)
     if not rankers:
         raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
     # Few queries of saved words would choose by luck.
-    fewest = 1 if sample.unlabelled is None else FEWEST_QUERIES
-    given = (training, validation, rankers, features, progress, compute, fewest)
-    choice = selection.choose_on(*given)
-    if choice is None:
-        alone = unvalidated(sample, rankers, features)
+    fewest = 1 if dataset.unlabelled is None else FEWEST
+    task = (training, validation, rankers, features, progress, compute, fewest)
+    selected = selection.choose_on(*task)
+    if selected is None:
+        alone = unvalidated(dataset, rankers, features)
         return replace(alone, not_tried=tuple(not_tried))
-    return replace(choice, not_tried=(*not_tried, *choice.not_tried))
+    return replace(selected, not_tried=(*not_tried, *selected.not_tried))
 
 
 def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -296,71 +291,58 @@ def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).choice(rows, CHOOSE_AMONG, replace=False))
 
 
-def refuse_removed(writer: Writer, sample: Sample) -> None:
-    """Stop a model that was taught by pictures which were removed while it learnt."""
-    live = Snapshot(writer.home.shards, writer.version).ids()
-    taught = sample.ids if sample.saved is None else np.union1d(sample.ids, sample.saved.ids)
-    if not np.isin(taught, live).all():
-        raise StoreBusy("Pictures were removed while this training ran. Run it again without them.")
+def _learned_from(dataset: Dataset) -> NDArray[np.int64]:
+    """Return the ids of all pictures that ordinary and saved words are learned from."""
+    return dataset.ids if dataset.saved is None else np.union1d(dataset.ids, dataset.saved.ids)
+
+
+def _figures(report: GateReport, table: Sequence[TrialResult], forced: bool) -> Json:
+    tried: list[Json] = [
+        {"what": str(t.recipe), "how": t.how, "AvgP": t.avgp if np.isfinite(t.avgp) else None}
+        for t in table[:20]
+    ]
+    return stored_figures(report, forced, tried=tried, trained=int(time.time()))
 
 
 def make_model(
-    sample: Sample,
-    choice: Choice,
+    dataset: Dataset,
+    selected: Selection,
     proof_fit: Fitted,
     served: Fitted,
     saved: SavedWordModel | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return what is to be kept of a recipe that was fitted to everything."""
-    terms, counts, idf = sample.terms, carriers(sample.labels), idf_in(sample.labels)
-    room = bytes_per_row([sample.views[f] for f in choice.recipe.features])
-    held = sample.only(split(sample)[0])
+    terms, counts, idf = dataset.terms, carriers(dataset.labels), idf_in(dataset.labels)
+    room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
+    held = dataset.only(split(dataset)[0])
     curve = None
     if served.shared_space:
-        curve = text_curve(proof_fit, held if len(held) > 1 else sample)
+        curve = text_curve(proof_fit, held if len(held) > 1 else dataset)
     if saved is not None:
-        joined, labels = Joined.of(terms, saved), saved.sample.labels
-        terms, choice = joined.terms, joined.choice(choice)
+        joined, labels = JointVocabulary.of(terms, saved), saved.dataset.labels
+        terms, selected = joined.terms, joined.selection(selected)
         counts = joined.values(counts, carriers(labels))
         idf = joined.values(idf, idf_in(labels))
         served = joined.fitted(served, saved.served)
         proof_fit = joined.fitted(proof_fit, saved.proof)
     return to_saved(
-        terms, counts, idf, within_budget(counts, room), choice.combination, choice.cutoff,
+        terms, counts, idf, within_budget(counts, room), selected.combination, selected.cutoff,
         served, proof_fit, curve,
     )  # fmt: skip
 
 
 def _fitted(
-    recipe: Recipe, sample: Sample, what: str, progress: Progress, compute: Mapper | None
+    recipe: Recipe, dataset: Dataset, what: str, progress: Progress, compute: Mapper | None
 ) -> Fitted:
     """Fit a recipe, and show how it goes."""
-    note = noted(recipe, progress)
+    note = note_rounds(recipe, progress)
 
-    def told(round_: object) -> None:
+    def on_round(round_: object) -> None:
         note(round_)
         progress.advance()
 
     progress.start(what, None)
     try:
-        return fit(recipe, sample, told=told, compute=compute)
+        return fit(recipe, dataset, on_round=on_round, compute=compute)
     finally:
         progress.finish()
-
-
-def publish(
-    writer: Writer, about: dict[str, Json], arrays: dict[str, NDArray[np.float32]],
-    started_from: str, note: str, progress: Progress, compute: Mapper | None = None,
-) -> tuple[str, int]:  # fmt: skip
-    """Write the model, score every picture by it, and move the pointer."""
-    if writer.version.model != started_from:
-        raise StoreBusy(
-            "Another training was published while this one ran. Run it again to build on that."
-        )
-    name = save_model(writer.home.models, KIND, about, arrays)
-    saved = load_model(writer.home.models, name)
-    scorer = SegmentScorer(from_saved(saved))
-    if compute is not None:
-        scorer = ScorerElsewhere(saved, compute)
-    version = writer.publish_model(scorer, note, progress)
-    return name, version.number

@@ -1,12 +1,10 @@
-"""Trying recipes: each is fitted to training pictures and measured on validation pictures.
+"""Trials: recipes fitted to training pictures and measured on validation pictures.
 
-Words are combined in every way there is, and what it cost is taken down beside how good it is.
+Each is measured with every way to combine words; time and memory are recorded with the result.
 
-Calibrating scores of pictures that nobody labelled for a word.
-
-Such a picture may carry the word all the same. Those that score as the word's own pictures do, each
-left out, are passed over here as they are by the learner (`annotators.unlabelled`): counted as
-negatives they would make every prediction improbable, and nothing would ever be shown.
+A picture that nobody labelled for a saved word may fit it all the same. Such pictures that score as
+high as the word's own positives do when left out are ignored in calibration, as the ranker ignores
+them (`annotators.unlabelled`). Counted as negatives they would make every prediction improbable.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.annotators.unlabelled import likely_positive
-from sightline.collection.models.dataset import Sample
+from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.queries import combined
-from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, kind_of
-from sightline.collection.models.registry import Told
+from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, ranker_spec
+from sightline.collection.models.registry import OnRound
 from sightline.contracts import Mapper, Progress
 from sightline.errors import DataError, UsageError
 from sightline.measures.many import ManyMeasured, measure_queries
@@ -34,8 +32,8 @@ Float = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """A candidate, fitted to some pictures, and what became of it on the validation pictures."""
+class TrialResult:
+    """A fitted candidate with one way to combine words, measured on the validation pictures."""
 
     recipe: Recipe
     how: str
@@ -49,14 +47,14 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """What became of a recipe: a figure for each way to combine words, or why it has none.
+class TrialOutcome:
+    """The outcome of one recipe: a result for each way to combine words, or why it failed.
 
-    `fitted` gives what was fitted.
+    `fitted` returns the fitted recipe.
     """
 
     recipe: Recipe
-    found: tuple[Tried, ...] = ()
+    results: tuple[TrialResult, ...] = ()
     ways: tuple[How, ...] = ()
     fitted: Callable[[], Fitted] = lambda: _nothing()
     failed: str = ""
@@ -66,15 +64,15 @@ def _nothing() -> Fitted:
     raise ValueError("A recipe that failed has nothing fitted.")
 
 
-def outcomes(
+def run_trials(
     recipes: Sequence[Recipe],
-    training: Sample,
-    validation: Sample,
+    training: Dataset,
+    validation: Dataset,
     queries: QuerySet,
     idf: NDArray[np.float64],
     progress: Progress,
     compute: Mapper | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[TrialOutcome]:
     """Fit and measure recipes, one after the other; one may build on the one before.
 
     `compute` is where learners that have shards learn.
@@ -85,11 +83,11 @@ def outcomes(
         seconds = seconds if builds_on(recipe, last) else 0.0
         begun = time.perf_counter()
         try:
-            told = noted(recipe, progress)
-            last = fitted = fit(recipe, training, (validation, queries), last, told, compute)
+            on_round = note_rounds(recipe, progress)
+            last = fitted = fit(recipe, training, (validation, queries), last, on_round, compute)
         except (DataError, UsageError) as e:
             last = None
-            yield Outcome(recipe, failed=str(e))
+            yield TrialOutcome(recipe, failed=str(e))
             continue
         seconds += time.perf_counter() - begun
         measured = _by_combination(fitted, training, validation, queries, idf)
@@ -97,27 +95,27 @@ def outcomes(
         rows = []
         for how, m in measured.items():
             figures = (m.mean_avgp, float(np.nanmean(m.p10)), float(np.nanmean(m.bep)))
-            rows.append(Tried(fitted.recipe, how, *figures, seconds, *cost, len(training)))
-        yield Outcome(recipe, tuple(rows), tuple(measured), lambda made=fitted: made)  # type: ignore[misc]
+            rows.append(TrialResult(fitted.recipe, how, *figures, seconds, *cost, len(training)))
+        yield TrialOutcome(recipe, tuple(rows), tuple(measured), lambda made=fitted: made)  # type: ignore[misc]
 
 
-def noted(recipe: Recipe, progress: Progress) -> Told:
-    """Return what tells of the rounds in which a recipe is learnt."""
-    return lambda said: progress.note(f"{recipe.ranker}, {said}")
+def note_rounds(recipe: Recipe, progress: Progress) -> OnRound:
+    """Return a callback that shows the rounds in which a recipe is fitted."""
+    return lambda round_: progress.note(f"{recipe.ranker}, {round_}")
 
 
 def _by_combination(
     fitted: Fitted,
-    training: Sample,
-    validation: Sample,
+    training: Dataset,
+    validation: Dataset,
     queries: QuerySet,
     idf: NDArray[np.float64],
 ) -> dict[How, ManyMeasured]:
     scores = fitted.scores(validation.views)
-    if kind_of(fitted.recipe.ranker).top:
+    if ranker_spec(fitted.recipe.ranker).stacked_class:
         product = Combination.of_logits(scores.shape[1])
-        asked = combined(queries, product, idf)
-        return {"product": measure_queries(product.rows(scores), asked)}
+        weighted = combined(queries, product, idf)
+        return {"product": measure_queries(product.rows(scores), weighted)}
     out: dict[How, ManyMeasured] = {}
     for how in WAYS:
         if fitted.unseen is not None:
@@ -129,17 +127,17 @@ def _by_combination(
     return out
 
 
-def _crossed(how: How, scores: Float, validation: Sample) -> tuple[Combination, Float]:
+def _crossed(how: How, scores: Float, validation: Dataset) -> tuple[Combination, Float]:
     """Combine the scores of each half of the pictures by what the other half teaches."""
     rows = np.empty_like(scores)
     half = np.arange(len(scores)) % 2 == 0
-    for mine in (half, ~half):
-        combination = Combination(how).fit(scores[~mine], validation.labels[~mine])
-        rows[mine] = combination.rows(scores[mine])
+    for part in (half, ~half):
+        combination = Combination(how).fit(scores[~part], validation.labels[~part])
+        rows[part] = combination.rows(scores[part])
     return combination, rows
 
 
-def _cost(fitted: Fitted, validation: Sample) -> tuple[float, int]:
+def _cost(fitted: Fitted, validation: Dataset) -> tuple[float, int]:
     """Return milliseconds to score 1,000 pictures for one word, and bytes the model takes."""
     word = np.zeros(1, np.int64)
     begun = time.perf_counter()
@@ -148,21 +146,21 @@ def _cost(fitted: Fitted, validation: Sample) -> tuple[float, int]:
     return per_thousand, sum(a.nbytes for a in fitted.arrays.values())
 
 
-def fit_combination(how: How, unseen: Float, sample: Sample) -> Combination:
+def fit_combination(how: How, unseen: Float, dataset: Dataset) -> Combination:
     """Fit a way to combine words to scores of left-out pictures."""
-    if sample.unlabelled is None:
-        return Combination(how).fit(unseen, sample.labels)
-    carried = np.asarray(sample.labels.todense()) > 0
-    kept = ~likely_positive(unseen, carried, sample.unlabelled)
+    if dataset.unlabelled is None:
+        return Combination(how).fit(unseen, dataset.labels)
+    carried = np.asarray(dataset.labels.todense()) > 0
+    kept = ~likely_positive(unseen, carried, dataset.unlabelled)
     words = [
         Combination(how).fit(unseen[rows][:, [w]], carried[rows][:, [w]])
         for w, rows in enumerate(kept.T)
     ]
-    made = Combination(how)
-    made.slope_ = np.concatenate([c.slope_ for c in words])
-    made.offset_ = np.concatenate([c.offset_ for c in words])
-    made.known_ = np.concatenate([c.known_ for c in words])
-    made.shown_ = np.array([1.0, 0.0])
+    combination = Combination(how)
+    combination.slope_ = np.concatenate([c.slope_ for c in words])
+    combination.offset_ = np.concatenate([c.offset_ for c in words])
+    combination.known_ = np.concatenate([c.known_ for c in words])
+    combination.shown_ = np.array([1.0, 0.0])
     if how != "product":
-        made.shown_ = np.array(logistic(made.rows(unseen)[kept], carried[kept]))
-    return made
+        combination.shown_ = np.array(logistic(combination.rows(unseen)[kept], carried[kept]))
+    return combination

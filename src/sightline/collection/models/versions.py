@@ -1,4 +1,8 @@
-"""Models as they are shown: with the figures that each keeps of its own proof."""
+"""The kinds of models, and what is listed of each model that the store keeps.
+
+The stored figures of a model (`about["figures"]`) have names of their own for each kind. The table
+below is the only place where these names are mapped to those of `lifecycle.GateReport`.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +14,78 @@ if TYPE_CHECKING:
     from sightline.contracts import Json
 
 
-# What each kind calls the figure without a model, and its own beside that of the model before.
-_NAMES = {
-    "words": ("untrained", "against_current"), "likeness": ("uniform", "against_current"),
-    "regions": ("same", "against"),
-}  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class ModelKind:
+    """A kind of model: how it is stored, measured and named.
+
+    Attributes
+    ----------
+    name : in lists of models.
+    prefix : what the names of its models begin with in the store.
+    pointer : the field of a store version that names the model in use.
+    title : in messages.
+    metric : what held-out data is measured by.
+    unit : what is measured: queries or pictures.
+    baseline : what a model is compared with beside the one in use.
+    baseline_slack : whether it may be below the baseline by as much as below the one in use.
+    figures : stored name of each figure, with the field or the extra figure of `GateReport`.
+    """
+
+    name: str
+    prefix: str
+    pointer: str
+    title: str
+    metric: str
+    unit: str
+    baseline: str
+    baseline_slack: bool
+    figures: Mapping[str, str]
+
+    def stored_name(self, field: str) -> str:
+        """Return the stored name of a field of `GateReport`; empty if it is not stored."""
+        return next((key for key, name in self.figures.items() if name == field), "")
+
+
+WORDS = ModelKind(
+    "words", "words", "model", "word model", "mean AvgP", "queries", "the untrained order", False,
+    {
+        "n": "n", "candidate": "candidate", "untrained": "baseline", "p": "p", "helped": "helped",
+        "harmed": "harmed", "p10": "p10", "bep": "bep", "current": "current",
+        "against_current": "candidate_on_common", "n_both": "n_common",
+        "not_compared": "not_compared",
+    },
+)  # fmt: skip
+
+SIMILARITY = ModelKind(
+    "likeness", "similar", "similar", "similarity model", "mean AvgP", "queries",
+    "equal weights for all descriptors", True,
+    {
+        "n": "n", "candidate": "candidate", "uniform": "baseline", "single": "single", "p": "p",
+        "helped": "helped", "harmed": "harmed", "current": "current",
+        "not_compared": "not_compared",
+    },
+)  # fmt: skip
+
+REGIONS = ModelKind(
+    "regions", "region-tags", "regions", "region model", "F", "pictures",
+    "the same words for every picture", True,
+    {
+        "n": "n", "candidate": "candidate", "same": "baseline", "current": "current",
+        "against": "candidate_on_common", "given": "given", "right": "right",
+    },
+)  # fmt: skip
+
+MODEL_KINDS = {kind.name: kind for kind in (WORDS, SIMILARITY, REGIONS)}
+"""The kinds by the name that lists of models have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """A model and what held-out pictures said of it; None where they said nothing.
+    """A model and its figures on held-out data; None where nothing was measured.
 
-    `candidate` and `untrained` are by `measure` over `queries`, of regions over so many pictures.
-    `untrained` is, of likeness, all descriptors alike, and of regions, the same words for every
-    picture. `current` and `against_current` compare it with the model before, on what both know.
+    `candidate` and `untrained`, the baseline, are by `measure` over `queries`: over so many
+    pictures for regions. `current` and `against_current` compare the model with the one before, on
+    what both know.
     """
 
     model: str
@@ -54,17 +116,19 @@ class ModelVersion:
 
 
 def proof_of(name: str, kind: str, figures: Mapping[str, Json]) -> Proven:
-    """Return the figures that a model keeps of its proof."""
+    """Return the figures that a model keeps of how it was measured."""
+    spec = MODEL_KINDS[kind]
 
     def number(key: str) -> Any:
         value = figures.get(key)
         return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
-    without, against = _NAMES[kind]
-    measure = "F" if kind == "regions" else "AvgP"
+    def stored(field: str) -> Any:
+        return number(spec.stored_name(field))
+
     return Proven(
-        name, kind, measure, number("trained"), number("n") or 0, number("candidate"),
-        number(without), number("p"), number("current"),
-        number(against), bool(figures.get("unproven", True)),
+        name, kind, spec.metric.removeprefix("mean "), number("trained"), stored("n") or 0,
+        stored("candidate"), stored("baseline"), stored("p"), stored("current"),
+        stored("candidate_on_common"), bool(figures.get("unproven", True)),
         bool(figures.get("forced", False)),
     )  # fmt: skip

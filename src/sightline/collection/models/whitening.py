@@ -1,9 +1,9 @@
-"""The frame in which linear rankers see long dense rows: their mean, and a basis around it.
+"""Partial whitening of long dense rows, before linear rankers learn from them.
 
-PAMIR's weights are sums of training rows and it looks at inner products alone, so in a basis of the
-space those fill it learns the same from fewer numbers. Strong directions are damped a little, since
-they drown the others: on validation pictures of the emoji collection that is worth three points of
-AvgP. Sparse and short rows are seen as they are.
+PAMIR's weights are sums of training rows and only inner products count, so in a basis of the space
+that these rows span it learns the same from fewer numbers. Strong directions are damped a little,
+since they drown the others: on validation pictures of the emoji collection that is worth three
+points of AvgP. Sparse and short rows are left as they are.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 
 from sightline.collection.models.dataset import View
 
-# Rows longer than `_SHORT` become so many numbers, found on so many rows, damped so much.
+# Rows longer than `_SHORT` are reduced to so many numbers, fitted to so many rows; exponent.
 _SHORT, _MOST_NUMBERS, _MOST_ROWS, _DAMPING = 64, 768, 6_000, 0.2
 
 Float = NDArray[np.float32]
 Arrays = dict[str, NDArray[Any]]
 
 
-def side_by_side(views: Sequence[View]) -> View:
-    """Return the rows of several features as one row for each picture, of length one at most."""
+def concat_features(views: Sequence[View]) -> View:
+    """Return the rows of several features side by side, of Euclidean length one at most."""
     return views[0] if len(views) == 1 else np.hstack(views) / np.float32(np.sqrt(len(views)))
 
 
-def frame_of(X: View) -> Arrays:
-    """Return the frame of training rows; empty where they are best seen as they are."""
+def fit_whitening(X: View) -> Arrays:
+    """Return mean and basis of training rows; empty where rows are left as they are."""
     if hasattr(X, "tocsr") or X.shape[1] <= _SHORT:
         return {}
     from scipy.linalg import eigh
@@ -43,7 +43,7 @@ def frame_of(X: View) -> Arrays:
         return {}
     products = (rows @ rows.T).astype(np.float64, order="F")
     n = len(rows)
-    # All of them are found sooner than half of them, but not than a few.
+    # All eigenvectors take less time than half of them, but not than a few.
     how = (
         {"driver": "evd"}
         if n <= 2 * _MOST_NUMBERS
@@ -59,11 +59,11 @@ def frame_of(X: View) -> Arrays:
     return {"mean": mean, "basis": np.asarray(basis / scale, np.float32)}
 
 
-def in_frame(X: View, frame: Mapping[str, NDArray[Any]]) -> View:
-    """Return rows as seen in a frame."""
-    if "basis" not in frame:
+def whiten(X: View, whitening: Mapping[str, NDArray[Any]]) -> View:
+    """Return rows whitened by what `fit_whitening` returned."""
+    if "basis" not in whitening:
         return X
-    return np.ascontiguousarray(_unit(X - frame["mean"]) @ frame["basis"], np.float32)
+    return np.ascontiguousarray(_unit(X - whitening["mean"]) @ whitening["basis"], np.float32)
 
 
 def _unit(rows: Float) -> Float:

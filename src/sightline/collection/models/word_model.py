@@ -1,16 +1,14 @@
-"""A trained model as it is kept and served.
+"""The word model: as it is stored, and as it serves searches.
 
-Kept: the served weights, fitted to everything; the proof, the same recipe fitted without the held-
-out pictures, by which later models are compared with this one; how words are combined; and what was
-measured. Served: each picture's score for each word, published beside the pictures, so that a query
-reads the rows of its own words. Words beyond the budget of published bytes are scored when asked.
-Rankers across kinds publish where each picture and its text lie in their space as well.
+Stored are the served weights, fitted to everything; the proof, the same recipe fitted without the
+held-out pictures, by which later models are compared with this one; how words are combined; and the
+figures. Published beside the pictures are their scores for each word, so that a query reads the
+rows of its own words. Words beyond the budget of published bytes are scored on demand. Cross-modal
+rankers also publish each picture and its text as points of their space.
 
-How likely a text fits a picture, from where both lie in a shared space.
-
-Two things fit as in the lists that were learnt from: the text holds a word of the picture. Scores
-of held-out pictures for each other's texts, which the ranker has not seen, give the curve from a
-score to that likelihood; from a half on a text is said to fit.
+For these rankers the model also has a calibration curve, from the score of a text for a picture to
+the probability that it fits: that it shares a word with the picture. The curve is fitted to scores
+of held-out pictures for each other's texts; from a half on a text is counted as fitting.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sightline.collection.models.dataset import Sample, View, as_view, table_arrays, table_of
+from sightline.collection.models.dataset import Dataset, View, as_view, table_arrays, table_of
 from sightline.collection.models.recipe import Arrays, Fitted, Recipe
 from sightline.contracts import Json, Mapper, Part, PartDone
 from sightline.errors import DataError, StoreDamaged
@@ -36,7 +34,6 @@ from sightline.store.versions import Version
 from sightline.words.calibration import logistic
 from sightline.words.combining import WAYS, Combination, How
 
-KIND = "words"
 # With words of sessions beside ordinary ones it is format 3, which earlier releases must refuse.
 FORMAT, FORMAT_SAVED = 2, 3
 # Published scores may take so many times the bytes of the features they come from.
@@ -53,7 +50,7 @@ _BASE = ("word_start", "terms", "word")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Learnt:
+class WordModel:
     """A model of words.
 
     Attributes
@@ -86,7 +83,7 @@ class Learnt:
         return self.served.recipe.features
 
     def knows(self, terms: Int) -> NDArray[np.bool_]:
-        """Say of each word whether it was learnt."""
+        """Return for each word whether it was learned."""
         at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
         out: NDArray[np.bool_] = self.terms[at] == terms
         return out
@@ -95,10 +92,10 @@ class Learnt:
         """Return a query for words it knows, each with the weight the user gave it."""
         order = np.argsort(terms)
         at = np.searchsorted(self.terms, terms[order])
-        given = np.asarray(weights, np.float64)[order]
+        of_user = np.asarray(weights, np.float64)[order]
         return WordQuery(
             terms[order],
-            np.asarray(self.combination.weights(self.idf[at], given), np.float32),
+            np.asarray(self.combination.weights(self.idf[at], of_user), np.float32),
             np.asarray(self.combination.known_[at], np.float32),
         )
 
@@ -183,14 +180,14 @@ def _recipe_json(r: Recipe) -> Json:
     return {"ranker": r.ranker, "features": list(r.features), "settings": dict(r.settings)}
 
 
-def from_saved(saved: SavedModel) -> Learnt:
+def from_saved(saved: SavedModel) -> WordModel:
     """Make a model again from what was written."""
     about, arrays = saved.about, saved.arrays
     try:
         if about["format"] not in (FORMAT, FORMAT_SAVED):
             raise ValueError(f"its format is {about['format']}")
         combination = Combination.from_arrays(_how(about["how"]), _under("combination.", arrays))
-        return Learnt(
+        return WordModel(
             saved.name,
             about,
             np.asarray(arrays["terms"]),
@@ -214,20 +211,20 @@ def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
     return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
-def _how(said: Json) -> How:
+def _how(name: Json) -> How:
     for way in WAYS:
-        if way == said:
+        if way == name:
             return way
-    raise ValueError(f"it combines words by {said}")
+    raise ValueError(f"it combines words by {name}")
 
 
-def _recipe(said: Any) -> Recipe:
+def _recipe(value: Any) -> Recipe:
     return Recipe(
-        str(said["ranker"]), tuple(said["features"]), tuple(sorted(said["settings"].items()))
+        str(value["ranker"]), tuple(value["features"]), tuple(sorted(value["settings"].items()))
     )
 
 
-def load_learnt(home: Home, name: str, *, checked: bool = False) -> Learnt | None:
+def load_word_model(home: Home, name: str, *, checked: bool = False) -> WordModel | None:
     """Return the model of that name; None if there is none. `checked` reads every byte of it."""
     if not name:
         return None
@@ -237,16 +234,16 @@ def load_learnt(home: Home, name: str, *, checked: bool = False) -> Learnt | Non
 class SegmentScorer:
     """Scores every picture of a segment by a model, before the segment is published."""
 
-    def __init__(self, learnt: Learnt) -> None:
-        self.learnt = learnt
-        self.model = learnt.name
+    def __init__(self, word_model: WordModel) -> None:
+        self.word_model = word_model
+        self.model = word_model.name
 
     def scores(self, segment: OpenSegment) -> Scores | None:
         """Return scores of the words that are published, and points."""
-        return self.learnt.scores(segment)
+        return self.word_model.scores(segment)
 
 
-class ScorerElsewhere(SegmentScorer):
+class RemoteScorer(SegmentScorer):
     """Scores segments on other machines, several at a time."""
 
     def __init__(self, saved: SavedModel, compute: Mapper) -> None:
@@ -257,7 +254,7 @@ class ScorerElsewhere(SegmentScorer):
 
     def many(self, segments: Sequence[OpenSegment]) -> Iterator[Scores | None]:
         """Yield what `scores` gives for each segment."""
-        features = self.learnt.features
+        features = self.word_model.features
         able = [set(features) <= set(s.features) for s in segments]
         parts = (self._part(s) for s, can in zip(segments, able, strict=True) if can)
         done = self._compute.map(score_segment, parts)
@@ -265,7 +262,7 @@ class ScorerElsewhere(SegmentScorer):
             yield _scores_of(next(done)) if can else None
 
     def _part(self, segment: OpenSegment) -> Part:
-        views = segment_views(segment, self.learnt.features) or {}
+        views = segment_views(segment, self.word_model.features) or {}
         arrays: Arrays = {f"base.{n}": np.asarray(segment.base[n]) for n in _BASE}
         for i, view in enumerate(views.values()):
             arrays |= table_arrays(view, f"view{i}.")
@@ -278,11 +275,11 @@ def score_segment(
     """Score pictures by a model, both as they were sent."""
     about, features = args["about"], args["features"]
     assert isinstance(about, dict) and isinstance(features, list)
-    learnt = from_saved(SavedModel(str(args["name"]), about, _under("model.", arrays)))
+    model = from_saved(SavedModel(str(args["name"]), about, _under("model.", arrays)))
     views = {str(name): table_of(arrays, f"view{i}.") for i, name in enumerate(features)}
-    found = learnt.scored(views, _under("base.", arrays))
-    points = {f"points.{name}": p for name, p in found.points.items()}
-    return {"model": found.model}, {"terms": found.terms, "rows": found.rows, **points}
+    scores = model.scored(views, _under("base.", arrays))
+    points = {f"points.{name}": p for name, p in scores.points.items()}
+    return {"model": scores.model}, {"terms": scores.terms, "rows": scores.rows, **points}
 
 
 def _scores_of(done: PartDone) -> Scores:
@@ -326,22 +323,26 @@ def scorer_of(home: Home, version: Version, compute: Mapper | None = None) -> Se
     """
     if not version.model:
         return None
-    saved = open_model(home.models, version.model)
-    return SegmentScorer(from_saved(saved)) if compute is None else ScorerElsewhere(saved, compute)
+    return segment_scorer(open_model(home.models, version.model), compute)
+
+
+def segment_scorer(saved: SavedModel, compute: Mapper | None = None) -> SegmentScorer:
+    """Return what scores pictures by a model, on other machines where `compute` says so."""
+    return SegmentScorer(from_saved(saved)) if compute is None else RemoteScorer(saved, compute)
 
 
 def describe_model(home: Home, name: str) -> str:
-    """Return in a line what a model is and what held-out pictures said of it."""
-    learnt = load_learnt(home, name)
-    if learnt is None:
+    """Return one line on a model and its figures on held-out pictures."""
+    model = load_word_model(home, name)
+    if model is None:
         return ""
-    said = f"{len(learnt.terms)} words by {learnt.served.recipe}"
-    figures = learnt.about.get("figures")
+    what = f"{len(model.terms)} words by {model.served.recipe}"
+    figures = model.about.get("figures")
     if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{said}, unproven"
-    found = f"mean AvgP {figures['candidate']:.3f} on held-out pictures"
+        return f"{what}, unproven"
+    value = f"mean AvgP {figures['candidate']:.3f} on held-out pictures"
     marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{said}, {found} (untrained {figures['untrained']:.3f}){marks}"
+    return f"{what}, {value} (untrained {figures['untrained']:.3f}){marks}"
 
 
 Doubles = NDArray[np.float64]
@@ -349,12 +350,12 @@ FITS = 0.5
 _MOST = 1_000
 
 
-def text_curve(fitted: Fitted, sample: Sample) -> Doubles:
+def text_curve(fitted: Fitted, dataset: Dataset) -> Doubles:
     """Return slope and offset of the curve, from pictures that were not learnt from."""
-    rows = np.arange(len(sample))
+    rows = np.arange(len(dataset))
     if len(rows) > _MOST:
         rows = np.sort(np.random.default_rng(0).choice(rows, _MOST, replace=False))
-    some = sample.only(rows)
+    some = dataset.only(rows)
     scores = fitted.points(some.views) @ fitted.text_points(some.labels).T
     shared = np.asarray((some.labels @ some.labels.T).todense()) > 0
     # What a picture's own text says of it is not what other texts do.

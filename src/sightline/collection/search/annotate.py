@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.models.dataset import View
-from sightline.collection.models.word_model import Learnt, load_learnt
+from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.collection.similarity.descriptors import (
     Described,
     describe_files,
@@ -56,9 +56,9 @@ class Annotation:
     version: int
 
 
-def require_model(reader: Reader) -> Learnt:
+def require_model(reader: Reader) -> WordModel:
     """Return the model of words in use."""
-    learnt = load_learnt(reader.home, reader.snapshot.model)
+    learnt = load_word_model(reader.home, reader.snapshot.model)
     if learnt is None:
         raise NoModel("No words have been learnt here yet. Run: sightline train")
     return learnt
@@ -94,7 +94,7 @@ def describe(
     return Annotation(asked.picture, tuple(words), reader.snapshot.version)
 
 
-def _fits(reader: Reader, learnt: Learnt, word: int, row: float) -> bool:
+def _fits(reader: Reader, learnt: WordModel, word: int, row: float) -> bool:
     """Say whether a search for the word would show a picture with this score."""
     terms = learnt.terms[word : word + 1]
     query = learnt.query(terms, [1.0])
@@ -116,7 +116,7 @@ def _carried(reader: Reader, asked: QueryPicture) -> set[int]:
 
 
 def views_of(
-    reader: Reader, learnt: Learnt, asked: QueryPicture, s: Settings, compute: Compute | None
+    reader: Reader, learnt: WordModel, asked: QueryPicture, s: Settings, compute: Compute | None
 ) -> dict[str, View]:
     """Return the picture's rows of every feature the model sees; made now where they lack."""
     features = learnt.features

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.models.word_model import PICTURES, TEXTS, Learnt, likely
+from sightline.collection.models.word_model import PICTURES, TEXTS, WordModel, likely
 from sightline.collection.search.annotate import require_model
 from sightline.errors import CollectionError, NoSpace, UsageError
 from sightline.records import DenseQuery, Top
@@ -143,7 +143,7 @@ class SharedSpace:
         )
 
 
-def check_shared_space(learnt: Learnt) -> None:
+def check_shared_space(learnt: WordModel) -> None:
     """Stop what only rankers across kinds can answer."""
     if not learnt.served.shared_space:
         raise NoSpace(

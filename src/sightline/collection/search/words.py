@@ -36,7 +36,7 @@ from sightline.words.tfidf import query_vector
 from sightline.words.vocabulary import near
 
 if TYPE_CHECKING:
-    from sightline.collection.models.word_model import Learnt
+    from sightline.collection.models.word_model import WordModel
 
 
 Int = NDArray[np.int64]
@@ -244,7 +244,7 @@ class _Search:
         top = self._top(k, others)
         return Top(top.ids, top.scores * np.float32(self.least))
 
-    def _found(self, learnt: Learnt, k: int, allowed: Int | None, without: Int) -> Top:
+    def _found(self, learnt: WordModel, k: int, allowed: Int | None, without: Int) -> Top:
         """Return the pictures the model finds, with how likely they fit."""
         if allowed is not None and not len(allowed):
             return _NOTHING
@@ -261,7 +261,7 @@ class _Search:
         self.least = float(likely[-1]) if len(likely) else 1.0
         return Top(top.ids[keep], likely)
 
-    def _least(self, learnt: Learnt, query: WordQuery) -> float:
+    def _least(self, learnt: WordModel, query: WordQuery) -> float:
         """Return the least score worth showing.
 
         It may follow the best picture that carries none of the words that predict, whatever filters

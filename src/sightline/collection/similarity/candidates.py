@@ -26,7 +26,7 @@ import numpy as np
 from sightline.collection.filters import NO_FILTERS, Filters, allowed_ids
 from sightline.collection.results import Results, best_hits
 from sightline.collection.similarity.descriptors import Int, partly, stored
-from sightline.collection.similarity.model import Alike, Doubles, Floats, Shortlist
+from sightline.collection.similarity.model import Doubles, Floats, Shortlist, SimilarityModel
 from sightline.collection.similarity.online import in_use
 from sightline.collection.similarity.query import PictureQuery, QueryPicture, find, question
 from sightline.contracts import Compute
@@ -127,7 +127,11 @@ def similar(
 
 
 def candidates(
-    snapshot: Snapshot, alike: Alike, asked: PictureQuery, allowed: Int | None, exact: bool = False
+    snapshot: Snapshot,
+    alike: SimilarityModel,
+    asked: PictureQuery,
+    allowed: Int | None,
+    exact: bool = False,
 ) -> Int:
     """Return the pictures to rank, ids ascending, without those asked for."""
     if allowed is None and not exact and snapshot.size() > ALL + len(asked.ids):
@@ -153,7 +157,9 @@ def _without(ids: Int, few: Int) -> Int:
     return np.delete(ids, at[ids[at] == few])
 
 
-def shortlisted(snapshot: Snapshot, alike: Alike, asked: PictureQuery, where: Int | None) -> Int:
+def shortlisted(
+    snapshot: Snapshot, alike: SimilarityModel, asked: PictureQuery, where: Int | None
+) -> Int:
     """Return the pictures nearest to any that is wanted, by each descriptor of the shortlist."""
     found = [np.zeros(0, np.int64)]
     there = {f for s in snapshot.segments for f in s.features}
@@ -171,7 +177,7 @@ def shortlisted(snapshot: Snapshot, alike: Alike, asked: PictureQuery, where: In
     return np.setdiff1d(np.concatenate(found), asked.ids)
 
 
-def scored(snapshot: Snapshot, alike: Alike, asked: PictureQuery, ids: Int) -> Doubles:
+def scored(snapshot: Snapshot, alike: SimilarityModel, asked: PictureQuery, ids: Int) -> Doubles:
     """Return the score of each picture, ids ascending; phi is held for some pictures at a time."""
     out = np.zeros(len(ids))
     for start in range(0, len(ids), _BLOCK):
@@ -180,7 +186,7 @@ def scored(snapshot: Snapshot, alike: Alike, asked: PictureQuery, ids: Int) -> D
     return out
 
 
-def combined(snapshot: Snapshot, alike: Alike, asked: PictureQuery, ids: Int) -> Doubles:
+def combined(snapshot: Snapshot, alike: SimilarityModel, asked: PictureQuery, ids: Int) -> Doubles:
     """Return phi of each picture with all that were asked for, weighted, (pictures, components)."""
     rows = stored(snapshot, ids, alike.descriptors, alike.lengths)
     found: Floats = alike.compare(alike.framed(asked.rows), alike.framed(rows))
@@ -188,7 +194,7 @@ def combined(snapshot: Snapshot, alike: Alike, asked: PictureQuery, ids: Int) ->
 
 
 def _shares(
-    snapshot: Snapshot, alike: Alike, asked: PictureQuery, hits: Sequence[Hit]
+    snapshot: Snapshot, alike: SimilarityModel, asked: PictureQuery, hits: Sequence[Hit]
 ) -> tuple[tuple[Share, ...], ...]:
     """Return what each descriptor contributed to each hit, the largest first."""
     ids = np.array([h.picture for h in hits], np.int64)
@@ -199,7 +205,7 @@ def _shares(
     return tuple(_told(alike, row) for row in parts.reshape(shape))
 
 
-def _told(alike: Alike, parts: Doubles) -> tuple[Share, ...]:
+def _told(alike: SimilarityModel, parts: Doubles) -> tuple[Share, ...]:
     found = [
         Share(name, float(row.sum()), tuple(zip(alike.phi.kinds, row.tolist(), strict=True)))
         for name, row in zip(alike.names, parts, strict=True)
@@ -217,7 +223,7 @@ _WORK = 1e10
 
 
 def choose_shortlist(
-    snapshot: Snapshot, alike: Alike, queries: Int, depth: int = DEPTH
+    snapshot: Snapshot, alike: SimilarityModel, queries: Int, depth: int = DEPTH
 ) -> Shortlist:
     """Return the descriptors by which the best of a full scan are found."""
     options = [(v, by) for v in range(len(alike.descriptors)) for by in ("cosine", "distance")]
@@ -239,7 +245,7 @@ def choose_shortlist(
     return Shortlist(tuple(chosen), depth)
 
 
-def measure_recall(snapshot: Snapshot, alike: Alike, queries: Int) -> Shortlist:
+def measure_recall(snapshot: Snapshot, alike: SimilarityModel, queries: Int) -> Shortlist:
     """Return the shortlist with the share of the best ten that it holds, for these queries."""
     s = alike.shortlist
     held = []
@@ -254,7 +260,7 @@ def measure_recall(snapshot: Snapshot, alike: Alike, queries: Int) -> Shortlist:
 
 def _near(
     snapshot: Snapshot,
-    alike: Alike,
+    alike: SimilarityModel,
     asked: PictureQuery,
     descriptors: tuple[tuple[int, str], ...],
     depth: int,
@@ -264,19 +270,19 @@ def _near(
     )
 
 
-def _best(snapshot: Snapshot, alike: Alike, asked: PictureQuery) -> Int:
+def _best(snapshot: Snapshot, alike: SimilarityModel, asked: PictureQuery) -> Int:
     """Return the best pictures of a full scan."""
     ids = np.setdiff1d(snapshot.ids(), asked.ids)
     scores = scored(snapshot, alike, asked, ids)
     return np.asarray(ids[np.lexsort((ids, -scores))[:BEST]])
 
 
-def _question(snapshot: Snapshot, alike: Alike, picture: int) -> PictureQuery:
+def _question(snapshot: Snapshot, alike: SimilarityModel, picture: int) -> PictureQuery:
     rows = stored(snapshot, np.array([picture], np.int64), alike.descriptors, alike.lengths)
     return PictureQuery((QueryPicture(picture, b""),), rows, np.ones(1), {})
 
 
-def _some(snapshot: Snapshot, alike: Alike, queries: Int) -> list[int]:
+def _some(snapshot: Snapshot, alike: SimilarityModel, queries: Int) -> list[int]:
     """Return as many queries as there is time to compare with every picture."""
     each = len(snapshot.ids()) * sum(alike.phi.lengths) * len(alike.phi.kinds)
     n = int(np.clip(_WORK / max(each, 1), 5, QUERIES))

@@ -1,11 +1,11 @@
-"""How alike two pictures are: phi by descriptor and measure, and how much each of these counts.
+"""The similarity model: phi by descriptor and measure, and the weight of each component.
 
 Scores are w.phi(q, p). A component whose descriptor one of the two pictures lacks counts 0, which
-is what an average pair of pictures has.
+is the value of an average pair of pictures.
 
-Without anything learnt all components count alike (`uniform`); with it, weights were learnt from
-what the collection says of which pictures belong together (`training`). Either way, judgements that
-have come since move the weights, one triplet at a time (`judging`).
+Before any training all components have equal weights (`uniform`); after it, weights are learned
+from supervision (`training`). Either way, later judgements move the weights, one triplet at a time
+(`online`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from sightline.store.home import Home
 from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.snapshot import Snapshot
 
-KIND = "similar"
 FORMAT = 2
 # Pictures and pairs that scales are learnt from where nothing was trained.
 FEW_PICTURES = 400
@@ -64,18 +63,18 @@ class Shortlist:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Alike:
-    """A combination, ready to compare pictures.
+class SimilarityModel:
+    """Compares pictures by weighted descriptors and measures.
 
     Attributes
     ----------
     descriptors : by fingerprint, in the order of phi's views.
-    frames : how rows of each are laid out before they are compared.
+    frames : the feature scaling of each.
     phi : compares by each descriptor and each measure.
     w : what each component counts.
-    proof : the same, learnt without the held-out pictures.
+    proof : the weights learned without the held-out pictures.
     shortlist : how candidates are found.
-    about : what the model says of itself; empty where nothing was trained.
+    about : its stored description; empty where nothing was trained.
     name : of the model; empty where nothing was trained.
     judged : triplets of judgements that moved the weights since.
     """
@@ -92,7 +91,7 @@ class Alike:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What people call the descriptors."""
+        """The names of the descriptors."""
         return tuple(name_of(d) for d in self.descriptors)
 
     @property
@@ -107,28 +106,28 @@ class Alike:
         return tuple(n for n, s in zip(self.names, still, strict=True) if s)
 
     def framed(self, pictures: Described) -> Framed:
-        """Return pictures with their rows laid out to be compared."""
+        """Return pictures with their rows scaled."""
         views = zip(self.frames, pictures.views, strict=True)
         return Framed(tuple(frame(rows) for frame, rows in views), pictures.have)
 
     def compare(self, queries: Framed, pictures: Framed) -> Floats:
         """Return phi of every query with every picture, 0 where either lacks the descriptor."""
-        found = self.phi(queries.views, pictures.views)
+        values = self.phi(queries.views, pictures.views)
         both = queries.have[:, None, :] & pictures.have[None, :, :]
         if not both.all():
-            found *= np.repeat(both, len(self.phi.kinds), axis=2)
-        return found
+            values *= np.repeat(both, len(self.phi.kinds), axis=2)
+        return values
 
     def pairs(self, pictures: Framed, left: Any, right: Any) -> Floats:
         """Return phi of listed pairs, (pairs, components), 0 where either lacks the descriptor."""
-        found = self.phi.of_pairs(pictures.views, pictures.views, left, right)
+        values = self.phi.of_pairs(pictures.views, pictures.views, left, right)
         both = pictures.have[left] & pictures.have[right]
         if not both.all():
-            found *= np.repeat(both, len(self.phi.kinds), axis=1)
-        return found
+            values *= np.repeat(both, len(self.phi.kinds), axis=1)
+        return values
 
     def to_saved(self) -> tuple[dict[str, Json], dict[str, NDArray[Any]]]:
-        """Return what the model says of itself and its arrays, to be written."""
+        """Return the description and the arrays to be stored."""
         s = self.shortlist
         about: dict[str, Json] = {
             **self.about,
@@ -148,8 +147,8 @@ class Alike:
         return about, {**arrays, "w": self.w, "proof": self.proof}
 
 
-def from_saved(saved: SavedModel) -> Alike:
-    """Make a combination again from what was written."""
+def from_saved(saved: SavedModel) -> SimilarityModel:
+    """Return the model that was stored."""
     about, arrays = saved.about, saved.arrays
     try:
         if about["format"] != FORMAT:
@@ -165,7 +164,7 @@ def from_saved(saved: SavedModel) -> Alike:
         ):
             raise ValueError("its parts do not fit together")
         shortlist = _shortlist(about["shortlist"])
-        return Alike(prints, frames, phi, w, proof, shortlist, about, saved.name)
+        return SimilarityModel(prints, frames, phi, w, proof, shortlist, about, saved.name)
     except (KeyError, ValueError, TypeError, IndexError, DataError) as e:
         raise StoreDamaged(
             f"The model {saved.name} is not one this release understands ({e}). "
@@ -173,57 +172,59 @@ def from_saved(saved: SavedModel) -> Alike:
         ) from e
 
 
-def _texts(said: Any) -> tuple[str, ...]:
-    if not isinstance(said, list):
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list):
         raise TypeError("descriptors are no list")
-    return tuple(map(str, said))
+    return tuple(map(str, values))
 
 
-def _frames(said: Any, arrays: Mapping[str, Any]) -> tuple[Frame, ...]:
-    found = []
-    for v, (kind, length) in enumerate(said):
+def _frames(stored_frames: Any, arrays: Mapping[str, Any]) -> tuple[Frame, ...]:
+    frames = []
+    for v, (kind, length) in enumerate(stored_frames):
         start = f"frame.{v}."
         own = {n.removeprefix(start): np.array(a) for n, a in arrays.items() if n.startswith(start)}
-        found.append(Frame.from_arrays(str(kind), int(length), own))
-    return tuple(found)
+        frames.append(Frame.from_arrays(str(kind), int(length), own))
+    return tuple(frames)
 
 
-def _shortlist(said: Any) -> Shortlist:
-    recall = said["recall"]
+def _shortlist(stored_shortlist: Any) -> Shortlist:
+    recall = stored_shortlist["recall"]
     return Shortlist(
-        tuple((int(v), str(by)) for v, by in said["descriptors"]),
-        int(said["depth"]),
+        tuple((int(v), str(by)) for v, by in stored_shortlist["descriptors"]),
+        int(stored_shortlist["depth"]),
         float("nan") if recall is None else float(recall),
-        int(said["queries"]),
+        int(stored_shortlist["queries"]),
     )
 
 
-def load_alike(home: Home, name: str, *, checked: bool = False) -> Alike | None:
-    """Return the combination of that name; None if there is none."""
+def load_similarity_model(
+    home: Home, name: str, *, checked: bool = False
+) -> SimilarityModel | None:
+    """Return the model of that name; None if there is none."""
     if not name:
         return None
     return from_saved((load_model if checked else open_model)(home.models, name))
 
 
-def describe_alike(home: Home, name: str) -> str:
-    """Return in a line what likeness was learnt by and what held-out queries said of it."""
-    alike = load_alike(home, name)
-    if alike is None:
+def describe_similarity_model(home: Home, name: str) -> str:
+    """Return one line on how similarity was learned and its figures on held-out queries."""
+    model = load_similarity_model(home, name)
+    if model is None:
         return ""
-    said = (
-        f"{len(alike.names)} descriptors by {alike.about['learner']} from {alike.about['source']}"
+    what = (
+        f"{len(model.names)} descriptors by {model.about['learner']} from {model.about['source']}"
     )
-    figures = alike.about.get("figures")
+    figures = model.about.get("figures")
     if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{said}, unproven"
-    found = f"mean AvgP {figures['candidate']:.3f} on held-out queries"
+        return f"{what}, unproven"
+    value = f"mean AvgP {figures['candidate']:.3f} on held-out queries"
     marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{said}, {found} (all alike {figures['uniform']:.3f}){marks}"
+    return f"{what}, {value} (all alike {figures['uniform']:.3f}){marks}"
 
 
-def uniform(snapshot: Snapshot, wanted: Sequence[str] = ()) -> Alike:
-    """Return what compares pictures before anything was learnt: all components alike."""
-    prints = descriptors_of(snapshot, wanted)
+def uniform(snapshot: Snapshot, feature_names: Sequence[str] = ()) -> SimilarityModel:
+    """Return the model that is used before any training: equal weights."""
+    prints = descriptors_of(snapshot, feature_names)
     lengths = lengths_of(snapshot, prints)
     ids = snapshot.ids()
     few = seeded(ids, FEW_PICTURES)
@@ -238,18 +239,18 @@ def uniform(snapshot: Snapshot, wanted: Sequence[str] = ()) -> Alike:
 
 
 def as_stored(lengths: Sequence[int]) -> tuple[Frame, ...]:
-    """Return frames that leave rows as they are."""
+    """Return scalings that leave rows as they are."""
     return tuple(Frame(PLAIN, n, {}) for n in lengths)
 
 
 def evenly(
     descriptors: tuple[str, ...], frames: tuple[Frame, ...], data: Described, pairs: int = PAIRS
-) -> Alike:
-    """Return what compares by some frames, all components alike, scaled by pairs of pictures."""
+) -> SimilarityModel:
+    """Return a model of equal weights for some scalings; phi is scaled by pairs of pictures."""
     views = tuple(frame(rows) for frame, rows in zip(frames, data.views, strict=True))
     phi = Phi.of(views, pairs=pairs)
     w = even_weights(phi)
-    return Alike(descriptors, frames, phi, w, w, all_of(len(descriptors)), {})
+    return SimilarityModel(descriptors, frames, phi, w, w, all_of(len(descriptors)), {})
 
 
 def complete(data: Described) -> Int:
@@ -264,7 +265,7 @@ def even_weights(phi: Phi) -> Doubles:
 
 
 def all_of(n: int, depth: int = 300) -> Shortlist:
-    """Return a shortlist that looks near by every descriptor."""
+    """Return a shortlist of the nearest by every descriptor."""
     return Shortlist(tuple((v, "cosine") for v in range(n)), depth)
 
 

@@ -18,7 +18,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from sightline.collection.similarity.descriptors import Framed, Int, stored, too_rare
-from sightline.collection.similarity.model import Alike, Floats, load_alike, seeded, uniform
+from sightline.collection.similarity.model import (
+    Floats,
+    SimilarityModel,
+    load_similarity_model,
+    seeded,
+    uniform,
+)
 from sightline.combiners.opar import OPARI
 from sightline.contracts import Json
 from sightline.errors import UsageError
@@ -61,12 +67,12 @@ class Lesson:
     wrong_after: int
 
 
-_UNTRAINED: WeakKeyDictionary[Snapshot, Alike] = WeakKeyDictionary()
+_UNTRAINED: WeakKeyDictionary[Snapshot, SimilarityModel] = WeakKeyDictionary()
 
 
-def in_use(reader: Reader) -> tuple[Alike, str]:
+def in_use(reader: Reader) -> tuple[SimilarityModel, str]:
     """Return the combination that compares pictures now, and what there is to say about it."""
-    alike = load_alike(reader.home, reader.snapshot.similar)
+    alike = load_similarity_model(reader.home, reader.snapshot.similar)
     said = ""
     if alike is None:
         said = "Nothing was learnt of likeness yet; all descriptors count alike"
@@ -86,12 +92,12 @@ def in_use(reader: Reader) -> tuple[Alike, str]:
     return with_judgements(reader, found)[0], said
 
 
-def _usable(snapshot: Snapshot, alike: Alike) -> bool:
+def _usable(snapshot: Snapshot, alike: SimilarityModel) -> bool:
     there = {f for s in snapshot.segments for f in s.features}
     return bool(there & set(alike.descriptors))
 
 
-def with_judgements(reader: Reader, alike: Alike) -> tuple[Alike, Lesson]:
+def with_judgements(reader: Reader, alike: SimilarityModel) -> tuple[SimilarityModel, Lesson]:
     """Go on from the weights there are with all judgements they have not seen."""
     seen = alike.about.get("judged_up_to", 0)
     with contextlib.closing(EventLog(reader.home.events, write=False)) as log:
@@ -109,7 +115,7 @@ def with_judgements(reader: Reader, alike: Alike) -> tuple[Alike, Lesson]:
     return replace(alike, w=learner.w_, judged=len(every)), lesson
 
 
-def _differences(alike: Alike, data: Framed, t: PictureTriplets) -> Floats:
+def _differences(alike: SimilarityModel, data: Framed, t: PictureTriplets) -> Floats:
     found = alike.pairs(data, t.query, t.first)
     found -= alike.pairs(data, t.query, t.second)
     return found
@@ -156,7 +162,9 @@ def learn(
     ]
     with home.reader() as reader:
         # Where pictures cannot be compared, say so before anything is written.
-        combination = load_alike(home, reader.snapshot.similar) or uniform(reader.snapshot)
+        combination = load_similarity_model(home, reader.snapshot.similar) or uniform(
+            reader.snapshot
+        )
         with Judging(home) as judging:
             judging.append(events)
         _, lesson = with_judgements(reader, combination)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sightline.collection.pictures import find_picture
 from sightline.collection.similarity.descriptors import Described, describe_files, stored
-from sightline.collection.similarity.model import Alike
+from sightline.collection.similarity.model import SimilarityModel
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.errors import CollectionError
@@ -68,7 +68,7 @@ def find(reader: Reader, root: bytes, picture: PictureLike, weight: float = 1.0)
 
 def question(
     reader: Reader,
-    alike: Alike,
+    alike: SimilarityModel,
     wanted: Sequence[QueryPicture],
     unwanted: Sequence[QueryPicture],
     settings: Settings,
@@ -110,13 +110,13 @@ def _shares(asked: Sequence[QueryPicture], sign: float) -> NDArray[np.float64]:
     return sign * given / given.sum() if len(given) else given
 
 
-def _stored(reader: Reader, alike: Alike, picture: int) -> Described:
+def _stored(reader: Reader, alike: SimilarityModel, picture: int) -> Described:
     ids = np.array([picture], np.int64)
     return stored(reader.snapshot, ids, alike.descriptors, alike.lengths)
 
 
 def _described(
-    reader: Reader, alike: Alike, file: bytes, s: Settings, compute: Compute
+    reader: Reader, alike: SimilarityModel, file: bytes, s: Settings, compute: Compute
 ) -> Described:
     # A query may lie anywhere, behind a link too: whoever asks named it.
     limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), False)

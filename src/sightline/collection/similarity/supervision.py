@@ -1,13 +1,13 @@
-"""What says that two pictures belong together: judgements, tags, classes or folders.
+"""Supervision of the similarity model: which pictures of a collection belong together.
 
-    judgements   somebody compared pictures (`judging`); taken where 30 queries or more were judged
+    judgements   somebody compared pictures; used where 30 queries or more were judged
     tags         pictures share a word; words on more than a quarter of the pictures do not count,
                  or, where no other is left, on more than half of them
     classes      pictures share a word, and each that carries any carries exactly one
-    folders      pictures lie in the same folder
+    folders      pictures are in the same folder
 
-The first of these that speaks of 100 pictures or more is taken, unless one is named; where none
-does, the one that speaks of most.
+Unless a source is named, the first that covers 100 pictures or more is used; where none does, the
+one that covers most.
 """
 
 from __future__ import annotations
@@ -30,42 +30,44 @@ from sightline.store.snapshot import Snapshot
 
 Source = Literal["judgements", "tags", "classes", "folders"]
 SOURCES: tuple[Source, ...] = ("judgements", "tags", "classes", "folders")
-# Judged queries that make a ground of their own.
+# Judged queries that are enough supervision by themselves.
 FEWEST_JUDGED = 30
 ENOUGH = 100
 _COMMON = (0.25, 0.5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grounds:
+class Supervision:
     """What is known of which pictures belong together.
 
     Attributes
     ----------
-    source : what said so.
-    ids : the pictures it says something of, ascending.
+    source : where it comes from.
+    ids : the pictures it covers, ascending.
     labels : scipy sparse table, pictures by labels; those that share one belong together. None
-        where judgements say so.
-    said : the judgements, where they do.
+        for judgements.
+    judgements : the judgements, if they are the source.
     copies : a number for each picture, the same for pictures of the same bytes.
     """
 
     source: Source
     ids: Int
     labels: Any
-    said: tuple[SimilarityJudgement, ...]
+    judgements: tuple[SimilarityJudgement, ...]
     copies: Int
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def only(self, rows: Int) -> Grounds:
+    def only(self, rows: Int) -> Supervision:
         """Return what is known of some of the pictures, by position."""
         ids = self.ids[rows]
         labels = None if self.labels is None else self.labels[rows]
-        there = set(ids.tolist())
-        said = tuple(j for j in self.said if j.query in there and j.picture in there)
-        return Grounds(self.source, ids, labels, said, self.copies[rows])
+        present = set(ids.tolist())
+        judgements = tuple(
+            j for j in self.judgements if j.query in present and j.picture in present
+        )
+        return Supervision(self.source, ids, labels, judgements, self.copies[rows])
 
     def triplets(self, queries: Bool, pictures: Bool, n: int, seed: int = 0) -> PictureTriplets:
         """Draw triplets of which the query, and both pictures, are among some."""
@@ -98,31 +100,36 @@ class Grounds:
         return out
 
     def _judged(self) -> tuple[Int, Int, NDArray[np.int8]]:
-        q = np.searchsorted(self.ids, [j.query for j in self.said])
-        p = np.searchsorted(self.ids, [j.picture for j in self.said])
-        return q, p, np.array([j.alike for j in self.said], np.int8)
+        q = np.searchsorted(self.ids, [j.query for j in self.judgements])
+        p = np.searchsorted(self.ids, [j.picture for j in self.judgements])
+        return q, p, np.array([j.alike for j in self.judgements], np.int8)
 
 
-def check_source(wanted: str) -> None:
-    """Refuse a source that there is not; none at all stands for the first that there is."""
-    if wanted and wanted not in SOURCES:
-        raise UsageError(f"Likeness is learnt from {', '.join(SOURCES)}. Got {wanted!r}.")
+def check_source(source: str) -> None:
+    """Raise for an unknown source; an empty one stands for the first that the collection has."""
+    if source and source not in SOURCES:
+        raise UsageError(
+            f"SimilarityJudgement is learnt from {', '.join(SOURCES)}. Got {source!r}."
+        )
 
 
-def find_grounds(
-    snapshot: Snapshot, catalogue: Catalogue, said: Sequence[SimilarityJudgement], wanted: str = ""
-) -> Grounds:
-    """Return the first ground that the collection has, or the one that is wanted."""
-    check_source(wanted)
-    every = _everything(snapshot, catalogue, said)
-    have = [found for found in every.values() if found is not None]
-    if wanted:
-        for found in have:
-            if found.source == wanted:
-                return found
+def find_supervision(
+    snapshot: Snapshot,
+    catalogue: Catalogue,
+    judgements: Sequence[SimilarityJudgement],
+    source: str = "",
+) -> Supervision:
+    """Return the supervision by the named source, or by the first that covers enough pictures."""
+    check_source(source)
+    every = _everything(snapshot, catalogue, judgements)
+    have = [supervision for supervision in every.values() if supervision is not None]
+    if source:
+        for supervision in have:
+            if supervision.source == source:
+                return supervision
         names = ", ".join(g.source for g in have)
         of = f"It has: {names}." if have else "It has none of the others either."
-        raise UsageError(f"The collection has no {wanted} that tell pictures apart. {of}")
+        raise UsageError(f"The collection has no {source} that tell pictures apart. {of}")
     usable = [g for g in have if g.labels is not None or len(_queries(g)) >= FEWEST_JUDGED]
     large = [g for g in usable if g.labels is None or len(g) >= ENOUGH]
     if usable:
@@ -134,13 +141,13 @@ def find_grounds(
     )
 
 
-def _queries(found: Grounds) -> set[int]:
-    return {j.query for j in found.said}
+def _queries(supervision: Supervision) -> set[int]:
+    return {j.query for j in supervision.judgements}
 
 
 def _everything(
-    snapshot: Snapshot, catalogue: Catalogue, said: Sequence[SimilarityJudgement]
-) -> dict[Source, Grounds | None]:
+    snapshot: Snapshot, catalogue: Catalogue, judgements: Sequence[SimilarityJudgement]
+) -> dict[Source, Supervision | None]:
     ids = snapshot.ids()
     known = {k.picture: k for k in catalogue.known()}
     ids = ids[np.isin(ids, list(known))]
@@ -152,40 +159,44 @@ def _everything(
         classes = None
     tags = (_of_words(snapshot, ids, copies, "tags", most) for most in _COMMON)
     return {
-        "judgements": _of_judgements(ids, said, copies),
+        "judgements": _of_judgements(ids, judgements, copies),
         "tags": None if classes is not None else next((t for t in tags if t is not None), None),
         "classes": classes,
         "folders": _of_folders(ids, folders, copies),
     }
 
 
-def _of_judgements(ids: Int, said: Sequence[SimilarityJudgement], copies: Int) -> Grounds | None:
-    there = set(ids.tolist())
+def _of_judgements(
+    ids: Int, judgements: Sequence[SimilarityJudgement], copies: Int
+) -> Supervision | None:
+    present = set(ids.tolist())
     # Of several statements about the same two pictures the last one counts.
-    last = {(j.query, j.picture): j for j in said if j.query in there and j.picture in there}
+    last = {
+        (j.query, j.picture): j for j in judgements if j.query in present and j.picture in present
+    }
     judged = sorted({i for pair in last for i in pair})
     if not judged:
         return None
     rows = np.searchsorted(ids, judged)
-    return Grounds("judgements", ids[rows], None, tuple(last.values()), copies[rows])
+    return Supervision("judgements", ids[rows], None, tuple(last.values()), copies[rows])
 
 
 def _of_words(
     snapshot: Snapshot, ids: Int, copies: Int, source: Source, most: float
-) -> Grounds | None:
+) -> Supervision | None:
     picture, term = carried(snapshot)
-    here = np.isin(picture, ids)
-    return _labelled(source, ids, picture[here], term[here], copies, most)
+    present = np.isin(picture, ids)
+    return _labelled(source, ids, picture[present], term[present], copies, most)
 
 
-def _of_folders(ids: Int, folders: Sequence[bytes], copies: Int) -> Grounds | None:
+def _of_folders(ids: Int, folders: Sequence[bytes], copies: Int) -> Supervision | None:
     label = np.unique(np.array(folders, object).astype("S"), return_inverse=True)[1].reshape(-1)
     return _labelled("folders", ids, ids, label, copies, 1.0)
 
 
 def _labelled(
     source: Source, ids: Int, picture: Int, label: Int, copies: Int, most: float
-) -> Grounds | None:
+) -> Supervision | None:
     """Return the pictures with labels that some share and others lack; None without any."""
     from scipy.sparse import csr_matrix
 
@@ -203,11 +214,11 @@ def _labelled(
     some = np.flatnonzero(np.diff(table.indptr))
     if len(np.unique(table.indices)) < 2:
         return None  # All that are known belong together; of the others nobody knows.
-    return Grounds(source, ids[some], table[some], (), copies[some])
+    return Supervision(source, ids[some], table[some], (), copies[some])
 
 
 def query_set(relevance: NDArray[np.int8]) -> QuerySet:
-    """Return the queries that (queries, pictures) of `Grounds.relevance` make.
+    """Return the queries that (queries, pictures) of `Supervision.relevance` make.
 
     >>> query_set(np.array([[1, 0, 1], [0, 0, -1]], np.int8)).fitting(0).tolist()
     [0, 2]

@@ -1,23 +1,15 @@
-"""Training: learn how much each similarity counts, prove it on held-out queries, then serve.
+"""Training the similarity model: how much each descriptor and each measure counts.
 
-Frames and scales of phi come from pictures that are not held out. Which frame each descriptor gets
-is decided by queries that are validation pictures (`framing`). Every learner learns from triplets
-whose pictures are neither held out nor for validation; which one is taken, and which component is
-best alone, is decided by validation queries too. The choice then learns from all pictures that are
-not held out, and is measured on queries that are, against all descriptors alike as the store has
-them, the best similarity alone, and the combination now in use. It is published only if its mean
-AvgP is below neither of the first and the last (less .001); what is served has learnt from
-everything. With under 30 held-out queries there is no proof, and the combination is marked
-`unproven`.
+Scales of phi come from pictures that are not held out. Each descriptor gets the feature scaling
+that is best alone, all measures counting alike, on validation queries. It must gain .005 of mean
+AvgP over unscaled rows, since of eight equally good scalings one looks a little better by chance.
+Long descriptors are tried with fewer scalings, so that training takes seconds.
 
-Which frame each descriptor is laid out in, decided by validation queries.
-
-Each is tried alone, all measures counting alike, on some pictures that are not held out; what is
-best there is taken, if it gains .005 of mean AvgP over rows as the store has them: of eight that
-are equally good one looks a little better by chance. Descriptors that are long are tried in fewer
-frames, so that training stays a matter of seconds.
-
-The learners that a combination is chosen from, and how one is measured.
+Each learner is fitted to triplets of pictures that are neither held out nor for validation. Which
+learner is taken, and which component is best alone, is decided by validation queries. The selected
+one is then fitted to all pictures that are not held out, and measured on queries that are: against
+equal weights for all descriptors, the best component alone, and the model in use. It goes through
+the gate of `lifecycle`; what is served is fitted to everything.
 """
 
 from __future__ import annotations
@@ -25,12 +17,19 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.models.dataset import View, common_features
+from sightline.collection.models.lifecycle import (
+    GateReport,
+    apply_gate,
+    publish,
+    stored_figures,
+)
+from sightline.collection.models.versions import SIMILARITY
 from sightline.collection.similarity.candidates import choose_shortlist, measure_recall
 from sightline.collection.similarity.descriptors import (
     Bool,
@@ -43,24 +42,23 @@ from sightline.collection.similarity.descriptors import (
     too_rare,
 )
 from sightline.collection.similarity.model import (
-    KIND,
-    Alike,
     Doubles,
     Floats,
     Shortlist,
+    SimilarityModel,
     as_stored,
     complete,
     even_weights,
     evenly,
-    load_alike,
+    load_similarity_model,
     uniform,
 )
-from sightline.collection.similarity.supervision import Grounds, find_grounds, query_set
+from sightline.collection.similarity.supervision import Supervision, find_supervision, query_set
 from sightline.combiners.online import OnlineCombiner
 from sightline.combiners.opar import OGDR, OPARI, OPARII, OPR
 from sightline.combiners.second_order import AROW, SCW
 from sightline.contracts import Json, Progress
-from sightline.errors import CollectionError, DataError, NotBetter, StoreBusy
+from sightline.errors import CollectionError, DataError
 from sightline.measures.many import average_precisions
 from sightline.measures.significance import wilcoxon
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
@@ -68,12 +66,8 @@ from sightline.similarity.frames import FRAMES, PLAIN, Frame
 from sightline.similarity.pairs import Phi
 from sightline.store.events import EventLog
 from sightline.store.home import Home, Reader
-from sightline.store.models import save_model
 from sightline.store.snapshot import Snapshot
-from sightline.store.writer import Writer
 
-SLACK = 0.001
-FEWEST_QUERIES = 30
 PICTURES = 3_000
 QUERIES = 250
 TRIPLETS = 20_000
@@ -81,9 +75,9 @@ TRIPLETS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SimilarOptions:
-    """What to learn from: a ground of `grounds.SOURCES`, names of descriptors; all by default.
+    """What to learn from: one of `supervision.SOURCES`, names of descriptors; all by default.
 
-    `session_cap` is how many pictures one judging session can speak of, None for all.
+    `session_cap` is the number of judged pictures that count of one session, None for all.
     """
 
     source: str = ""
@@ -94,44 +88,8 @@ class SimilarOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SimilarProof:
-    """What held-out queries say of a combination; values are mean AvgP.
-
-    `p`, `helped` and `harmed` compare it with all descriptors alike. `current` is that of the
-    combination in use before, learnt or not; None where that was all these descriptors alike.
-    `not_compared` is true if there was a learnt one that cannot be asked any more.
-    """
-
-    n: int
-    candidate: float
-    uniform: float
-    single: float
-    p: float
-    helped: int
-    harmed: int
-    current: float | None = None
-    not_compared: bool = False
-
-    @property
-    def proven(self) -> bool:
-        """Whether there were enough queries to tell."""
-        return self.n >= FEWEST_QUERIES
-
-    @property
-    def passes(self) -> bool:
-        """Whether it does no harm."""
-        least = max(self.uniform, self.current if self.current is not None else self.uniform)
-        return not self.candidate < least - SLACK
-
-    @property
-    def harmed_rate(self) -> float:
-        """The share of held-out queries that it ranks worse than all descriptors alike do."""
-        return self.harmed / self.n if self.n else 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class SimilarReport:
-    """What a training did; `table` has the mean AvgP of validation queries by learner."""
+    """The report of a training; `table` has the mean AvgP of validation queries by learner."""
 
     source: str
     learner: str
@@ -140,7 +98,7 @@ class SimilarReport:
     constant: tuple[str, ...]
     single: str
     table: tuple[tuple[str, float], ...]
-    proof: SimilarProof
+    proof: GateReport
     shortlist: Shortlist
     pictures: int
     left_out: int
@@ -155,59 +113,64 @@ class SimilarReport:
 def train_similar(
     home: Home, options: SimilarOptions, wait: float, progress: Progress
 ) -> SimilarReport:
-    """Learn from what the collection says of which pictures belong together, and publish.
+    """Learn from the supervision that the collection has, and publish if the gate opens.
 
-    The store is locked only while the combination is published.
+    The store is locked only while the model is published.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before, seq = reader.snapshot.similar, log.last_seq()
-        said = log.likenesses(sessions=True, most=options.session_cap)
-        grounds = find_grounds(reader.snapshot, reader.catalogue, said, options.source)
-        course = _Course(reader, grounds, options.features)
+        judgements = log.likenesses(sessions=True, most=options.session_cap)
+        supervision = find_supervision(
+            reader.snapshot, reader.catalogue, judgements, options.source
+        )
+        training = _SimilarityTraining(reader, supervision, options.features)
         progress.start("learn", None)
-        learner, table = course.choose()
-        alike, proof = course.prove(learner, load_alike(home, before))
-        shortlist = course.shortlist(alike)
+        learner, table = training.choose()
+        model, proof = training.prove(learner, load_similarity_model(home, before))
+        shortlist = training.shortlist(model)
         progress.finish()
-    if not options.force and not options.dry_run:
-        refuse_harm(proof)
-    forced = options.force and proof.proven and not proof.passes
-    alike = replace(
-        alike,
+    forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
+    tried: list[Json] = [{"what": name, "AvgP": value} for name, value in table]
+    model = replace(
+        model,
         shortlist=shortlist,
         about={
-            "source": grounds.source,
+            "source": supervision.source,
             "learner": learner,
-            "judged_up_to": seq if grounds.source == "judgements" else 0,
-            "figures": _figures(proof, table, forced),
+            "judged_up_to": seq if supervision.source == "judgements" else 0,
+            "figures": stored_figures(proof, forced, tried=tried),
         },
     )
     name, version = before, 0
     if not options.dry_run:
-        name, version = _publish(home, alike, before, course.grounds.ids, wait)
+        name, version = publish(
+            SIMILARITY, home, *model.to_saved(), started_from=before,
+            learned_from=training.supervision.ids, note=f"train --similar: {learner}", wait=wait,
+        )  # fmt: skip
     return SimilarReport(
-        grounds.source, learner, alike.names, tuple(f.kind for f in alike.frames), alike.constant,
-        course.single_name, tuple(table), proof, shortlist, len(course.grounds), course.left_out,
-        course.too_rare, name, version, not proof.proven, forced, time.monotonic() - begun,
+        supervision.source, learner, model.names, tuple(f.kind for f in model.frames),
+        model.constant, training.single_name, tuple(table), proof, shortlist,
+        len(training.supervision), training.left_out, training.too_rare, name, version,
+        not proof.is_proven, forced, time.monotonic() - started,
     )  # fmt: skip
 
 
-class _Course:
-    """The pictures of one training, and what is made of them step by step."""
+class _SimilarityTraining:
+    """The pictures of one training, and its steps."""
 
-    def __init__(self, reader: Reader, grounds: Grounds, features: Sequence[str]) -> None:
+    def __init__(self, reader: Reader, supervision: Supervision, features: Sequence[str]) -> None:
         self.snapshot: Snapshot = reader.snapshot
         prints = descriptors_of(self.snapshot, features)
         lengths = lengths_of(self.snapshot, prints)
         self.too_rare = too_rare(self.snapshot, prints)
-        few = _few(len(grounds), PICTURES)
-        data = stored(self.snapshot, grounds.ids[few], prints, lengths)
+        few = _few(len(supervision), PICTURES)
+        data = stored(self.snapshot, supervision.ids[few], prints, lengths)
         whole = complete(data)
         self.left_out = len(few) - len(whole)
         self.raw: Described = data.only(whole)
-        self.grounds: Grounds = grounds.only(few[whole])
-        fold = fold_of(self.grounds.ids)
+        self.supervision: Supervision = supervision.only(few[whole])
+        fold = fold_of(self.supervision.ids)
         self.held, self.validating = fold == HELD_OUT, fold == VALIDATION
         rest = np.flatnonzero(~self.held)
         if len(rest) < 2:
@@ -215,12 +178,12 @@ class _Course:
                 f"Only {len(rest)} pictures that are not held out can be compared, so there is "
                 "nothing to learn. Index more pictures."
             )
-        # What is in use before anything was learnt.
+        # What is in use before anything was learned.
         self.untrained = evenly(prints, as_stored(lengths), self.raw.only(rest))
-        self._lay_out(self.untrained)
+        self._scale(self.untrained)
         self.single = 0
 
-    def _lay_out(self, blank: Alike) -> None:
+    def _scale(self, blank: SimilarityModel) -> None:
         self.blank = blank
         self.data: Framed = blank.framed(self.raw)
 
@@ -230,86 +193,96 @@ class _Course:
         return self.blank.phi.names(self.blank.names)[self.single]
 
     def choose(self) -> tuple[str, list[tuple[str, float]]]:
-        """Return the best learner on validation queries, and what each had there."""
-        judges = self._asking(self.validating, ~self.held)
-        if not len(judges):
+        """Return the best learner on validation queries, and the mean AvgP of each."""
+        queries = self._queries(self.validating, ~self.held)
+        if not len(queries):
             raise CollectionError(
                 f"None of {int(self.validating.sum())} validation pictures has both a picture that "
-                f"belongs to it and one that does not, by {self.grounds.source}. Add pictures or "
-                "words, then: sightline index"
+                f"belongs to it and one that does not, by {self.supervision.source}. Add pictures "
+                "or words, then: sightline index"
             )
         rest = np.flatnonzero(~self.held)
-        frames = choose_frames(self.grounds, self.raw, judges.queries, rest)
-        self._lay_out(evenly(self.blank.descriptors, frames, self.raw.only(rest)))
-        judges = replace(judges, data=self.data)
+        frames = choose_frames(self.supervision, self.raw, queries.queries, rest)
+        self._scale(evenly(self.blank.descriptors, frames, self.raw.only(rest)))
+        queries = replace(queries, data=self.data)
         n = self.blank.phi.n_components
-        alone = _means(judges.avgp(self.blank, list(np.eye(n))))
+        alone = _means(queries.avgp(self.blank, list(np.eye(n))))
         self.single = int(np.argmax(np.where(self.blank.phi.factor > 0, alone, -1.0)))
         rows = self._differences(~self.held & ~self.validating)
         names = [UNIFORM, f"{self.single_name} alone", *(ONLINE if len(rows) else ())]
-        found = [self._weights(name, rows) for name in names]
-        means = _means(judges.avgp(self.blank, found))
+        weights = [self._weights(name, rows) for name in names]
+        means = _means(queries.avgp(self.blank, weights))
         table = sorted(zip(names, means.tolist(), strict=True), key=lambda t: -t[1])
         return table[0][0], table
 
-    def prove(self, learner: str, current: Alike | None) -> tuple[Alike, SimilarProof]:
-        """Return the combination that is to be served, and what held-out queries say of it."""
+    def prove(
+        self, learner: str, current: SimilarityModel | None
+    ) -> tuple[SimilarityModel, GateReport]:
+        """Return the model that is to be served, and its figures on held-out queries."""
         proof_w = self._weights(learner, self._differences(~self.held))
         served_w = self._weights(learner, self._differences(np.ones(len(self.held), bool)))
-        alike = replace(self.blank, w=served_w, proof=proof_w)
-        judges = self._asking(self.held, np.ones(len(self.held), bool))
-        if not len(judges):
-            nan = float("nan")
-            return alike, SimilarProof(0, nan, nan, nan, 1.0, 0, 0)
+        model = replace(self.blank, w=served_w, proof=proof_w)
+        queries = self._queries(self.held, np.ones(len(self.held), bool))
+        if not len(queries):
+            return model, GateReport.unmeasured(SIMILARITY)
         single = np.zeros(len(proof_w))
         single[self.single] = 1.0
-        mine, alone = judges.avgp(alike, [proof_w, single])
-        before = self.untrained
-        even = replace(judges, data=before.framed(self.raw)).avgp(before, [before.w])[0]
-        test = wilcoxon(mine, even)
-        means = [float(values.mean()) for values in (mine, even, alone)]
-        known, lost = self._current(judges, current)
-        figures = (len(judges), means[0], means[1], means[2])
-        return alike, SimilarProof(*figures, test.p, test.helped, test.harmed, known, lost)
+        candidate, alone = queries.avgp(model, [proof_w, single])
+        untrained = self.untrained
+        even = replace(queries, data=untrained.framed(self.raw)).avgp(untrained, [untrained.w])[0]
+        test = wilcoxon(candidate, even)
+        report = GateReport(
+            SIMILARITY, len(queries), float(candidate.mean()), float(even.mean()), p=test.p,
+            helped=test.helped, harmed=test.harmed, extra={"single": float(alone.mean())},
+        )  # fmt: skip
+        current_avgp, not_compared = self._current(queries, current)
+        report = replace(report, not_compared=not_compared)
+        if current_avgp is None:
+            return model, report
+        # Both rank all held-out queries.
+        ours, n = report.candidate, report.n
+        return model, replace(report, current=current_avgp, candidate_on_common=ours, n_common=n)
 
-    def shortlist(self, alike: Alike) -> Shortlist:
+    def shortlist(self, model: SimilarityModel) -> Shortlist:
         """Choose how candidates are found, and measure on held-out queries what that loses."""
-        rest, held = self.grounds.ids[~self.held], self.grounds.ids[self.held]
-        chosen = choose_shortlist(self.snapshot, alike, rest)
-        return measure_recall(self.snapshot, replace(alike, shortlist=chosen), held)
+        rest, held = self.supervision.ids[~self.held], self.supervision.ids[self.held]
+        chosen = choose_shortlist(self.snapshot, model, rest)
+        return measure_recall(self.snapshot, replace(model, shortlist=chosen), held)
 
-    def _asking(self, queries: Bool, pictures: Bool) -> Asking:
+    def _queries(self, queries: Bool, pictures: Bool) -> EvaluationQueries:
         parts = np.flatnonzero(queries), np.flatnonzero(pictures)
-        return asking(self.grounds, self.data, *parts, QUERIES)
+        return usable_queries(self.supervision, self.data, *parts, QUERIES)
 
-    def _differences(self, among: Bool) -> Floats:
+    def _differences(self, pictures: Bool) -> Floats:
         """Return phi of what belongs to a query less that of what does not."""
         try:
-            t = self.grounds.triplets(among, among, TRIPLETS)
+            t = self.supervision.triplets(pictures, pictures, TRIPLETS)
         except DataError:
             return np.zeros((0, self.blank.phi.n_components), np.float32)
-        found = self.blank.pairs(self.data, t.query, t.first)
-        found -= self.blank.pairs(self.data, t.query, t.second)
-        return found
+        differences = self.blank.pairs(self.data, t.query, t.first)
+        differences -= self.blank.pairs(self.data, t.query, t.second)
+        return differences
 
     def _weights(self, learner: str, rows: Floats) -> Doubles:
         return weights_of(learner, self.blank.phi, rows, self.single)
 
-    def _current(self, judges: Asking, current: Alike | None) -> tuple[float | None, bool]:
-        """Return the mean AvgP of the combination in use, and whether a learnt one cannot be asked.
+    def _current(
+        self, queries: EvaluationQueries, current: SimilarityModel | None
+    ) -> tuple[float | None, bool]:
+        """Return the mean AvgP of the model in use, and whether a trained one cannot be measured.
 
-        Where nothing learnt is in use, all descriptors alike are: not only those asked for now.
+        Without a trained one, all descriptors with equal weights are in use, also those not named.
         """
-        there = set(common_features(self.snapshot, self.snapshot.ids()))
-        lost = current is not None and not set(current.descriptors) <= there
+        present = set(common_features(self.snapshot, self.snapshot.ids()))
+        lost = current is not None and not set(current.descriptors) <= present
         if current is None or lost:
-            if set(self.blank.descriptors) == there:
+            if set(self.blank.descriptors) == present:
                 return None, lost
             current = uniform(self.snapshot)
-        ids = self.grounds.ids
+        ids = self.supervision.ids
         data = stored(self.snapshot, ids, current.descriptors, current.lengths)
-        found = replace(judges, data=current.framed(data)).avgp(current, [current.proof])
-        return float(found.mean()), lost
+        avgp = replace(queries, data=current.framed(data)).avgp(current, [current.proof])
+        return float(avgp.mean()), lost
 
 
 def _means(avgp: Doubles) -> Doubles:
@@ -322,95 +295,54 @@ def _few(n: int, most: int) -> Int:
     return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
-def refuse_harm(proof: SimilarProof) -> None:
-    """Stop a combination that is worse than what is there."""
-    if proof.passes or not proof.proven:
-        return
-    if proof.current is not None and proof.candidate < proof.current - SLACK:
-        what, value = "the one in use", proof.current
-    else:
-        what, value = "all descriptors alike", proof.uniform
-    raise NotBetter(
-        f"The new combination is worse than {what} on held-out queries: mean AvgP "
-        f"{proof.candidate:.3f} against {value:.3f} over {proof.n} queries. It was not published; "
-        "what is in use stays. To publish it all the same: --force."
-    )
-
-
-def _publish(home: Home, alike: Alike, before: str, ids: Int, wait: float) -> tuple[str, int]:
-    about, arrays = alike.to_saved()
-    with Writer(home, "train", wait) as writer:
-        if writer.version.similar != before:
-            raise StoreBusy(
-                "Another training was published while this one ran. Run it again to build on that."
-            )
-        live = Snapshot(home.shards, writer.version).ids()
-        if not np.isin(ids, live).all():
-            raise StoreBusy("Pictures were removed while this training ran. Run it again.")
-        name = save_model(home.models, KIND, about, arrays)
-        return name, writer.publish_similar(name, f"train --similar: {about['learner']}").number
-
-
-def _figures(
-    proof: SimilarProof, table: Sequence[tuple[str, float]], forced: bool
-) -> dict[str, Json]:
-    tried: list[Json] = [{"what": name, "AvgP": value} for name, value in table]
-    figures: dict[str, Json] = {k: _number(v) for k, v in asdict(proof).items()}
-    return {**figures, "unproven": not proof.proven, "forced": forced, "tried": tried}
-
-
-def _number(value: float | None) -> Json:
-    return None if value is None or not np.isfinite(value) else value
-
-
 SCALING_PICTURES = 1_000
 SCALING_QUERIES = 60
 PAIRS = 2_000
 LEAST = 0.005
-# Longer descriptors are tried in the frames that cost little; what these cost grows with the
-# square of a descriptor's length at least.
+# Longer descriptors are tried with the cheap scalings only; the cost of the others grows at least
+# with the square of a descriptor's length.
 LONG = 600
 _QUICK = (PLAIN, "root", "reduced")
 
 
 def frames_to_try(view: View) -> tuple[str, ...]:
-    """Return the frames that a descriptor may get; a sparse one stays as it is."""
+    """Return the scalings to try for a descriptor; a sparse one stays as it is."""
     if hasattr(view, "tocsr"):
         return (PLAIN,)
     return FRAMES if view.shape[1] <= LONG else _QUICK
 
 
 def choose_frames(
-    grounds: Grounds, data: Described, queries: Int, pictures: Int
+    supervision: Supervision, data: Described, queries: Int, pictures: Int
 ) -> tuple[Frame, ...]:
-    """Return the best frame of each descriptor; the plain one where there is no query to ask.
+    """Return the best scaling of each descriptor; the plain one where there is no query.
 
     Parameters
     ----------
-    queries, pictures : positions of those that ask, and of those that frames learn from; some of
-        the latter are ranked.
+    queries, pictures : positions of query pictures, and of those that scalings are fitted to; some
+        of the latter are ranked.
     """
-    few = pictures
-    if len(few) > SCALING_PICTURES:
-        few = np.sort(np.random.default_rng(0).choice(pictures, SCALING_PICTURES, replace=False))
+    ranked = pictures
+    if len(ranked) > SCALING_PICTURES:
+        ranked = np.sort(np.random.default_rng(0).choice(pictures, SCALING_PICTURES, replace=False))
     plain = Framed(data.views, data.have)
-    judges = asking(grounds, plain, queries, few, SCALING_QUERIES)
-    return tuple(_best(judges, data, v, pictures) for v in range(len(data.views)))
+    evaluation = usable_queries(supervision, plain, queries, ranked, SCALING_QUERIES)
+    return tuple(_best(evaluation, data, v, pictures) for v in range(len(data.views)))
 
 
-def _best(judges: Asking, data: Described, v: int, pictures: Int) -> Frame:
+def _best(evaluation: EvaluationQueries, data: Described, v: int, pictures: Int) -> Frame:
     rows = data.views[v]
-    tried = [Frame.of(kind, rows[pictures]) for kind in frames_to_try(rows)]
-    if len(tried) == 1 or not len(judges):
-        return tried[0]
+    frames = [Frame.of(kind, rows[pictures]) for kind in frames_to_try(rows)]
+    if len(frames) == 1 or not len(evaluation):
+        return frames[0]
     one = Described((rows,), data.have[:, v : v + 1])
-    worth = []
-    for frame in tried:
-        alike = evenly(("",), (frame,), one.only(pictures), PAIRS)
-        asked = replace(judges, data=alike.framed(one))
-        worth.append(float(asked.avgp(alike, [alike.w]).mean()))
-    best = int(np.argmax(worth))
-    return tried[best if worth[best] >= worth[0] + LEAST else 0]
+    avgp = []
+    for frame in frames:
+        model = evenly(("",), (frame,), one.only(pictures), PAIRS)
+        scaled = replace(evaluation, data=model.framed(one))
+        avgp.append(float(scaled.avgp(model, [model.w]).mean()))
+    best = int(np.argmax(avgp))
+    return frames[best if avgp[best] >= avgp[0] + LEAST else 0]
 
 
 UNIFORM = "uniform"
@@ -428,9 +360,9 @@ ONLINE: dict[str, OnlineCombiner] = {
 
 
 def weights_of(learner: str, phi: Phi, rows: Floats, single: int) -> Doubles:
-    """Learn the weights of one learner from differences, scaled to a mean margin of 1.
+    """Return the weights of one learner, fitted to differences of phi, with a mean margin of 1.
 
-    Scale changes no order, but judgements go on from these weights by steps of a known length.
+    The scale changes no order, but later judgements move the weights by steps of a known length.
     `single` is the component that is best alone.
     """
     if learner == UNIFORM:
@@ -446,10 +378,10 @@ def weights_of(learner: str, phi: Phi, rows: Floats, single: int) -> Doubles:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asking:
-    """Queries of one kind, and the pictures they rank, by position."""
+class EvaluationQueries:
+    """Query pictures, and the pictures they rank, by position."""
 
-    grounds: Grounds
+    supervision: Supervision
     data: Framed
     queries: Int
     pictures: Int
@@ -457,31 +389,33 @@ class Asking:
     def __len__(self) -> int:
         return len(self.queries)
 
-    def avgp(self, alike: Alike, weights: Sequence[Doubles]) -> NDArray[np.float64]:
+    def avgp(self, model: SimilarityModel, weights: Sequence[Doubles]) -> NDArray[np.float64]:
         """Return the AvgP of each query by each of several weights, (weights, queries)."""
         W = np.array(weights, np.float32).T
         out = np.full((len(weights), len(self.queries)), np.nan)
         ranked = self.data.only(self.pictures)
         for start in range(0, len(self.queries), _QUERIES):
             some = self.queries[start : start + _QUERIES]
-            relevance = self.grounds.relevance(some, self.pictures)
+            relevance = self.supervision.relevance(some, self.pictures)
             queries, away = query_set(relevance), relevance < 0
-            scores = alike.compare(self.data.only(some), ranked) @ W
+            scores = model.compare(self.data.only(some), ranked) @ W
             scores[away] = -np.inf
             for i in range(len(weights)):
-                found = average_precisions(np.ascontiguousarray(scores[:, :, i]), queries)
-                out[i, start : start + len(some)] = found.avgp
+                measured = average_precisions(np.ascontiguousarray(scores[:, :, i]), queries)
+                out[i, start : start + len(some)] = measured.avgp
         return out
 
 
-def asking(grounds: Grounds, data: Framed, queries: Int, pictures: Int, most: int) -> Asking:
-    """Return at most so many of the queries that have both pictures that belong and others."""
+def usable_queries(
+    supervision: Supervision, data: Framed, queries: Int, pictures: Int, most: int
+) -> EvaluationQueries:
+    """Return at most so many of the queries that have both relevant pictures and others."""
     usable = []
     for start in range(0, len(queries), _QUERIES):
         some = queries[start : start + _QUERIES]
-        relevance = grounds.relevance(some, pictures)
+        relevance = supervision.relevance(some, pictures)
         usable.append(some[(relevance == 1).any(axis=1) & (relevance == 0).any(axis=1)])
-    found = np.concatenate([np.zeros(0, np.int64), *usable])
-    if len(found) > most:
-        found = np.sort(np.random.default_rng(0).choice(found, most, replace=False))
-    return Asking(grounds, data, found, pictures)
+    chosen = np.concatenate([np.zeros(0, np.int64), *usable])
+    if len(chosen) > most:
+        chosen = np.sort(np.random.default_rng(0).choice(chosen, most, replace=False))
+    return EvaluationQueries(supervision, data, chosen, pictures)

@@ -1,20 +1,18 @@
-"""What the region model sees: pictures' regions as the store keeps them, and the words they carry.
+"""The data set of the region model: regions of pictures as the store has them, and their words.
 
-Words are those of pictures and judgements, as for every learner, put through the owner's list
-(`cleaning`). A word is learnt if three pictures carry it and others do not; of more than 60 the
-most frequent are: with four times the words exact inference takes twenty times as long.
+Words come from tags and judgements, mapped by the owner's list. A word is learned if at least three
+pictures carry it and others do not; of more than 60 the most frequent are, since with four times
+the words exact inference takes twenty times as long.
 
-Which words the region model learns: the owner's list of synonyms and of invisible words.
-
-The paper joins words that mean the same and drops those that no region can show. Which these are
-only the owner knows, so the list is a file of the store that people write, `tag-words.toml`:
+The paper merges synonyms and drops words that no region can show. Only the owner knows which these
+are, so the list is a file of the store that people write, `tag-words.toml`:
 
     drop = ["2019", "holiday"]
 
     [merge]
     bicycle = ["bike", "bikes"]
 
-It changes what is learnt and proposed, not what is searched for.
+It changes what is learned and proposed, not what is searched for.
 """
 
 from __future__ import annotations
@@ -58,19 +56,19 @@ class Inputs:
 
     @classmethod
     def of(cls, cuts: Iterable[CutPicture]) -> Inputs:
-        """Return what the model sees of some pictures."""
-        found = list(cuts)
-        seen = found and len(found[0].whole)
-        whole = np.stack([c.whole for c in found]) if seen else None
-        return cls([c.rows for c in found], whole, [c.areas for c in found])
+        """Return the inputs of some pictures."""
+        pictures = list(cuts)
+        has_whole = pictures and len(pictures[0].whole)
+        whole = np.stack([c.whole for c in pictures]) if has_whole else None
+        return cls([c.rows for c in pictures], whole, [c.areas for c in pictures])
 
     def marks(self) -> Int:
         """Return a number for each picture by which its regions are known to be the same."""
-        found = [
+        digests = [
             hashlib.blake2b(x.tobytes() + a.tobytes(), digest_size=8).digest()
             for x, a in zip(self.X, self.areas, strict=True)
         ]
-        return np.frombuffer(b"".join(found), np.int64).copy()
+        return np.frombuffer(b"".join(digests), np.int64).copy()
 
     def only(self, at: Int) -> Inputs:
         """Return some of the pictures."""
@@ -79,18 +77,18 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class RegionDataset:
     """Pictures to learn from.
 
     Attributes
     ----------
     ids : of the pictures, ascending.
-    terms : the words that are learnt, ascending.
+    terms : the words that are learned, ascending.
     labels : (pictures, words), which picture carries which.
-    inputs : what is seen of the pictures.
-    feature : the fingerprint under which regions are kept.
-    without_regions : pictures with words whose regions are not kept.
-    left_out : pictures with words beyond those that are learnt from.
+    inputs : regions of the pictures.
+    feature : the fingerprint under which regions are stored.
+    without_regions : pictures with words whose regions are not stored.
+    left_out : pictures with words beyond the most that are learned from.
     rare, frequent : words on too few pictures, and beyond the most frequent.
     """
 
@@ -108,24 +106,24 @@ class Ground:
         return len(self.ids)
 
 
-def load_ground(
+def load_region_dataset(
     snapshot: Snapshot,
     judgements: Iterable[Judgement],
-    list_: Mapping[int, int | None],
+    counts_as: Mapping[int, int | None],
     kind: str = "",
-) -> Ground:
+) -> RegionDataset:
     """Gather all pictures that carry a word and have regions, of a kind if one is named."""
-    picture, term = carried_and_judged(snapshot, judgements, list_)
-    named = np.unique(picture)
-    feature = region_feature(snapshot, named, kind)
-    ids = kept_ids(snapshot, feature, named)
-    without, left_out = len(named) - len(ids), max(0, len(ids) - MOST_PICTURES)
+    picture, term = carried_and_judged(snapshot, judgements, counts_as)
+    tagged = np.unique(picture)
+    feature = region_feature(snapshot, tagged, kind)
+    ids = kept_ids(snapshot, feature, tagged)
+    without, left_out = len(tagged) - len(ids), max(0, len(ids) - MOST_PICTURES)
     if left_out:
         ids = np.sort(np.random.default_rng(0).permutation(ids)[:MOST_PICTURES])
-    here = np.isin(picture, ids)
-    terms, labels, rare, frequent = _labels(ids, picture[here], term[here])
+    present = np.isin(picture, ids)
+    terms, labels, rare, frequent = _labels(ids, picture[present], term[present])
     inputs = Inputs.of(cuts(snapshot, feature, ids))
-    return Ground(ids, terms, labels, inputs, feature, without, left_out, rare, frequent)
+    return RegionDataset(ids, terms, labels, inputs, feature, without, left_out, rare, frequent)
 
 
 def region_feature(snapshot: Snapshot, pictures: Int, kind: str = "") -> str:
@@ -181,10 +179,10 @@ def table(ids: Int, terms: Int, picture: Int, term: Int) -> Bools:
     >>> table(np.array([1, 2]), np.array([7, 9]), one, np.array([9])).tolist()
     [[False, True], [False, False]]
     """
-    found = np.zeros((len(ids), len(terms)), np.bool_)
-    here = np.isin(picture, ids) & np.isin(term, terms)
-    found[np.searchsorted(ids, picture[here]), np.searchsorted(terms, term[here])] = True
-    return found
+    carries = np.zeros((len(ids), len(terms)), np.bool_)
+    present = np.isin(picture, ids) & np.isin(term, terms)
+    carries[np.searchsorted(ids, picture[present]), np.searchsorted(terms, term[present])] = True
+    return carries
 
 
 def _labels(ids: Int, picture: Int, term: Int) -> tuple[Int, Bools, int, int]:
@@ -243,24 +241,24 @@ def load_list(folder: Path) -> WordList:
     path = folder / FILE
     try:
         text = path.read_bytes().decode("utf-8")
-        found = tomllib.loads(text)
+        content = tomllib.loads(text)
     except FileNotFoundError:
         return WordList()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
         raise UsageError(f"{path} cannot be read: {e}. Mend it, or remove it.") from e
-    return _checked(found, path)
+    return _checked(content, path)
 
 
-def _checked(found: Mapping[str, object], path: Path) -> WordList:
-    unknown = sorted(set(found) - {"drop", "merge"})
+def _checked(content: Mapping[str, object], path: Path) -> WordList:
+    unknown = sorted(set(content) - {"drop", "merge"})
     if unknown:
         raise UsageError(f"{path} says {unknown[0]!r}; only 'drop' and [merge] mean anything.")
-    drop = [_word(w, path) for w in _words(found.get("drop", []), "drop", path)]
+    drop = [_word(w, path) for w in _words(content.get("drop", []), "drop", path)]
     merge: dict[str, str] = {}
-    table = found.get("merge", {})
-    if not isinstance(table, dict):
+    merges = content.get("merge", {})
+    if not isinstance(merges, dict):
         raise UsageError(f"{path}: 'merge' must be a table. Write: [merge]")
-    for word, synonyms in table.items():
+    for word, synonyms in merges.items():
         for synonym in _words(synonyms, word, path):
             merge[_word(synonym, path)] = _word(word, path)
     for synonym, word in merge.items():
@@ -279,10 +277,10 @@ def _words(value: object, name: str, path: Path) -> list[str]:
 
 
 def _word(text: str, path: Path) -> str:
-    found = labels(text)
-    if len(found) != 1:
+    words = labels(text)
+    if len(words) != 1:
         raise UsageError(f"{path}: {text!r} is no word. Write one label of letters or digits.")
-    return found[0]
+    return words[0]
 
 
 def default_regions() -> str:

@@ -20,7 +20,7 @@ from sightline.collection.tagging.dataset import (
     kept_ids,
     table,
 )
-from sightline.collection.tagging.model import placer_in_use
+from sightline.collection.tagging.model import current_region_tagger
 from sightline.collection.tagging.suggest import where_it_lies
 from sightline.records import Hit
 from sightline.regions.outlines import Box, Mask
@@ -67,7 +67,7 @@ class LocalizedHits:
 def localize(home: Home, query: str, hits: Sequence[Hit]) -> LocalizedHits:
     """Return where the words of a query lie in each hit."""
     with home.reader() as reader:
-        placer = placer_in_use(home, reader.snapshot.regions)
+        placer = current_region_tagger(home, reader.snapshot.regions)
         asked = [t.text for t in parse(query).wanted]
         columns = placer.columns(term_id(t) for t in asked)
         known = [(w, j) for w, j in zip(asked, columns, strict=True) if j is not None]

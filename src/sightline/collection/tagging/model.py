@@ -1,8 +1,8 @@
-"""The region model as it is kept and asked: margins of words, where they lie, and scenes.
+"""The region model: margins of words, the regions they are in, and scenes.
 
-It is kept with a second one, its proof, which has not learnt from held-out pictures, so that a
-later model can be compared with it; and with what models that had not learnt from a picture said of
-it, by which thresholds are chosen and learnt pictures are judged.
+It is stored with its proof, which was fitted without the held-out pictures, so that a later model
+can be compared with it; and with cross-validated margins of the training pictures, by which
+thresholds are chosen and these pictures are judged.
 """
 
 from __future__ import annotations
@@ -23,23 +23,21 @@ from sightline.store.home import Home
 from sightline.store.models import load_model
 from sightline.words.calibration import calibrate
 
-KIND = "region-tags"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placer:
-    """What was learnt of which words lie where.
+class RegionTagger:
+    """Predicts the words of pictures and the regions they are in.
 
     Attributes
     ----------
-    served, proof : models, learnt from all pictures, and from those not held out.
+    served, proof : models, fitted to all pictures, and to those not held out.
     terms : the words, ascending.
     feature : the fingerprint under which regions are kept.
-    ids, margins, carried : the pictures learnt from; of each the margin of each word by a model
-        that had not learnt from it, and whether it carried the word then.
-    marks : of the same pictures, by which they are known to be unchanged.
-    words : the owner's list it was learnt by.
-    about : figures, for people.
+    ids, margins, carried : the training pictures; for each, the margin of each word by a model that
+        was not fitted to it, and whether it carried the word then.
+    marks : digests of the same pictures' regions, to notice changed ones.
+    words : the owner's list that was in force.
+    about : its figures.
     """
 
     served: ScoredRegionModel
@@ -55,27 +53,27 @@ class Placer:
 
     @property
     def n_scenes(self) -> int:
-        """How many scenes are told apart."""
+        """The number of scenes."""
         return int(self.served.n_scenes)
 
     def of(self, seen: Inputs, ids: Int) -> Doubles:
-        """Return margins of words, of pictures learnt from by models that did not learn from them.
+        """Return margins of words; those of training pictures are the cross-validated ones.
 
         Parameters
         ----------
         seen : what is seen of the pictures.
         ids : of the pictures.
         """
-        found = np.empty((len(ids), len(self.terms)))
+        margins = np.empty((len(ids), len(self.terms)))
         at = np.minimum(np.searchsorted(self.ids, ids), max(len(self.ids) - 1, 0))
-        # A picture that was replaced keeps its id, and is another one.
-        learnt = np.isin(ids, self.ids) & (self.marks[at] == seen.marks())
-        found[learnt] = self.margins[np.searchsorted(self.ids, ids[learnt])]
-        new = np.flatnonzero(~learnt)
+        # A picture that was replaced keeps its id, but is another picture.
+        is_learned = np.isin(ids, self.ids) & (self.marks[at] == seen.marks())
+        margins[is_learned] = self.margins[np.searchsorted(self.ids, ids[is_learned])]
+        new = np.flatnonzero(~is_learned)
         if len(new):
             some = seen.only(new)
-            found[new] = self.served.decision_function(some.X, some.whole, some.areas)
-        return found
+            margins[new] = self.served.decision_function(some.X, some.whole, some.areas)
+        return margins
 
     def likely(self, margins: Doubles) -> Doubles:
         """Return how likely pictures with such margins carry each word."""
@@ -99,7 +97,7 @@ class Placer:
         return [None if t is None else place.get(t) for t in now]
 
     def to_saved(self) -> tuple[dict[str, Json], dict[str, NDArray[Any]]]:
-        """Return what `load_placer` makes the same of."""
+        """Return what `load_region_tagger` makes the same of."""
         merge: list[Json] = [list[Json](pair) for pair in self.words.merge]
         words: dict[str, Json] = {"drop": list[Json](self.words.drop), "merge": merge}
         arrays = {
@@ -115,14 +113,14 @@ class Placer:
     def from_saved(cls, about: dict[str, Json], arrays: dict[str, NDArray[Any]]) -> Self:
         """Return the model that was kept."""
         served, proof = (_model(arrays, part) for part in ("served/", "proof/"))
-        said = about["list"]
-        if not isinstance(said, dict):
+        words = about["list"]
+        if not isinstance(words, dict):
             raise TypeError("no list of words")
         return cls(
             served, proof, np.asarray(arrays["terms"]), str(about["feature"]),
             np.asarray(arrays["ids"]), np.asarray(arrays["margins"]),
             np.asarray(arrays["carried"]).astype(np.bool_), np.asarray(arrays["marks"]),
-            _list(said), about,
+            _list(words), about,
         )  # fmt: skip
 
 
@@ -132,43 +130,43 @@ def _model(arrays: dict[str, NDArray[Any]], part: str) -> ScoredRegionModel:
     return ScoredRegionModel.from_arrays(own)
 
 
-def _list(said: dict[str, Json]) -> WordList:
-    drop, merge = said["drop"], said["merge"]
+def _list(words: dict[str, Json]) -> WordList:
+    drop, merge = words["drop"], words["merge"]
     if not isinstance(drop, list) or not isinstance(merge, list):
         raise TypeError("no list of words")
     pairs = [(str(m[0]), str(m[1])) for m in merge if isinstance(m, list)]
     return WordList(tuple(map(str, drop)), tuple(pairs))
 
 
-def load_placer(home: Home, name: str) -> Placer | None:
+def load_region_tagger(home: Home, name: str) -> RegionTagger | None:
     """Return the model of that name; None for the empty name."""
     if not name:
         return None
     saved = load_model(home.models, name)
     try:
-        return Placer.from_saved(saved.about, saved.arrays)
+        return RegionTagger.from_saved(saved.about, saved.arrays)
     except (KeyError, TypeError, ValueError, IndexError) as e:
         raise StoreDamaged(
             f"The model {name} is not what it says ({e}). Run: sightline train --regions"
         ) from e
 
 
-def placer_in_use(home: Home, name: str) -> Placer:
-    """Return the model in use, or say how to get one."""
-    placer = load_placer(home, name)
-    if placer is None:
+def current_region_tagger(home: Home, name: str) -> RegionTagger:
+    """Return the model in use; raise `NoRegions` if there is none."""
+    tagger = load_region_tagger(home, name)
+    if tagger is None:
         raise NoRegions(
             "Nothing has been learnt here of where words lie. Run: sightline train --regions"
         )
-    return placer
+    return tagger
 
 
-def describe_placer(home: Home, name: str) -> str:
-    """Return in a line what was learnt, and what held-out pictures said of it."""
-    placer = placer_in_use(home, name)
-    said = f"{len(placer.terms)} words in {placer.n_scenes} scenes by {placer.feature}"
-    figures = placer.about.get("figures")
+def describe_region_tagger(home: Home, name: str) -> str:
+    """Return one line on the model and its figures on held-out pictures."""
+    tagger = current_region_tagger(home, name)
+    what = f"{len(tagger.terms)} words in {tagger.n_scenes} scenes by {tagger.feature}"
+    figures = tagger.about.get("figures")
     if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{said}, unproven"
+        return f"{what}, unproven"
     marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{said}, F {figures['candidate']:.3f} on held-out pictures{marks}"
+    return f"{what}, F {figures['candidate']:.3f} on held-out pictures{marks}"

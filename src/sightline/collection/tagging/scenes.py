@@ -17,7 +17,7 @@ from sightline.collection.tagging.dataset import (
     spelled,
     table,
 )
-from sightline.collection.tagging.model import Placer, placer_in_use
+from sightline.collection.tagging.model import RegionTagger, current_region_tagger
 from sightline.contracts import Progress
 from sightline.regions.model import Tagging
 from sightline.store.home import Home, Reader
@@ -72,7 +72,7 @@ class Scenes:
 def find_scenes(home: Home, pictures: Int | None, n_words: int, progress: Progress) -> Scenes:
     """Return the scenes of pictures, all by default, each with so many words at most."""
     with home.reader() as reader:
-        placer = placer_in_use(home, reader.snapshot.regions)
+        placer = current_region_tagger(home, reader.snapshot.regions)
         wanted = reader.snapshot.ids() if pictures is None else np.unique(pictures)
         ids = kept_ids(reader.snapshot, placer.feature, wanted)
         names = spelled(placer.terms, reader.catalogue.terms(), placer.words)
@@ -103,7 +103,7 @@ def find_scenes(home: Home, pictures: Int | None, n_words: int, progress: Progre
 
 
 def _said(
-    reader: Reader, placer: Placer, ids: Int, progress: Progress
+    reader: Reader, placer: RegionTagger, ids: Int, progress: Progress
 ) -> tuple[Tagging, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
     """Return tags and scenes of pictures, and how well each scene fits."""
     tags = np.zeros((len(ids), len(placer.terms)), np.bool_)
@@ -120,5 +120,5 @@ def _said(
     return Tagging(tags, scenes, []), fits
 
 
-def _list(placer: Placer) -> dict[int, int | None]:
+def _list(placer: RegionTagger) -> dict[int, int | None]:
     return placer.words.counts_as()

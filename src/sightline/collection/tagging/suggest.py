@@ -26,7 +26,7 @@ from sightline.collection.tagging.dataset import (
     spelled,
     table,
 )
-from sightline.collection.tagging.model import Placer, placer_in_use
+from sightline.collection.tagging.model import RegionTagger, current_region_tagger
 from sightline.collection.tagging.thresholds import (
     Thresholds,
     least_pictures,
@@ -133,7 +133,7 @@ def suggest(
 ) -> Suggestions:
     """Look at pictures, all by default, and return what their words lack and have too much."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
-        placer = placer_in_use(home, reader.snapshot.regions)
+        placer = current_region_tagger(home, reader.snapshot.regions)
         said = judged(placer, log.judgements())
         wanted = reader.snapshot.ids() if pictures is None else np.unique(pictures)
         look = _Look(reader, placer, precision, removals)
@@ -155,7 +155,7 @@ def suggest(
         )  # fmt: skip
 
 
-def judged(placer: Placer, judgements: Iterable[Judgement]) -> set[tuple[int, int]]:
+def judged(placer: RegionTagger, judgements: Iterable[Judgement]) -> set[tuple[int, int]]:
     """Return which words of which pictures somebody has judged, by picture and column."""
     said = term_verdicts(judgements, placer.words.counts_as())
     place = {int(t): i for i, t in enumerate(placer.terms)}
@@ -165,7 +165,9 @@ def judged(placer: Placer, judgements: Iterable[Judgement]) -> set[tuple[int, in
 class _Look:
     """One look through pictures."""
 
-    def __init__(self, reader: Reader, placer: Placer, precision: float, removals: bool) -> None:
+    def __init__(
+        self, reader: Reader, placer: RegionTagger, precision: float, removals: bool
+    ) -> None:
         self.reader, self.placer, self.removals = reader, placer, removals
         known = placer.margins.astype(np.float64)
         self.sure: Thresholds = thresholds(known, placer.carried, precision)

@@ -1,16 +1,13 @@
-"""Training: learn which words lie where, prove it on held-out pictures, then serve.
+"""Training the region model: which region of a picture each of its words means.
 
-The pictures fall into five parts for ever, one of them held out. Five models each learn from four
-parts and say what the fifth shows: thresholds are chosen by what they say, so by pictures that were
-not learnt from. The model without the held-out part is the proof: its F over all decisions on
-held-out pictures must not be below that of the model in use (less .001) on the words both know,
-nor below that of giving every picture the same words. What is served has learnt from everything.
-With under 30 held-out pictures there is no proof, and the model is marked `unproven`.
+The pictures are in five folds for ever, one of them held out. Five models are fitted to four folds
+each and predict the fifth; thresholds are chosen by these predictions. The model without the
+held-out fold is the proof: its F over all decisions on held-out pictures goes through the gate of
+`lifecycle`, against the model in use on the words both know and against giving every picture the
+same words. What is served is a sixth model, fitted to everything.
 
-Models of regions, each fitted to some of the pictures and asked about others, here or elsewhere.
-
-Six models are learnt in a training, and none needs another: on a cluster they learn side by side.
-What is learnt from goes out once.
+None of the six needs another, so on a cluster they are fitted at the same time. The data set is
+sent once.
 """
 
 from __future__ import annotations
@@ -18,38 +15,40 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.clicks.labels import known_judgements
+from sightline.collection.models.lifecycle import (
+    GateReport,
+    apply_gate,
+    publish,
+    stored_figures,
+)
+from sightline.collection.models.versions import REGIONS
 from sightline.collection.tagging.dataset import (
     Bools,
-    Ground,
     Inputs,
     Int,
+    RegionDataset,
     WordList,
-    load_ground,
     load_list,
+    load_region_dataset,
 )
-from sightline.collection.tagging.model import KIND, Placer, load_placer
+from sightline.collection.tagging.model import RegionTagger, load_region_tagger
 from sightline.collection.tagging.thresholds import thresholds
 from sightline.contracts import Json, Mapper, Part, Progress
-from sightline.errors import CollectionError, NotBetter, ParameterError, StoreBusy
+from sightline.errors import CollectionError, ParameterError
 from sightline.measures.annotation import f_measure
 from sightline.measures.splits import FOLDS, HELD_OUT, fold_of
 from sightline.regions.examples import fitting
 from sightline.regions.scored import ScoredRegionModel
 from sightline.store.events import EventLog
 from sightline.store.home import Home
-from sightline.store.models import save_model
-from sightline.store.snapshot import Snapshot
-from sightline.store.writer import Writer
 
-SLACK = 0.001
-FEWEST_PICTURES = 30
 PRECISION = 0.9
 _MOST_SCENES, _PICTURES_OF_A_SCENE = 20, 15
 
@@ -69,37 +68,8 @@ class RegionOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class RegionProof:
-    """What held-out pictures say of a model; values are F over all decisions.
-
-    `same` is that of giving every picture the same words, the best that many; `current` that of
-    the model in use on the words both know, where the new one has `against`. `given` words would
-    be proposed at nine in ten, `right` of them are carried.
-    """
-
-    n: int
-    candidate: float
-    same: float
-    current: float | None = None
-    against: float | None = None
-    given: int = 0
-    right: int = 0
-
-    @property
-    def proven(self) -> bool:
-        """Whether there were enough pictures to tell."""
-        return self.n >= FEWEST_PICTURES
-
-    @property
-    def passes(self) -> bool:
-        """Whether it does no harm."""
-        worse = self.current is not None and (self.against or 0.0) < self.current - SLACK
-        return not worse and not self.candidate < self.same - SLACK
-
-
-@dataclass(frozen=True, slots=True)
 class RegionReport:
-    """What a training did; `sure` of the `words` can be given with nine in ten right.
+    """The report of a training; `sure` of the `words` can be proposed with nine in ten right.
 
     `dropped` counts words of pictures that have more words than regions.
     """
@@ -109,7 +79,7 @@ class RegionReport:
     words: int
     sure: int
     scenes: int
-    proof: RegionProof
+    proof: GateReport
     without_regions: int
     left_out: int
     rare: int
@@ -134,180 +104,149 @@ def train_regions(
     The store is locked only while the model is published. `compute` is where models learn, if not
     here.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
     if options.scenes < 0:
         raise ParameterError.of("scenes", "train_regions", "0 or more", options.scenes)
     words = load_list(home.folder)
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before = reader.snapshot.regions
         judgements, _ = known_judgements(log, reader.snapshot, options.session_cap)
-        ground = load_ground(reader.snapshot, judgements, words.counts_as(), options.feature)
-        current = load_placer(home, before)
-    course = _Course(ground, options.scenes, progress, compute)
-    placer = course.learn(words)
-    proof = course.prove(placer, current)
-    if not options.force and not options.dry_run:
-        refuse_harm(proof)
-    forced = options.force and proof.proven and not proof.passes
-    placer = replace(placer, about={"figures": _figures(proof, forced)})
+        dataset = load_region_dataset(
+            reader.snapshot, judgements, words.counts_as(), options.feature
+        )
+        current = load_region_tagger(home, before)
+    training = _RegionTraining(dataset, options.scenes, progress, compute)
+    tagger = training.learn(words)
+    proof = training.prove(tagger, current)
+    forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
+    tagger = replace(tagger, about={"figures": stored_figures(proof, forced)})
     name, version = before, 0
     if not options.dry_run:
-        name, version = _publish(home, placer, before, wait)
-    sure = thresholds(placer.margins.astype(np.float64), ground.labels, PRECISION)
+        name, version = publish(
+            REGIONS, home, *tagger.to_saved(), started_from=before, learned_from=tagger.ids,
+            note=f"train --regions: {len(tagger.terms)} words", wait=wait,
+        )  # fmt: skip
+    sure = thresholds(tagger.margins.astype(np.float64), dataset.labels, PRECISION)
     return RegionReport(
-        ground.feature, len(ground), len(ground.terms), int(np.isfinite(sure.give).sum()),
-        placer.n_scenes, proof, ground.without_regions, ground.left_out, ground.rare,
-        ground.frequent, fitting(ground.labels, course.counts)[1], name, version,
-        not proof.proven, forced, time.monotonic() - begun,
+        dataset.feature, len(dataset), len(dataset.terms), int(np.isfinite(sure.give).sum()),
+        tagger.n_scenes, proof, dataset.without_regions, dataset.left_out, dataset.rare,
+        dataset.frequent, fitting(dataset.labels, training.counts)[1], name, version,
+        not proof.is_proven, forced, time.monotonic() - started,
     )  # fmt: skip
 
 
-class _Course:
-    """One training on one ground."""
+class _RegionTraining:
+    """One training on one data set."""
 
     def __init__(
-        self, ground: Ground, scenes: int, progress: Progress, compute: Mapper | None
+        self, dataset: RegionDataset, scenes: int, progress: Progress, compute: Mapper | None
     ) -> None:
-        self.ground, self.progress, self.compute = ground, progress, compute
-        most = max(1, len(ground) // _PICTURES_OF_A_SCENE)
+        self.dataset, self.progress, self.compute = dataset, progress, compute
+        most = max(1, len(dataset) // _PICTURES_OF_A_SCENE)
         self.scenes = scenes or min(_MOST_SCENES, most)
-        self.fold = fold_of(ground.ids)
-        self.counts: Int = np.array([len(x) for x in ground.inputs.X], np.int64)
-        if len(ground) < FOLDS:
+        self.fold = fold_of(dataset.ids)
+        self.counts: Int = np.array([len(x) for x in dataset.inputs.X], np.int64)
+        if len(dataset) < FOLDS:
             raise CollectionError(
-                f"Only {len(ground)} pictures with words are cut into regions, and {FOLDS} are "
+                f"Only {len(dataset)} pictures with words are cut into regions, and {FOLDS} are "
                 "needed to learn where words lie. Give words to more pictures."
             )
 
-    def learn(self, words: WordList) -> Placer:
+    def learn(self, words: WordList) -> RegionTagger:
         """Fit all models, and return what is to be served."""
-        g = self.ground
+        g = self.dataset
         nothing = np.zeros(0, np.int64)
-        courses = {-1: Course(np.arange(len(g)), nothing)}
+        folds = {-1: TrainingFold(np.arange(len(g)), nothing)}
         for k in range(FOLDS):
             part, rest = np.flatnonzero(self.fold == k), np.flatnonzero(self.fold != k)
             if len(part) and len(rest):
-                courses[k] = Course(rest, part)
-        self.progress.start("learn where words lie", len(courses))
-        margins, asked = np.zeros(g.labels.shape, np.float32), np.ones(g.labels.shape, np.bool_)
+                folds[k] = TrainingFold(rest, part)
+        self.progress.start("learn where words lie", len(folds))
+        margins, known = np.zeros(g.labels.shape, np.float32), np.ones(g.labels.shape, np.bool_)
         models: dict[int, ScoredRegionModel] = {}
-        found = fitted(g.inputs, g.labels, list(courses.values()), self.scenes, self.compute)
-        for (k, course), made in zip(courses.items(), found, strict=True):
-            margins[course.asked] = made.margins
-            asked[course.asked] = made.model.model_.known_
-            models[k] = made.model
+        fits = fitted(g.inputs, g.labels, list(folds.values()), self.scenes, self.compute)
+        for (k, fold), fitted_fold in zip(folds.items(), fits, strict=True):
+            margins[fold.test] = fitted_fold.margins
+            known[fold.test] = fitted_fold.model.model_.known_
+            models[k] = fitted_fold.model
             self.progress.advance()
         self.progress.finish()
-        margins = _lowest_where(margins, ~asked)
+        margins = _lowest_where(margins, ~known)
         served, proof = models[-1], models.get(HELD_OUT, models[-1])
         marks = g.inputs.marks()
-        return Placer(served, proof, g.terms, g.feature, g.ids, margins, g.labels, marks, words)
+        return RegionTagger(
+            served, proof, g.terms, g.feature, g.ids, margins, g.labels, marks, words
+        )
 
-    def prove(self, placer: Placer, current: Placer | None) -> RegionProof:
+    def prove(self, tagger: RegionTagger, current: RegionTagger | None) -> GateReport:
         """Measure the proof, and that of the model in use, on held-out pictures."""
-        g, held = self.ground, self.fold == HELD_OUT
+        g, held = self.dataset, self.fold == HELD_OUT
         at = np.flatnonzero(held)
         if not len(at) or held.all():
-            return RegionProof(0, float("nan"), float("nan"))
+            return GateReport.unmeasured(REGIONS, {"given": 0, "right": 0})
         some, truth = g.inputs.only(at), g.labels[at]
-        said = placer.proof.predict(some.X, some.whole, some.areas).tags
-        promised = thresholds(placer.margins[~held].astype(float), g.labels[~held], PRECISION)
-        given = placer.margins[at] >= promised.give
-        figures = RegionProof(
-            len(at), f_measure(truth, said).micro, _same_words(g.labels[~held], truth),
-            given=int(given.sum()), right=int((given & truth).sum()),
+        predicted = tagger.proof.predict(some.X, some.whole, some.areas).tags
+        promised = thresholds(tagger.margins[~held].astype(float), g.labels[~held], PRECISION)
+        proposed = tagger.margins[at] >= promised.give
+        report = GateReport(
+            REGIONS, len(at), f_measure(truth, predicted).micro,
+            _same_words(g.labels[~held], truth),
+            extra={"given": int(proposed.sum()), "right": int((proposed & truth).sum())},
         )  # fmt: skip
         if current is None or current.feature != g.feature:
-            return figures
-        both, mine, theirs = np.intersect1d(
+            return report
+        common, ours, of_current = np.intersect1d(
             g.terms, current.terms, assume_unique=True, return_indices=True
         )
-        if not len(both):
-            return figures
-        other = current.proof.predict(some.X, some.whole, some.areas).tags[:, theirs]
+        if not len(common):
+            return report
+        by_current = current.proof.predict(some.X, some.whole, some.areas).tags
         return replace(
-            figures,
-            current=f_measure(truth[:, mine], other).micro,
-            against=f_measure(truth[:, mine], said[:, mine]).micro,
+            report,
+            current=f_measure(truth[:, ours], by_current[:, of_current]).micro,
+            candidate_on_common=f_measure(truth[:, ours], predicted[:, ours]).micro,
+            n_common=len(at),
         )
 
 
 def _lowest_where(margins: NDArray[np.float32], unknown: Bools) -> NDArray[np.float32]:
-    """Return margins, the lowest there is where a model had never learnt the word.
+    """Return margins, with the lowest of all where a model does not know the word.
 
-    A rare word may be on too few pictures once a part is left out. What such a model says of it is
-    no margin but a refusal, so far below all others that no word could be calibrated with it.
+    A rare word may be on too few pictures once a fold is left out. The margin of a model that does
+    not know it is so far below all others that no word could be calibrated with it.
     """
     if not unknown.any() or unknown.all():
         return np.where(unknown, np.float32(0), margins)
     return np.where(unknown, margins[~unknown].min(), margins)
 
 
-def _same_words(learnt: Bools, truth: Bools) -> float:
+def _same_words(training: Bools, truth: Bools) -> float:
     """Return the best F of giving every picture the same, most frequent words."""
-    order = np.argsort(-learnt.sum(axis=0), kind="stable")
+    order = np.argsort(-training.sum(axis=0), kind="stable")
     values = []
     for k in range(1, min(20, len(order)) + 1):
-        said = np.zeros_like(truth)
-        said[:, order[:k]] = True
-        values.append(f_measure(truth, said).micro)
+        predicted = np.zeros_like(truth)
+        predicted[:, order[:k]] = True
+        values.append(f_measure(truth, predicted).micro)
     return max(values)
 
 
-def refuse_harm(proof: RegionProof) -> None:
-    """Stop a model that is worse than what is there."""
-    if proof.passes or not proof.proven:
-        return
-    what, mine, value = "giving every picture the same words", proof.candidate, proof.same
-    if proof.current is not None and (proof.against or 0.0) < proof.current - SLACK:
-        what, mine, value = "the one in use", proof.against or 0.0, proof.current
-    raise NotBetter(
-        f"The new model of regions is worse than {what} on held-out pictures: F {mine:.3f} against "
-        f"{value:.3f} over {proof.n} pictures. It was not published; what is in use stays. To "
-        "publish it all the same: --force."
-    )
-
-
-def _publish(home: Home, placer: Placer, before: str, wait: float) -> tuple[str, int]:
-    about, arrays = placer.to_saved()
-    with Writer(home, "train", wait) as writer:
-        if writer.version.regions != before:
-            raise StoreBusy(
-                "Another training was published while this one ran. Run it again to build on that."
-            )
-        live = Snapshot(home.shards, writer.version).ids()
-        if not np.isin(placer.ids, live).all():
-            raise StoreBusy("Pictures were removed while this training ran. Run it again.")
-        name = save_model(home.models, KIND, about, arrays)
-        note = f"train --regions: {len(placer.terms)} words"
-        return name, writer.publish_regions(name, note).number
-
-
-def _figures(proof: RegionProof, forced: bool) -> dict[str, Json]:
-    figures: dict[str, Json] = {k: _number(v) for k, v in asdict(proof).items()}
-    return {**figures, "unproven": not proof.proven, "forced": forced}
-
-
-def _number(value: float | None) -> Json:
-    return None if value is None or not np.isfinite(value) else value
-
-
 Arrays = dict[str, NDArray[Any]]
-# Codewords say less than vectors do, and are held shorter.
+# Codewords carry less information than vectors, and are regularised more.
 _WHOLE_ALPHA, _REGION_ALPHA = 0.6, 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Course:
-    """What one model learns from and is asked about: positions of pictures."""
+class TrainingFold:
+    """The pictures that one model is fitted to, and those it predicts, by position."""
 
-    learnt: Int
-    asked: Int
+    train: Int
+    test: Int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """A model, and the margins of what it was asked about."""
+class FittedFold:
+    """A fitted model, and the margins it predicts."""
 
     model: ScoredRegionModel
     margins: NDArray[np.float32]
@@ -316,48 +255,46 @@ class Outcome:
 def fitted(
     inputs: Inputs,
     labels: Bools,
-    courses: Sequence[Course],
+    folds: Sequence[TrainingFold],
     scenes: int,
     compute: Mapper | None = None,
-) -> Iterator[Outcome]:
-    """Yield a model for each course, in order."""
+) -> Iterator[FittedFold]:
+    """Yield a model for each fold, in order."""
     if compute is None:
-        for c in courses:
+        for c in folds:
             yield _fit(inputs, labels, c, scenes)
         return
-    held = (compute.hold({"labels": labels, **_sent(inputs)}),)
-    parts = (
-        Part({"scenes": scenes}, {"learnt": c.learnt, "asked": c.asked}, held) for c in courses
-    )
+    held = (compute.hold({"labels": labels, **_inputs_arrays(inputs)}),)
+    parts = (Part({"scenes": scenes}, {"learnt": c.train, "asked": c.test}, held) for c in folds)
     for done in compute.map(fit_regions, parts):
         arrays = {n: np.asarray(a) for n, a in done.arrays.items()}
         margins = arrays.pop("margins")
-        yield Outcome(ScoredRegionModel.from_arrays(arrays), margins)
+        yield FittedFold(ScoredRegionModel.from_arrays(arrays), margins)
 
 
 def fit_regions(
     args: dict[str, Json], arrays: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, Json], Arrays]:
     """Fit one model."""
-    course = Course(arrays["learnt"], arrays["asked"])
-    made = _fit(_received(arrays), arrays["labels"], course, int(str(args["scenes"])))
-    return {}, {**made.model.to_arrays(), "margins": made.margins}
+    fold = TrainingFold(arrays["learnt"], arrays["asked"])
+    fitted_fold = _fit(_inputs_of(arrays), arrays["labels"], fold, int(str(args["scenes"])))
+    return {}, {**fitted_fold.model.to_arrays(), "margins": fitted_fold.margins}
 
 
-def _fit(inputs: Inputs, labels: Bools, course: Course, scenes: int) -> Outcome:
-    some, other = inputs.only(course.learnt), inputs.only(course.asked)
+def _fit(inputs: Inputs, labels: Bools, fold: TrainingFold, scenes: int) -> FittedFold:
+    some, rest = inputs.only(fold.train), inputs.only(fold.test)
     model = ScoredRegionModel(n_scenes=scenes)
     if some.whole is None:
         model.set_params(whole_alpha=_WHOLE_ALPHA, region_alpha=_REGION_ALPHA)
-    model.fit(some.X, labels[course.learnt], some.whole, some.areas)
+    model.fit(some.X, labels[fold.train], some.whole, some.areas)
     margins = np.zeros((0, labels.shape[1]), np.float32)
-    if len(course.asked):
-        margins = model.decision_function(other.X, other.whole, other.areas).astype(np.float32)
-    return Outcome(model, margins)
+    if len(fold.test):
+        margins = model.decision_function(rest.X, rest.whole, rest.areas).astype(np.float32)
+    return FittedFold(model, margins)
 
 
-def _sent(inputs: Inputs) -> Arrays:
-    """Return what is seen of pictures as few arrays."""
+def _inputs_arrays(inputs: Inputs) -> Arrays:
+    """Return the inputs as few arrays."""
     counts = np.array([len(x) for x in inputs.X], np.int64)
     out: Arrays = {
         "counts": counts, "rows": np.concatenate(inputs.X), "areas": np.concatenate(inputs.areas)
@@ -365,7 +302,7 @@ def _sent(inputs: Inputs) -> Arrays:
     return out if inputs.whole is None else {**out, "whole": inputs.whole}
 
 
-def _received(arrays: Mapping[str, NDArray[Any]]) -> Inputs:
+def _inputs_of(arrays: Mapping[str, NDArray[Any]]) -> Inputs:
     ends = np.cumsum(arrays["counts"])[:-1]
     rows, areas = (np.split(arrays[n], ends) for n in ("rows", "areas"))
     return Inputs(rows, arrays.get("whole"), areas)

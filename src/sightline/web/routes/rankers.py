@@ -34,7 +34,7 @@ def rankers(service: Served) -> Rankers:
     return Rankers(
         version=service.collection.store.version(),
         rankers=[
-            Ranker(name=n, about=r.about, default=not r.asked, available=r.available)
+            Ranker(name=n, about=r.about, default=not r.opt_in, available=r.available)
             for n, r in RANKERS.items()
         ],
     )

@@ -1,0 +1,94 @@
+"""Measuring a word model on held-out pictures, by queries made of their words.
+
+Each word that a held-out picture carries is a query, and so are sets of words. The candidate, which
+was fitted without these pictures, ranks them for every query. So does the proof of the model in
+use, which was fitted without them too, and an untrained order, in which they cannot be told apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.collection.models import selection
+from sightline.collection.models.dataset import Dataset, split
+from sightline.collection.models.lifecycle import GateReport
+from sightline.collection.models.queries import carriers, combined, evaluation_queries, idf_in
+from sightline.collection.models.recipe import Fitted
+from sightline.collection.models.versions import WORDS
+from sightline.collection.models.word_model import WordModel
+from sightline.contracts import Mapper
+from sightline.measures.many import measure_queries, untrained_average_precision
+from sightline.measures.significance import wilcoxon
+from sightline.records import QuerySet
+from sightline.words.combining import Combination
+
+Bool = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutQueries:
+    """The held-out pictures and the queries their words make."""
+
+    dataset: Dataset
+    queries: QuerySet
+    idf: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> HeldOutQueries:
+        held, _ = split(dataset)
+        labels, out = dataset.labels[~held], dataset.only(held)
+        idf = idf_in(labels) if labels.shape[0] else np.ones(len(dataset.terms))
+        return cls(out, evaluation_queries(out.labels, idf, carriers(labels) > 0), idf)
+
+    def untrained(self) -> NDArray[np.float64]:
+        """Return the AvgP of each query in an order that knows nothing."""
+        n = max(len(self.dataset), 1)
+        return untrained_average_precision(np.diff(self.queries.fit_start), n)
+
+
+def measure_candidate(
+    held: HeldOutQueries,
+    fitted: Fitted,
+    combination: Combination,
+    current: WordModel | None,
+    compute: Mapper | None = None,
+) -> GateReport:
+    """Measure a candidate, and the model in use, on the held-out pictures."""
+    if not len(held.queries):
+        return GateReport.unmeasured(WORDS)
+    measured = selection.measure(fitted, combination, held.dataset, held.queries, held.idf, compute)
+    untrained = held.untrained()
+    test = wilcoxon(measured.avgp, untrained)
+    report = GateReport(
+        WORDS, len(untrained), measured.mean_avgp, float(untrained.mean()), p=test.p,
+        helped=test.helped, harmed=test.harmed,
+        extra={"p10": float(np.nanmean(measured.p10)), "bep": float(np.nanmean(measured.bep))},
+    )  # fmt: skip
+    # The proof of a model may have seen the held-out pictures, for want of others.
+    if current is None or current.about.get("proof_seen"):
+        return report
+    if not set(current.features) <= set(held.dataset.views):
+        return replace(report, not_compared=True)
+    avgp, common = _current(held, current)
+    if not common.any():
+        return report
+    return replace(
+        report,
+        current=float(avgp[common].mean()),
+        candidate_on_common=float(measured.avgp[common].mean()),
+        n_common=int(common.sum()),
+    )
+
+
+def _current(held: HeldOutQueries, current: WordModel) -> tuple[NDArray[np.float64], Bool]:
+    """Return the AvgP of the served model's proof, and for which queries it knows all words."""
+    knows = current.knows(held.dataset.terms)
+    both = np.logical_and.reduceat(knows[held.queries.term], held.queries.start[:-1])
+    at = np.minimum(np.searchsorted(current.terms, held.dataset.terms), len(current.terms) - 1)
+    rows = current.combination.rows(current.proof.scores(held.dataset.views))[:, at]
+    # Words count as for the candidate: what is served knows how many held-out pictures carry them.
+    queries = combined(held.queries, current.combination, held.idf)
+    return measure_queries(rows, queries).avgp, both
