@@ -123,9 +123,8 @@ def test_a_picture_outside_is_read_by_limited_workers(shell: Shell, tmp_path: Pa
             2,
             "--from is an option of training similarity",
         ),
-        (("train", "--similar", "--from", "weather"), 2, "Likeness is learnt from"),
+        (("train", "--similar", "--from", "weather"), 2, "Similarity is learned from"),
         (("duplicates", "--threshold", "2"), 2, "must be from 0 to 0.5. Got 2.0."),
-        (("duplicates", "--untagged"), 2, "no filter of duplicates"),
     ],
 )
 def test_mistakes_get_one_line_and_a_code(

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from sightline.collection import Collection
+from sightline.collection import Collection, Filters
 from sightline.collection.explain import Explanation
 from sightline.collection.explain.drawing import draw_sheet
 from sightline.collection.explain.features import FeatureRecomputer
@@ -75,8 +75,8 @@ def test_words_add_up_to_the_score_of_every_kind_of_hit(trained: Collection) -> 
     assert check_words(trained, "red", cut=False) == {"tagged", "learnt"}
     assert check_words(trained, "2:red warm", cut=False) == {"tagged", "learnt"}
     assert check_words(trained, "red cold") >= {"some"}
-    assert check_words(trained, "red cold", learnt=False) == {"some"}
-    (w, *_) = why(trained, "red", 2, learnt=False)
+    assert check_words(trained, "red cold", predicted=False) == {"some"}
+    (w, *_) = why(trained, "red", 2, predicted=False)
     assert w.parts is None and "left out" in w.problem
 
 
@@ -110,7 +110,9 @@ def peak_on_square(w: Explanation, place: tuple[int, int, int]) -> bool:
     )
 
 
-@pytest.mark.parametrize("filters", [{}, {"untagged": True}], ids=["carried", "learnt"])
+@pytest.mark.parametrize(
+    "filters", [{}, {"filters": Filters(untagged=True)}], ids=["carried", "learnt"]
+)
 def test_the_strongest_part_is_the_square_that_makes_the_word(
     trained: Collection, tmp_path: Path, filters: dict[str, Any]
 ) -> None:

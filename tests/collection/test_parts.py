@@ -90,7 +90,7 @@ def test_files_that_are_gone_leave_gaps_and_shift_nothing(tmp_path: Path) -> Non
     assert [h.picture for h in first] == [p for p in before[:4] if p != gone.picture]
     assert first.missing == 1 and first.part is not None
     assert (first.part.reached, first.part.total) == (4, len(before))
-    assert ids(c, "red", 4, cut=False, skip=4) == before[4:8]
+    assert ids(c, "red", 4, cut=False, offset=4) == before[4:8]
     # Without parts, whoever wants four gets four.
     assert len(c.search("red", 4, cut=False)) == 4
 

@@ -298,13 +298,13 @@ def test_filters_are_those_of_search_and_stay_in_force(c: Collection) -> None:
         range(1, 61)
     )
     for filters in (
-        {"folder": "old"}, {"after": 86_400 * 20, "before": 86_400 * 40}, {"untagged": True},
-        {"min_side": 30, "max_bytes": 50},
+        Filters(folder="old"), Filters(after=86_400 * 20, before=86_400 * 40),
+        Filters(untagged=True), Filters(min_side=30, max_bytes=50),
     ):  # fmt: skip
-        inside = {h.picture for h in c.similar(1, k=200, **filters)} | {1}
+        inside = {h.picture for h in c.similar(1, k=200, filters=filters)} | {1}
         assert 1 < len(inside) < 110
-        for begun in ({"query": "word2"}, {"like": 1}):
-            session = c.judge(**begun, **filters)
+        for begun in ({"query": "word2"}, {"pictures": 1}):
+            session = c.judge(**begun, filters=filters)
             some = sorted(inside - {1})
             assert {h.picture for h in session.next(200)} <= inside
             session.mark(positive=some[:2], negative=[*some[2:5], 62])
@@ -313,7 +313,7 @@ def test_filters_are_those_of_search_and_stay_in_force(c: Collection) -> None:
                 assert found and found <= inside
                 assert {h.picture for h in again.propose(50)} <= inside
             with pytest.raises(UsageError, match="filters it began with"):
-                c.judge(resume=session.id, **filters)
+                c.judge(resume=session.id, filters=filters)
 
 
 def test_a_filter_that_leaves_nothing_says_so(c: Collection) -> None:

@@ -191,7 +191,7 @@ def test_an_empty_ranking_says_so_and_can_still_learn(c: Collection) -> None:
 
 
 def test_what_begins_a_session_must_be_one_thing(c: Collection) -> None:
-    for given in ({}, {"query": "tree", "like": 1}, {"like": 1, "resume": "x"}):
+    for given in ({}, {"query": "tree", "pictures": 1}, {"pictures": 1, "resume": "x"}):
         with pytest.raises(UsageError, match="Name one thing to judge by"):
             c.judge(**given)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no dense descriptor 'gist'"):

@@ -59,7 +59,7 @@ def test_examples_rank_as_judgements_would_and_are_not_kept(tmp_path: Path) -> N
     c = judged_collection(tmp_path)
     fit = [p for p in range(2, 60) if kind_of(p) == kind_of(1)][:4]
     unfit = [p for p in range(2, 60) if kind_of(p) == kind_of(2)][:4]
-    for asked in ({"query": "word0"}, {"like": 1}):
+    for asked in ({"query": "word0"}, {"pictures": 1}):
         tried = c.sessions.refine(**asked, positive=fit, negative=unfit, k=20)
         assert events_of(c, "judged") == []
         session = c.judge(**asked)

@@ -187,7 +187,7 @@ def test_a_new_sidecar_has_no_refused_word_in_any_list(c: Collection) -> None:
     (folder_of(c) / "000.txt").write_text("Nature/Tree, dog, snow")
     again(c)
     say(c, "tree", 1, False)
-    into(c, folder=None)
+    into(c)
     assert set(lists(c, "000.jpg.xmp").values()) == {("dog", "snow")}
 
 

@@ -76,7 +76,7 @@ def test_the_sidecar_that_is_there_is_added_to(c: Collection, program: str, name
     os.chmod(sidecar, 0o640)
     again(c)
     had = terms(c)
-    report = into(c, folder=None)
+    report = into(c)
     assert report.changed == 1 and report.new == 3
     assert sorted(p.name for p in folder_of(c).glob("000*.[xX]*")) == [name]
     labels = set(read_xmp(sidecar.read_bytes()).labels)

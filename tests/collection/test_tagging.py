@@ -208,7 +208,7 @@ def test_what_is_asked_before_a_training_says_how_to_train(tmp_path: Path) -> No
     for ask in (c.tag, c.tagging.scenes, lambda: c.tagging.localize("sky")):
         with pytest.raises(UsageError, match="Run: sightline train --regions"):
             ask()
-    with pytest.raises(UsageError, match="a dry run cuts none"):
+    with pytest.raises(UsageError, match="lack regions, and a dry run computes none"):
         c.models.train_regions(feature="regions", dry_run=True)
     with pytest.raises(ParameterError, match="'feature' parameter of train_regions"):
         c.models.train_regions(feature="deep")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.pictures import Pictures
 from sightline.web.client import Client, ServiceError
 from sightline.web.jobs import Job
 from sightline.web.limits import Limits
@@ -114,7 +115,7 @@ def test_a_job_that_dies_by_a_fault_leaves_a_trace_without_what_it_held(
     if code == BROKEN:
         # The way it took through our own files, down to where they end.
         assert re.search(
-            r"web/work.py:\d+, collection/teaching.py:\d+, .*evaluating.py:\d+", line
+            r"web/work.py:\d+, collection/__init__.py:\d+, .*evaluation.py:\d+", line
         ), line
     assert "whispered" not in caplog.text + ended.detail
     assert str(own.service.collection.home.folder) not in line
@@ -126,7 +127,7 @@ def test_a_request_that_fails_by_a_fault_leaves_a_trace_too(
     def broken(self: Collection) -> None:
         raise KeyError("a whispered caption")
 
-    monkeypatch.setattr(Collection, "skipped", broken)
+    monkeypatch.setattr(Pictures, "skipped", broken)
     # The trace is written once the answer has gone, so it is waited for.
     written: queue.Queue[str] = queue.Queue()
     handler = logging.Handler(logging.ERROR)

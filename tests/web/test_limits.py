@@ -18,6 +18,7 @@ from fastapi.responses import StreamingResponse
 from PIL import Image
 
 from sightline.collection import Collection
+from sightline.collection.pictures import Pictures
 from sightline.web.answers import Message
 from sightline.web.app import guarded
 from sightline.web.client import ServiceError
@@ -114,7 +115,7 @@ def test_an_answer_that_takes_too_long_is_given_up_and_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = threading.Event()
-    monkeypatch.setattr(Collection, "skipped", lambda self: list("x" * (not free.wait(LIMIT))))
+    monkeypatch.setattr(Pictures, "skipped", lambda self: list("x" * (not free.wait(LIMIT))))
     with running(painted(tmp_path, train=False, n=6), Limits(answer_seconds=0.05)) as s:
         reply = s.ask("GET", "/v1/skipped")
         assert (reply.status, reply.code, reply.headers["retry-after"]) == (503, "slow", "5")

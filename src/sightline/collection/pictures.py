@@ -71,6 +71,25 @@ def find_picture(reader: Reader, root: bytes, picture: PictureLike) -> PictureRe
     that is no file is an id.
     """
     name = plain_name(picture)
+    ref = _find(reader, root, name)
+    if ref is None:
+        raise CollectionError(
+            f"There is no picture {shown(_as_bytes(name))}, neither here nor in the "
+            f"collection {shown(root)}. Name a file, or the id of a picture."
+        )
+    return ref
+
+
+def resolve_id(reader: Reader, root: bytes, picture: PictureLike) -> int:
+    """Return the id of a picture, which must be in the collection."""
+    name = plain_name(picture)
+    ref = _find(reader, root, name)
+    if ref is None or ref.id is None:
+        raise CollectionError(f"{shown(_as_bytes(name))} is not in the collection {shown(root)}.")
+    return ref.id
+
+
+def _find(reader: Reader, root: bytes, name: str | bytes | int) -> PictureRef | None:
     if isinstance(name, int):
         return _by_id(reader, root, name)
     path = os.path.expanduser(os.fsencode(name))
@@ -86,18 +105,7 @@ def find_picture(reader: Reader, root: bytes, picture: PictureLike) -> PictureRe
             return PictureRef(None, os.path.abspath(file))
     if path.isdigit() and len(path) < _ID_DIGITS:
         return _by_id(reader, root, int(path))
-    raise CollectionError(
-        f"There is no picture {shown(path)}, neither here nor in the collection {shown(root)}. "
-        "Name a file, or the id of a picture."
-    )
-
-
-def resolve_id(reader: Reader, root: bytes, picture: PictureLike) -> int:
-    """Return the id of a picture, which must be in the collection."""
-    ref = find_picture(reader, root, picture)
-    if ref.id is None:
-        raise CollectionError(f"{shown(ref.file)} is not in the collection {shown(root)}.")
-    return ref.id
+    return None
 
 
 def _by_id(reader: Reader, root: bytes, picture: int) -> PictureRef:
@@ -108,6 +116,10 @@ def _by_id(reader: Reader, root: bytes, picture: int) -> PictureRef:
             "sightline search WORD --json"
         )
     return PictureRef(picture, os.path.join(root, facts[picture].path))
+
+
+def _as_bytes(name: str | bytes | int) -> bytes:
+    return name if isinstance(name, bytes) else os.fsencode(str(name))
 
 
 def plain_names(pictures: Iterable[PictureLike]) -> list[str | bytes | int]:

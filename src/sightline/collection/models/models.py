@@ -29,7 +29,8 @@ class Models:
         """Return the versions that are kept, oldest first, each with the figures of its models."""
         from sightline.store.upkeep.keeping import describe_versions
 
-        current = self._collection.store.version()
+        with self._home.reader() as reader:
+            current = reader.snapshot.version
         versions = []
         for v in describe_versions(self._home):
             names = {"words": v.model, "likeness": v.similar, "regions": v.regions}

@@ -108,9 +108,7 @@ class Supervision:
 def check_source(source: str) -> None:
     """Raise for an unknown source; an empty one stands for the first that the collection has."""
     if source and source not in SOURCES:
-        raise UsageError(
-            f"SimilarityJudgement is learnt from {', '.join(SOURCES)}. Got {source!r}."
-        )
+        raise UsageError(f"Similarity is learned from {', '.join(SOURCES)}. Got {source!r}.")
 
 
 def find_supervision(
