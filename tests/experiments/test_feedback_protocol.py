@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sightline.errors import DataError
 from sightline.feedback.blend import Blend
 from sightline.feedback.relevance_score import RelevanceScore
-from sightline.feedback.simulate import SimulatedUser, simulate
+from sightline.feedback.simulation import SimulatedUser, simulate
 from sightline.measures import average_precision_at, precision_at
 from sightline.progress import NoProgress
 from sightline_experiments.feedback import paper

@@ -1,4 +1,4 @@
-"""Many sessions at once: the same as `feedback.simulate`, one round of all queries after the other.
+"""Many sessions at once: as `feedback.simulation`, one round of all queries after the other.
 
 Linear learners of all sessions are ranked by one product of matrices, and the others by distances
 that were computed once for all (`Space.squared`); nothing else differs from a session by itself.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sightline.contracts import Progress
 from sightline.feedback.blend import placed
 from sightline.feedback.nearness import NearnessLearner
-from sightline.feedback.simulate import SimulatedUser
+from sightline.feedback.simulation import SimulatedUser
 from sightline_experiments.feedback.judging import Measured, best, depth, measured
 from sightline_experiments.feedback.space import Floats, Int, Space
 
