@@ -107,7 +107,7 @@ def test_sessions_at_once_are_sessions_by_themselves(
     name: str, flipped: float, space: Space
 ) -> None:
     method = METHODS.get(name)
-    make = method.learner if method else lambda: Blend(RelevanceScore())
+    make = method.learner if method else lambda: Blend(learner=RelevanceScore())
     from_query = method.from_query if method else True
     queries = choose_queries(space.labels, 7)
     track = run_sessions(

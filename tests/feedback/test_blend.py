@@ -29,7 +29,7 @@ def around(n: int = 400, d: int = 16, seed: int = 5) -> tuple[Floats, NDArray[np
 
 def test_where_the_query_is_wrong_it_has_no_share() -> None:
     X, y = session(24, 12, seed=1)
-    blend = Blend(PLAIN).start(-np.eye(12)[0]).learn(X, y)
+    blend = Blend(learner=PLAIN).start(-np.eye(12)[0]).learn(X, y)
     assert blend.weight_ == 0.0
     assert blend.before_ == 0.0 and blend.after_ is not None and blend.after_ > 0.8
 
@@ -40,7 +40,7 @@ def test_where_judgements_are_noise_the_query_keeps_its_ranking() -> None:
     # Only what the query sees tells them apart, and it is faint for a learner.
     X[:, 0] *= 0.3
     y = np.where(X[:, 0] > 0, 1, -1)
-    blend = Blend(PassiveAggressive(C=10.0)).start(np.eye(40)[0]).learn(X, y)
+    blend = Blend(learner=PassiveAggressive(C=10.0)).start(np.eye(40)[0]).learn(X, y)
     assert blend.before_ == blend.after_ == 1.0
     assert blend.weight_ > 0.5
 
@@ -48,7 +48,7 @@ def test_where_judgements_are_noise_the_query_keeps_its_ranking() -> None:
 def test_before_and_after_are_shares_of_pairs_in_order() -> None:
     X, y = session(30, 4, seed=3)
     q = np.array([0.3, 1.0, 0.0, 0.0])
-    blend = Blend(PLAIN).start(q).learn(X, y)
+    blend = Blend(learner=PLAIN).start(q).learn(X, y)
     assert blend.before_ == pytest.approx(naive.in_order((X @ q).tolist(), (y > 0).tolist()))
     assert blend.after_ is not None and blend.before_ is not None
     assert blend.after_ >= blend.before_
@@ -158,7 +158,7 @@ def test_pictures_that_fit_move_the_ranking_where_they_were_found_low() -> None:
 
 def test_weights_rank_as_the_scores_do() -> None:
     X, y = session(30, 4, seed=3)
-    blend = Blend(PLAIN).start([0.3, 1.0, 0.0, 0.0])
+    blend = Blend(learner=PLAIN).start([0.3, 1.0, 0.0, 0.0])
     assert blend.linear and blend.ready and blend.w_.tolist() == [0.3, 1.0, 0.0, 0.0]
     blend.learn(X, y)
     assert blend.linear
@@ -182,11 +182,11 @@ def test_two_judgements_are_enough_to_go_on() -> None:
 def test_an_untouched_ranking_may_be_scores() -> None:
     X, y = session(40, 4)
     untouched = -X[:, 0].astype(np.float64)
-    blend = Blend(PLAIN).start()
+    blend = Blend(learner=PLAIN).start()
     assert not blend.ready
     blend.learn(X, y, untouched=untouched)
     assert blend.weight_ < 0.5 and blend.before_ == 0.0
-    wrong = Blend(PLAIN).start().learn(X, np.ones(40), untouched=untouched)
+    wrong = Blend(learner=PLAIN).start().learn(X, np.ones(40), untouched=untouched)
     assert wrong.decision_function(X, untouched=untouched).tolist() == untouched.tolist()
     with pytest.raises(UsageError, match="nothing to rank by"):
         wrong.decision_function(X)
@@ -196,7 +196,7 @@ def test_an_untouched_ranking_may_be_scores() -> None:
 
 def test_without_any_untouched_ranking_it_is_the_learner_alone() -> None:
     X, y = session(40, 4)
-    blend = Blend(PLAIN).start().learn(X, y)
+    blend = Blend(learner=PLAIN).start().learn(X, y)
     order = sorted(range(40), key=lambda i: X[i].tobytes())
     alone = PassiveAggressive(C=10.0).start().learn(X[order], y[order])
     assert blend.weight_ == 0.0 and blend.linear
@@ -205,7 +205,7 @@ def test_without_any_untouched_ranking_it_is_the_learner_alone() -> None:
 
 def test_a_learner_without_weights_is_blended_by_scores() -> None:
     X, y = session(40, 4)
-    blend = Blend(RelevanceScore()).start([0.5, 1.0, 0.0, 0.0]).learn(X, y)
+    blend = Blend(learner=RelevanceScore()).start([0.5, 1.0, 0.0, 0.0]).learn(X, y)
     assert not blend.linear and blend.decision_function(X).shape == (40,)
     with pytest.raises(UsageError, match="no weights"):
         blend.w_  # noqa: B018
@@ -214,5 +214,5 @@ def test_a_learner_without_weights_is_blended_by_scores() -> None:
 def test_the_learner_that_was_given_stays_as_it_was() -> None:
     X, y = session()
     given_learner = PassiveAggressive(n_draws=7)
-    Blend(given_learner).start(X[0]).learn(X, y)
+    Blend(learner=given_learner).start(X[0]).learn(X, y)
     assert not hasattr(given_learner, "w_") and given_learner.get_params()["n_draws"] == 7

@@ -56,7 +56,7 @@ def blended(
 ) -> Blend:
     """Return a blend of pictures of which the first are judged."""
     rest = slice(judged, None)
-    blend = Blend(learner).start(
+    blend = Blend(learner=learner).start(
         None, rows[rest], words[rest], ranked=rows[rest], ranked_untouched=words[rest]
     )
     return blend.learn(rows[:judged], y[:judged], words[:judged])

@@ -22,7 +22,12 @@ from tests.feedback.test_passive_aggressive import session
 from tests.naive import feedback as naive
 
 Floats = NDArray[np.float32]
-NEAR: list[Any] = [KernelPassiveAggressive(), SVM(), RelevanceScore(), RelevanceScore(True)]
+NEAR: list[Any] = [
+    KernelPassiveAggressive(),
+    SVM(),
+    RelevanceScore(),
+    RelevanceScore(stabilised=True),
+]
 numbers = st.integers(-16, 16).map(lambda value: np.float32(value / 8))
 
 
@@ -173,7 +178,7 @@ def test_the_stabilised_score_equals_its_twin() -> None:
 @pytest.mark.parametrize("stabilised", [False, True])
 def test_the_relevance_score_of_one_kind_is_a_distance(stabilised: bool) -> None:
     X, _ = session(6, 2)
-    learner = RelevanceScore(stabilised)
+    learner = RelevanceScore(stabilised=stabilised)
     d = np.sqrt(squared_distances(X, X[:3])).min(axis=1)
     assert learner.learn(X[:3], [1, 1, 1]).decision_function(X) == pytest.approx(-d)
     assert learner.learn(X[:3], [-1, -1, -1]).decision_function(X) == pytest.approx(d)

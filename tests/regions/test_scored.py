@@ -59,7 +59,9 @@ def test_where_rows_of_pictures_lie_does_not_matter() -> None:
 def test_a_share_of_nothing_leaves_the_best_region_without_a_say() -> None:
     X, Y, _, _ = made(30)
     for share in (0.0, 1.0):
-        model = ScoredRegionModel(2, C=1e-9, max_iterations=1, region_share=share).fit(X, Y)
+        model = ScoredRegionModel(n_scenes=2, C=1e-9, max_iterations=1, region_share=share).fit(
+            X, Y
+        )
         delta = model.model_.weights_.delta
         assert delta is not None
         assert np.abs(delta[:5]).max() == pytest.approx(8 * (1 - share), abs=1e-4)

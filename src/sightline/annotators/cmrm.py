@@ -81,7 +81,9 @@ class CMRM(CountAnnotator):
     )
     """Settings worth validating, around the paper's (.5, .1) and (.2, .1)."""
 
-    def __init__(self, alpha: float = 0.5, beta: float = 0.1, joint_counts: bool = False) -> None:
+    def __init__(
+        self, *, alpha: float = 0.5, beta: float = 0.1, joint_counts: bool = False
+    ) -> None:
         self.alpha = alpha
         self.beta = beta
         self.joint_counts = joint_counts
@@ -117,7 +119,7 @@ class CMRM(CountAnnotator):
 
         alpha, beta, joint = arrays["settings"].tolist()
         n_visterms, n_words = arrays["lengths"].tolist()
-        model = cls(alpha, beta, bool(joint))
+        model = cls(alpha=alpha, beta=beta, joint_counts=bool(joint))
         model._check()
         start, word = arrays["visterm_start"], arrays["word"]
         n = len(start) - 1

@@ -74,6 +74,7 @@ class CMTT(CountAnnotator):
 
     def __init__(
         self,
+        *,
         rank: int = 50,
         clip: bool = True,
         weighting: Weighting = "tf-idf",

@@ -89,7 +89,7 @@ class ConceptSVM(Estimator):
     --------
     >>> X = np.array([[0.0], [0.2], [0.3], [1.0], [1.1], [0.9]], dtype=np.float32)
     >>> Y = np.array([[1, 0, 0], [1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0]])
-    >>> svm = ConceptSVM("rbf", C=10.0).fit(X, Y)
+    >>> svm = ConceptSVM(kernel="rbf", C=10.0).fit(X, Y)
     >>> svm.trained_
     array([ True,  True, False])
     >>> scores = svm.decision_function(X)
@@ -99,6 +99,7 @@ class ConceptSVM(Estimator):
 
     def __init__(
         self,
+        *,
         kernel: str | tuple[str, ...] = "linear",
         factor: float | tuple[float, ...] = 0.7,
         weights: tuple[float, ...] | None = None,

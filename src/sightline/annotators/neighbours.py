@@ -100,6 +100,7 @@ class Neighbours(Estimator):
 
     def __init__(
         self,
+        *,
         weights: By = "distance",
         K: int = 100,
         distance: str | tuple[str, ...] = "l2",

@@ -99,6 +99,7 @@ class PLSA(CountAnnotator):
 
     def __init__(
         self,
+        *,
         n_aspects: int = _ASPECTS,
         n_iter: int = 100,
         tol: float = 1e-4,
@@ -151,7 +152,7 @@ class PLSA(CountAnnotator):
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the model that `to_arrays` described."""
         n_iter, tol = arrays["settings"].tolist()
-        model = cls(arrays["words"].shape[1], int(n_iter), tol)
+        model = cls(n_aspects=arrays["words"].shape[1], n_iter=int(n_iter), tol=tol)
         model._check()
         model.word_shares_, model.visterm_shares_ = arrays["words"], arrays["visterms"]
         model.n_words_, model.n_aspects_ = model.word_shares_.shape

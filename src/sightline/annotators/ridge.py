@@ -102,6 +102,7 @@ class KernelRidge(Estimator):
 
     def __init__(
         self,
+        *,
         kernel: str | tuple[str, ...] = "rbf",
         factor: float | tuple[float, ...] = 0.7,
         weights: tuple[float, ...] | Literal["auto"] | None = None,

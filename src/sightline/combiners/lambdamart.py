@@ -47,6 +47,7 @@ class LambdaMART(Combiner):
 
     def __init__(
         self,
+        *,
         n_trees: int = 1000,
         n_leaves: int = 10,
         rate: float = 0.1,

@@ -53,6 +53,7 @@ class RankNet(Combiner):
 
     def __init__(
         self,
+        *,
         n_hidden: int = 10,
         n_epochs: int = 100,
         rate: float = 5e-5,

@@ -117,7 +117,7 @@ class Blend(Estimator):
     query_: Doubles | None
 
     def __init__(
-        self, learner: FeedbackLearner | None = None, n_folds: int = 5, doubts: bool = True
+        self, *, learner: FeedbackLearner | None = None, n_folds: int = 5, doubts: bool = True
     ) -> None:
         self.learner = learner
         self.n_folds = n_folds

@@ -60,6 +60,7 @@ class KernelPassiveAggressive(NearnessLearner):
 
     def __init__(
         self,
+        *,
         C: float = 1.0,
         n_draws: int = 100,
         s2: float = 0.1,

@@ -66,6 +66,7 @@ class PassiveAggressive(LinearLearner):
 
     def __init__(
         self,
+        *,
         C: float = 1.0,
         n_draws: int = 100,
         random_state: int = 0,

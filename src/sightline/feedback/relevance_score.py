@@ -47,7 +47,7 @@ class RelevanceScore(NearnessLearner):
     [1.0, 0.75, 0.0]
     """
 
-    def __init__(self, stabilised: bool = False) -> None:
+    def __init__(self, *, stabilised: bool = False) -> None:
         self.stabilised = stabilised
 
     @property

@@ -31,7 +31,7 @@ class Rocchio(LinearLearner):
     [0.4, 1.5]
     """
 
-    def __init__(self, a: float = 1.0, b: float = 0.75, c: float = 0.15) -> None:
+    def __init__(self, *, a: float = 1.0, b: float = 0.75, c: float = 0.15) -> None:
         self.a = a
         self.b = b
         self.c = c

@@ -43,7 +43,7 @@ class SVM(NearnessLearner):
     coef_: Doubles
     intercept_: float
 
-    def __init__(self, C: float = 1.0, gamma: float = 5.0, balanced: bool = False) -> None:
+    def __init__(self, *, C: float = 1.0, gamma: float = 5.0, balanced: bool = False) -> None:
         self.C = C
         self.gamma = gamma
         self.balanced = balanced

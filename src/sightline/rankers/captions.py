@@ -138,6 +138,7 @@ class CaptionLSCMR(Captions):
 
     def __init__(
         self,
+        *,
         n_components: int = 64,
         lam: float = 1e-4,
         optimise: str = "map",
@@ -157,7 +158,11 @@ class CaptionLSCMR(Captions):
     ) -> LSCMR:
         Q, lists = with_words(texts, labels, self.n_candidates, self.random_state)
         ranker = LSCMR(
-            k, self.lam, self.optimise, max_rounds=self.max_rounds, random_state=self.random_state
+            n_components=k,
+            lam=self.lam,
+            optimise=self.optimise,
+            max_rounds=self.max_rounds,
+            random_state=self.random_state,
         )
         ranker.fit(Q, X, *lists, told=told)
         self.objective_, self.violation_ = ranker.objective_, ranker.violation_
@@ -182,6 +187,7 @@ class CaptionSSI(Captions):
 
     def __init__(
         self,
+        *,
         n_components: int = 64,
         eta: float = 0.01,
         n_iter: int = 500_000,
@@ -198,7 +204,9 @@ class CaptionSSI(Captions):
         self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
     ) -> SSI:
         Q, lists = with_words(texts, labels, self.n_candidates, self.random_state)
-        ranker = SSI(k, self.eta, self.n_iter, random_state=self.random_state)
+        ranker = SSI(
+            n_components=k, eta=self.eta, n_iter=self.n_iter, random_state=self.random_state
+        )
         return ranker.fit(Q, X, *lists)
 
 
@@ -207,7 +215,7 @@ class CaptionCCA(Captions):
 
     _kind: ClassVar[type[Any]] = CCA
 
-    def __init__(self, n_components: int = 64, kappa: float = 0.1, max_rank: int = 200) -> None:
+    def __init__(self, *, n_components: int = 64, kappa: float = 0.1, max_rank: int = 200) -> None:
         self.n_components = n_components
         self.kappa = kappa
         self.max_rank = max_rank
@@ -217,7 +225,7 @@ class CaptionCCA(Captions):
     ) -> CCA:
         while True:
             try:
-                return CCA(k, self.kappa, self.max_rank).fit(texts, X)
+                return CCA(n_components=k, kappa=self.kappa, max_rank=self.max_rank).fit(texts, X)
             except DataError:
                 # Rows may differ in fewer directions than they have columns.
                 if k == 1:

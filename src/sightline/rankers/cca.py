@@ -56,7 +56,7 @@ class CCA(TwoSided):
 
     _name: ClassVar[str] = "CCA"
 
-    def __init__(self, n_components: int = 10, kappa: float = 0.01, max_rank: int = 200) -> None:
+    def __init__(self, *, n_components: int = 10, kappa: float = 0.01, max_rank: int = 200) -> None:
         self.n_components = n_components
         self.kappa = kappa
         self.max_rank = max_rank

@@ -51,14 +51,14 @@ class ConceptMatching(TwoSided):
     --------
     >>> rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.8, 0.3], [0.0, 1.0], [0.2, 0.8], [0.1, 0.7]])
     >>> words = np.array([[1, 0]] * 3 + [[0, 1]] * 3)
-    >>> ranker = ConceptMatching(2).fit(rows, words)
+    >>> ranker = ConceptMatching(n_concepts=2).fit(rows, words)
     >>> ranker.decision_function(words[[0, 3]], rows[[1, 4]]).argmax(axis=1).tolist()
     [0, 1]
     """
 
     _name: ClassVar[str] = "ConceptMatching"
 
-    def __init__(self, n_concepts: int = 150, strength: float = 0.1) -> None:
+    def __init__(self, *, n_concepts: int = 150, strength: float = 0.1) -> None:
         self.n_concepts = n_concepts
         self.strength = strength
 
@@ -138,7 +138,7 @@ class CaptionConcepts(Captions):
 
     _kind: ClassVar[type[Any]] = ConceptMatching
 
-    def __init__(self, n_components: int = 150, strength: float = 0.1) -> None:
+    def __init__(self, *, n_components: int = 150, strength: float = 0.1) -> None:
         self.n_components = n_components
         self.strength = strength
 
@@ -146,6 +146,6 @@ class CaptionConcepts(Captions):
         self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
     ) -> ConceptMatching:
         # More concepts than columns can be told apart, if less surely: only words bound them.
-        return ConceptMatching(min(self.n_components, labels.shape[1]), self.strength).fit(
-            X, labels
-        )
+        return ConceptMatching(
+            n_concepts=min(self.n_components, labels.shape[1]), strength=self.strength
+        ).fit(X, labels)

@@ -83,6 +83,7 @@ class CutOff(Estimator):
 
     def __init__(
         self,
+        *,
         by: By = "auto",
         C: float = 0.03,
         margin: float = 0.25,

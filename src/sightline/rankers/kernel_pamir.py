@@ -140,6 +140,7 @@ class KernelPAMIR(Estimator):
 
     def __init__(
         self,
+        *,
         kernel: KernelName | tuple[str, ...] = "rbf",
         factor: float | tuple[float, ...] = 0.7,
         weights: tuple[float, ...] | None = None,

@@ -85,6 +85,7 @@ class LogProduct(Estimator):
 
     def __init__(
         self,
+        *,
         n_directions: int = 128,
         strength: float = 0.03,
         own_strength: float = 0.01,

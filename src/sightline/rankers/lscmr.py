@@ -92,6 +92,7 @@ class LSCMR(LowRank):
 
     def __init__(
         self,
+        *,
         n_components: int = 10,
         lam: float = 1e-3,
         optimise: str = "map",

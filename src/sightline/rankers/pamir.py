@@ -114,6 +114,7 @@ class PAMIR(WordWeights):
 
     def __init__(
         self,
+        *,
         C: float = 0.1,
         variant: Variant = "PA-I",
         n_iter: int = 3_000_000,

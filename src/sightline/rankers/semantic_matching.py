@@ -42,7 +42,7 @@ class SemanticMatching(TwoSided):
     Examples
     --------
     >>> rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.2, 0.8]])
-    >>> ranker = SemanticMatching("logistic").fit(rows, [0, 0, 1, 1], rows, [0, 0, 1, 1])
+    >>> ranker = SemanticMatching(model="logistic").fit(rows, [0, 0, 1, 1], rows, [0, 0, 1, 1])
     >>> ranker.score(rows, rows, np.eye(2)[[0, 0, 1, 1]][:, [0, 0, 1, 1]])
     1.0
     """
@@ -51,6 +51,7 @@ class SemanticMatching(TwoSided):
 
     def __init__(
         self,
+        *,
         model: Model = "logistic",
         q_strength: float = 1.0,
         d_strength: float = 1.0,

@@ -75,6 +75,7 @@ class SSI(LowRank):
 
     def __init__(
         self,
+        *,
         n_components: int = 10,
         eta: float = 0.01,
         n_iter: int = 500_000,

@@ -116,6 +116,7 @@ class RegionModel(Estimator):
 
     def __init__(
         self,
+        *,
         n_scenes: int = 8,
         C: float = 1.0,
         whole_tags: bool = False,

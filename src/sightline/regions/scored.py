@@ -75,6 +75,7 @@ class ScoredRegionModel(Estimator):
 
     def __init__(
         self,
+        *,
         n_scenes: int = 8,
         C: float = 0.1,
         whole_alpha: float = 0.3,

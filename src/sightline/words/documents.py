@@ -48,6 +48,7 @@ class Documents(Estimator):
 
     def __init__(
         self,
+        *,
         n_words: int = 50_000,
         least_texts: int = 2,
         most_share: float = 0.5,
