@@ -149,5 +149,5 @@ def test_nothing_to_learn_from_is_refused() -> None:
         CaptionLSCMR().fit(X, np.zeros_like(labels))
     with pytest.raises(DataError, match=r"80 pictures need words of as many\. Got 79"):
         CaptionLSCMR().fit(X, labels[1:])
-    with pytest.raises(UsageError, match="CaptionSSI has learnt nothing yet"):
+    with pytest.raises(UsageError, match="CaptionSSI is not fitted yet"):
         CaptionSSI().decision_function(X)

@@ -296,7 +296,7 @@ def test_wrong_calls() -> None:
         CutOff().fit(table[:9], queries)
     with pytest.raises(DataError, match="No query has both"):
         CutOff().fit(table, query_set([([1], [])], np.ones(2)))
-    with pytest.raises(UsageError, match="learnt nothing yet"):
+    with pytest.raises(UsageError, match="is not fitted yet"):
         CutOff().threshold([0], [1.0])
     cut = CutOff(by="best").fit(table, queries)
     with pytest.raises(UsageError, match=r"must be given. Got None"):

@@ -225,11 +225,11 @@ def test_wrong_data() -> None:
     X, y = collection()
     holes = X.copy()
     holes[3, 3] = np.nan
-    with pytest.raises(DataError, match="must be finite"):
+    with pytest.raises(DataError, match="NaN or inf"):
         KernelPAMIR().fit(holes, y)
     with pytest.raises(DataError, match=r"Got 60 and 59"):
         KernelPAMIR().fit(X, y[:-1])
-    with pytest.raises(DataError, match=r"needs at least 2 of them. Got 1"):
+    with pytest.raises(DataError, match=r"1 sample\(s\) .* minimum of 2 is required"):
         KernelPAMIR().fit(X[:1], y[:1])
     with pytest.raises(DataError, match="nothing to learn"):
         KernelPAMIR().fit(X, np.ones_like(y))
@@ -245,7 +245,7 @@ def test_wrong_data() -> None:
         KernelPAMIR(kernel="precomputed").fit(np.triu(gram(X)), y)
     with pytest.raises(DataError, match="must be a dense table"):
         KernelPAMIR(kernel="precomputed").fit(sp.csr_matrix(gram(X)), y)
-    with pytest.raises(DataError, match="finite numbers, of which KernelPAMIR found 2"):
+    with pytest.raises(DataError, match=r"finite numbers. KernelPAMIR got 2"):
         table = gram(X)
         table[0, 1] = table[1, 0] = np.inf
         KernelPAMIR(kernel="precomputed").fit(table, y)
@@ -263,7 +263,7 @@ def test_wrong_use_once_fitted() -> None:
         with pytest.raises(UsageError, match="Call fit first"):
             getattr(KernelPAMIR(), call)(*given)
     ranker = KernelPAMIR().fit(X, y, n_iter=500)
-    with pytest.raises(DataError, match="one length on both sides"):
+    with pytest.raises(DataError, match="X has 3 features, but KernelPAMIR is expecting 25"):
         ranker.decision_function(X[:, :3])
     with pytest.raises(DataError, match=r"knows 5 words, not all of those in"):
         ranker.decision_function(X, [7])
@@ -272,7 +272,7 @@ def test_wrong_use_once_fitted() -> None:
     with pytest.raises(DataError, match="must have 5 columns, a word each"):
         ranker.score(X, y[:, :4])
     table = KernelPAMIR(kernel="precomputed").fit(gram(X), y, n_iter=500)
-    with pytest.raises(DataError, match="must have 60 columns, as KernelPAMIR was fitted with"):
+    with pytest.raises(DataError, match="but KernelPAMIR is expecting 60 features"):
         table.decision_function(gram(X)[:, :9])
     before = ranker.alpha_.tobytes()
     with pytest.raises(DataError):

@@ -219,7 +219,7 @@ def test_lists_may_belong_to_queries_in_any_order_and_sides_need_no_pairs() -> N
         ({"query": [0]}, "as many queries"),
         ({"Q": np.full((60, 4), np.nan)}, "finite"),
         ({"Q": [["word"]]}, "table of numbers"),
-        ({"Q": np.zeros(3)}, "table of rows"),
+        ({"Q": np.zeros(3)}, "a row for each sample"),
         ({"relevance": np.ones((60, 8))}, "both a relevant and an other"),
     ],
 )
@@ -255,13 +255,13 @@ def test_parameters_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
 def test_other_dimensions_and_unfitted_rankers_are_refused() -> None:
     data = made()
     ranker = LSCMR(n_components=2, max_rounds=1, n_steps=5).fit(*given(data))
-    with pytest.raises(DataError, match="queries must have 4 columns"):
+    with pytest.raises(DataError, match="Q has 6 features, but LSCMR is expecting 4"):
         ranker.embed_queries(data["D"])
-    with pytest.raises(DataError, match="documents must have 6 columns"):
+    with pytest.raises(DataError, match="D has 4 features, but LSCMR is expecting 6"):
         ranker.embed(data["Q"])
     with pytest.raises(DataError, match="A query is one row"):
         ranker.query(data["Q"])
-    with pytest.raises(UsageError, match="learnt nothing yet"):
+    with pytest.raises(UsageError, match="is not fitted yet"):
         LSCMR().embed(data["D"])
 
 

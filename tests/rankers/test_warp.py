@@ -238,9 +238,9 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
 
 def test_wrong_data() -> None:
     X, y = collection()
-    with pytest.raises(DataError, match="finite numbers, of which WARP found 1"):
+    with pytest.raises(DataError, match=r"finite numbers. WARP got 1"):
         WARP().fit(np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X), y)
-    with pytest.raises(UsageError, match="This WARP has learnt nothing yet"):
+    with pytest.raises(UsageError, match="This WARP is not fitted yet"):
         WARP().query([0])
     with pytest.raises(DataError, match="WARP knows 5 words"):
         WARP().fit(X, y, n_iter=10).query([9])

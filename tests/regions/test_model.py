@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sightline.errors import DataError, ParameterError
+from sightline.errors import DataError, NotFittedError, ParameterError
 from sightline.regions.examples import Pictures, fitting
 from sightline.regions.learning import Risk, explain, explain_tags
 from sightline.regions.model import RegionModel, Step
@@ -264,5 +264,5 @@ def test_data_that_cannot_be_is_refused() -> None:
         RegionModel().fit([], Y)
     with pytest.raises(ParameterError, match="scenes"):
         RegionModel(n_scenes=2).fit(X, Y, scenes=[0, 1, 2, 0])
-    with pytest.raises(ParameterError, match="not fitted"):
+    with pytest.raises(NotFittedError, match="not fitted"):
         RegionModel().predict(X)

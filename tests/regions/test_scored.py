@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sightline.errors import ParameterError
+from sightline.errors import NotFittedError, ParameterError
 from sightline.regions.examples import Pictures
 from sightline.regions.inference import choose_tags
 from sightline.regions.learning import Risk, explain
@@ -141,7 +141,7 @@ def test_what_cannot_be_is_refused() -> None:
         ScoredRegionModel(folds=1).fit(X, Y)
     with pytest.raises(ParameterError, match="areas"):
         ScoredRegionModel().fit(X, Y, areas=[[1.0]])
-    with pytest.raises(ParameterError, match="not fitted"):
+    with pytest.raises(NotFittedError, match="not fitted"):
         ScoredRegionModel().predict(X)
     with pytest.raises(ParameterError, match="scene_loss"):
         RegionModel(scene_loss=-1.0).fit(X, Y)
@@ -153,7 +153,7 @@ def test_a_model_that_was_kept_says_the_same() -> None:
     again = ScoredRegionModel.from_arrays(model.to_arrays())
     assert (again.decision_function(X) == model.decision_function(X)).all()
     assert (again.scene_fits(X) == model.scene_fits(X)).all()
-    with pytest.raises(ParameterError, match="not fitted yet"):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
         ScoredRegionModel().to_arrays()
 
 

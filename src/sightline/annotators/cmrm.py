@@ -88,10 +88,10 @@ class CMRM(CountAnnotator):
         self.beta = beta
         self.joint_counts = joint_counts
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from counts X of visual terms and the words Y pictures carry, 0 or 1."""
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1."""
         self._check()
-        counts, words, kept = as_pairs(X, Y, "CMRM")
+        counts, words, kept, self.classes_ = as_pairs(X, y, "CMRM")
         self._learn(counts[kept], words)
         self._training = counts, kept
         self.__dict__.pop("leave_one_out_", None)
@@ -127,6 +127,7 @@ class CMRM(CountAnnotator):
         counts = csr_array(parts, shape=(n, n_visterms), dtype=np.float64)
         carried = (np.ones(len(word)), word, arrays["word_start"])
         model._learn(counts, csr_array(carried, shape=(n, n_words)))
+        model.classes_ = np.arange(n_words)
         return model
 
     @cached_property

@@ -37,7 +37,7 @@ class SecondOrder(OnlineCombiner):
     @property
     def covariance_(self) -> Doubles:
         """How unsure the weights are."""
-        self._check_fitted("w_")
+        self._check_fitted()
         return self._covariance
 
     def _start(self, n: int) -> None:

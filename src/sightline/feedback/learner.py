@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sightline.contracts import Estimator
 from sightline.errors import DataError, ParameterError, UsageError
+from sightline.validation import dense_table
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -142,9 +143,7 @@ class LinearLearner(Learner):
 
 def finite_rows(X: Any, owner: str) -> Floats:
     """Return rows as (n, d) of float32; the first picture with a number that is none is named."""
-    rows = np.ascontiguousarray(X, dtype=np.float32)
-    if rows.ndim != 2:
-        raise DataError(f"Rows given to {owner} must be a table, (n, d). Got shape {rows.shape}.")
+    rows: Floats = dense_table(X, np.float32)
     wrong = ~np.isfinite(rows).all(axis=1)
     if wrong.any():
         at = int(wrong.argmax())

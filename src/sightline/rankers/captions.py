@@ -15,20 +15,21 @@ that the score of a word is an inner product there, and an article is the sum of
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.contracts import Estimator
-from sightline.errors import DataError, UsageError
+from sightline.contracts import PersistentEstimator
+from sightline.errors import DataError
 from sightline.rankers.cca import CCA
-from sightline.rankers.low_rank import TwoSided
+from sightline.rankers.low_rank import TwoSided, as_side
 from sightline.rankers.lscmr import LSCMR
 from sightline.rankers.ssi import SSI
 from sightline.solvers.structural import STOPS, Round
+from sightline.validation import as_indicator
 
 Floats = NDArray[np.float32]
 Int = NDArray[np.int64]
@@ -36,7 +37,7 @@ _MOST_LISTS = 20_000
 _MOST_CARRIERS, _MOST_TIMES = 10, 20
 
 
-class Captions(Estimator, ABC):
+class Captions(PersistentEstimator):
     """A ranker across kinds as a ranker of pictures for words.
 
     Attributes
@@ -46,15 +47,18 @@ class Captions(Estimator, ABC):
     """
 
     _kind: ClassVar[type[Any]]
+    _saved = ("classes_",)
     n_components: int
 
-    def fit(self, X: Any, Y: Any, *, told: Callable[[Round], None] | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, told: Callable[[Round], None] | None = None) -> Self:
         """Learn from rows of pictures, and the words of each, (pictures, words).
 
         The dimensions are lowered to what there are of words or of columns. `told` is called with
         each round, by rankers that have any.
         """
-        labels = _as_labels(Y)
+        X = as_side(X, "X", type(self).__name__, min_samples=2)
+        table, self.classes_ = as_indicator(y, type(self).__name__)
+        labels = _as_labels(table)
         if labels.shape[0] != X.shape[0]:
             raise DataError(f"{X.shape[0]} pictures need words of as many. Got {labels.shape[0]}.")
         carriers = np.asarray(labels.sum(axis=0)).ravel()
@@ -71,10 +75,16 @@ class Captions(Estimator, ABC):
         self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
     ) -> TwoSided: ...
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that X had in `fit`."""
+        return self.ranker_.n_document_features_
+
     def decision_function(self, X: Any, words: Int | None = None) -> Floats:
         """Return the score of each word, or of the words at some positions, for each picture."""
         self._check_fitted()
-        product: Floats = self.ranker_.embed(X) @ self.word_points(words).T
+        rows = as_side(X, "X", type(self).__name__, self.n_features_in_)
+        product: Floats = self.ranker_.embed(rows) @ self.word_points(words).T
         return product
 
     def word_points(self, words: Int | None = None) -> Floats:
@@ -101,20 +111,16 @@ class Captions(Estimator, ABC):
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs."""
         self._check_fitted()
-        return {"caption_idf": self.idf_, **self.ranker_.to_arrays()}  # type: ignore[attr-defined]
+        return {"caption_idf": self.idf_, **self.ranker_.to_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ranker as far as scoring goes, with default parameters."""
         made = cls()
         made.idf_ = np.asarray(arrays["caption_idf"])
+        made.classes_ = np.arange(len(made.idf_))
         made.ranker_ = cls._kind.from_arrays(arrays)
         return made
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "ranker_"):
-            name = type(self).__name__
-            raise UsageError(f"This {name} has learnt nothing yet. Call fit first.")
 
 
 class CaptionLSCMR(Captions):

@@ -70,7 +70,7 @@ class ConceptMatching(TwoSided):
             if not getattr(self, name) > 0:
                 must_be = "greater than 0"
                 raise ParameterError.of(name, self._name, must_be, getattr(self, name))
-        pictures, carried = as_side(X, "pictures", self._name), csr_matrix(labels)
+        pictures, carried = as_side(X, "X", self._name), csr_matrix(labels)
         carriers = np.asarray((carried > 0).sum(axis=0)).ravel()
         order = np.argsort(-carriers, kind="stable")[: self.n_concepts]
         self.concepts_ = order[carriers[order] >= _LEAST_PICTURES]
@@ -104,22 +104,32 @@ class ConceptMatching(TwoSided):
         self._W = W / scale
         self._b = b - self._W @ mean
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that queries had in `fit`."""
+        return len(self.shares_)
+
+    @property
+    def n_document_features_(self) -> int:
+        """Number of columns that documents had in `fit`."""
+        return int(self._W.shape[1])
+
     def embed_queries(self, Q: Any) -> Floats:
         """Return P(concept | text) for each row of words; a row of none is 0."""
-        self._check_fitted("shares_")
-        rows = as_side(Q, "texts", self._name, len(self.shares_))
+        self._check_fitted()
+        rows = as_side(Q, "Q", self._name, len(self.shares_))
         lengths = np.asarray(abs(rows).sum(axis=1)).reshape(-1, 1)
         return np.asarray(rows @ self.shares_ / np.where(lengths > 0, lengths, 1.0), np.float32)
 
     def embed(self, D: Any) -> Floats:
         """Return P(concept | picture) for each row."""
-        self._check_fitted("shares_")
-        rows = as_side(D, "pictures", self._name, self._W.shape[1])
+        self._check_fitted()
+        rows = as_side(D, "X", self._name, self._W.shape[1])
         return softmax(np.asarray(rows @ self._W.T) + self._b).astype(np.float32)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes a ranker that scores the same."""
-        self._check_fitted("shares_")
+        self._check_fitted()
         return {
             "concepts": self.concepts_, "shares": self.shares_, "W": self._W, "b": self._b,
         }  # fmt: skip
