@@ -272,7 +272,7 @@ class FeedbackLearner(Protocol):
         """
         ...
 
-    def learn(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from ALL judgements of the session so far, going on from what was learnt.
 
         X has a row for each judged picture, (n, d) of float32; y is +1 where it is relevant and -1

@@ -70,9 +70,9 @@ class NotFittedError(UsageError, ValueError, AttributeError):
     """
 
     @classmethod
-    def of(cls, owner: str) -> NotFittedError:
+    def of(cls, owner: str, remedy: str = "Call fit first.") -> NotFittedError:
         """Return the error of an estimator, one that scikit-learn's users can catch."""
-        return _for_scikit_learn(cls)(f"This {owner} is not fitted yet. Call fit first.")
+        return _for_scikit_learn(cls)(f"This {owner} is not fitted yet. {remedy}")
 
 
 def _for_scikit_learn(error: type[NotFittedError]) -> type[NotFittedError]:

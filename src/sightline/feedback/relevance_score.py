@@ -42,7 +42,7 @@ class RelevanceScore(NearnessLearner):
 
     Examples
     --------
-    >>> learner = RelevanceScore().learn([[0.0], [4.0]], [1, -1])
+    >>> learner = RelevanceScore().partial_fit([[0.0], [4.0]], [1, -1])
     >>> learner.decision_function([[0.0], [1.0], [4.0]]).tolist()
     [1.0, 0.75, 0.0]
     """

@@ -26,7 +26,7 @@ class Rocchio(LinearLearner):
 
     Examples
     --------
-    >>> learner = Rocchio().start([1.0, 0.0]).learn([[0, 2], [4, 0]], [1, -1])
+    >>> learner = Rocchio().start([1.0, 0.0]).partial_fit([[0, 2], [4, 0]], [1, -1])
     >>> learner.w_.round(2).tolist()
     [0.4, 1.5]
     """

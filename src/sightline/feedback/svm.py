@@ -35,7 +35,7 @@ class SVM(NearnessLearner):
 
     Examples
     --------
-    >>> learner = SVM(C=10.0, gamma=1.0).learn([[0.0], [2.0]], [1, -1])
+    >>> learner = SVM(C=10.0, gamma=1.0).partial_fit([[0.0], [2.0]], [1, -1])
     >>> learner.decision_function([[0.0], [1.0], [2.0]]).round(2).tolist()
     [1.0, 0.0, -1.0]
     """

@@ -95,7 +95,9 @@ def run_sessions(
         begun = time.process_time()
         if number:
             for s in sessions:
-                s.learner.learn(space.rows[s.judged], np.append(1, s.user.judge(s.judged[1:])))
+                s.learner.partial_fit(
+                    space.rows[s.judged], np.append(1, s.user.judge(s.judged[1:]))
+                )
         spent += time.process_time() - begun
         found.append(_measure_all(sessions, space, number > 0, place, shown, most))
         progress.advance()
