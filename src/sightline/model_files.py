@@ -46,6 +46,7 @@ class ModelFile:
 
 def write_model(path: str | os.PathLike[str], model: ModelFile) -> None:
     """Write a model; a file of that name is replaced once all is on the disk."""
+    import numpy as np
     from safetensors.numpy import save_file
 
     header = {
@@ -59,7 +60,9 @@ def write_model(path: str | os.PathLike[str], model: ModelFile) -> None:
     handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     try:
-        save_file(dict(model.arrays), aside, {"sightline": json.dumps(header, sort_keys=True)})
+        # Whatever their order in memory: safetensors takes the bytes as they lie there.
+        arrays = {name: np.asarray(a, order="C") for name, a in model.arrays.items()}
+        save_file(arrays, aside, {"sightline": json.dumps(header, sort_keys=True)})
         with open(aside, "rb") as written:
             os.fsync(written.fileno())
         os.replace(aside, target)

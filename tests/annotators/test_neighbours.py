@@ -308,7 +308,7 @@ def test_impossible_data_is_refused() -> None:
         Neighbours().fit(X[:0], Y[:0])
     with pytest.raises(DataError, match=r"2 distances need as many views. Got 1"):
         Neighbours(distance=("l2", "l2")).fit(X, Y)
-    with pytest.raises(DataError, match="chi2 kernel needs dense features that are not negative"):
+    with pytest.raises(DataError, match="Negative values in data passed to the chi2 kernel"):
         Neighbours(distance="chi2").fit(X, Y)
     with pytest.raises(DataError, match="l1 distance needs dense"):
         Neighbours(distance="l1").fit(csr_matrix(X), Y)

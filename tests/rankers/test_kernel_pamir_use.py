@@ -243,7 +243,7 @@ def test_wrong_data() -> None:
         KernelPAMIR(kernel="precomputed").fit(X, y)
     with pytest.raises(DataError, match="must be symmetric"):
         KernelPAMIR(kernel="precomputed").fit(np.triu(gram(X)), y)
-    with pytest.raises(DataError, match="must be a dense table"):
+    with pytest.raises(DataError, match="precomputed similarities must be dense"):
         KernelPAMIR(kernel="precomputed").fit(sp.csr_matrix(gram(X)), y)
     with pytest.raises(DataError, match=r"finite numbers. KernelPAMIR got 2"):
         table = gram(X)

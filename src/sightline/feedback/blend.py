@@ -221,6 +221,10 @@ class Blend(Estimator):
         both = np.vstack([self._measured[0], rows]), np.append(self._measured[1], before)
         return np.ascontiguousarray(both[0]), both[1]
 
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget everything, and learn from judgements alone, without an untouched ranking."""
+        return self.start().partial_fit(X, y)
+
     def partial_fit(self, X: Any, y: Any, untouched: Any = None, sure: Any = None) -> Self:
         """Learn from all judgements so far, and choose the share of the untouched ranking.
 

@@ -57,6 +57,10 @@ class Learner(Estimator, ABC):
         self._begin()
         return self
 
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget everything, and learn from judgements alone, without a query."""
+        return self.start().partial_fit(X, y)
+
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from all judgements of the session so far."""
         self._check()

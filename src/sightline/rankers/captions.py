@@ -180,10 +180,21 @@ class CaptionLSCMR(Captions):
         return ranker
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that scoring needs, and how the training went, as
-        `solvers.structural.course_said` reads it."""
+        """Return all that scoring needs, and how training went.
+
+        `solvers.structural.course_said` reads the latter.
+        """
+        arrays = super().to_arrays()
         stop = np.array(STOPS.index(self.stop_reason_))
-        return {**super().to_arrays(), "course": self.course_, "stop": stop}
+        return {**arrays, "course": self.course_, "stop": stop}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted ranker as far as scoring goes, and how its training went."""
+        made = super().from_arrays(arrays)
+        if "course" in arrays:
+            made.course_, made.stop_reason_ = arrays["course"], STOPS[int(arrays["stop"])]
+        return made
 
 
 class CaptionSSI(Captions):

@@ -77,9 +77,11 @@ def as_rows(values: Any, kernel: str = "linear") -> Rows:
             f"Features must lie between -{_LARGEST:g} and {_LARGEST:g}, or their products do not "
             f"fit a float. Got {largest:g}; scale them."
         )
-    if KERNELS[kernel].counts and (rows is not held or (held < 0).any()):
-        raise DataError(f"The {kernel} kernel needs dense features that are not negative.")
-    if KERNELS[kernel].gaussians and (rows is not held or rows.shape[1] % 2):
+    if rows is not held and (KERNELS[kernel].counts or KERNELS[kernel].gaussians):
+        raise DataError(f"Sparse data is not supported by the {kernel} kernel. Call toarray first.")
+    if KERNELS[kernel].counts and (held < 0).any():
+        raise DataError(f"Negative values in data passed to the {kernel} kernel.")
+    if KERNELS[kernel].gaussians and rows.shape[1] % 2:
         raise DataError(
             f"The {kernel} kernel needs dense rows of means and as many logarithms of variances, "
             f"such as the feature gaussians. Got {rows.shape[1]} numbers a row."
