@@ -89,14 +89,14 @@ with warnings.catch_warnings():
     )
 
 
-@checked
+@checked  # type: ignore[untyped-decorator]
 def test_an_estimator_keeps_scikit_learns_conventions(
     estimator: Any, check: Callable[[Any], None]
 ) -> None:
     check(estimator)
 
 
-@checked_loosely
+@checked_loosely  # type: ignore[untyped-decorator]
 def test_an_estimator_of_similarities_keeps_them_too(
     estimator: Any, check: Callable[[Any], None]
 ) -> None:

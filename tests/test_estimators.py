@@ -83,7 +83,7 @@ def test_fitting_returns_the_estimator_and_the_number_of_columns(case: Case) -> 
 def test_a_saved_estimator_is_loaded_as_it_was(case: Case, tmp_path: Path) -> None:
     fitted, path = case.fitted(), tmp_path / "model.safetensors"
     fitted.save(path)
-    loaded = type(case.estimator).load(path)
+    loaded: Any = type(case.estimator).load(path)
     assert type(loaded) is type(fitted)
     assert loaded.get_params() == fitted.get_params()
     assert loaded.n_features_in_ == case.n_features

@@ -160,7 +160,7 @@ class ConceptSVM(PersistentEstimator):
     def n_features_in_(self) -> int:
         """Number of columns that X had in `fit`, of all views."""
         if self.kernel_.names == ("linear",):
-            return self.W_.shape[1]
+            return int(self.W_.shape[1])
         return sum(int(rows.shape[1]) for rows in self.landmarks_)
 
     def decision_function(

@@ -103,7 +103,7 @@ class RankNet(Combiner):
     @property
     def n_features_in_(self) -> int:
         """Number of components that phi had in `fit`."""
-        return self.layers_[0].shape[1]
+        return int(self.layers_[0].shape[1])
 
     def decision_function(self, phi: Any) -> Floats:
         """Return scores of shape (…,) for phi of shape (…, components)."""

@@ -90,12 +90,12 @@ class CCA(TwoSided):
     @property
     def n_features_in_(self) -> int:
         """Number of columns that queries had in `fit`."""
-        return self.A_.shape[1]
+        return int(self.A_.shape[1])
 
     @property
     def n_document_features_(self) -> int:
         """Number of columns that documents had in `fit`."""
-        return self.B_.shape[1]
+        return int(self.B_.shape[1])
 
     def embed_queries(self, Q: Any) -> Floats:
         """Return queries in the shared space, of length 1; one that is the mean stays 0."""

@@ -99,12 +99,12 @@ class LowRank(TwoSided):
     @property
     def n_features_in_(self) -> int:
         """Number of columns that queries had in `fit`."""
-        return self.U_.shape[1]
+        return int(self.U_.shape[1])
 
     @property
     def n_document_features_(self) -> int:
         """Number of columns that documents had in `fit`."""
-        return self.V_.shape[1]
+        return int(self.V_.shape[1])
 
     def embed_queries(self, Q: Any) -> Floats:
         """Return U q for each row of Q."""

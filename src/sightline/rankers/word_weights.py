@@ -38,7 +38,7 @@ class WordWeights(PersistentEstimator):
     @property
     def n_features_in_(self) -> int:
         """Number of columns that X had in `fit`."""
-        return self.W_.shape[1]
+        return int(self.W_.shape[1])
 
     def decision_function(self, X: Any, words: NDArray[np.int64] | None = None) -> Floats:
         """Return the score of each picture for each word, or for the words at some positions."""
