@@ -64,7 +64,7 @@ def _learnt(matrix: Matrix, number: int) -> NDArray[np.float64]:
     random = np.random.default_rng([29, number])
     judged = random.integers(len(matrix), size=_K)
     learner = PassiveAggressive(random_state=number).start(matrix[judged[0]])
-    w = learner.learn(matrix[judged], np.where(np.arange(_K) % 2, -1, 1)).w_
+    w = learner.partial_fit(matrix[judged], np.where(np.arange(_K) % 2, -1, 1)).w_
     return np.zeros(matrix.shape[1]) if w is None else w
 
 

@@ -67,7 +67,7 @@ def _learnt(rows: Matrix, number: int) -> NDArray[np.float64]:
     random = np.random.default_rng([29, number])
     judged = random.integers(len(rows), size=_K)
     learner = PassiveAggressive(random_state=number).start(rows[judged[0]])
-    w = learner.learn(rows[judged], np.where(np.arange(_K) % 2, -1, 1)).w_
+    w = learner.partial_fit(rows[judged], np.where(np.arange(_K) % 2, -1, 1)).w_
     return np.zeros(rows.shape[1]) if w is None else w
 
 

@@ -54,7 +54,7 @@ class Course:
 
     def ours(self, seed: int, n: int) -> PAMIR:
         """Fit as anybody would."""
-        ranker = PAMIR(_C, random_state=seed)
+        ranker = PAMIR(C=_C, random_state=seed)
         return ranker.fit(self.X, queries=self.targets.queries, n_words=WORDS, n_iter=n)
 
 

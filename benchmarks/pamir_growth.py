@@ -64,7 +64,7 @@ def _collection(n: int, n_words: int) -> tuple[Any, Targets]:
 
 def _training(n: int, n_words: int, steps: int) -> Callable[[], Cost]:
     X, targets = _collection(n, n_words)
-    learnt = PAMIR(0.1).fit(X, queries=targets.queries, n_words=n_words, n_iter=_BEFORE)
+    learnt = PAMIR(C=0.1).fit(X, queries=targets.queries, n_words=n_words, n_iter=_BEFORE)
 
     def run() -> None:
         before = learnt.n_updates_

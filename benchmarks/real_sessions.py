@@ -45,7 +45,7 @@ class RealSessions:
         judged = np.argsort(-scores, kind="stable")[: _JUDGED + 1]
         signs = np.where(self.labels[judged] == self.labels[query], 1, -1)
         learner = PassiveAggressive(random_state=number).start(self.rows[query])
-        w = learner.learn(self.rows[judged], signs).w_
+        w = learner.partial_fit(self.rows[judged], signs).w_
         return np.asarray(self.rows[query] if w is None else w, np.float64)
 
     def repeated(self, n: int) -> Matrix:

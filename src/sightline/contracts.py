@@ -7,11 +7,13 @@ these contracts; `sightline.testing` checks them, for built-in parts and for plu
 from __future__ import annotations
 
 import inspect
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
-from sightline.errors import ParameterError
+from sightline.errors import DataError, NotFittedError, ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,21 +63,46 @@ class FittedFeature(Feature, Protocol):
 class Estimator:
     """What learners share: parameters that can be read, set and shown, as scikit-learn expects.
 
-    `__init__` of a learner takes its parameters by name and only stores them; what is learnt ends
-    in an underscore. scikit-learn is not needed, and imported only when it asks.
+    `__init__` of a learner takes its parameters by keyword and only stores them; what is learnt
+    ends in an underscore. A learner is fitted once it has `n_features_in_`, the number of columns
+    it was fitted with. scikit-learn is not needed, and imported only when it asks.
     """
 
     @classmethod
     def _parameter_names(cls) -> list[str]:
+        if cls.__init__ is object.__init__:
+            return []
         signature = inspect.signature(cls.__init__)
         return sorted(n for n in signature.parameters if n != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            There for scikit-learn. Learners here have no parameters of parameters.
+
+        Returns
+        -------
+        dict of str to object
+            The parameters.
+        """
         return {name: getattr(self, name) for name in self._parameter_names()}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name."""
+        """Set parameters by name.
+
+        Parameters
+        ----------
+        **params : object
+            New values.
+
+        Returns
+        -------
+        Self
+            The learner itself.
+        """
         known = self._parameter_names()
         for name, value in params.items():
             if name not in known:
@@ -84,11 +111,21 @@ class Estimator:
         return self
 
     def __repr__(self) -> str:
+        """Return the learner as code, with the parameters that are not the default."""
         default = inspect.signature(type(self).__init__).parameters
-        said = (f"{n}={v!r}" for n, v in self.get_params().items() if v != default[n].default)
-        return f"{type(self).__name__}({', '.join(said)})"
+        changed = (f"{n}={v!r}" for n, v in self.get_params().items() if v != default[n].default)
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether the learner was fitted, for `sklearn.utils.validation.check_is_fitted`."""
+        return hasattr(self, "n_features_in_")
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError.of(type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn has to know of the learner."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(
@@ -101,6 +138,11 @@ class Estimator:
         """Ask scikit-learn's searches and pipelines to pass `qid` on, where a method takes it.
 
         They do so once `sklearn.set_config(enable_metadata_routing=True)` is set.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRequest
+            The request.
         """
         from sklearn.utils.metadata_routing import MetadataRequest
 
@@ -112,6 +154,80 @@ class Estimator:
         # A pipeline's `score` always names this one, and refuses steps that have never heard of it.
         request.score.add_request(param="sample_weight", alias=None)
         return request
+
+
+class PersistentEstimator(Estimator, ABC):
+    """A learner whose fitted state is arrays, so that it can be saved and loaded without pickle."""
+
+    # Learnt attributes besides the arrays that a file keeps: labels and names.
+    _saved: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that scoring needs; `from_arrays` makes a learner that scores the same."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted learner as far as scoring goes."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted learner to a file: safetensors, with a header of JSON.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; one of that name is replaced at once, when all is written.
+
+        See Also
+        --------
+        load : Read it again.
+        """
+        from sightline.model_files import ModelFile, write_model
+
+        self._check_fitted()
+        attributes = {name: getattr(self, name) for name in self._saved if hasattr(self, name)}
+        kind = type(self).__name__
+        write_model(path, ModelFile(kind, self.get_params(), attributes, self.to_arrays()))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a fitted learner that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file. It may come from anywhere: reading it runs no code.
+
+        Returns
+        -------
+        Self
+            A learner with the same parameters that scores the same.
+        """
+        from sightline.model_files import read_model
+
+        model = read_model(path, cls.__name__)
+        try:
+            made = cls.from_arrays(model.arrays)
+            made.set_params(**model.parameters)
+        except (KeyError, IndexError, ParameterError) as error:
+            raise DataError(
+                f"{os.fspath(path)} does not hold all of a fitted {cls.__name__}: {error}. "
+                "It was written by another version of Sightline, or changed since."
+            ) from error
+        made._restore(model.attributes)
+        return made
+
+    def _restore(self, attributes: Mapping[str, Any]) -> None:
+        """Set learnt attributes that a file keeps besides the arrays."""
+        import numpy as np
+
+        for name in self._saved:
+            if name in attributes:
+                value = attributes[name]
+                if name == "classes_":
+                    value = np.array(value)
+                setattr(self, name, tuple(value) if isinstance(value, list) else value)
 
 
 @runtime_checkable
@@ -156,7 +272,7 @@ class FeedbackLearner(Protocol):
         """
         ...
 
-    def learn(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from ALL judgements of the session so far, going on from what was learnt.
 
         X has a row for each judged picture, (n, d) of float32; y is +1 where it is relevant and -1

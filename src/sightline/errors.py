@@ -4,6 +4,7 @@ SightlineError                exit 1
 ├── UsageError                exit 2   the call itself is wrong: an unknown flag, a bad query
 │   ├── QueryError                     a query that cannot be read
 │   ├── NoModel                        words were not learnt yet
+│   ├── NotFittedError                 an estimator is used before fit; also a ValueError
 │   ├── NoSpace                        what was learnt has no space that words and pictures share
 │   └── NoRegions                      where words lie was not learnt yet
 ├── ParameterError            exit 2   a parameter out of its range; also a ValueError
@@ -12,6 +13,7 @@ SightlineError                exit 1
 │   └── NoFeatures            exit 1   pictures lack the descriptors they are compared by
 ├── NotBetter                 exit 1   a trained model the no-harm gate did not let through
 ├── DataError                 exit 1   a file handed to us cannot be understood; also a ValueError
+│   └── DataTypeError         exit 1   what should be numbers is not; also a TypeError
 ├── MissingExtra              exit 1   an optional dependency is not installed; also an ImportError
 ├── ComputeError              exit 1   workers cannot be started or kept alive
 ├── StoreError                exit 1
@@ -29,6 +31,8 @@ Every message says what is wrong, the value got, and what to do.
 """
 
 from __future__ import annotations
+
+import sys
 
 
 class SightlineError(Exception):
@@ -57,6 +61,26 @@ class NoSpace(UsageError):
 
 class NoRegions(UsageError):
     """Where words lie was not learnt yet."""
+
+
+class NotFittedError(UsageError, ValueError, AttributeError):
+    """An estimator is used before it is fitted.
+
+    Where scikit-learn is loaded, what is raised is its error of the same name as well.
+    """
+
+    @classmethod
+    def of(cls, owner: str, remedy: str = "Call fit first.") -> NotFittedError:
+        """Return the error of an estimator, one that scikit-learn's users can catch."""
+        return _for_scikit_learn(cls)(f"This {owner} is not fitted yet. {remedy}")
+
+
+def _for_scikit_learn(error: type[NotFittedError]) -> type[NotFittedError]:
+    # Whoever catches scikit-learn's error has imported it. It is never imported for that here.
+    module = sys.modules.get("sklearn.exceptions")
+    if module is None:
+        return error
+    return type(error.__name__, (error, module.NotFittedError), {"__module__": error.__module__})
 
 
 class ParameterError(SightlineError, ValueError):
@@ -94,6 +118,10 @@ class NotBetter(SightlineError):
 
 class DataError(SightlineError, ValueError):
     """Data from outside that cannot be understood."""
+
+
+class DataTypeError(DataError, TypeError):
+    """Data that should be numbers and is something else."""
 
 
 class MissingExtra(SightlineError, ImportError):

@@ -22,7 +22,7 @@ def test_it_equals_the_naive_one(seed: int, alpha: float, beta: float, joint: bo
     X, Y = problem(n, 7, 4, seed)
     new = problem(5, 7, 4, seed + 1)[0]
     beta = beta or 0.01
-    model = CMRM(alpha, beta, joint).fit(X, Y)
+    model = CMRM(alpha=alpha, beta=beta, joint_counts=joint).fit(X, Y)
     scores = model.decision_function(new)
     assert scores.dtype == np.float32
     assert scores == pytest.approx(naive.cmrm(X, Y, new, alpha, beta, joint), abs=1e-6)
@@ -39,7 +39,7 @@ def test_left_out_scores_are_those_of_a_fit_without_the_picture(
     X[0] = 0
     if n > 3:
         Y[1] = 0
-    model = CMRM(alpha, 0.1, joint).fit(X, Y)
+    model = CMRM(alpha=alpha, beta=0.1, joint_counts=joint).fit(X, Y)
     for i in range(n):
         kept = np.arange(n) != i
         if not Y[kept].any():
@@ -72,7 +72,7 @@ def test_full_smoothing_of_visual_terms_gives_the_smoothed_prior() -> None:
     alpha = 0.3
     own = (Y / Y.sum(axis=1, keepdims=True)).mean(axis=0)
     prior = (1 - alpha) * own + alpha * Y.sum(axis=0) / Y.sum()
-    scores = CMRM(alpha, beta=1).fit(X, Y).decision_function(X)
+    scores = CMRM(alpha=alpha, beta=1).fit(X, Y).decision_function(X)
     assert scores == pytest.approx(np.tile(prior, (len(X), 1)), abs=1e-6)
     assert np.ptp(scores, axis=0).max() == 0
 
@@ -109,7 +109,9 @@ def test_many_blocks_do_not_underflow(n_blocks: int) -> None:
 
 def test_the_smoothing_of_words_puts_pictures_in_no_other_order() -> None:
     X, Y = problem(60, n_visterms=8)
-    plain, smooth = (CMRM(alpha, beta=0.8).fit(X, Y).decision_function(X) for alpha in (0, 0.5))
+    plain, smooth = (
+        CMRM(alpha=alpha, beta=0.8).fit(X, Y).decision_function(X) for alpha in (0, 0.5)
+    )
     shares = Y.sum(axis=0) / Y.sum()
     assert smooth == pytest.approx(0.5 * plain + 0.5 * shares, abs=1e-6)
 
@@ -117,8 +119,8 @@ def test_the_smoothing_of_words_puts_pictures_in_no_other_order() -> None:
 def test_pictures_without_a_known_visual_term_have_the_prior() -> None:
     X, Y = problem()
     X[:, 3] = 0
-    model = CMRM(0.3).fit(X, Y)
-    prior = CMRM(0.3, beta=1).fit(X, Y).decision_function(X[:1])
+    model = CMRM(alpha=0.3).fit(X, Y)
+    prior = CMRM(alpha=0.3, beta=1).fit(X, Y).decision_function(X[:1])
     strange = np.zeros((2, 12))
     strange[1, 3] = 4
     assert model.decision_function(strange) == pytest.approx(np.vstack([prior, prior]), abs=1e-7)

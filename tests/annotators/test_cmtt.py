@@ -24,7 +24,7 @@ def test_it_equals_the_naive_one(seed: int, rank: int, idf: bool, n: int) -> Non
     values = naive.singular_values(X, Y, idf)
     # Where two directions are equally strong, either may be kept.
     assume(values[rank - 1] - values[rank] > 1e-3 * values[0])
-    model = CMTT(rank, weighting="tf-idf" if idf else "tf").fit(X, Y)
+    model = CMTT(rank=rank, weighting="tf-idf" if idf else "tf").fit(X, Y)
     scores = model.decision_function(new)
     assert scores.dtype == np.float32
     assert scores == pytest.approx(naive.cmtt(X, Y, new, rank, idf), abs=1e-5)

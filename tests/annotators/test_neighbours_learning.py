@@ -192,8 +192,8 @@ def test_learnt_weights_are_better_than_equal_ones(weights: Any) -> None:
     cluster = np.arange(600) % 40
     X = rng.random((40, 2))[cluster] + 0.04 * rng.normal(size=(600, 2))
     Y = np.eye(40)[cluster]
-    model = Neighbours(weights, K=60).fit(X[:400], Y[:400])
-    arrays = Neighbours("rank", K=60).fit(X[:400], Y[:400]).to_arrays()
+    model = Neighbours(weights=weights, K=60).fit(X[:400], Y[:400])
+    arrays = Neighbours(weights="rank", K=60).fit(X[:400], Y[:400]).to_arrays()
     equal = Neighbours.from_arrays({**arrays, "gamma": np.full(60, 1 / 60)})
     assert model.score(X[400:], Y[400:]) > equal.score(X[400:], Y[400:]) + 0.03
     if weights == "rank":

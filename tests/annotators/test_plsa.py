@@ -93,7 +93,7 @@ def by_hand(X: Table, Y: Table, model: PLSA) -> tuple[Table, Table, Table]:
 @pytest.mark.parametrize("n_aspects", [1, 3, 8])
 def test_it_equals_the_naive_one(n_aspects: int) -> None:
     X, Y = problem(25)
-    model = PLSA(n_aspects, n_iter=15, tol=1e-5).fit(X, Y)
+    model = PLSA(n_aspects=n_aspects, n_iter=15, tol=1e-5).fit(X, Y)
     P_word, P_aspect, P_visterm = by_hand(X, Y, model)
     assert model.word_shares_ == pytest.approx(P_word, abs=1e-9)
     assert model.aspect_shares_ == pytest.approx(P_aspect, abs=1e-9)
@@ -108,7 +108,7 @@ def test_it_equals_the_naive_one(n_aspects: int) -> None:
 def test_likelihoods_never_fall_and_shares_sum_to_1(seed: int, n_aspects: int, n: int) -> None:
     X, Y = problem(n, 9, 5, seed)
     # As many as there are pictures: more would be lowered to that, with a warning.
-    model = PLSA(min(n, n_aspects), n_iter=40, tol=0, random_state=seed).fit(X, Y)
+    model = PLSA(n_aspects=min(n, n_aspects), n_iter=40, tol=0, random_state=seed).fit(X, Y)
     for history in model.history_:
         assert len(history) >= 1
         assert (np.diff(history) >= -1e-9 * np.abs(history[0])).all()
@@ -124,7 +124,7 @@ def test_likelihoods_never_fall_and_shares_sum_to_1(seed: int, n_aspects: int, n
 
 def test_one_aspect_is_the_shares_of_all_pictures() -> None:
     X, Y = problem()
-    model = PLSA(1).fit(X, Y)
+    model = PLSA(n_aspects=1).fit(X, Y)
     assert model.word_shares_[:, 0] == pytest.approx(Y.sum(axis=0) / Y.sum())
     assert model.visterm_shares_[:, 0] == pytest.approx(X.sum(axis=0) / X.sum(), abs=1e-6)
     expected = np.tile(Y.sum(axis=0) / Y.sum(), (40, 1))
@@ -134,7 +134,7 @@ def test_one_aspect_is_the_shares_of_all_pictures() -> None:
 def test_the_second_step_leaves_the_aspects_of_pictures_as_they_are() -> None:
     X, Y = problem()
     looks = np.random.default_rng(4).permutation(X)
-    first, second = PLSA(4).fit(X, Y), PLSA(4).fit(looks, Y)
+    first, second = PLSA(n_aspects=4).fit(X, Y), PLSA(n_aspects=4).fit(looks, Y)
     assert first.aspect_shares_.tobytes() == second.aspect_shares_.tobytes()
     assert first.word_shares_.tobytes() == second.word_shares_.tobytes()
     assert first.visterm_shares_.tobytes() != second.visterm_shares_.tobytes()
@@ -142,7 +142,7 @@ def test_the_second_step_leaves_the_aspects_of_pictures_as_they_are() -> None:
 
 def test_the_order_of_aspects_does_not_matter() -> None:
     X, Y = problem()
-    model = PLSA(6).fit(X, Y)
+    model = PLSA(n_aspects=6).fit(X, Y)
     order = np.random.default_rng(1).permutation(6)
     arrays = model.to_arrays()
     arrays["words"] = np.ascontiguousarray(arrays["words"][:, order])
@@ -154,24 +154,24 @@ def test_the_order_of_aspects_does_not_matter() -> None:
 def test_a_step_ends_where_little_changes() -> None:
     X, Y = problem()
     for tol in (1e-2, 1e-4):
-        for history in PLSA(4, n_iter=1000, tol=tol).fit(X, Y).history_:
+        for history in PLSA(n_aspects=4, n_iter=1000, tol=tol).fit(X, Y).history_:
             change = np.diff(history) / np.abs(history[:-1])
             assert len(history) < 1000
             assert change[-1] <= tol
             assert (change[:-1] > tol).all()
-    assert [len(h) for h in PLSA(4, n_iter=3, tol=0).fit(X, Y).history_] == [3, 3]
+    assert [len(h) for h in PLSA(n_aspects=4, n_iter=3, tol=0).fit(X, Y).history_] == [3, 3]
 
 
 def test_withheld_captions_say_when_to_end() -> None:
     X, Y = problem(80)
-    model = PLSA(6, n_iter=20, tol=0, validation_fraction=0.25).fit(X, Y)
+    model = PLSA(n_aspects=6, n_iter=20, tol=0, validation_fraction=0.25).fit(X, Y)
     looks = dict(model.held_out_history_)
     assert list(looks) == [1, 2, 4, 8, 16, 20]
     best = max(looks, key=lambda n: looks[n])
     assert len(model.history_.captions) == best
-    exactly = PLSA(6, n_iter=best, tol=0).fit(X, Y)
+    exactly = PLSA(n_aspects=6, n_iter=best, tol=0).fit(X, Y)
     assert model.word_shares_.tobytes() == exactly.word_shares_.tobytes()
-    assert PLSA(6).fit(X, Y).held_out_history_ == []
+    assert PLSA(n_aspects=6).fit(X, Y).held_out_history_ == []
 
 
 def test_withheld_captions_are_judged_on_pictures_that_taught_nothing() -> None:
@@ -179,14 +179,14 @@ def test_withheld_captions_are_judged_on_pictures_that_taught_nothing() -> None:
     rng = np.random.default_rng([0, 1])
     held = np.zeros(60, dtype=bool)
     held[rng.choice(60, 20, replace=False)] = True
-    model = PLSA(5, n_iter=4, tol=0, validation_fraction=1 / 3).fit(X, Y)
-    alone = PLSA(5, n_iter=4, tol=0).fit(X[~held], Y[~held])
+    model = PLSA(n_aspects=5, n_iter=4, tol=0, validation_fraction=1 / 3).fit(X, Y)
+    alone = PLSA(n_aspects=5, n_iter=4, tol=0).fit(X[~held], Y[~held])
     assert model.held_out_history_[-1] == (4, alone.score(X[held], Y[held]))
 
 
 @pytest.mark.filterwarnings("ignore:There are .* training pictures with words")
 def test_one_picture_cannot_be_withheld() -> None:
-    model = PLSA(3, n_iter=5, validation_fraction=0.5).fit([[1, 2]], [[1, 0]])
+    model = PLSA(n_aspects=3, n_iter=5, validation_fraction=0.5).fit([[1, 2]], [[1, 0]])
     assert model.held_out_history_ == []
     assert model.decision_function([[1, 0]]).tolist() == [[1.0, 0.0]]
 
@@ -194,14 +194,14 @@ def test_one_picture_cannot_be_withheld() -> None:
 def test_there_are_no_more_aspects_than_pictures_with_words() -> None:
     X, Y = problem(12)
     Y[:4] = 0
-    model = PLSA(400).fit(X, Y)
+    model = PLSA(n_aspects=400).fit(X, Y)
     assert model.n_aspects_ == model.aspect_shares_.shape[1] == len(model.aspect_shares_) == 8
 
 
 def test_pictures_without_a_known_visual_term_have_all_aspects_alike() -> None:
     X, Y = problem()
     X[:, 3] = 0
-    model = PLSA(4).fit(X, Y)
+    model = PLSA(n_aspects=4).fit(X, Y)
     strange = np.zeros((2, 12))
     strange[1, 3] = 4
     prior = model.word_shares_.mean(axis=1)
@@ -213,7 +213,7 @@ def test_pictures_without_a_known_visual_term_have_all_aspects_alike() -> None:
 
 def test_training_pictures_without_visual_terms_teach_their_words() -> None:
     X, Y = problem(10)
-    model = PLSA(2).fit(X * 0, Y)
+    model = PLSA(n_aspects=2).fit(X * 0, Y)
     assert np.isfinite(model.decision_function(X)).all()
     assert model.decision_function(X).sum(axis=1) == pytest.approx(1)
     assert (model.visterm_shares_ == 0).all()
@@ -227,7 +227,7 @@ def test_empty_columns_have_equal_shares_of_what_was_seen() -> None:
 
 def test_hundreds_of_blocks_do_not_underflow() -> None:
     X, Y = problem()
-    model = PLSA(5).fit(X * 1000, Y)
+    model = PLSA(n_aspects=5).fit(X * 1000, Y)
     assert np.isfinite(model.history_.visterms).all()
     assert model.decision_function(X * 10_000).sum(axis=1) == pytest.approx(1, abs=1e-5)
     assert model.score(X * 1000, Y) > 0.8
@@ -235,27 +235,29 @@ def test_hundreds_of_blocks_do_not_underflow() -> None:
 
 def test_neighbours_do_not_change_a_pictures_scores() -> None:
     X, Y = problem(40)
-    model = PLSA(5).fit(X, Y)
+    model = PLSA(n_aspects=5).fit(X, Y)
     alone = np.vstack([model.decision_function(X[i : i + 1]) for i in range(40)])
     assert alone == pytest.approx(model.decision_function(X), abs=1e-6)
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_other_ones() -> None:
     X, Y = problem()
-    one, same, other = (PLSA(4, random_state=s).fit(X, Y).decision_function(X) for s in (1, 1, 2))
+    one, same, other = (
+        PLSA(n_aspects=4, random_state=s).fit(X, Y).decision_function(X) for s in (1, 1, 2)
+    )
     assert one.tobytes() == same.tobytes()
     assert one.tobytes() != other.tobytes()
 
 
 def test_progress_is_told() -> None:
     told = Told()
-    PLSA(3, n_iter=4, tol=0).fit(*problem(), progress=told)
+    PLSA(n_aspects=3, n_iter=4, tol=0).fit(*problem(), progress=told)
     assert told.all()[1:] == (8, 8, True)
 
 
 def test_more_aspects_than_pictures_are_lowered_and_said() -> None:
     X, Y = np.eye(3), np.eye(3, 2)
     with pytest.warns(UserWarning, match="2 training pictures with words: PLSA takes as many asp"):
-        assert PLSA(5).fit(X, Y).n_aspects_ == 2
+        assert PLSA(n_aspects=5).fit(X, Y).n_aspects_ == 2
     # The usual number is an upper bound for any collection.
     assert PLSA().fit(X, Y).n_aspects_ == 2

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sightline.annotators._smoothers import Decomposed, Primal
 from sightline.annotators.ridge import KernelRidge, _inverse_root
 from sightline.contracts import WordScorer
-from sightline.errors import DataError, ParameterError
+from sightline.errors import DataError, NotFittedError, ParameterError
 from tests.fresh import imported_by
 from tests.naive import annotators as naive
 from tests.naive.annotators import problem
@@ -97,13 +97,13 @@ def test_a_linear_kernel_with_many_pictures_finds_the_same_weights() -> None:
     from scipy.sparse import csr_matrix
 
     X, Y = problem(70, d=9)
-    exact = KernelRidge("linear", alpha=0.1).fit(X, Y)
-    weights = KernelRidge("linear", alpha=0.1, landmarks=10).fit(X, Y)
+    exact = KernelRidge(kernel="linear", alpha=0.1).fit(X, Y)
+    weights = KernelRidge(kernel="linear", alpha=0.1, landmarks=10).fit(X, Y)
     assert weights.W_.shape == exact.W_.shape == (5, 9)
     assert np.abs(weights.W_ - exact.W_).max() < 1e-5
     assert weights.leave_one_out_ == pytest.approx(exact.leave_one_out_, abs=1e-4)
     assert weights.decision_function(X) == pytest.approx(X @ exact.W_.T, abs=1e-5)
-    sparse = KernelRidge("linear", alpha=0.1, landmarks=10).fit(csr_matrix(X), csr_matrix(Y))
+    sparse = KernelRidge(kernel="linear", alpha=0.1, landmarks=10).fit(csr_matrix(X), csr_matrix(Y))
     assert np.abs(sparse.W_ - exact.W_).max() < 1e-5
     assert sparse.decision_function(csr_matrix(X)) == pytest.approx(X @ exact.W_.T, abs=1e-5)
 
@@ -111,7 +111,9 @@ def test_a_linear_kernel_with_many_pictures_finds_the_same_weights() -> None:
 def test_views_are_averaged() -> None:
     X, Y = problem()
     a, b = X[:, :3].copy(), np.abs(X[:, 3:])
-    ridge = KernelRidge(("rbf", "chi2"), factor=(0.5, 2.0), weights=(3.0, 1.0)).fit((a, b), Y)
+    ridge = KernelRidge(kernel=("rbf", "chi2"), factor=(0.5, 2.0), weights=(3.0, 1.0)).fit(
+        (a, b), Y
+    )
     assert len(ridge.bandwidths_) == 2
     dual = naive.ridge(kernel_of(ridge, (a, b)), Y.astype(np.float64), ridge.alpha_)
     assert ridge.dual_ == pytest.approx(dual, rel=1e-3, abs=1e-3)
@@ -125,7 +127,9 @@ def test_views_are_averaged() -> None:
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_the_same_data_and_seed_give_the_same_bytes(landmarks: int | None, kernel: str) -> None:
     X, Y = problem()
-    made = [KernelRidge(kernel, landmarks=landmarks, random_state=3).fit(X, Y) for _ in range(2)]
+    made = [
+        KernelRidge(kernel=kernel, landmarks=landmarks, random_state=3).fit(X, Y) for _ in range(2)
+    ]
     assert made[0].dual_.tobytes() == made[1].dual_.tobytes()
     assert made[0].leave_one_out_.tobytes() == made[1].leave_one_out_.tobytes()
     assert made[0].alpha_ == made[1].alpha_
@@ -199,7 +203,9 @@ def test_pictures_that_are_all_alike_get_equal_scores() -> None:
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_features_that_are_all_zero_teach_nothing(kernel: str) -> None:
-    scores = KernelRidge(kernel).fit(np.zeros((4, 2)), np.eye(4)).decision_function([[0.0, 0.0]])
+    scores = (
+        KernelRidge(kernel=kernel).fit(np.zeros((4, 2)), np.eye(4)).decision_function([[0.0, 0.0]])
+    )
     assert np.ptp(scores) == pytest.approx(0, abs=1e-6)
 
 
@@ -240,22 +246,22 @@ def test_other_impossible_parameters_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"'landmarks' .* Got 0"):
         KernelRidge(landmarks=0).fit(X, Y)
     with pytest.raises(ParameterError, match="'kernel'"):
-        KernelRidge("cubic").fit(X, Y)
+        KernelRidge(kernel="cubic").fit(X, Y)
     with pytest.raises(ParameterError, match=r"'balance' .* from 0 to 1. Got 2"):
         KernelRidge(balance=2).fit(X, Y)
     with pytest.raises(ParameterError, match=r"0 where 3 landmarks stand for 5 pictures. Got 1"):
         KernelRidge(balance=1, landmarks=3).fit(X, Y)
     with pytest.raises(DataError, match=r"2 kernels need 2 views. Got 1"):
-        KernelRidge(("rbf", "rbf")).fit(X, Y)
+        KernelRidge(kernel=("rbf", "rbf")).fit(X, Y)
     with pytest.raises(ParameterError, match="'weights'"):
         KernelRidge(weights="best").fit((X, X), Y)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="not fitted"):
+    with pytest.raises(NotFittedError, match="not fitted"):
         KernelRidge().decision_function(X)
 
 
 def test_impossible_data_is_refused() -> None:
     X, Y = problem(5)
-    with pytest.raises(DataError, match=r"finite. Got nan"):
+    with pytest.raises(DataError, match=r"NaN or inf"):
         KernelRidge().fit(X * np.nan, Y)
     with pytest.raises(DataError, match=r"each of the 5 pictures. Got shape \(4, 5\)"):
         KernelRidge().fit(X, Y[:4])
@@ -265,7 +271,7 @@ def test_impossible_data_is_refused() -> None:
         KernelRidge().fit(X[:0], Y[:0])
     with pytest.raises(DataError, match=r"else 0. Got 0.5"):
         KernelRidge().fit(X, Y * 0.5)
-    with pytest.raises(DataError, match="one length on both sides"):
+    with pytest.raises(DataError, match="X has 2 features, but KernelRidge is expecting 6"):
         KernelRidge().fit(X, Y).decision_function(X[:, :2])
 
 

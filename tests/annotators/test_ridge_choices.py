@@ -84,7 +84,9 @@ def test_more_noise_asks_for_a_larger_alpha() -> None:
     X = rng.normal(size=(200, 20)).astype(np.float32)
     direction, noise = rng.normal(size=(20, 8)), rng.normal(size=(200, 8))
     found = [
-        KernelRidge("linear", criterion="error").fit(X, (X @ direction + s * noise > 3)).alpha_
+        KernelRidge(kernel="linear", criterion="error")
+        .fit(X, (X @ direction + s * noise > 3))
+        .alpha_
         for s in (0.1, 40.0)
     ]
     assert found[0] < found[1] / 5

@@ -164,7 +164,7 @@ def test_judgements_that_come_later_are_learnt() -> None:
 
 def test_what_does_not_fit_is_named() -> None:
     found = OPR().fit([[1.0, 2.0]])
-    with pytest.raises(DataError, match="2 components"):
+    with pytest.raises(DataError, match="is expecting 2 features"):
         found.decision_function([[1.0]])
     with pytest.raises(DataError, match="not finite"):
         found.decision_function([[np.nan, 1.0]])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sightline.errors import DataError
 from sightline.feedback.blend import Blend
 from sightline.feedback.relevance_score import RelevanceScore
-from sightline.feedback.simulate import SimulatedUser, simulate
+from sightline.feedback.simulation import SimulatedUser, simulate
 from sightline.measures import average_precision_at, precision_at
 from sightline.progress import NoProgress
 from sightline_experiments.feedback import paper
@@ -107,7 +107,7 @@ def test_sessions_at_once_are_sessions_by_themselves(
     name: str, flipped: float, space: Space
 ) -> None:
     method = METHODS.get(name)
-    make = method.learner if method else lambda: Blend(RelevanceScore())
+    make = method.learner if method else lambda: Blend(learner=RelevanceScore())
     from_query = method.from_query if method else True
     queries = choose_queries(space.labels, 7)
     track = run_sessions(

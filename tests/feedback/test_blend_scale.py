@@ -33,7 +33,7 @@ class FirstNumber(Estimator):
         """Begin."""
         return self
 
-    def learn(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn nothing."""
         return self
 
@@ -56,10 +56,10 @@ def blended(
 ) -> Blend:
     """Return a blend of pictures of which the first are judged."""
     rest = slice(judged, None)
-    blend = Blend(learner).start(
+    blend = Blend(learner=learner).start(
         None, rows[rest], words[rest], ranked=rows[rest], ranked_untouched=words[rest]
     )
-    return blend.learn(rows[:judged], y[:judged], words[:judged])
+    return blend.partial_fit(rows[:judged], y[:judged], words[:judged])
 
 
 def measured_share(blend: Blend, rows: Floats, words: Doubles) -> float:
@@ -140,7 +140,9 @@ def test_no_spread_blows_up(words_are: str, rows_are: str, given_ranked: bool, s
     if given_ranked:
         blend = blended(rows, y, words)
     else:
-        blend = Blend().start(None, rows[20:], words[20:]).learn(rows[:20], y[:20], words[:20])
+        blend = (
+            Blend().start(None, rows[20:], words[20:]).partial_fit(rows[:20], y[:20], words[:20])
+        )
     assert 0.0 <= blend.share_ <= 1.0 and 0.0 <= blend.weight_ <= 1.0
     if blend.weight_ == 1.0:
         # The ranking as it was, bit by bit.
@@ -168,7 +170,7 @@ def test_a_background_without_what_words_rank_high_is_no_measure() -> None:
     words = np.where(carries, 1.78, 1e-5 * random.random(400))
     rest = np.flatnonzero(~carries & (np.arange(400) >= 40))
     blend = Blend().start(None, rows[rest], words[rest])
-    blend.learn(rows[:40], y[:40], words[:40])
+    blend.partial_fit(rows[:40], y[:40], words[:40])
     assert np.abs(blend.decision_function(rows, words)).max() < 2 * LARGEST
 
 
@@ -178,7 +180,7 @@ def test_one_picture_or_two_are_ranked(n: int) -> None:
     blend = Blend().start(
         None, rows[20:], words[20:], ranked=rows[20 : 20 + n], ranked_untouched=words[20 : 20 + n]
     )
-    blend.learn(rows[:20], y[:20], words[:20])
+    blend.partial_fit(rows[:20], y[:20], words[:20])
     found = blend.decision_function(rows[20 : 20 + n], words[20 : 20 + n])
     assert np.isfinite(found).all() and np.abs(found).max() <= LARGEST
     if n == 1:

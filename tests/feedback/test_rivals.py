@@ -22,7 +22,12 @@ from tests.feedback.test_passive_aggressive import session
 from tests.naive import feedback as naive
 
 Floats = NDArray[np.float32]
-NEAR: list[Any] = [KernelPassiveAggressive(), SVM(), RelevanceScore(), RelevanceScore(True)]
+NEAR: list[Any] = [
+    KernelPassiveAggressive(),
+    SVM(),
+    RelevanceScore(),
+    RelevanceScore(stabilised=True),
+]
 numbers = st.integers(-16, 16).map(lambda value: np.float32(value / 8))
 
 
@@ -30,13 +35,13 @@ numbers = st.integers(-16, 16).map(lambda value: np.float32(value / 8))
 def test_learners_keep_the_contract(learner: Any) -> None:
     made = type(learner)(**learner.get_params()).start()
     assert isinstance(made, FeedbackLearner) and not made.ready
-    with pytest.raises(UsageError, match="nothing to rank by"):
+    with pytest.raises(UsageError, match=r"not fitted yet. Start it with a query"):
         made.decision_function(np.ones((1, 8)))
     X, y = session()
-    scores = made.learn(X, y).decision_function(X)
+    scores = made.partial_fit(X, y).decision_function(X)
     assert made.ready and scores.dtype == np.float64
     assert scores[y > 0].mean() > scores[y < 0].mean()
-    again = type(learner)(**learner.get_params()).learn(X, y).decision_function(X)
+    again = type(learner)(**learner.get_params()).partial_fit(X, y).decision_function(X)
     assert again.tobytes() == scores.tobytes()
     assert not made.start().ready
 
@@ -46,14 +51,14 @@ def test_a_number_that_is_none_is_refused_by_name(learner: Any) -> None:
     X, y = session()
     X[4, 1] = np.nan
     with pytest.raises(DataError, match=f"Row 4 given to {type(learner).__name__}"):
-        learner.learn(X, y)
+        learner.partial_fit(X, y)
 
 
 @pytest.mark.parametrize("learner", NEAR, ids=repr)
 def test_distances_are_all_it_needs(learner: Any) -> None:
     X, y = session()
     asked = session(seed=1)[0]
-    learner.start().learn(X, y)
+    learner.start().partial_fit(X, y)
     by_distance = learner.scores_by_distance(squared_distances(asked, X))
     assert by_distance == pytest.approx(learner.decision_function(asked))
     with pytest.raises(DataError, match="20 judged pictures"):
@@ -69,7 +74,7 @@ def drawn(learner: KernelPassiveAggressive, n: int, number: int) -> list[int]:
 @pytest.mark.parametrize("C", [0.2, 5.0])
 def test_kernel_rounds_equal_their_twin(C: float) -> None:
     X, y = session(12, 3)
-    learner = KernelPassiveAggressive(C=C, n_draws=25, s2=0.7).learn(X, y)
+    learner = KernelPassiveAggressive(C=C, n_draws=25, s2=0.7).partial_fit(X, y)
     coef = naive.singles(list(X), y.tolist(), drawn(learner, 12, 0), C, naive.rbf(0.7))
     assert learner.coef_ == pytest.approx(coef, rel=1e-6, abs=1e-6)
     # Coefficients stay with their pictures, in whatever order these come.
@@ -77,7 +82,7 @@ def test_kernel_rounds_equal_their_twin(C: float) -> None:
     before = learner.coef_.copy()
     kept = learner._kept(X[order], (y > 0)[order])
     assert kept.tolist() == before[order].tolist()
-    learner.learn(X, y)
+    learner.partial_fit(X, y)
     both = drawn(learner, 12, 0) + drawn(learner, 12, 1)
     coef = naive.singles(list(X), y.tolist(), both, C, naive.rbf(0.7))
     assert learner.coef_ == pytest.approx(coef, rel=1e-6, abs=1e-6)
@@ -85,7 +90,7 @@ def test_kernel_rounds_equal_their_twin(C: float) -> None:
 
 def test_the_linear_kernel_is_linear_pa_over_single_pictures() -> None:
     X, y = session(12, 3)
-    learner = KernelPassiveAggressive(C=0.5, kernel="linear").learn(X, y)
+    learner = KernelPassiveAggressive(C=0.5, kernel="linear").partial_fit(X, y)
     w = np.zeros(3)
     for t in drawn(learner, 12, 0):
         x = y[t] * X[t].astype(np.float64)
@@ -97,7 +102,7 @@ def test_the_linear_kernel_is_linear_pa_over_single_pictures() -> None:
 
 def test_a_judgement_taken_back_or_changed_begins_anew() -> None:
     X, y = session(12, 3)
-    learner = KernelPassiveAggressive(s2=0.7).learn(X, y)
+    learner = KernelPassiveAggressive(s2=0.7).partial_fit(X, y)
     flipped = y.copy()
     flipped[0] *= -1
     kept = learner._kept(X[:6], flipped[:6] > 0)
@@ -109,9 +114,9 @@ def test_a_judgement_taken_back_or_changed_begins_anew() -> None:
 def test_one_kind_of_judgement_leaves_kernel_and_svm_as_they_were() -> None:
     X, _ = session()
     for learner in (KernelPassiveAggressive(), SVM()):
-        assert not learner.start().learn(X, np.ones(len(X))).ready
-        assert not learner.start().learn(X, -np.ones(len(X))).ready
-        assert not learner.start(X[0]).learn(np.zeros((0, 8)), []).ready
+        assert not learner.start().partial_fit(X, np.ones(len(X))).ready
+        assert not learner.start().partial_fit(X, -np.ones(len(X))).ready
+        assert not learner.start(X[0]).partial_fit(np.zeros((0, 8)), []).ready
 
 
 def test_svm_is_scikit_learns_with_the_kernel_of_kernel_pa() -> None:
@@ -119,7 +124,7 @@ def test_svm_is_scikit_learns_with_the_kernel_of_kernel_pa() -> None:
 
     X, y = session(40, 3)
     twin = SVC(C=2.0, gamma=0.3, class_weight="balanced").fit(X, y)
-    learner = SVM(C=2.0, gamma=0.3, balanced=True).learn(X, y)
+    learner = SVM(C=2.0, gamma=0.3, balanced=True).partial_fit(X, y)
     assert learner.decision_function(X) == pytest.approx(twin.decision_function(X), abs=1e-2)
 
 
@@ -129,7 +134,7 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "sklearn.svm", None)
     X, y = session()
     with pytest.raises(MissingExtra, match=r"sightline\[baselines\]"):
-        SVM().learn(X, y)
+        SVM().partial_fit(X, y)
 
 
 ROWS = arrays(np.float32, st.tuples(st.integers(2, 9), st.just(2)), elements=numbers)
@@ -139,21 +144,21 @@ ROWS = arrays(np.float32, st.tuples(st.integers(2, 9), st.just(2)), elements=num
 def test_the_relevance_score_equals_its_twin(X: Floats, data: st.DataObject) -> None:
     y = np.array(data.draw(st.lists(st.sampled_from([1, -1]), min_size=len(X), max_size=len(X))))
     asked = np.concatenate([X, X + np.float32(0.25)])
-    found = RelevanceScore().learn(X, y).decision_function(asked)
+    found = RelevanceScore().partial_fit(X, y).decision_function(asked)
     good, bad = list(X[y > 0]), list(X[y < 0])
     twin = [naive.relevance_score(x, good, bad) for x in asked]
     assert found == pytest.approx(twin, abs=1e-6)
     if good and bad:
         assert ((found >= 0) & (found <= 1)).all()
         # Scaling all rows changes no ratio.
-        scaled = RelevanceScore().learn(4 * X, y).decision_function(4 * asked)
+        scaled = RelevanceScore().partial_fit(4 * X, y).decision_function(4 * asked)
         assert scaled == pytest.approx(found, abs=1e-6)
 
 
 def test_the_order_is_that_of_the_ratio_and_judged_pictures_have_its_ends() -> None:
     X, y = session(30, 3)
     asked = session(50, 3, seed=2)[0]
-    learner = RelevanceScore().learn(X, y)
+    learner = RelevanceScore().partial_fit(X, y)
     d = np.sqrt(squared_distances(asked, X))
     ratio = d[:, y < 0].min(axis=1) / d[:, y > 0].min(axis=1)
     assert np.argsort(learner.decision_function(asked)).tolist() == np.argsort(ratio).tolist()
@@ -163,7 +168,7 @@ def test_the_order_is_that_of_the_ratio_and_judged_pictures_have_its_ends() -> N
 def test_the_stabilised_score_equals_its_twin() -> None:
     X, y = session(15, 3)
     asked = session(20, 3, seed=5)[0]
-    found = RelevanceScore(stabilised=True).learn(X, y).decision_function(asked)
+    found = RelevanceScore(stabilised=True).partial_fit(X, y).decision_function(asked)
     rows = X.astype(np.float64)
     twin = naive.stabilised(list(asked.astype(np.float64)), list(rows[y > 0]), list(rows[y < 0]))
     assert found == pytest.approx(twin, abs=1e-6)
@@ -173,16 +178,16 @@ def test_the_stabilised_score_equals_its_twin() -> None:
 @pytest.mark.parametrize("stabilised", [False, True])
 def test_the_relevance_score_of_one_kind_is_a_distance(stabilised: bool) -> None:
     X, _ = session(6, 2)
-    learner = RelevanceScore(stabilised)
+    learner = RelevanceScore(stabilised=stabilised)
     d = np.sqrt(squared_distances(X, X[:3])).min(axis=1)
-    assert learner.learn(X[:3], [1, 1, 1]).decision_function(X) == pytest.approx(-d)
-    assert learner.learn(X[:3], [-1, -1, -1]).decision_function(X) == pytest.approx(d)
-    assert not learner.learn(np.zeros((0, 2)), []).ready
+    assert learner.partial_fit(X[:3], [1, 1, 1]).decision_function(X) == pytest.approx(-d)
+    assert learner.partial_fit(X[:3], [-1, -1, -1]).decision_function(X) == pytest.approx(d)
+    assert not learner.partial_fit(np.zeros((0, 2)), []).ready
 
 
 def test_means_that_coincide_move_no_query() -> None:
     X = np.array([[0, 0], [2, 2], [1, 1]], dtype=np.float32)
-    found = RelevanceScore(stabilised=True).learn(X, [1, 1, -1]).decision_function(X)
+    found = RelevanceScore(stabilised=True).partial_fit(X, [1, 1, -1]).decision_function(X)
     assert np.isfinite(found).all() and found[2] < found[0]
 
 
@@ -191,11 +196,15 @@ def test_rocchio_is_its_formula_and_leaves_out_what_is_not_there() -> None:
     q = np.arange(8.0)
     learner = Rocchio(a=2.0, b=0.5, c=0.25).start(q)
     mean, other = X[y > 0].mean(axis=0), X[y < 0].mean(axis=0)
-    assert learner.learn(X, y).w_ == pytest.approx(2 * q + 0.5 * mean - 0.25 * other, abs=1e-6)
-    only = learner.learn(X[y > 0], np.ones((y > 0).sum())).w_
+    assert learner.partial_fit(X, y).w_ == pytest.approx(
+        2 * q + 0.5 * mean - 0.25 * other, abs=1e-6
+    )
+    only = learner.partial_fit(X[y > 0], np.ones((y > 0).sum())).w_
     assert only == pytest.approx(2 * q + 0.5 * mean, abs=1e-6)
-    assert learner.learn(np.zeros((0, 8)), []).w_ == pytest.approx(q)
-    assert Rocchio().learn(X, -np.ones(20)).w_ == pytest.approx(-0.15 * X.mean(axis=0), abs=1e-6)
+    assert learner.partial_fit(np.zeros((0, 8)), []).w_ == pytest.approx(q)
+    assert Rocchio().partial_fit(X, -np.ones(20)).w_ == pytest.approx(
+        -0.15 * X.mean(axis=0), abs=1e-6
+    )
     with pytest.raises(ParameterError, match="'b'"):
         Rocchio(b=-1).start()
 
@@ -209,7 +218,7 @@ def test_pictures_that_are_equal_keep_a_coefficient_each() -> None:
     X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
     learner = KernelPassiveAggressive(C=0.2, n_draws=1, random_state=3).start()
     for _ in range(5):
-        learner.learn(X, [1, 1, -1])
+        learner.partial_fit(X, [1, 1, -1])
     before = learner.coef_.copy()
     assert (before[:2] != 0).any()
     assert learner._kept(X, np.array([True, True, False])).tolist() == before.tolist()

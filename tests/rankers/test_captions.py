@@ -79,7 +79,7 @@ def test_texts_are_of_length_one_and_words_have_lists_of_their_own() -> None:
 
 
 def test_how_a_training_went_is_kept() -> None:
-    ranker = CaptionLSCMR(4, optimise="ndcg@5", max_rounds=5).fit(*made())
+    ranker = CaptionLSCMR(n_components=4, optimise="ndcg@5", max_rounds=5).fit(*made())
     assert ranker.stop_reason_ in ("converged", "max_rounds") and len(ranker.rounds_) <= 6
     assert ranker.objective_ <= ranker.rounds_[0].objective and ranker.violation_ >= 0
 
@@ -115,16 +115,16 @@ def test_concepts_are_the_most_frequent_words_and_shares_sum_to_one() -> None:
     X, labels = made()
     labels[:, 4] = 0
     labels[:2, 4] = 1
-    ranker = ConceptMatching(4).fit(X, labels)
+    ranker = ConceptMatching(n_concepts=4).fit(X, labels)
     assert sorted(ranker.concepts_.tolist()) == [0, 1, 2, 3]
     assert ranker.shares_.sum(axis=1) == pytest.approx(1, abs=1e-5)
     assert ranker.embed(X).sum(axis=1) == pytest.approx(1, abs=1e-5)
     # A word is of its own concept first.
     assert [ranker.concepts_[row.argmax()] for row in ranker.shares_[:4]] == [0, 1, 2, 3]
     with pytest.raises(DataError, match=r"two words on at least 3 pictures each\. Got 1"):
-        ConceptMatching(4).fit(X, np.eye(80, 5) + (np.arange(5) == 0) * np.ones((80, 1)))
+        ConceptMatching(n_concepts=4).fit(X, np.eye(80, 5) + (np.arange(5) == 0) * np.ones((80, 1)))
     with pytest.raises(ParameterError, match="'strength' parameter of ConceptMatching"):
-        ConceptMatching(4, strength=0.0).fit(X, labels)
+        ConceptMatching(n_concepts=4, strength=0.0).fit(X, labels)
 
 
 def test_sparse_pictures_stay_sparse_and_are_matched_as_dense_ones_are() -> None:
@@ -133,7 +133,7 @@ def test_sparse_pictures_stay_sparse_and_are_matched_as_dense_ones_are() -> None
     rows = np.where(rng.random((60, 5_000)) < 0.01, 1.0, 0.0)
     rows[:, :5] += 3 * labels
     tracemalloc.start()
-    thin = ConceptMatching(5).fit(sparse.csr_matrix(rows), labels)
+    thin = ConceptMatching(n_concepts=5).fit(sparse.csr_matrix(rows), labels)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.7 * rows.nbytes + 20e6
@@ -149,5 +149,5 @@ def test_nothing_to_learn_from_is_refused() -> None:
         CaptionLSCMR().fit(X, np.zeros_like(labels))
     with pytest.raises(DataError, match=r"80 pictures need words of as many\. Got 79"):
         CaptionLSCMR().fit(X, labels[1:])
-    with pytest.raises(UsageError, match="CaptionSSI has learnt nothing yet"):
+    with pytest.raises(UsageError, match="CaptionSSI is not fitted yet"):
         CaptionSSI().decision_function(X)

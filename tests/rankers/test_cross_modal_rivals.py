@@ -87,7 +87,7 @@ def test_the_steps_of_ssi_follow_the_gradient_of_its_loss() -> None:
 
 def test_ssi_learns_and_stops_where_validation_is_best() -> None:
     data = made()
-    ranker = SSI(3, eta=0.05, n_iter=6000, eval_every=1000, patience=2)
+    ranker = SSI(n_components=3, eta=0.05, n_iter=6000, eval_every=1000, patience=2)
     held = data["Q"], data["D"], data["relevant"]
     ranker.fit(data["Q"], data["D"], data["candidates"], data["relevance"], validation=held)
     best = max(value for _, value in ranker.history_)
@@ -101,7 +101,7 @@ def test_ssi_learns_and_stops_where_validation_is_best() -> None:
 def test_ssi_says_when_it_grew_without_bound() -> None:
     data = made()
     with pytest.raises(DataError, match="grew without bound"):
-        SSI(3, eta=1e6, n_iter=20_000).fit(
+        SSI(n_components=3, eta=1e6, n_iter=20_000).fit(
             100 * data["Q"], -100 * data["D"], data["candidates"], ~data["relevance"]
         )
     with pytest.raises(ParameterError, match="'eta'"):
@@ -130,7 +130,7 @@ def test_cca_finds_what_two_sides_share() -> None:
     shared = rng.normal(size=(200, 2))
     Q = np.c_[shared + 0.1 * rng.normal(size=(200, 2)), rng.normal(size=(200, 3))]
     D = np.c_[rng.normal(size=(200, 4)), shared[:, ::-1]]
-    plain = CCA(4, kappa=0.0).fit(Q, D)
+    plain = CCA(n_components=4, kappa=0.0).fit(Q, D)
     assert (np.diff(plain.correlations_) <= 1e-12).all()
     assert plain.correlations_.min() >= 0 and plain.correlations_.max() <= 1
     assert plain.correlations_[1] > 0.95 > 0.4 > plain.correlations_[2]
@@ -138,15 +138,20 @@ def test_cca_finds_what_two_sides_share() -> None:
     y = (D - D.mean(axis=0)) @ plain.B_.T
     measured = [np.corrcoef(x[:, i], y[:, i])[0, 1] for i in range(4)]
     assert measured == pytest.approx(plain.correlations_.tolist(), abs=1e-4)
-    turned = CCA(4, kappa=0.0).fit(Q @ rng.normal(size=(5, 5)), D @ rng.normal(size=(6, 6)))
+    turned = CCA(n_components=4, kappa=0.0).fit(
+        Q @ rng.normal(size=(5, 5)), D @ rng.normal(size=(6, 6))
+    )
     assert turned.correlations_ == pytest.approx(plain.correlations_, abs=1e-8)
-    assert (CCA(4, kappa=1.0).fit(Q, D).correlations_ < plain.correlations_).all()
+    assert (CCA(n_components=4, kappa=1.0).fit(Q, D).correlations_ < plain.correlations_).all()
 
 
 def test_cca_of_few_rows_and_of_sparse_ones_is_the_same_as_of_dense_ones() -> None:
     rng = np.random.default_rng(0)
     Q, D = rng.random((12, 30)) * (rng.random((12, 30)) < 0.4), rng.random((12, 7))
-    dense, thin = CCA(3, kappa=0.1).fit(Q, D), CCA(3, kappa=0.1).fit(sparse.csr_matrix(Q), D)
+    dense, thin = (
+        CCA(n_components=3, kappa=0.1).fit(Q, D),
+        CCA(n_components=3, kappa=0.1).fit(sparse.csr_matrix(Q), D),
+    )
     assert thin.correlations_ == pytest.approx(dense.correlations_)
     scores = dense.decision_function(Q, D)
     assert thin.decision_function(sparse.csr_matrix(Q), D) == pytest.approx(scores, abs=1e-4)
@@ -158,13 +163,13 @@ def test_cca_of_few_rows_and_of_sparse_ones_is_the_same_as_of_dense_ones() -> No
 def test_cca_refuses_what_is_no_pairs() -> None:
     Q = np.random.default_rng(0).random((5, 3))
     with pytest.raises(DataError, match="learns from pairs"):
-        CCA(2).fit(Q, Q[:4])
+        CCA(n_components=2).fit(Q, Q[:4])
     with pytest.raises(DataError, match="All rows of a side are the same"):
-        CCA(2).fit(Q, np.ones((5, 3)))
+        CCA(n_components=2).fit(Q, np.ones((5, 3)))
     with pytest.raises(DataError, match="differ in 1 alone"):
-        CCA(2).fit(Q, np.outer(np.arange(5), np.ones(3)))
+        CCA(n_components=2).fit(Q, np.outer(np.arange(5), np.ones(3)))
     with pytest.raises(ParameterError, match="'kappa'"):
-        CCA(2, kappa=-1.0).fit(Q, Q)
+        CCA(n_components=2, kappa=-1.0).fit(Q, Q)
 
 
 @pytest.mark.parametrize("model", ["logistic", "chi2-ridge", "chi2-svm"])
@@ -172,7 +177,7 @@ def test_semantic_matching_gives_probabilities_that_rank(model: Any) -> None:
     if model == "chi2-svm":
         pytest.importorskip("sklearn")
     data = made()
-    ranker = SemanticMatching(model)
+    ranker = SemanticMatching(model=model)
     ranker.fit(data["Q"], data["classes"], data["D"], data["classes"])
     for rows in (ranker.embed(data["D"]), ranker.embed_queries(data["Q"]), ranker.q_held_out_):
         assert rows.shape == (60, 3) and rows.min() >= 0
@@ -248,6 +253,6 @@ def test_semantic_matching_refuses_classes_that_do_not_agree() -> None:
     with pytest.raises(DataError, match="every class two rows"):
         SemanticMatching().fit(data["Q"][:3], [0, 1, 2], data["D"][:3], [0, 1, 2])
     with pytest.raises(ParameterError, match="'model'"):
-        SemanticMatching("forest").fit(  # type: ignore[arg-type]
+        SemanticMatching(model="forest").fit(  # type: ignore[arg-type]
             data["Q"], data["classes"], data["D"], data["classes"]
         )

@@ -88,7 +88,7 @@ def simple(seed: int, n: int = 12) -> tuple[Matrix, QuerySet]:
 def test_perfect_scores_give_exact_sets(by: By) -> None:
     table, queries = planted(0, noise=0.05)
     single = query_set([(w, f) for w, _, f in lists(queries) if len(w) == 1], np.ones(8))
-    cut = CutOff(by).fit(table, single)
+    cut = CutOff(by=by).fit(table, single)
     assert cut.f1_ == mean_f1(cut, table, single) == 1.0
     other, asked = planted(1, noise=0.05)
     ones = query_set([(w, f) for w, _, f in lists(asked) if len(w) == 1], np.ones(8))
@@ -98,7 +98,7 @@ def test_perfect_scores_give_exact_sets(by: By) -> None:
 def test_words_that_need_different_thresholds_get_them() -> None:
     fitted, judged = planted(2), planted(3)
     before = global_f1(fitted, judged)
-    found = {by: mean_f1(CutOff(by).fit(*fitted), *judged) for by in FORMS}
+    found = {by: mean_f1(CutOff(by=by).fit(*fitted), *judged) for by in FORMS}
     assert found["words"] > before + 0.2
     assert found["auto"] > before + 0.2
 
@@ -108,7 +108,7 @@ def test_where_one_threshold_serves_all_words_nothing_is_lost(seed: int) -> None
     how: dict[str, Any] = {"n": 300, "n_words": 14, "levels": 0.0, "noise": 0.6}
     fitted, judged = planted(seed, **how), planted(seed + 50, **how)
     before = global_f1(fitted, judged)
-    assert mean_f1(CutOff("none").fit(*fitted), *judged) > before - 0.02
+    assert mean_f1(CutOff(by="none").fit(*fitted), *judged) > before - 0.02
     assert mean_f1(CutOff().fit(*fitted), *judged) > before - 0.03
 
 
@@ -128,15 +128,15 @@ def test_following_the_best_helps_where_queries_differ_in_height() -> None:
     fitted, judged = made(), made()
     cut = CutOff().fit(*fitted)
     assert cut.by_ in ("best", "both") and cut.follow_ > 0
-    assert mean_f1(CutOff("best").fit(*fitted), *judged) > 0.9
-    assert mean_f1(CutOff("words").fit(*fitted), *judged) < 0.6, "heights are new each time"
+    assert mean_f1(CutOff(by="best").fit(*fitted), *judged) > 0.9
+    assert mean_f1(CutOff(by="words").fit(*fitted), *judged) < 0.6, "heights are new each time"
 
 
 @pytest.mark.parametrize("by", FORMS)
 @pytest.mark.parametrize("scale", [0.25, 8.0])
 def test_scaling_all_scores_scales_thresholds(by: By, scale: float) -> None:
     table, queries = planted(4)
-    plain, scaled = CutOff(by).fit(table, queries), CutOff(by).fit(table * scale, queries)
+    plain, scaled = CutOff(by=by).fit(table, queries), CutOff(by=by).fit(table * scale, queries)
     assert plain.by_ == scaled.by_
     for words, weights, fit in lists(queries):
         s = naive.scores(table, (words, weights, fit))
@@ -149,7 +149,7 @@ def test_scaling_all_scores_scales_thresholds(by: By, scale: float) -> None:
 @pytest.mark.parametrize("by", FORMS)
 def test_a_query_asked_for_twice_as_loudly_shows_the_same(by: By) -> None:
     table, queries = planted(4)
-    cut = CutOff(by).fit(table, queries)
+    cut = CutOff(by=by).fit(table, queries)
     for words, weights, fit in lists(queries):
         s = naive.scores(table, (words, weights, fit))
         louder = [2 * w for w in weights]
@@ -160,7 +160,7 @@ def test_a_query_asked_for_twice_as_loudly_shows_the_same(by: By) -> None:
 def test_moving_all_scores_changes_no_set_of_single_words(by: By) -> None:
     table, queries = planted(6)
     single = query_set([(w, f) for w, _, f in lists(queries) if len(w) == 1], np.ones(8))
-    plain, moved = CutOff(by).fit(table, single), CutOff(by).fit(table + 4.0, single)
+    plain, moved = CutOff(by=by).fit(table, single), CutOff(by=by).fit(table + 4.0, single)
     if plain.follow_ == moved.follow_:
         for words, weights, _ in lists(single):
             shown = plain.shown(table[:, words[0]], words, weights)
@@ -182,7 +182,7 @@ def test_offsets_are_the_best_there_are(seed: int, follow: float) -> None:
 @given(st.integers(0, 10_000))
 def test_without_more_to_go_by_it_is_the_global_threshold(seed: int) -> None:
     table, queries = simple(seed)
-    cut = CutOff("none").fit(table, queries)
+    cut = CutOff(by="none").fit(table, queries)
     _, wanted = naive.best_for_all(*by_query(table, queries))
     assert cut.f1_ == pytest.approx(wanted, abs=1e-6)
     assert cut.follow_ == 0.0 and not cut.h_.any()
@@ -195,7 +195,7 @@ def test_pictures_with_equal_scores_are_shown_together(seed: int) -> None:
     queries = query_set(
         [([t], sorted(rng.choice(10, 3, replace=False))) for t in (0, 1)], np.ones(2)
     )
-    cut = CutOff("none").fit(table, queries)
+    cut = CutOff(by="none").fit(table, queries)
     wanted = naive.best_f1(table, lists(queries), np.zeros(2), 0.0)
     assert cut.f1_ == pytest.approx(wanted, abs=1e-6)
     assert cut.f1_ == pytest.approx(mean_f1(cut, table, queries), abs=1e-6)
@@ -239,16 +239,16 @@ def test_words_are_learnt_as_the_slow_twin_does() -> None:
 
 def test_arrays_and_seeds() -> None:
     table, queries = planted(7)
-    cut = CutOff("both").fit(table, queries)
+    cut = CutOff(by="both").fit(table, queries)
     again = CutOff.from_arrays(cut.to_arrays())
     assert again.threshold([1, 3], [0.6, 0.8], 2.0) == cut.threshold([1, 3], [0.6, 0.8], 2.0)
-    same = CutOff("both").fit(table, queries).to_arrays()
+    same = CutOff(by="both").fit(table, queries).to_arrays()
     assert all(same[k].tobytes() == a.tobytes() for k, a in cut.to_arrays().items())
-    other = CutOff("both", random_state=1).fit(table, queries)
+    other = CutOff(by="both", random_state=1).fit(table, queries)
     assert other.h_.tobytes() != cut.h_.tobytes()
     with pytest.raises(DataError, match="'offsets' is missing"):
         CutOff.from_arrays({"h": cut.h_, "follow": np.ones(1)})
-    assert repr(CutOff("best")) == "CutOff(by='best')"
+    assert repr(CutOff(by="best")) == "CutOff(by='best')"
     assert clone(CutOff(C=2.0)).get_params()["C"] == 2.0
 
 
@@ -259,17 +259,17 @@ def test_edges_are_defined() -> None:
     assert cut.threshold([], []) == math.inf
     everywhere = query_set([([0], [0, 1, 2])], np.ones(1))
     for by in FORMS:
-        all_fit = CutOff(by).fit([[0.1], [0.2], [0.3]], everywhere)
+        all_fit = CutOff(by=by).fit([[0.1], [0.2], [0.3]], everywhere)
         assert all_fit.shown([0.1, 0.2, 0.3], [0], [1.0]).all()
         assert np.isfinite(all_fit.h_).all() and np.isfinite(all_fit.offsets_).all()
-        flat = CutOff(by).fit(np.ones((6, 2)), query_set([([0], [1]), ([1], [2])], np.ones(2)))
+        flat = CutOff(by=by).fit(np.ones((6, 2)), query_set([([0], [1]), ([1], [2])], np.ones(2)))
         assert flat.f1_ == pytest.approx(2 / 7)
         assert np.isfinite(flat.threshold([1], [1.0], 1.0))
     some = query_set([([0], [0]), ([], [1]), ([1], [])], np.ones(2))
-    assert CutOff("words").fit([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], some).n_dropped_ == 2
-    seldom = CutOff("words").fit(*planted(0))
+    assert CutOff(by="words").fit([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], some).n_dropped_ == 2
+    seldom = CutOff(by="words").fit(*planted(0))
     assert seldom.h_.any()
-    wider = CutOff("words").fit(np.hstack((planted(0)[0], np.ones((120, 1)))), planted(0)[1])
+    wider = CutOff(by="words").fit(np.hstack((planted(0)[0], np.ones((120, 1)))), planted(0)[1])
     assert wider.h_[8] == 0.0, "a word that nobody asked for"
 
 
@@ -296,9 +296,9 @@ def test_wrong_calls() -> None:
         CutOff().fit(table[:9], queries)
     with pytest.raises(DataError, match="No query has both"):
         CutOff().fit(table, query_set([([1], [])], np.ones(2)))
-    with pytest.raises(UsageError, match="learnt nothing yet"):
+    with pytest.raises(UsageError, match="is not fitted yet"):
         CutOff().threshold([0], [1.0])
-    cut = CutOff("best").fit(table, queries)
+    cut = CutOff(by="best").fit(table, queries)
     with pytest.raises(UsageError, match=r"must be given. Got None"):
         cut.threshold([0], [1.0])
     with pytest.raises(DataError, match="2 terms need as many weights"):

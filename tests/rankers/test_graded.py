@@ -80,7 +80,7 @@ def test_equal_to_the_slow_twin(kind: Any, variant: Variant, how: Grading) -> No
     Q = query_matrix(t.queries, 2)
     W, mean = naive.learn(X, Q, triplets, rho, [1.0] * len(rho), 0.2, variant)
     for averaged, wanted in ((False, W), (True, mean)):
-        ranker = PAMIR(0.2, variant, averaged=averaged, random_state=5, grades=how)
+        ranker = PAMIR(C=0.2, variant=variant, averaged=averaged, random_state=5, grades=how)
         ranker.fit(kind(X), y, qid, n_iter=1200)
         np.testing.assert_allclose(ranker.W_, wanted, atol=2e-4 * np.abs(wanted).max())
 
@@ -197,10 +197,10 @@ def test_weighing_by_ndcg_is_the_slow_twin_with_shares() -> None:
     share = ndcg.Swaps(as_rows(X, "PAMIR"), t).shares(parts, none)
     rho = margins(t, triplets)
     wanted, _ = naive.learn(X, query_matrix(t.queries, 2), triplets, rho, share, 0.1)
-    ranker = PAMIR(0.1, random_state=7, grades="exponential", weight="ndcg")
+    ranker = PAMIR(C=0.1, random_state=7, grades="exponential", weight="ndcg")
     ranker.fit(X, y, qid, n_iter=1000)
     np.testing.assert_allclose(ranker.W_, wanted, atol=2e-4 * np.abs(wanted).max())
-    plain = PAMIR(0.1, random_state=7, grades="exponential").fit(X, y, qid, n_iter=1000)
+    plain = PAMIR(C=0.1, random_state=7, grades="exponential").fit(X, y, qid, n_iter=1000)
     assert plain.W_.tobytes() != ranker.W_.tobytes()
 
 

@@ -58,7 +58,7 @@ def test_equal_to_the_slow_twin(variant: Variant, pairs: int) -> None:
     alpha, mean = naive.kernel_pamir(K.astype(np.float64), Q, triplets, 0.2, variant)
     how: dict[str, Any] = {"C": 0.2, "variant": variant, "pairs_per_query": pairs, "max_len": 3}
     for averaged, wanted in ((False, alpha), (True, mean)):
-        ranker = KernelPAMIR("precomputed", averaged=averaged, random_state=5, **how)
+        ranker = KernelPAMIR(kernel="precomputed", averaged=averaged, random_state=5, **how)
         ranker.fit(K, y, n_iter=500)
         assert ranker.support_.tolist() == np.flatnonzero(wanted.any(axis=0)).tolist()
         found = ranker.alpha_
@@ -91,7 +91,7 @@ def test_a_linear_kernel_is_linear_pamir(pairs: int, averaged: bool, kind: Any) 
     given = kind(X[train]), y[train]
     asked = (kind(X[held]), y[held])
     linear = PAMIR(**how).fit(*given, validation=asked)
-    kernel = KernelPAMIR("linear", **how).fit(*given, validation=asked)
+    kernel = KernelPAMIR(kernel="linear", **how).fit(*given, validation=asked)
     assert kernel.best_iter_ == linear.best_iter_ and kernel.n_iter_ == linear.n_iter_
     assert kernel.n_updates_ == pytest.approx(linear.n_updates_, abs=3)
     scores, wanted = kernel.decision_function(asked[0]), linear.decision_function(asked[0])
@@ -128,7 +128,7 @@ def test_equal_pictures_never_change_anything(name: str) -> None:
     counts, _ = learn(gram(twins, kernel=name), queries, triplets, alpha)
     assert alpha.tobytes() == before
     assert counts == [0, 0, len(X), 0, 0]
-    ranker = KernelPAMIR(name).fit(np.ones((4, 3)), [[1], [0], [1], [0]], n_iter=100)  # type: ignore[arg-type]
+    ranker = KernelPAMIR(kernel=name).fit(np.ones((4, 3)), [[1], [0], [1], [0]], n_iter=100)  # type: ignore[arg-type]
     assert ranker.alpha_.shape == (1, 0) and not len(ranker.support_)
     assert (ranker.n_zero_, ranker.n_updates_, ranker.n_negative_) == (100, 0, 0)
     assert ranker.decision_function(np.ones((2, 3))).tolist() == [[0], [0]]
@@ -174,11 +174,11 @@ def test_a_kernel_that_is_no_inner_product_is_borne() -> None:
     kernel = MatchKernel.of(bags, factor=2.0)
     K = kernel(bags)
     assert spectrum(K).n_negative > 0
-    ranker = KernelPAMIR("precomputed", C=1.0).fit(K, y)
+    ranker = KernelPAMIR(kernel="precomputed", C=1.0).fit(K, y)
     assert ranker.score(K, y) > 0.95 and np.isfinite(ranker.alpha_).all()
-    mended = KernelPAMIR("precomputed", C=1.0).fit(nearest_psd(K), y)
+    mended = KernelPAMIR(kernel="precomputed", C=1.0).fit(nearest_psd(K), y)
     assert mended.n_negative_ == 0
-    landmarks = KernelPAMIR("precomputed", C=1.0, landmarks=40).fit(K, y)
+    landmarks = KernelPAMIR(kernel="precomputed", C=1.0, landmarks=40).fit(K, y)
     assert landmarks.score(K, y) > 0.9
     some = kernel(bags.some([3, 1]), bags)
     assert ranker.decision_function(some) == pytest.approx(
@@ -192,7 +192,7 @@ def test_any_symmetric_table_leaves_finite_weights(seed: int) -> None:
     table = rng.normal(size=(12, 12))
     y = (rng.random((12, 3)) < 0.5).astype(int)
     y[0], y[1] = 1, 0
-    ranker = KernelPAMIR("precomputed", max_len=2).fit((table + table.T) / 2, y, n_iter=300)
+    ranker = KernelPAMIR(kernel="precomputed", max_len=2).fit((table + table.T) / 2, y, n_iter=300)
     assert np.isfinite(ranker.alpha_).all()
     total = ranker.n_updates_ + ranker.n_zero_ + ranker.n_rejected_
     assert ranker.n_negative_ <= ranker.n_zero_ and total <= 300
@@ -268,8 +268,8 @@ def test_all_pictures_as_landmarks_are_the_kernel_itself(landmarks: int) -> None
 def test_landmarks_leave_negative_directions_out() -> None:
     bags, y = bags_and_words()
     K = MatchKernel.of(bags, factor=2.0)(bags)
-    marked = KernelPAMIR("precomputed", C=1.0, landmarks=len(K)).fit(K, y, n_iter=5000)
-    mended = KernelPAMIR("precomputed", C=1.0).fit(nearest_psd(K), y, n_iter=5000)
+    marked = KernelPAMIR(kernel="precomputed", C=1.0, landmarks=len(K)).fit(K, y, n_iter=5000)
+    mended = KernelPAMIR(kernel="precomputed", C=1.0).fit(nearest_psd(K), y, n_iter=5000)
     assert (marked.n_negative_, mended.n_negative_) == (0, 0)
     wanted = mended.decision_function(nearest_psd(K))
     found = marked.decision_function(K)
@@ -287,7 +287,7 @@ def test_landmarks_learn_from_all_pictures_and_follow_the_seed() -> None:
     only = KernelPAMIR().fit(X[alone], y[alone], n_iter=5000)
     assert few[0].score(X, y) > only.score(X, y)
     table = gram(X, bandwidth=few[0].kernel_.bandwidths[0])  # type: ignore[union-attr]
-    precomputed = KernelPAMIR("precomputed", landmarks=30).fit(table, y, n_iter=5000)
+    precomputed = KernelPAMIR(kernel="precomputed", landmarks=30).fit(table, y, n_iter=5000)
     largest = float(np.abs(few[0].alpha_).max())
     assert precomputed.alpha_ == pytest.approx(few[0].alpha_, abs=1e-3 * largest)
 

@@ -157,7 +157,7 @@ def test_settings_that_mean_nothing_are_refused(setting: str, value: float) -> N
 
 def test_bad_input_is_named() -> None:
     scores, carried = problem(20, 3)
-    with pytest.raises(UsageError, match="learnt nothing yet"):
+    with pytest.raises(UsageError, match="is not fitted yet"):
         LogProduct().decision_function(scores)
     with pytest.raises(DataError, match="shape"):
         LogProduct().fit(scores, carried[:, :2])
@@ -166,5 +166,5 @@ def test_bad_input_is_named() -> None:
         LogProduct().fit(scores, carried)
     with pytest.raises(DataError, match="No picture has a word"):
         LogProduct().fit(problem(20, 3)[0], np.zeros((20, 3)))
-    with pytest.raises(DataError, match="of 3 words"):
+    with pytest.raises(DataError, match="is expecting 3 features"):
         LogProduct().fit(*problem(20, 3)).decision_function(np.zeros((2, 5)))

@@ -97,7 +97,9 @@ def test_training_does_not_collapse_and_ends_below_the_start_and_below_zero(
     solver: Solver,
 ) -> None:
     data = made()
-    ranker = LSCMR(3, lam=0.01, solver=solver, max_rounds=40, n_steps=200).fit(*given(data))
+    ranker = LSCMR(n_components=3, lam=0.01, solver=solver, max_rounds=40, n_steps=200).fit(
+        *given(data)
+    )
     start = ranker.rounds_[0]
     lists = Lists.of(data["candidates"], data["relevance"])
     planes = planes_of(data["Q"], data["D"], lists, MAP)
@@ -123,7 +125,7 @@ def test_training_does_not_collapse_and_ends_below_the_start_and_below_zero(
 def test_every_measure_can_be_optimised(optimise: str) -> None:
     data = made()
     relevant = data["classes"][:, None] == data["classes"]
-    ranker = LSCMR(3, lam=0.01, optimise=optimise, max_rounds=15, n_steps=100)
+    ranker = LSCMR(n_components=3, lam=0.01, optimise=optimise, max_rounds=15, n_steps=100)
     quality = ranker.fit(*given(data)).score(data["Q"], data["D"], relevant)
     assert quality > 0.8
 
@@ -134,9 +136,9 @@ def test_what_is_learnt_holds_for_others_and_both_forms_learn_it() -> None:
     rng = np.random.default_rng(1)
     candidates = rng.integers(0, 60, (60, 10))
     relevance = train["classes"][candidates] == train["classes"][:, None]
-    dense = LSCMR(3, lam=0.01, max_rounds=15, n_steps=100)
+    dense = LSCMR(n_components=3, lam=0.01, max_rounds=15, n_steps=100)
     dense.fit(train["Q"], train["D"], candidates, relevance)
-    thin = LSCMR(3, lam=0.01, max_rounds=15, n_steps=100)
+    thin = LSCMR(n_components=3, lam=0.01, max_rounds=15, n_steps=100)
     thin.fit(sparse.csr_matrix(train["Q"]), sparse.csr_matrix(train["D"]), candidates, relevance)
     others = data["classes"][60:, None] == data["classes"][60:]
     for ranker in (dense, thin):
@@ -146,7 +148,7 @@ def test_what_is_learnt_holds_for_others_and_both_forms_learn_it() -> None:
 
 def test_the_same_seed_gives_the_same_bytes_and_a_saved_ranker_scores_the_same() -> None:
     data = made()
-    a, b = (LSCMR(2, max_rounds=5, n_steps=50).fit(*given(data)) for _ in range(2))
+    a, b = (LSCMR(n_components=2, max_rounds=5, n_steps=50).fit(*given(data)) for _ in range(2))
     assert a.U_.tobytes() == b.U_.tobytes() and a.V_.tobytes() == b.V_.tobytes()
     again = LSCMR.from_arrays(a.to_arrays())
     scores = a.decision_function(data["Q"], data["D"])
@@ -159,7 +161,9 @@ def test_the_same_seed_gives_the_same_bytes_and_a_saved_ranker_scores_the_same()
 def test_rounds_are_told_as_they_end() -> None:
     told, heard = Told(), list[Any]()
     data = made()
-    ranker = LSCMR(2, max_rounds=4, n_steps=20).fit(*given(data), progress=told, told=heard.append)
+    ranker = LSCMR(n_components=2, max_rounds=4, n_steps=20).fit(
+        *given(data), progress=told, told=heard.append
+    )
     assert tuple(heard) == ranker.rounds_[1:] and told.done == len(heard) and told.finished
     assert ranker.stop_reason_ in ("converged", "stalled", "max_rounds")
 
@@ -169,12 +173,12 @@ def test_lists_that_say_nothing_are_dropped_and_counted() -> None:
     Q, D, candidates, relevance = given(data)
     Q, D, relevance = Q.copy(), D.copy(), relevance.copy()
     kept = np.flatnonzero(relevance.any(axis=1) & ~relevance.all(axis=1))
-    before = LSCMR(2, max_rounds=2, n_steps=5).fit(*given(data)).n_dropped_
+    before = LSCMR(n_components=2, max_rounds=2, n_steps=5).fit(*given(data)).n_dropped_
     assert before == len(Q) - len(kept)
     all_relevant, none_relevant, without_words = kept[:3]
     relevance[all_relevant], relevance[none_relevant] = 1, 0
     Q[without_words], D[7] = 0, 0
-    ranker = LSCMR(2, max_rounds=2, n_steps=5).fit(Q, D, candidates, relevance)
+    ranker = LSCMR(n_components=2, max_rounds=2, n_steps=5).fit(Q, D, candidates, relevance)
     assert ranker.n_dropped_ - before == 3 and ranker.n_empty_ == 1
     assert not ranker.decision_function(Q[[without_words]], D).any()
     assert not ranker.decision_function(Q, D)[:, 7].any()
@@ -186,9 +190,9 @@ def test_rows_of_either_side_that_are_in_no_list_change_nothing() -> None:
     data = made()
     Q, D, candidates, relevance = given(data)
     rng = np.random.default_rng(2)
-    alone = LSCMR(2, max_rounds=4).fit(Q, D, candidates, relevance)
+    alone = LSCMR(n_components=2, max_rounds=4).fit(Q, D, candidates, relevance)
     more = np.vstack([Q, rng.normal(size=(9, 4))]), np.vstack([D, rng.normal(size=(5, 6))])
-    beside = LSCMR(2, max_rounds=4).fit(*more, candidates, relevance)
+    beside = LSCMR(n_components=2, max_rounds=4).fit(*more, candidates, relevance)
     assert pytest.approx(alone.U_, abs=1e-6) == beside.U_
     assert pytest.approx(alone.V_, abs=1e-6) == beside.V_
     assert beside.n_dropped_ == alone.n_dropped_
@@ -199,7 +203,9 @@ def test_lists_may_belong_to_queries_in_any_order_and_sides_need_no_pairs() -> N
     Q, D, candidates, _ = given(data)
     which = np.array([5, 5, 3])
     relevant = data["classes"][candidates[:3]] == data["classes"][which][:, None]
-    ranker = LSCMR(2, max_rounds=3, n_steps=20).fit(Q[:10], D, candidates[:3], relevant, which)
+    ranker = LSCMR(n_components=2, max_rounds=3, n_steps=20).fit(
+        Q[:10], D, candidates[:3], relevant, which
+    )
     assert ranker.decision_function(Q, D).shape == (60, 60)
 
 
@@ -213,7 +219,7 @@ def test_lists_may_belong_to_queries_in_any_order_and_sides_need_no_pairs() -> N
         ({"query": [0]}, "as many queries"),
         ({"Q": np.full((60, 4), np.nan)}, "finite"),
         ({"Q": [["word"]]}, "table of numbers"),
-        ({"Q": np.zeros(3)}, "table of rows"),
+        ({"Q": np.zeros(3)}, "a row for each sample"),
         ({"relevance": np.ones((60, 8))}, "both a relevant and an other"),
     ],
 )
@@ -221,12 +227,12 @@ def test_lists_that_cannot_be_learnt_from_are_refused(change: dict[str, Any], sa
     data = made()
     named = dict(zip(("Q", "D", "candidates", "relevance"), given(data), strict=True))
     with pytest.raises(DataError, match=said):
-        LSCMR(2).fit(**{**named, **change})
+        LSCMR(n_components=2).fit(**{**named, **change})
 
 
 def test_more_dimensions_than_there_are_columns_are_refused() -> None:
     with pytest.raises(DataError, match=r"cannot learn 5 dimensions.*at most 4"):
-        LSCMR(5).fit(*given(made()))
+        LSCMR(n_components=5).fit(*given(made()))
 
 
 @pytest.mark.parametrize(
@@ -248,14 +254,14 @@ def test_parameters_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
 
 def test_other_dimensions_and_unfitted_rankers_are_refused() -> None:
     data = made()
-    ranker = LSCMR(2, max_rounds=1, n_steps=5).fit(*given(data))
-    with pytest.raises(DataError, match="queries must have 4 columns"):
+    ranker = LSCMR(n_components=2, max_rounds=1, n_steps=5).fit(*given(data))
+    with pytest.raises(DataError, match="Q has 6 features, but LSCMR is expecting 4"):
         ranker.embed_queries(data["D"])
-    with pytest.raises(DataError, match="documents must have 6 columns"):
+    with pytest.raises(DataError, match="D has 4 features, but LSCMR is expecting 6"):
         ranker.embed(data["Q"])
     with pytest.raises(DataError, match="A query is one row"):
         ranker.query(data["Q"])
-    with pytest.raises(UsageError, match="learnt nothing yet"):
+    with pytest.raises(UsageError, match="is not fitted yet"):
         LSCMR().embed(data["D"])
 
 
@@ -285,7 +291,7 @@ def test_the_slope_is_that_of_finite_differences_and_descent_ends_below_planes()
             beside.append(factors.penalty() + factors.violations([batch])[0])
         assert slope[i] == pytest.approx((beside[1] - beside[0]) / 2e-6, abs=1e-6)
     ended = [
-        LSCMR(2, lam=0.01, solver=solver, n_steps=100).fit(*given(data)).objective_
+        LSCMR(n_components=2, lam=0.01, solver=solver, n_steps=100).fit(*given(data)).objective_
         for solver in ("descent", "planes")
     ]
     assert ended[0] < ended[1]
@@ -293,11 +299,13 @@ def test_the_slope_is_that_of_finite_differences_and_descent_ends_below_planes()
 
 def test_a_start_that_is_given_is_begun_with() -> None:
     data = made()
-    before = LSCMR(2, lam=0.01).fit(*given(data))
-    after = LSCMR(2, lam=0.01, max_rounds=3).fit(*given(data), start=(before.U_, before.V_))
+    before = LSCMR(n_components=2, lam=0.01).fit(*given(data))
+    after = LSCMR(n_components=2, lam=0.01, max_rounds=3).fit(
+        *given(data), start=(before.U_, before.V_)
+    )
     assert after.rounds_[0].objective == pytest.approx(before.objective_, abs=1e-4)
     with pytest.raises(DataError, match=r"of shape \(2, 4\) here"):
-        LSCMR(2).fit(*given(data), start=(np.eye(3), np.eye(3)))
+        LSCMR(n_components=2).fit(*given(data), start=(np.eye(3), np.eye(3)))
 
 
 def test_the_inner_solver_never_ends_worse_than_it_began() -> None:

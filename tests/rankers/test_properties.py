@@ -38,7 +38,7 @@ def test_a_step_of_the_ranker_minimises_its_objective(variant: Variant, C: float
     for seed in range(4):
         X, y = collection(seed, n=10, n_features=4)
         how: dict[str, Any] = {"pairs_per_query": 1, "max_len": 2, "random_state": seed}
-        ranker = PAMIR(C, variant, **how).fit(X, y, n_iter=6)
+        ranker = PAMIR(C=C, variant=variant, **how).fit(X, y, n_iter=6)
         t = from_indicator(y, len(X), max_len=2)
         q, plus, minus = drawn(t, 7, pairs_per_query=1, seed=seed)[-1]
         x = np.outer(query_matrix(t.queries, 5)[q], X[plus] - X[minus]).reshape(-1)
@@ -65,12 +65,12 @@ def test_weights_stay_within_the_papers_bound(seed: int, C: float, n: int) -> No
     radius = max(np.linalg.norm(X, axis=1)) * max(
         np.linalg.norm(q) for q in query_matrix(t.queries, 5)
     )
-    length = np.linalg.norm(PAMIR(C, max_len=3, random_state=seed).fit(X, y, n_iter=n).W_)
+    length = np.linalg.norm(PAMIR(C=C, max_len=3, random_state=seed).fit(X, y, n_iter=n).W_)
     assert length <= 2 * C * radius * n * (1 + 1e-5)
     # Unit vectors without negative numbers are at most the square root of 2 apart.
     assert length <= math.sqrt(2) * C * n * (1 + 1e-5)
     signed = np.where(np.arange(6) % 2 == 0, X, -X)
-    lengthier = np.linalg.norm(PAMIR(C, max_len=3).fit(signed, y, n_iter=n).W_)
+    lengthier = np.linalg.norm(PAMIR(C=C, max_len=3).fit(signed, y, n_iter=n).W_)
     assert lengthier <= 2 * C * radius * n * (1 + 1e-5)
 
 
@@ -81,8 +81,8 @@ def test_scaling_features_and_c_scales_weights(ranker: Any, kind: Any, a: float)
     """Powers of two round nowhere, so the law holds to the last bit."""
     X, y = collection()
     how: dict[str, Any] = {"max_len": 2, "averaged": True}
-    plain = ranker(0.25, **how).fit(kind(X), y, n_iter=3000)
-    scaled = ranker(0.25 / a**2, **how).fit(kind(a * X), y, n_iter=3000)
+    plain = ranker(C=0.25, **how).fit(kind(X), y, n_iter=3000)
+    scaled = ranker(C=0.25 / a**2, **how).fit(kind(a * X), y, n_iter=3000)
     assert (a * scaled.W_).astype(np.float32).tobytes() == plain.W_.tobytes()
     np.testing.assert_allclose(
         scaled.decision_function(kind(a * X)), plain.decision_function(kind(X)), rtol=1e-6
@@ -99,7 +99,7 @@ def test_averages_and_rows_are_the_naive_ones(seed: int, variant: Variant) -> No
     for averaged, W in zip((False, True), wanted, strict=True):
         how: dict[str, Any] = {"averaged": averaged, "max_len": 2, "random_state": seed}
         for kind in (np.asarray, sp.csr_array):
-            found = PAMIR(0.3, variant, **how).fit(kind(X), y, n_iter=200).W_
+            found = PAMIR(C=0.3, variant=variant, **how).fit(kind(X), y, n_iter=200).W_
             np.testing.assert_allclose(found, W, atol=3e-4 * max(1.0, np.abs(W).max()))
 
 

@@ -44,7 +44,9 @@ def twin(X: Matrix, y: Any, n: int, seed: int, variant: str) -> tuple[Matrix, Ma
 def test_equal_to_the_slow_twin(kind: Any, variant: Variant) -> None:
     X, y = collection()
     for averaged, wanted in zip((False, True), twin(X, y, 1000, 5, variant), strict=True):
-        ranker = ThresholdPAMIR(0.2, variant, averaged=averaged, max_len=3, random_state=5)
+        ranker = ThresholdPAMIR(
+            C=0.2, variant=variant, averaged=averaged, max_len=3, random_state=5
+        )
         ranker.fit(kind(X), y, n_iter=1000)
         tolerance = 2e-4 * np.abs(wanted).max()
         np.testing.assert_allclose(ranker.W_, wanted[:, :-1], atol=tolerance)
@@ -90,8 +92,8 @@ def test_thresholds_are_linear_in_the_query() -> None:
 @each_kind
 def test_scaling_features_and_c_changes_no_set(kind: Any) -> None:
     X, y = collection()
-    plain = ThresholdPAMIR(0.1).fit(kind(X), y, n_iter=3000)
-    scaled = ThresholdPAMIR(0.1 / 64).fit(kind(8 * X), y, n_iter=3000)
+    plain = ThresholdPAMIR(C=0.1).fit(kind(X), y, n_iter=3000)
+    scaled = ThresholdPAMIR(C=0.1 / 64).fit(kind(8 * X), y, n_iter=3000)
     np.testing.assert_allclose(scaled.W_, plain.W_ / 8, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(scaled.h_, plain.h_, rtol=1e-4, atol=1e-6)
 

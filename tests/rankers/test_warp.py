@@ -69,7 +69,15 @@ def test_equal_to_the_slow_twin(kind: Any, variant: Any, loss: RankLoss, trials:
     t = from_indicator(y, len(X), max_len=3)
     found = twin(X, t, 1000, 5, trials, loss, variant=variant)
     for averaged, wanted in zip((False, True), found, strict=True):
-        ranker = WARP(C, variant, loss, trials, averaged=averaged, max_len=3, random_state=5)
+        ranker = WARP(
+            C=C,
+            variant=variant,
+            rank_loss=loss,
+            max_trials=trials,
+            averaged=averaged,
+            max_len=3,
+            random_state=5,
+        )
         ranker.fit(kind(X), y, n_iter=1000)
         np.testing.assert_allclose(ranker.W_, wanted, atol=2e-4 * np.abs(wanted).max())
 
@@ -145,7 +153,7 @@ def test_a_rare_violator_weighs_little(kind: Any) -> None:
     X = np.vstack([[1.0, 0.0], [0.9, 0.1], np.tile([-1.0, 0.0], (39, 1))])
     before = np.array([[1.0, 0.0]], dtype=np.float32)
     X, fits, n_other = kind(X), np.arange(41)[:, None] < 1, 40
-    short = WARP(0.01, max_trials=1000).fit(X, fits, n_iter=1)
+    short = WARP(C=0.01, max_trials=1000).fit(X, fits, n_iter=1)
     assert short.W_.any()
     W, counts = one_step(X, fits, before, trials=1000)
     L = rank_weights(n_other)
@@ -165,9 +173,9 @@ def test_the_loops_run_with_the_compiler_off() -> None:
         "Z, g, qid = judged(n=30)\n"
         "for kind in (np.asarray, sp.csr_array):\n"
         "    for pairs in (1, 4):\n"
-        "        r = WARP(0.004, pairs_per_query=pairs, averaged=True, max_len=2)\n"
+        "        r = WARP(C=0.004, pairs_per_query=pairs, averaged=True, max_len=2)\n"
         "        r.fit(kind(X), y, n_iter=100, validation=(kind(X), y))\n"
-        "        s = WARP(0.002, pairs_per_query=pairs, grades='linear')\n"
+        "        s = WARP(C=0.002, pairs_per_query=pairs, grades='linear')\n"
         "        s.fit(kind(Z), g, qid, n_iter=80)\n"
         "        print(np.array2string(np.hstack((r.W_, s.W_[[0, 1, 0, 1, 0]])), precision=3,\n"
         "                              suppress_small=True))\n"
@@ -230,9 +238,9 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
 
 def test_wrong_data() -> None:
     X, y = collection()
-    with pytest.raises(DataError, match="finite numbers, of which WARP found 1"):
+    with pytest.raises(DataError, match=r"finite numbers. WARP got 1"):
         WARP().fit(np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X), y)
-    with pytest.raises(UsageError, match="This WARP has learnt nothing yet"):
+    with pytest.raises(UsageError, match="This WARP is not fitted yet"):
         WARP().query([0])
     with pytest.raises(DataError, match="WARP knows 5 words"):
         WARP().fit(X, y, n_iter=10).query([9])

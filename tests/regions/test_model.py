@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sightline.errors import DataError, ParameterError
+from sightline.errors import DataError, NotFittedError, ParameterError
 from sightline.regions.examples import Pictures, fitting
 from sightline.regions.learning import Risk, explain, explain_tags
 from sightline.regions.model import RegionModel, Step
@@ -109,7 +109,7 @@ def test_threads_share_pictures_and_change_nothing() -> None:
         shared = explain(w, pictures, workers=workers)
         assert (shared.owner == alone.owner).all() and (shared.scenes == alone.scenes).all()
         assert shared.values.tobytes() == alone.values.tobytes()
-    one, two = (RegionModel(2, max_iterations=5, workers=k).fit(X, Y) for k in (1, 2))
+    one, two = (RegionModel(n_scenes=2, max_iterations=5, workers=k).fit(X, Y) for k in (1, 2))
     assert one.weights_.as_vector().tobytes() == two.weights_.as_vector().tobytes()
 
 
@@ -117,13 +117,13 @@ def test_threads_share_pictures_and_change_nothing() -> None:
 def test_every_iteration_tells_objective_gap_and_f(solver: Literal["bundle", "cccp"]) -> None:
     X, Y, _, _ = made(12)
     steps: list[Step] = []
-    model = RegionModel(2, max_iterations=8, solver=solver).fit(X, Y, watch=steps.append)
+    model = RegionModel(n_scenes=2, max_iterations=8, solver=solver).fit(X, Y, watch=steps.append)
     assert [s.iteration for s in steps] == list(range(len(steps))) and steps
     assert steps[-1].value == model.minimum_.value and steps[-1].gap == model.minimum_.gap
     assert steps[-1].f == pytest.approx(model.score(X, Y))
     assert all(0 <= s.f <= 1 for s in steps)
     # Being watched changes nothing.
-    blind = RegionModel(2, max_iterations=8, solver=solver).fit(X, Y)
+    blind = RegionModel(n_scenes=2, max_iterations=8, solver=solver).fit(X, Y)
     assert blind.weights_.as_vector().tobytes() == model.weights_.as_vector().tobytes()
 
 
@@ -181,18 +181,18 @@ def test_rare_tags_are_never_predicted_and_pictures_without_tags_are_learnt_from
 def test_a_model_made_of_its_arrays_says_the_same() -> None:
     X, Y, _, _ = made(10)
     whole = np.array([x.mean(axis=0) for x in X])
-    model = RegionModel(2, whole_tags=True, max_iterations=5, lean=0.3).fit(X, Y, whole)
+    model = RegionModel(n_scenes=2, whole_tags=True, max_iterations=5, lean=0.3).fit(X, Y, whole)
     again = RegionModel.from_arrays(model.to_arrays())
     assert (again.predict(X, whole).tags == model.predict(X, whole).tags).all()
     assert again.decision_function(X, whole) == pytest.approx(model.decision_function(X, whole))
-    twice = RegionModel(2, whole_tags=True, max_iterations=5, lean=0.3).fit(X, Y, whole)
+    twice = RegionModel(n_scenes=2, whole_tags=True, max_iterations=5, lean=0.3).fit(X, Y, whole)
     for name, array in model.to_arrays().items():
         assert array.tobytes() == twice.to_arrays()[name].tobytes(), name
 
 
 def test_the_papers_relaxation_gives_nearly_the_same_tags() -> None:
     X, Y, _, _ = made(10)
-    model = RegionModel(2, max_iterations=5).fit(X, Y)
+    model = RegionModel(n_scenes=2, max_iterations=5).fit(X, Y)
     exact = model.predict(X)
     model.set_params(inference="lp")
     relaxed = model.predict(X)
@@ -204,7 +204,7 @@ def test_the_relaxation_leaves_rare_tags_and_small_pictures_alone() -> None:
     X, Y, _, _ = made(30)
     Y[:, 4] = 0
     Y[0, 4] = 1
-    model = RegionModel(2, max_iterations=5, lean=50.0, inference="lp").fit(X, Y)
+    model = RegionModel(n_scenes=2, max_iterations=5, lean=50.0, inference="lp").fit(X, Y)
     said = model.predict([X[0], X[1][:1]])
     assert not said.tags[:, 4].any() and said.tags.any(axis=1).all()
     assert said.tags[1].sum() == 1
@@ -212,17 +212,17 @@ def test_the_relaxation_leaves_rare_tags_and_small_pictures_alone() -> None:
 
 def test_one_region_takes_the_tag_that_is_worth_most() -> None:
     X, Y, _, _ = made(20)
-    model = RegionModel(2, C=3.0, max_iterations=20).fit(X, Y)
+    model = RegionModel(n_scenes=2, C=3.0, max_iterations=20).fit(X, Y)
     for tag in range(5):
         said = model.predict([np.eye(5)[[tag]]])
         assert said.tags[0].sum() <= 1 and len(said.regions[0]) == 1
-    alone = RegionModel(1, max_iterations=5).fit([x[:1] for x in X], Y)
+    alone = RegionModel(n_scenes=1, max_iterations=5).fit([x[:1] for x in X], Y)
     assert alone.dropped_ == (Y.sum(axis=1) - 1).clip(0).sum()
 
 
 def test_every_region_gets_a_tag_of_its_picture() -> None:
     X, Y, _, _ = made(10)
-    model = RegionModel(2, max_iterations=10, lean=1.0).fit(X, Y)
+    model = RegionModel(n_scenes=2, max_iterations=10, lean=1.0).fit(X, Y)
     said = model.predict(X)
     for labels, owner, tags in zip(model.label_regions(X), said.regions, said.tags, strict=True):
         if tags.any():
@@ -263,6 +263,6 @@ def test_data_that_cannot_be_is_refused() -> None:
     with pytest.raises(DataError, match="at least one picture"):
         RegionModel().fit([], Y)
     with pytest.raises(ParameterError, match="scenes"):
-        RegionModel(2).fit(X, Y, scenes=[0, 1, 2, 0])
-    with pytest.raises(ParameterError, match="not fitted"):
+        RegionModel(n_scenes=2).fit(X, Y, scenes=[0, 1, 2, 0])
+    with pytest.raises(NotFittedError, match="not fitted"):
         RegionModel().predict(X)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sightline.errors import ParameterError
+from sightline.errors import NotFittedError, ParameterError
 from sightline.regions.examples import Pictures
 from sightline.regions.inference import choose_tags
 from sightline.regions.learning import Risk, explain
@@ -59,7 +59,9 @@ def test_where_rows_of_pictures_lie_does_not_matter() -> None:
 def test_a_share_of_nothing_leaves_the_best_region_without_a_say() -> None:
     X, Y, _, _ = made(30)
     for share in (0.0, 1.0):
-        model = ScoredRegionModel(2, C=1e-9, max_iterations=1, region_share=share).fit(X, Y)
+        model = ScoredRegionModel(n_scenes=2, C=1e-9, max_iterations=1, region_share=share).fit(
+            X, Y
+        )
         delta = model.model_.weights_.delta
         assert delta is not None
         assert np.abs(delta[:5]).max() == pytest.approx(8 * (1 - share), abs=1e-4)
@@ -139,7 +141,7 @@ def test_what_cannot_be_is_refused() -> None:
         ScoredRegionModel(folds=1).fit(X, Y)
     with pytest.raises(ParameterError, match="areas"):
         ScoredRegionModel().fit(X, Y, areas=[[1.0]])
-    with pytest.raises(ParameterError, match="not fitted"):
+    with pytest.raises(NotFittedError, match="not fitted"):
         ScoredRegionModel().predict(X)
     with pytest.raises(ParameterError, match="scene_loss"):
         RegionModel(scene_loss=-1.0).fit(X, Y)
@@ -151,7 +153,7 @@ def test_a_model_that_was_kept_says_the_same() -> None:
     again = ScoredRegionModel.from_arrays(model.to_arrays())
     assert (again.decision_function(X) == model.decision_function(X)).all()
     assert (again.scene_fits(X) == model.scene_fits(X)).all()
-    with pytest.raises(ParameterError, match="not fitted yet"):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
         ScoredRegionModel().to_arrays()
 
 

@@ -172,17 +172,17 @@ def test_rows_are_checked_and_narrow() -> None:
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([1.0, 2.0], "a row for each picture"),
-        ([[1.0, np.nan]], "PAMIR found 1 that are not"),
+        ([1.0, 2.0], "a row for each sample"),
+        ([[1.0, np.nan]], "PAMIR got 1 that are NaN or inf"),
         ([[1e300, 1.0]], "finite numbers"),
         (sp.csr_array([[np.inf, 1.0]]), "finite numbers"),
         (sp.csr_array([[1e300, 1.0]]), "finite numbers"),
         ([["a", "b"]], "a table of numbers"),
-        (np.zeros((2, 0)), "at least one column"),
+        (np.zeros((2, 0)), "0 feature"),
     ],
 )
 def test_wrong_rows(X: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         as_rows(X, "PAMIR")
-    with pytest.raises(DataError, match=r"must have 3 columns, as PAMIR was fitted with. Got 2"):
+    with pytest.raises(DataError, match=r"X has 2 features, but PAMIR is expecting 3 features"):
         as_rows([[1, 2]], "PAMIR", 3)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sightline.annotators.targets import as_targets, mean_average_precision
-from sightline.contracts import Estimator
-from sightline.errors import DataError, ParameterError, UsageError
+from sightline.contracts import PersistentEstimator
+from sightline.errors import DataError, ParameterError
 from sightline.solvers.rows import SparseMatrix, as_rows
+from sightline.validation import Classes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +23,7 @@ Counts = Any
 _BLOCK = 512
 
 
-class CountAnnotator(Estimator, ABC):
+class CountAnnotator(PersistentEstimator):
     """A learner of P(t|p), the share of each word in what a picture of visual terms is said to be.
 
     A subclass sets `n_visterms_` and `n_words_` when it is fitted, and answers `_probabilities`.
@@ -30,6 +31,13 @@ class CountAnnotator(Estimator, ABC):
 
     n_visterms_: int
     n_words_: int
+    classes_: Classes
+    _saved = ("classes_",)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that X had in `fit`."""
+        return self.n_visterms_
 
     def decision_function(
         self, X: Any, words: NDArray[np.int64] | None = None
@@ -50,14 +58,17 @@ class CountAnnotator(Estimator, ABC):
             out[rows] = self._probabilities(counts[rows], chosen)
         return out
 
-    def score(self, X: Any, Y: Any) -> float:
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn has to know: counts are not negative."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+    def score(self, X: Any, y: Any) -> float:
         """Return the mean AvgP over the words that some picture of X carries."""
         scores = self.decision_function(X)
-        return mean_average_precision(scores, as_targets(Y, len(scores)))
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "n_words_"):
-            raise UsageError(f"This {type(self).__name__} has learnt nothing yet. Call fit first.")
+        targets, _ = as_targets(y, len(scores), type(self).__name__, self.classes_)
+        return mean_average_precision(scores, targets)
 
     @abstractmethod
     def _probabilities(self, counts: Counts, words: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -71,7 +82,8 @@ def as_counts(X: Any, owner: str, n_visterms: int | None = None) -> Counts:
     array([2., 1.])
     >>> as_counts([[2, -1]], "CMRM")
     Traceback (most recent call last):
-    sightline.errors.DataError: CMRM learns from counts, which are not negative. Got -1.0 in X.
+    sightline.errors.DataError: Negative values in data passed to CMRM, which learns from counts. \
+Got -1.0 in X.
     """
     from scipy.sparse import csr_array
 
@@ -83,21 +95,26 @@ def as_counts(X: Any, owner: str, n_visterms: int | None = None) -> Counts:
         counts = csr_array(rows, dtype=np.float64)
     least = counts.data.min(initial=0.0)
     if least < 0:
-        raise DataError(f"{owner} learns from counts, which are not negative. Got {least} in X.")
+        raise DataError(
+            f"Negative values in data passed to {owner}, which learns from counts. "
+            f"Got {least} in X."
+        )
     counts.eliminate_zeros()
     return counts
 
 
-def as_pairs(X: Any, Y: Any, owner: str) -> tuple[Counts, Counts, NDArray[np.bool_]]:
-    """Return counts of all pictures, the words of those that carry some, and which these are."""
+def as_pairs(X: Any, Y: Any, owner: str) -> tuple[Counts, Counts, NDArray[np.bool_], Classes]:
+    """Return counts of all pictures, the words of those that carry some, which these are, and what
+    words are called.
+    """
     from scipy.sparse import csr_array
 
     counts = as_counts(X, owner)
-    table = as_targets(Y, counts.shape[0])
+    table, classes = as_targets(Y, counts.shape[0], owner)
     kept = np.asarray(table.any(axis=1))
     if not kept.any():
         raise DataError(f"No picture carries a word, so {owner} has nothing to learn from.")
-    return counts, csr_array(table[kept], dtype=np.float64), kept
+    return counts, csr_array(table[kept], dtype=np.float64), kept, classes
 
 
 def blocks(n: int) -> Iterator[slice]:

@@ -81,15 +81,17 @@ class CMRM(CountAnnotator):
     )
     """Settings worth validating, around the paper's (.5, .1) and (.2, .1)."""
 
-    def __init__(self, alpha: float = 0.5, beta: float = 0.1, joint_counts: bool = False) -> None:
+    def __init__(
+        self, *, alpha: float = 0.5, beta: float = 0.1, joint_counts: bool = False
+    ) -> None:
         self.alpha = alpha
         self.beta = beta
         self.joint_counts = joint_counts
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from counts X of visual terms and the words Y pictures carry, 0 or 1."""
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1."""
         self._check()
-        counts, words, kept = as_pairs(X, Y, "CMRM")
+        counts, words, kept, self.classes_ = as_pairs(X, y, "CMRM")
         self._learn(counts[kept], words)
         self._training = counts, kept
         self.__dict__.pop("leave_one_out_", None)
@@ -117,7 +119,7 @@ class CMRM(CountAnnotator):
 
         alpha, beta, joint = arrays["settings"].tolist()
         n_visterms, n_words = arrays["lengths"].tolist()
-        model = cls(alpha, beta, bool(joint))
+        model = cls(alpha=alpha, beta=beta, joint_counts=bool(joint))
         model._check()
         start, word = arrays["visterm_start"], arrays["word"]
         n = len(start) - 1
@@ -125,6 +127,7 @@ class CMRM(CountAnnotator):
         counts = csr_array(parts, shape=(n, n_visterms), dtype=np.float64)
         carried = (np.ones(len(word)), word, arrays["word_start"])
         model._learn(counts, csr_array(carried, shape=(n, n_words)))
+        model.classes_ = np.arange(n_words)
         return model
 
     @cached_property

@@ -74,6 +74,7 @@ class CMTT(CountAnnotator):
 
     def __init__(
         self,
+        *,
         rank: int = 50,
         clip: bool = True,
         weighting: Weighting = "tf-idf",
@@ -84,12 +85,12 @@ class CMTT(CountAnnotator):
         self.weighting = weighting
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from counts X of visual terms and the words Y pictures carry, 0 or 1."""
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1."""
         from scipy.sparse import hstack
 
         self._check()
-        counts, words, kept = as_pairs(X, Y, "CMTT")
+        counts, words, kept, self.classes_ = as_pairs(X, y, "CMTT")
         self.n_visterms_, self.n_words_ = counts.shape[1], words.shape[1]
         M = self._weighted(hstack([words, counts[kept]], format="csr"))
         U = _directions(M, self.rank, self.random_state)
@@ -110,6 +111,7 @@ class CMTT(CountAnnotator):
         model = cls()
         model.translation_ = arrays["translation"]
         model.n_visterms_, model.n_words_ = model.translation_.shape
+        model.classes_ = np.arange(model.n_words_)
         return model
 
     def _weighted(self, counts: Counts) -> Counts:

@@ -35,15 +35,16 @@ from sightline.annotators._svm_solving import (
     tellable,
 )
 from sightline.annotators.targets import as_targets, mean_average_precision
-from sightline.contracts import Estimator
-from sightline.errors import DataError, ParameterError, UsageError
-from sightline.similarity.kernels import MeanKernel, as_views
+from sightline.contracts import PersistentEstimator
+from sightline.errors import DataError, ParameterError
+from sightline.similarity.kernels import MeanKernel, as_views, check_columns, input_kinds
 from sightline.similarity.saved import (
     kernel_from_arrays,
     kernel_to_arrays,
     rows_from_arrays,
     rows_to_arrays,
 )
+from sightline.validation import Classes
 from sightline.words.combining import Combination
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ _BLOCK = 1024
 _HELD_OUT = 0.2
 
 
-class ConceptSVM(Estimator):
+class ConceptSVM(PersistentEstimator):
     """A support vector machine for each word.
 
     Parameters
@@ -89,7 +90,7 @@ class ConceptSVM(Estimator):
     --------
     >>> X = np.array([[0.0], [0.2], [0.3], [1.0], [1.1], [0.9]], dtype=np.float32)
     >>> Y = np.array([[1, 0, 0], [1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0]])
-    >>> svm = ConceptSVM("rbf", C=10.0).fit(X, Y)
+    >>> svm = ConceptSVM(kernel="rbf", C=10.0).fit(X, Y)
     >>> svm.trained_
     array([ True,  True, False])
     >>> scores = svm.decision_function(X)
@@ -97,8 +98,11 @@ class ConceptSVM(Estimator):
     4
     """
 
+    _saved = ("classes_",)
+
     def __init__(
         self,
+        *,
         kernel: str | tuple[str, ...] = "linear",
         factor: float | tuple[float, ...] = 0.7,
         weights: tuple[float, ...] | None = None,
@@ -117,8 +121,8 @@ class ConceptSVM(Estimator):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any, validation: tuple[Any, Any] | None = None) -> Self:
-        """Learn from pictures X, a matrix or a tuple of views, and the words Y they carry, 0 or 1.
+    def fit(self, X: Any, y: Any, validation: tuple[Any, Any] | None = None) -> Self:
+        """Learn from pictures X, a matrix or a tuple of views, and the words y they carry, 0 or 1.
 
         `validation` are further pictures and their words, by which each word's C is chosen; they
         are not learnt from.
@@ -128,8 +132,9 @@ class ConceptSVM(Estimator):
         given = X if isinstance(X, tuple) else (X,)
         names = self.kernel if isinstance(self.kernel, tuple) else (self.kernel,) * len(given)
         views = as_views(given, names)
-        carried = as_targets(Y, views[0].shape[0]) > 0
-        judged = None if validation is None else _judged(validation, names, carried.shape[1])
+        targets, self.classes_ = as_targets(y, views[0].shape[0], type(self).__name__)
+        carried = targets > 0
+        judged = None if validation is None else _judged(validation, names, self.classes_)
         factors = self.factor if isinstance(self.factor, tuple) else (self.factor,) * len(views)
         self.kernel_ = MeanKernel.of(
             views,
@@ -151,6 +156,13 @@ class ConceptSVM(Estimator):
             self.dual_ = coefficients[used].astype(np.float32)
         return self
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that X had in `fit`, of all views."""
+        if self.kernel_.names == ("linear",):
+            return int(self.W_.shape[1])
+        return sum(int(rows.shape[1]) for rows in self.landmarks_)
+
     def decision_function(
         self, X: Any, words: NDArray[np.int64] | None = None
     ) -> NDArray[np.float32]:
@@ -158,10 +170,7 @@ class ConceptSVM(Estimator):
         self._check_fitted()
         linear = self.kernel_.names == ("linear",)
         views = as_views(X if isinstance(X, tuple) else (X,), self.kernel_.names)
-        if linear and views[0].shape[1] != self.W_.shape[1]:
-            raise DataError(
-                f"X must have {self.W_.shape[1]} columns, as in fit. Got {views[0].shape[1]}."
-            )
+        check_columns(views, self.n_features_in_, type(self).__name__)
         at = _positions(range(len(self.trained_)) if words is None else words, self.trained_)
         coefficients = (self.W_[at].T if linear else self.dual_[:, at]).astype(np.float64)
         out = np.empty((views[0].shape[0], len(at)), dtype=np.float32)
@@ -171,6 +180,12 @@ class ConceptSVM(Estimator):
             table = part[0] if linear else self.kernel_(part, self.landmarks_)
             out[rows] = table @ coefficients + self.intercept_[at]
         return out
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn has to know: what the kernels of `kernel` take."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse, tags.input_tags.positive_only = input_kinds(self.kernel)
+        return tags
 
     def fuse(self, scores: Any, words: Any) -> NDArray[np.float64]:
         """Return the score of a query for each of the pictures being ranked.
@@ -195,10 +210,11 @@ class ConceptSVM(Estimator):
         # In float64, lest near scores of a single word become equal.
         return np.asarray((table[:, at] * normal.slope_ + normal.offset_).mean(axis=1))
 
-    def score(self, X: Any, Y: Any) -> float:
+    def score(self, X: Any, y: Any) -> float:
         """Return the mean AvgP over the words that some picture of X carries."""
         scores = self.decision_function(X)
-        return mean_average_precision(scores, as_targets(Y, len(scores)))
+        targets, _ = as_targets(y, len(scores), type(self).__name__, self.classes_)
+        return mean_average_precision(scores, targets)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes the same scorer of it."""
@@ -225,6 +241,7 @@ class ConceptSVM(Estimator):
         made.trained_ = arrays["trained"] > 0
         made.C_ = np.where(made.trained_, arrays["C"], np.nan)
         made.intercept_ = arrays["intercept"]
+        made.classes_ = np.arange(len(made.intercept_))
         if kernel.names == ("linear",):
             made.W_ = arrays["W"]
         else:
@@ -242,10 +259,6 @@ class ConceptSVM(Estimator):
             raise ParameterError.of("loss", name, "'hinge' or 'squared_hinge'", self.loss)
         if self.class_weight not in (None, "balanced"):
             raise ParameterError.of("class_weight", name, "None or 'balanced'", self.class_weight)
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "intercept_"):
-            raise UsageError("This ConceptSVM has learnt nothing yet. Call fit first.")
 
     def _pictures(self, views: tuple[Rows, ...]) -> Pictures:
         n = int(views[0].shape[0])
@@ -288,16 +301,16 @@ class ConceptSVM(Estimator):
 
 
 def _judged(
-    validation: tuple[Any, Any], names: tuple[str, ...], n_words: int
+    validation: tuple[Any, Any], names: tuple[str, ...], classes: Classes
 ) -> tuple[tuple[Rows, ...], NDArray[np.bool_]]:
     if not isinstance(validation, tuple) or len(validation) != 2:
         raise ParameterError.of("validation", "fit", "(X, Y)", type(validation).__name__)
     X, Y = validation
     views = as_views(X if isinstance(X, tuple) else (X,), names)
-    words = as_targets(Y, views[0].shape[0]) > 0
-    if words.shape[1] != n_words:
+    words = as_targets(Y, views[0].shape[0], "ConceptSVM", classes)[0] > 0
+    if words.shape[1] != len(classes):
         raise DataError(
-            f"Validation pictures must have {n_words} words, as in Y. Got {words.shape[1]}."
+            f"Validation pictures must have {len(classes)} words, as in Y. Got {words.shape[1]}."
         )
     return views, words
 

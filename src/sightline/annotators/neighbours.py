@@ -41,8 +41,9 @@ from sightline.annotators._neighbour_weights import (
     weights_of,
 )
 from sightline.annotators.targets import as_targets, mean_average_precision
-from sightline.contracts import Estimator
-from sightline.errors import DataError, ParameterError, UsageError
+from sightline.contracts import PersistentEstimator
+from sightline.errors import DataError, ParameterError
+from sightline.similarity.kernels import check_columns
 from sightline.similarity.saved import (
     names_from_array,
     names_to_array,
@@ -60,7 +61,7 @@ _START = 10.0
 _BLOCK = 1024
 
 
-class Neighbours(Estimator):
+class Neighbours(PersistentEstimator):
     """Scores of all words for a picture, from the words that the pictures nearest to it carry.
 
     Parameters
@@ -98,8 +99,11 @@ class Neighbours(Estimator):
     1.0
     """
 
+    _saved = ("classes_",)
+
     def __init__(
         self,
+        *,
         weights: By = "distance",
         K: int = 100,
         distance: str | tuple[str, ...] = "l2",
@@ -116,11 +120,11 @@ class Neighbours(Estimator):
         self.eps = eps
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from pictures X, a matrix or a tuple of views, and the words Y they carry."""
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from pictures X, a matrix or a tuple of views, and the words y they carry."""
         self._check()
         views, names = views_of(X, self.distance)
-        targets = as_targets(Y, views[0].shape[0])
+        targets, self.classes_ = as_targets(y, views[0].shape[0], type(self).__name__)
         scales = tuple(
             scale_of(v, name, self.random_state) for v, name in zip(views, names, strict=True)
         )
@@ -139,28 +143,44 @@ class Neighbours(Estimator):
         self.leave_one_out_ = self._passed_on(left_out, n, None)
         return self
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that X had in `fit`, of all views."""
+        return sum(int(rows.shape[1]) for rows in self.search_.views)
+
     def decision_function(
         self, X: Any, words: NDArray[np.int64] | None = None
     ) -> NDArray[np.float32]:
         """Return log P(t | p), (pictures, words): of all words, or of those at some positions."""
-        if not hasattr(self, "search_"):
-            raise UsageError("This Neighbours has learnt nothing yet. Call fit first.")
+        self._check_fitted()
         views, _ = views_of(X, self.search_.names)
+        check_columns(views, self.n_features_in_, type(self).__name__)
         return self._passed_on(self.search_.of(views, self.K_), views[0].shape[0], words)
 
     def predict_proba(self, X: Any, words: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Return P(t | p), (pictures, words): of all words, or of those at some positions."""
         return np.asarray(np.exp(self.decision_function(X, words)))
 
-    def score(self, X: Any, Y: Any) -> float:
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn has to know: what the distances of `distance` take."""
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_label=True)
+        names = self.distance if isinstance(self.distance, tuple) else (self.distance,)
+        tags.input_tags.sparse = all(name == "l2" for name in names)
+        tags.input_tags.positive_only = "chi2" in names
+        return tags
+
+    def score(self, X: Any, y: Any) -> float:
         """Return the mean AvgP over the words that some picture of X carries."""
         scores = self.decision_function(X)
-        return mean_average_precision(scores, as_targets(Y, len(scores)))
+        targets, _ = as_targets(y, len(scores), type(self).__name__, self.classes_)
+        return mean_average_precision(scores, targets)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes the same scorer of it."""
-        if not hasattr(self, "search_"):
-            raise UsageError("This Neighbours has learnt nothing yet. Call fit first.")
+        self._check_fitted()
         search = self.search_
         arrays: dict[str, NDArray[Any]] = {
             "gamma": self.gamma_,
@@ -198,6 +218,7 @@ class Neighbours(Estimator):
         made.curve_ = Curve(arrays["slope"], arrays["offset"], bool(sigmoid))
         made.words_ = Words(arrays["words.start"], arrays["words.word"], len(arrays["slope"]))
         made.K_ = k
+        made.classes_ = np.arange(made.words_.n_words)
         return made
 
     def _check(self) -> None:

@@ -99,6 +99,7 @@ class PLSA(CountAnnotator):
 
     def __init__(
         self,
+        *,
         n_aspects: int = _ASPECTS,
         n_iter: int = 100,
         tol: float = 1e-4,
@@ -111,10 +112,10 @@ class PLSA(CountAnnotator):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any, progress: Progress = _SILENT) -> Self:
-        """Learn from counts X of visual terms and the words Y pictures carry, 0 or 1."""
+    def fit(self, X: Any, y: Any, progress: Progress = _SILENT) -> Self:
+        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1."""
         self._check()
-        counts, words, kept = as_pairs(X, Y, "PLSA")
+        counts, words, kept, self.classes_ = as_pairs(X, y, "PLSA")
         self.n_visterms_, self.n_words_ = counts.shape[1], words.shape[1]
         self.n_aspects_ = min(self.n_aspects, words.shape[0])
         if self.n_aspects_ < self.n_aspects and self.n_aspects != _ASPECTS:
@@ -151,11 +152,12 @@ class PLSA(CountAnnotator):
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the model that `to_arrays` described."""
         n_iter, tol = arrays["settings"].tolist()
-        model = cls(arrays["words"].shape[1], int(n_iter), tol)
+        model = cls(n_aspects=arrays["words"].shape[1], n_iter=int(n_iter), tol=tol)
         model._check()
         model.word_shares_, model.visterm_shares_ = arrays["words"], arrays["visterms"]
         model.n_words_, model.n_aspects_ = model.word_shares_.shape
         model.n_visterms_ = len(model.visterm_shares_)
+        model.classes_ = np.arange(model.n_words_)
         return model
 
     def _probabilities(self, counts: Counts, words: NDArray[np.int64]) -> Doubles:

@@ -31,10 +31,16 @@ from sightline.annotators._smoothers import Decomposed, Primal, Smoother, solved
 from sightline.annotators._weights import best_weights
 from sightline.annotators.targets import as_targets, mean_average_precision
 from sightline.annotators.unlabelled import fit_without, likely_positive
-from sightline.contracts import Estimator
+from sightline.contracts import PersistentEstimator
 from sightline.errors import ParameterError
 from sightline.similarity.grams import LANDMARKS, MOST_PICTURES
-from sightline.similarity.kernels import MeanKernel, as_views, gram
+from sightline.similarity.kernels import (
+    MeanKernel,
+    as_views,
+    check_columns,
+    gram,
+    input_kinds,
+)
 from sightline.similarity.saved import (
     kernel_from_arrays,
     kernel_to_arrays,
@@ -57,7 +63,7 @@ _WEIGHED_WORDS = 500
 _WEIGHED_ALPHA = 0.2
 
 
-class KernelRidge(Estimator):
+class KernelRidge(PersistentEstimator):
     """Scores of all words for a picture, from pictures that carry words.
 
     Parameters
@@ -100,8 +106,11 @@ class KernelRidge(Estimator):
     1.0
     """
 
+    _saved = ("classes_",)
+
     def __init__(
         self,
+        *,
         kernel: str | tuple[str, ...] = "rbf",
         factor: float | tuple[float, ...] = 0.7,
         weights: tuple[float, ...] | Literal["auto"] | None = None,
@@ -125,13 +134,13 @@ class KernelRidge(Estimator):
     def fit(
         self,
         X: Any,
-        Y: Any,
+        y: Any,
         queries: QuerySet | None = None,
         unlabelled: NDArray[np.bool_] | None = None,
     ) -> Self:
-        """Learn from pictures X, a matrix or a tuple of views, and the words Y they carry, 0 or 1.
+        """Learn from pictures X, a matrix or a tuple of views, and the words y they carry, 0 or 1.
 
-        Queries are not used: this model learns each word for itself. Of the cells of Y that are
+        Queries are not used: this model learns each word for itself. Of the cells of y that are
         `unlabelled`, those that score as a word's own pictures do are passed over
         (`annotators.unlabelled`); that needs all pictures as landmarks.
         """
@@ -139,7 +148,7 @@ class KernelRidge(Estimator):
         given = X if isinstance(X, tuple) else (X,)
         names = self.kernel if isinstance(self.kernel, tuple) else (self.kernel,) * len(given)
         views = as_views(given, names)
-        targets = as_targets(Y, views[0].shape[0])
+        targets, self.classes_ = as_targets(y, views[0].shape[0], type(self).__name__)
         factors = self.factor if isinstance(self.factor, tuple) else (self.factor,) * len(views)
         self.kernel_ = MeanKernel.of(
             views,
@@ -155,13 +164,18 @@ class KernelRidge(Estimator):
         self._fit(views, targets, unlabelled)
         return self
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that X had in `fit`, of all views."""
+        return sum(int(rows.shape[1]) for rows in self.landmarks_)
+
     def decision_function(
         self, X: Any, words: NDArray[np.int64] | None = None
     ) -> NDArray[np.float32]:
         """Return scores of shape (pictures, words), of all words or of those at some positions."""
-        if not hasattr(self, "dual_"):
-            raise ParameterError("This KernelRidge is not fitted yet. Call fit first.")
+        self._check_fitted()
         views = as_views(X if isinstance(X, tuple) else (X,), self.kernel_.names)
+        check_columns(views, self.n_features_in_, type(self).__name__)
         dual = (self.dual_ if words is None else self.dual_[:, words]).astype(np.float64)
         out = np.empty((views[0].shape[0], dual.shape[1]), dtype=np.float32)
         for rows in _slices(len(out)):
@@ -169,13 +183,21 @@ class KernelRidge(Estimator):
             out[rows] = self.kernel_(part, self.landmarks_) @ dual
         return out
 
-    def score(self, X: Any, Y: Any) -> float:
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn has to know: what the kernels of `kernel` take."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse, tags.input_tags.positive_only = input_kinds(self.kernel)
+        return tags
+
+    def score(self, X: Any, y: Any) -> float:
         """Return the mean AvgP over the words that some picture of X carries."""
         scores = self.decision_function(X)
-        return mean_average_precision(scores, as_targets(Y, len(scores)))
+        targets, _ = as_targets(y, len(scores), type(self).__name__, self.classes_)
+        return mean_average_precision(scores, targets)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes a ridge of it that scores the same."""
+        self._check_fitted()
         arrays = {"dual": self.dual_, **kernel_to_arrays(self.kernel_)}
         for i, rows in enumerate(self.landmarks_):
             arrays |= rows_to_arrays(f"landmarks.{i}", rows)
@@ -189,6 +211,7 @@ class KernelRidge(Estimator):
         made.bandwidths_ = made.kernel_.bandwidths
         n = len(made.bandwidths_)
         made.landmarks_ = tuple(rows_from_arrays(f"landmarks.{i}", arrays) for i in range(n))
+        made.classes_ = np.arange(made.dual_.shape[1])
         return made
 
     def _check(self) -> None:

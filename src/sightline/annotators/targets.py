@@ -8,18 +8,24 @@ import numpy as np
 
 from sightline.errors import DataError
 from sightline.measures.ranking import average_precision
+from sightline.validation import Classes, as_indicator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def as_targets(Y: Any, n_pictures: int) -> NDArray[np.float32]:
-    """Return which words pictures carry, (pictures, words), 0 or 1; from dense or sparse.
+def as_targets(
+    Y: Any, n_pictures: int, owner: str = "An annotator", classes: Classes | None = None
+) -> tuple[NDArray[np.float32], Classes]:
+    """Return which words pictures carry, (pictures, words), 0 or 1, and the label of each word.
 
-    >>> as_targets([[True, False]], 1)
+    Y is a table, dense or sparse, or one label for each picture (`validation.as_indicator`).
+
+    >>> as_targets([[True, False]], 1)[0]
     array([[1., 0.]], dtype=float32)
     """
-    table = np.asarray(Y.toarray() if hasattr(Y, "toarray") else Y, dtype=np.float32)
+    values, labels = as_indicator(Y, owner, classes)
+    table = np.asarray(values.toarray() if hasattr(values, "toarray") else values, np.float32)
     if table.ndim != 2 or len(table) != n_pictures:
         raise DataError(
             f"Words must be a table with a row for each of the {n_pictures} pictures. "
@@ -32,7 +38,7 @@ def as_targets(Y: Any, n_pictures: int) -> NDArray[np.float32]:
     if not ((table == 0) | (table == 1)).all():
         wrong = table[(table != 0) & (table != 1)][0]
         raise DataError(f"Words must be 1 on pictures that carry them, else 0. Got {wrong}.")
-    return table
+    return table, labels
 
 
 def mean_average_precision(scores: NDArray[np.float32], Y: NDArray[np.float32]) -> float:

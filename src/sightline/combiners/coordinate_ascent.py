@@ -51,6 +51,7 @@ class CoordinateAscent(LinearCombiner):
 
     def __init__(
         self,
+        *,
         n_steps: int = 25,
         step: float = 0.05,
         tolerance: float = 0.001,

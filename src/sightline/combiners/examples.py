@@ -9,8 +9,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.errors import DataError, UsageError
+from sightline.errors import DataError, DataTypeError, UsageError
 from sightline.solvers.picture_triplets import PictureTriplets, of_judgements
+from sightline.validation import check_finite, check_shape, dense_table
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -56,9 +57,8 @@ class Lists:
         if not relevance.shape == names.shape == (len(rows),):
             sizes = f"{len(rows)}, {relevance.shape} and {names.shape}"
             raise DataError(f"X, y and qid must be of one length. Got {sizes}.")
-        for what, values in (("X", rows), ("y", relevance)):
-            if not np.isfinite(values).all():
-                raise DataError(f"{what} must hold finite numbers, and does not.")
+        for name, values in (("X", rows), ("y", relevance)):
+            check_finite(values, "A combiner", name)
         if not len(rows):
             raise DataError("There is no list to learn from. Give at least one picture.")
         order = np.argsort(names, kind="stable")
@@ -176,15 +176,11 @@ def judging(validation: tuple[Any, Any, Any] | None, owner: str) -> Lists | None
 
 
 def as_table(X: Any) -> Floats:
-    """Return rows as float32, side by side."""
-    try:
-        # Numbers beyond float32 become infinite, which learners reject.
-        with np.errstate(over="ignore"):
-            rows = np.ascontiguousarray(X, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"X must be a table of numbers. {error}") from error
-    if rows.ndim != 2 or not rows.shape[1]:
-        raise DataError(f"X must be a table with a column a component. Got shape {rows.shape}.")
+    """Return rows as float32, side by side; numbers beyond it become infinite, and are rejected."""
+    if hasattr(X, "tocsr"):
+        raise DataTypeError("Sparse data is not supported by combiners. Call toarray first.")
+    rows: Floats = dense_table(X, np.float32)
+    check_shape(rows.shape, "a combiner")
     return rows
 
 

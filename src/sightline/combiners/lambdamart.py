@@ -47,6 +47,7 @@ class LambdaMART(Combiner):
 
     def __init__(
         self,
+        *,
         n_trees: int = 1000,
         n_leaves: int = 10,
         rate: float = 0.1,
@@ -98,10 +99,15 @@ class LambdaMART(Combiner):
         self.n_trees_ = best if best > 0 else int(self.booster_.num_trees())
         return self
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of components that phi had in `fit`."""
+        return int(self.booster_.num_feature())
+
     def decision_function(self, phi: Any) -> Floats:
         """Return scores of shape (…,) for phi of shape (…, components)."""
-        self._check_fitted("booster_")
-        rows = self._rows(phi, int(self.booster_.num_feature()))
+        self._check_fitted()
+        rows = self._rows(phi, self.n_features_in_)
         if not np.isfinite(rows).all():
             raise DataError("phi holds numbers that are not finite, so pictures cannot be ranked.")
         flat = np.ascontiguousarray(rows.reshape(-1, rows.shape[-1]))
@@ -115,7 +121,7 @@ class LambdaMART(Combiner):
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs: the trees as LightGBM writes them, as bytes."""
-        self._check_fitted("booster_")
+        self._check_fitted()
         text = self.booster_.model_to_string(num_iteration=self.n_trees_)
         return {"trees": np.frombuffer(text.encode(), np.uint8)}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -10,16 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.combiners.examples import Doubles, Floats, Lists
-from sightline.contracts import Estimator
-from sightline.errors import DataError, ParameterError, UsageError
+from sightline.contracts import PersistentEstimator
+from sightline.errors import DataError, ParameterError
 
 
-class Combiner(Estimator, ABC):
+class Combiner(PersistentEstimator):
     """What all combiners share: scores of phi, and the measure they are judged by."""
 
     @abstractmethod
     def decision_function(self, phi: Any) -> Floats:
         """Return scores of shape (…,) for phi of shape (…, components)."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn has to know: sparse input is not taken."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
 
     def score(self, X: Any, y: Any, qid: Any) -> float:
         """Return the mean AvgP of lists: rows phi(q, p), their relevance and their query."""
@@ -30,8 +36,9 @@ class Combiner(Estimator, ABC):
         rows = np.asarray(phi, dtype=np.float32)
         if not rows.ndim or rows.shape[-1] != n_components:
             raise DataError(
-                f"phi must have {n_components} components along its last axis. "
-                f"Got shape {rows.shape}."
+                f"phi has {rows.shape[-1] if rows.ndim else 0} features, but "
+                f"{type(self).__name__} is expecting {n_components} features as input, along its "
+                f"last axis. Got shape {rows.shape}."
             )
         return rows
 
@@ -41,26 +48,27 @@ class Combiner(Estimator, ABC):
             raise DataError("phi holds numbers that are not finite, so pictures cannot be ranked.")
         return found
 
-    def _check_fitted(self, attribute: str) -> None:
-        if not hasattr(self, attribute):
-            raise UsageError(f"This {type(self).__name__} has learnt nothing yet. Call fit first.")
-
 
 class LinearCombiner(Combiner):
     """A combiner that is weights `w_`, float64, one for each component."""
 
     w_: Doubles
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of components that phi had in `fit`."""
+        return len(self.w_)
+
     def decision_function(self, phi: Any) -> Floats:
         """Return w.phi(q, p), of shape (…,) for phi of shape (…, components)."""
-        self._check_fitted("w_")
+        self._check_fitted()
         rows = self._rows(phi, len(self.w_))
         with np.errstate(invalid="ignore", over="ignore"):
             return self._checked(rows @ self.w_.astype(np.float32))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes a combiner that scores the same."""
-        self._check_fitted("w_")
+        self._check_fitted()
         return {"w": self.w_}
 
     @classmethod

@@ -102,7 +102,7 @@ class OnlineCombiner(LinearCombiner):
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring and going on need."""
-        self._check_fitted("w_")
+        self._check_fitted()
         return {name: getattr(self, f"_{name}") for name in (*_KEPT, *self._more)}
 
     @classmethod

@@ -49,6 +49,7 @@ class FirstOrder(OnlineCombiner):
 
     def __init__(
         self,
+        *,
         averaged: bool = False,
         n_epochs: int = 1,
         shuffle: bool = False,
@@ -128,6 +129,7 @@ class OPARI(FirstOrder):
 
     def __init__(
         self,
+        *,
         C: float = 0.01,
         averaged: bool = False,
         n_epochs: int = 1,
@@ -138,7 +140,16 @@ class OPARI(FirstOrder):
         mix: Mix = "mean",
         mix_every: int = 10_000,
     ) -> None:
-        super().__init__(averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every)
+        super().__init__(
+            averaged=averaged,
+            n_epochs=n_epochs,
+            shuffle=shuffle,
+            n_pairs=n_pairs,
+            random_state=random_state,
+            shards=shards,
+            mix=mix,
+            mix_every=mix_every,
+        )
         self.C = C
 
     @property
@@ -190,6 +201,7 @@ class OGDR(FirstOrder):
 
     def __init__(
         self,
+        *,
         eta: float = 0.001,
         averaged: bool = False,
         n_epochs: int = 1,
@@ -200,7 +212,16 @@ class OGDR(FirstOrder):
         mix: Mix = "mean",
         mix_every: int = 10_000,
     ) -> None:
-        super().__init__(averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every)
+        super().__init__(
+            averaged=averaged,
+            n_epochs=n_epochs,
+            shuffle=shuffle,
+            n_pairs=n_pairs,
+            random_state=random_state,
+            shards=shards,
+            mix=mix,
+            mix_every=mix_every,
+        )
         self.eta = eta
 
     @property

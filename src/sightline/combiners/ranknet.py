@@ -53,6 +53,7 @@ class RankNet(Combiner):
 
     def __init__(
         self,
+        *,
         n_hidden: int = 10,
         n_epochs: int = 100,
         rate: float = 5e-5,
@@ -99,10 +100,15 @@ class RankNet(Combiner):
             )
         return self
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of components that phi had in `fit`."""
+        return int(self.layers_[0].shape[1])
+
     def decision_function(self, phi: Any) -> Floats:
         """Return scores of shape (…,) for phi of shape (…, components)."""
-        self._check_fitted("layers_")
-        rows = self._rows(phi, self.layers_[0].shape[1])
+        self._check_fitted()
+        rows = self._rows(phi, self.n_features_in_)
         flat = rows.reshape(-1, rows.shape[-1])
         out = np.empty(len(flat), dtype=np.float32)
         for begin in range(0, len(flat), _BLOCK):
@@ -111,7 +117,7 @@ class RankNet(Combiner):
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs."""
-        self._check_fitted("layers_")
+        self._check_fitted()
         return dict(zip("Abvc", self.layers_, strict=True))
 
     @classmethod

@@ -47,6 +47,7 @@ class RankSVM(LinearCombiner):
 
     def __init__(
         self,
+        *,
         C: float | tuple[float, ...] = 0.01,
         max_iter: int = 1000,
         n_pairs: int = 200_000,

@@ -37,7 +37,7 @@ class SecondOrder(OnlineCombiner):
     @property
     def covariance_(self) -> Doubles:
         """How unsure the weights are."""
-        self._check_fitted("w_")
+        self._check_fitted()
         return self._covariance
 
     def _start(self, n: int) -> None:
@@ -73,6 +73,7 @@ class AROW(SecondOrder):
 
     def __init__(
         self,
+        *,
         r: float = 1.0,
         full: bool = True,
         averaged: bool = False,
@@ -117,6 +118,7 @@ class SCW(SecondOrder):
 
     def __init__(
         self,
+        *,
         C: float = 1.0,
         eta: float = 0.9,
         variant: SCWVariant = "SCW-I",

@@ -1,6 +1,57 @@
 """Feedback: what a person wants, learnt from the pictures they judge while they search (paper B).
 
-Every learner keeps `contracts.FeedbackLearner`: `start` with the query, `learn` from all judgements
-of a session so far, and rank by `decision_function`. `blend.Blend` wraps a learner and holds it
-against the ranking there was before.
+Every learner keeps `contracts.FeedbackLearner`: `start` with the query, `partial_fit` on all
+judgements of a session so far, and rank by `decision_function`. `Blend` wraps a learner and holds
+it against the ranking there was before. `Shortlist`, which ranks a collection by rounded rows
+first, is a library part that no command uses.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sightline._exports import lazy
+
+if TYPE_CHECKING:
+    from sightline.feedback.blend import Blend, shipped_learner
+    from sightline.feedback.kernel_passive_aggressive import KernelPassiveAggressive
+    from sightline.feedback.learner import Learner, LinearLearner
+    from sightline.feedback.nearness import NearnessLearner
+    from sightline.feedback.passive_aggressive import PassiveAggressive
+    from sightline.feedback.relevance_score import RelevanceScore
+    from sightline.feedback.rocchio import Rocchio
+    from sightline.feedback.shortlist import Shortlist
+    from sightline.feedback.simulation import SimulatedUser, simulate
+    from sightline.feedback.svm import SVM
+else:
+    __getattr__ = lazy(
+        __name__,
+        {
+            "blend": ("Blend", "shipped_learner"),
+            "kernel_passive_aggressive": ("KernelPassiveAggressive",),
+            "learner": ("Learner", "LinearLearner"),
+            "nearness": ("NearnessLearner",),
+            "passive_aggressive": ("PassiveAggressive",),
+            "relevance_score": ("RelevanceScore",),
+            "rocchio": ("Rocchio",),
+            "shortlist": ("Shortlist",),
+            "simulation": ("SimulatedUser", "simulate"),
+            "svm": ("SVM",),
+        },
+    )
+
+__all__ = [
+    "Blend",
+    "KernelPassiveAggressive",
+    "Learner",
+    "LinearLearner",
+    "NearnessLearner",
+    "PassiveAggressive",
+    "RelevanceScore",
+    "Rocchio",
+    "SVM",
+    "Shortlist",
+    "SimulatedUser",
+    "shipped_learner",
+    "simulate",
+]

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Estimator, FeedbackLearner
-from sightline.errors import UsageError
+from sightline.errors import NotFittedError, UsageError
 from sightline.feedback.held_out import HeldOut, score_held_out
 from sightline.feedback.learner import (
     Bools,
@@ -63,6 +63,7 @@ _DOUBTED = 0.35
 _MOST_SLIPS = 0.2
 # Fewer background pictures than this tell neither a mean nor a deviation.
 _ENOUGH = 20
+_REMEDY = "Start it with a query, or give the scores of the untouched ranking as 'untouched'."
 
 Int = NDArray[np.int64]
 Measured = tuple[Floats, Doubles]
@@ -102,7 +103,7 @@ class Blend(Estimator):
     Examples
     --------
     >>> rows = np.array([[2, 2], [2, 1], [3, -1], [3, -2]], dtype=np.float32)
-    >>> blend = Blend().start([1.0, 0.0]).learn(rows, [1, 1, -1, -1])
+    >>> blend = Blend().start([1.0, 0.0]).partial_fit(rows, [1, 1, -1, -1])
     >>> blend.before_, blend.after_, blend.weight_
     (0.0, 1.0, 0.1)
     """
@@ -117,7 +118,7 @@ class Blend(Estimator):
     query_: Doubles | None
 
     def __init__(
-        self, learner: FeedbackLearner | None = None, n_folds: int = 5, doubts: bool = True
+        self, *, learner: FeedbackLearner | None = None, n_folds: int = 5, doubts: bool = True
     ) -> None:
         self.learner = learner
         self.n_folds = n_folds
@@ -134,6 +135,10 @@ class Blend(Estimator):
     def ready(self) -> bool:
         """Whether there is anything to rank by."""
         return hasattr(self, "_learner") and (self.query_ is not None or self.weight_ < 1.0)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether there is anything to rank by."""
+        return self.ready
 
     @property
     def w_(self) -> Doubles:
@@ -216,7 +221,11 @@ class Blend(Estimator):
         both = np.vstack([self._measured[0], rows]), np.append(self._measured[1], before)
         return np.ascontiguousarray(both[0]), both[1]
 
-    def learn(self, X: Any, y: Any, untouched: Any = None, sure: Any = None) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget everything, and learn from judgements alone, without an untouched ranking."""
+        return self.start().partial_fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, untouched: Any = None, sure: Any = None) -> Self:
         """Learn from all judgements so far, and choose the share of the untouched ranking.
 
         Parameters
@@ -254,7 +263,7 @@ class Blend(Estimator):
                 doubted = slips(out.doubted, relevant, never | relevant) > _DOUBTED
                 # Who says no so often means it; the learner does not see yet what for.
                 stands[doubted & (doubted.mean() <= _MOST_SLIPS)] = 0
-        self._learner.learn(rows[stands != 0], stands[stands != 0])
+        self._learner.partial_fit(rows[stands != 0], stands[stands != 0])
         if before is None and self._learner.ready:
             self._alone(0.0)
         elif before is not None and self._learner.ready and out is not None:
@@ -263,14 +272,13 @@ class Blend(Estimator):
 
     def decision_function(self, X: Any, untouched: Any = None) -> Doubles:
         """Return the blended score of each row of X."""
+        if not hasattr(self, "_learner"):
+            raise NotFittedError.of("Blend", _REMEDY)
         rows = finite_rows(X, "Blend")
         before = self._untouched(rows, untouched)
         learnt_part, untouched_part = self._parts
         if before is None and untouched_part:
-            raise UsageError(
-                "This Blend has nothing to rank by. Start it with a query, or give the scores of "
-                "the untouched ranking as 'untouched'."
-            )
+            raise NotFittedError.of("Blend", _REMEDY)
         found = np.zeros(len(rows))
         if before is not None:
             found = untouched_part * before - self.centres_[1]

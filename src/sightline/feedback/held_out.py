@@ -52,7 +52,7 @@ def score_held_out(
     behind, total = np.zeros(len(background)), np.zeros(len(ranked))
     for number in range(int(fold.max()) + 1):
         out = fold == number
-        learner = begun().learn(rows[~out], np.where(relevant[~out], 1, -1))
+        learner = begun().partial_fit(rows[~out], np.where(relevant[~out], 1, -1))
         if not learner.ready:
             continue
         own = learner.decision_function(rows[out])

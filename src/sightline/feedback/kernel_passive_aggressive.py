@@ -48,7 +48,7 @@ class KernelPassiveAggressive(NearnessLearner):
 
     Examples
     --------
-    >>> learner = KernelPassiveAggressive(s2=0.5).learn([[0.0], [2.0]], [1, -1])
+    >>> learner = KernelPassiveAggressive(s2=0.5).partial_fit([[0.0], [2.0]], [1, -1])
     >>> learner.coef_.round(2).tolist()
     [1.02, -1.02]
     >>> learner.decision_function([[0.0], [1.0], [2.0]]).round(2).tolist()
@@ -60,6 +60,7 @@ class KernelPassiveAggressive(NearnessLearner):
 
     def __init__(
         self,
+        *,
         C: float = 1.0,
         n_draws: int = 100,
         s2: float = 0.1,

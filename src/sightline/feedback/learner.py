@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Estimator
-from sightline.errors import DataError, ParameterError, UsageError
+from sightline.errors import DataError, NotFittedError, ParameterError
+from sightline.validation import dense_table
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+_REMEDY = "Start it with a query, or let it learn from relevant and other pictures."
 
 
 class Learner(Estimator, ABC):
@@ -55,7 +57,11 @@ class Learner(Estimator, ABC):
         self._begin()
         return self
 
-    def learn(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget everything, and learn from judgements alone, without a query."""
+        return self.start().partial_fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from all judgements of the session so far."""
         self._check()
         if not hasattr(self, "n_rounds_"):
@@ -98,12 +104,21 @@ class Learner(Estimator, ABC):
         """Return how long rows are, as far as that is known."""
         return None if self.query_ is None else len(self.query_)
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that rows had so far."""
+        known = self._length() if hasattr(self, "n_rounds_") else None
+        if known is None:
+            raise NotFittedError.of(self._name, _REMEDY)
+        return known
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether there is anything to rank by."""
+        return self.ready
+
     def _check_ready(self) -> None:
         if not self.ready:
-            raise UsageError(
-                f"This {self._name} has nothing to rank by yet. Start it with a query, or let it "
-                "learn from relevant and other pictures."
-            )
+            raise NotFittedError.of(self._name, _REMEDY)
 
     def _check_length(self, rows: Floats) -> None:
         wanted = self._length()
@@ -142,9 +157,7 @@ class LinearLearner(Learner):
 
 def finite_rows(X: Any, owner: str) -> Floats:
     """Return rows as (n, d) of float32; the first picture with a number that is none is named."""
-    rows = np.ascontiguousarray(X, dtype=np.float32)
-    if rows.ndim != 2:
-        raise DataError(f"Rows given to {owner} must be a table, (n, d). Got shape {rows.shape}.")
+    rows: Floats = dense_table(X, np.float32)
     wrong = ~np.isfinite(rows).all(axis=1)
     if wrong.any():
         at = int(wrong.argmax())

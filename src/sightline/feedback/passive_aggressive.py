@@ -56,7 +56,7 @@ class PassiveAggressive(LinearLearner):
     Examples
     --------
     >>> learner = PassiveAggressive().start([1.0, 0.0])
-    >>> learner.learn([[1, 1], [1, 0]], [1, -1]).w_.tolist()
+    >>> learner.partial_fit([[1, 1], [1, 0]], [1, -1]).w_.tolist()
     [1.0, 1.0]
     >>> learner.decision_function([[0, 2], [1, 0]]).tolist()
     [2.0, 1.0]
@@ -66,6 +66,7 @@ class PassiveAggressive(LinearLearner):
 
     def __init__(
         self,
+        *,
         C: float = 1.0,
         n_draws: int = 100,
         random_state: int = 0,

@@ -42,12 +42,12 @@ class RelevanceScore(NearnessLearner):
 
     Examples
     --------
-    >>> learner = RelevanceScore().learn([[0.0], [4.0]], [1, -1])
+    >>> learner = RelevanceScore().partial_fit([[0.0], [4.0]], [1, -1])
     >>> learner.decision_function([[0.0], [1.0], [4.0]]).tolist()
     [1.0, 0.75, 0.0]
     """
 
-    def __init__(self, stabilised: bool = False) -> None:
+    def __init__(self, *, stabilised: bool = False) -> None:
         self.stabilised = stabilised
 
     @property

@@ -26,12 +26,12 @@ class Rocchio(LinearLearner):
 
     Examples
     --------
-    >>> learner = Rocchio().start([1.0, 0.0]).learn([[0, 2], [4, 0]], [1, -1])
+    >>> learner = Rocchio().start([1.0, 0.0]).partial_fit([[0, 2], [4, 0]], [1, -1])
     >>> learner.w_.round(2).tolist()
     [0.4, 1.5]
     """
 
-    def __init__(self, a: float = 1.0, b: float = 0.75, c: float = 0.15) -> None:
+    def __init__(self, *, a: float = 1.0, b: float = 0.75, c: float = 0.15) -> None:
         self.a = a
         self.b = b
         self.c = c

@@ -35,7 +35,7 @@ class SVM(NearnessLearner):
 
     Examples
     --------
-    >>> learner = SVM(C=10.0, gamma=1.0).learn([[0.0], [2.0]], [1, -1])
+    >>> learner = SVM(C=10.0, gamma=1.0).partial_fit([[0.0], [2.0]], [1, -1])
     >>> learner.decision_function([[0.0], [1.0], [2.0]]).round(2).tolist()
     [1.0, 0.0, -1.0]
     """
@@ -43,7 +43,7 @@ class SVM(NearnessLearner):
     coef_: Doubles
     intercept_: float
 
-    def __init__(self, C: float = 1.0, gamma: float = 5.0, balanced: bool = False) -> None:
+    def __init__(self, *, C: float = 1.0, gamma: float = 5.0, balanced: bool = False) -> None:
         self.C = C
         self.gamma = gamma
         self.balanced = balanced

@@ -160,7 +160,7 @@ def as_pictures(X: Any, kernel: MeanKernel | None, n_pictures: int | None = None
     if kernel is not None:
         return as_views(X if isinstance(X, tuple) else (X,), kernel.names)
     if hasattr(X, "tocsr"):
-        raise DataError("Similarities that are precomputed must be a dense table.")
+        raise DataError("Sparse data is not supported: precomputed similarities must be dense.")
     return as_rows(X, "KernelPAMIR", n_pictures)
 
 

@@ -15,20 +15,21 @@ that the score of a word is an inner product there, and an article is the sum of
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.contracts import Estimator
-from sightline.errors import DataError, UsageError
+from sightline.contracts import PersistentEstimator
+from sightline.errors import DataError
 from sightline.rankers.cca import CCA
-from sightline.rankers.low_rank import TwoSided
+from sightline.rankers.low_rank import TwoSided, as_side
 from sightline.rankers.lscmr import LSCMR
 from sightline.rankers.ssi import SSI
 from sightline.solvers.structural import STOPS, Round
+from sightline.validation import as_indicator
 
 Floats = NDArray[np.float32]
 Int = NDArray[np.int64]
@@ -36,7 +37,7 @@ _MOST_LISTS = 20_000
 _MOST_CARRIERS, _MOST_TIMES = 10, 20
 
 
-class Captions(Estimator, ABC):
+class Captions(PersistentEstimator):
     """A ranker across kinds as a ranker of pictures for words.
 
     Attributes
@@ -46,15 +47,18 @@ class Captions(Estimator, ABC):
     """
 
     _kind: ClassVar[type[Any]]
+    _saved = ("classes_",)
     n_components: int
 
-    def fit(self, X: Any, Y: Any, *, told: Callable[[Round], None] | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, told: Callable[[Round], None] | None = None) -> Self:
         """Learn from rows of pictures, and the words of each, (pictures, words).
 
         The dimensions are lowered to what there are of words or of columns. `told` is called with
         each round, by rankers that have any.
         """
-        labels = _as_labels(Y)
+        X = as_side(X, "X", type(self).__name__, min_samples=2)
+        table, self.classes_ = as_indicator(y, type(self).__name__)
+        labels = _as_labels(table)
         if labels.shape[0] != X.shape[0]:
             raise DataError(f"{X.shape[0]} pictures need words of as many. Got {labels.shape[0]}.")
         carriers = np.asarray(labels.sum(axis=0)).ravel()
@@ -71,10 +75,16 @@ class Captions(Estimator, ABC):
         self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
     ) -> TwoSided: ...
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that X had in `fit`."""
+        return self.ranker_.n_document_features_
+
     def decision_function(self, X: Any, words: Int | None = None) -> Floats:
         """Return the score of each word, or of the words at some positions, for each picture."""
         self._check_fitted()
-        product: Floats = self.ranker_.embed(X) @ self.word_points(words).T
+        rows = as_side(X, "X", type(self).__name__, self.n_features_in_)
+        product: Floats = self.ranker_.embed(rows) @ self.word_points(words).T
         return product
 
     def word_points(self, words: Int | None = None) -> Floats:
@@ -101,20 +111,16 @@ class Captions(Estimator, ABC):
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs."""
         self._check_fitted()
-        return {"caption_idf": self.idf_, **self.ranker_.to_arrays()}  # type: ignore[attr-defined]
+        return {"caption_idf": self.idf_, **self.ranker_.to_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ranker as far as scoring goes, with default parameters."""
         made = cls()
         made.idf_ = np.asarray(arrays["caption_idf"])
+        made.classes_ = np.arange(len(made.idf_))
         made.ranker_ = cls._kind.from_arrays(arrays)
         return made
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "ranker_"):
-            name = type(self).__name__
-            raise UsageError(f"This {name} has learnt nothing yet. Call fit first.")
 
 
 class CaptionLSCMR(Captions):
@@ -138,6 +144,7 @@ class CaptionLSCMR(Captions):
 
     def __init__(
         self,
+        *,
         n_components: int = 64,
         lam: float = 1e-4,
         optimise: str = "map",
@@ -157,7 +164,11 @@ class CaptionLSCMR(Captions):
     ) -> LSCMR:
         Q, lists = with_words(texts, labels, self.n_candidates, self.random_state)
         ranker = LSCMR(
-            k, self.lam, self.optimise, max_rounds=self.max_rounds, random_state=self.random_state
+            n_components=k,
+            lam=self.lam,
+            optimise=self.optimise,
+            max_rounds=self.max_rounds,
+            random_state=self.random_state,
         )
         ranker.fit(Q, X, *lists, told=told)
         self.objective_, self.violation_ = ranker.objective_, ranker.violation_
@@ -169,10 +180,21 @@ class CaptionLSCMR(Captions):
         return ranker
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that scoring needs, and how the training went, as
-        `solvers.structural.course_said` reads it."""
+        """Return all that scoring needs, and how training went.
+
+        `solvers.structural.course_said` reads the latter.
+        """
+        arrays = super().to_arrays()
         stop = np.array(STOPS.index(self.stop_reason_))
-        return {**super().to_arrays(), "course": self.course_, "stop": stop}
+        return {**arrays, "course": self.course_, "stop": stop}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a fitted ranker as far as scoring goes, and how its training went."""
+        made = super().from_arrays(arrays)
+        if "course" in arrays:
+            made.course_, made.stop_reason_ = arrays["course"], STOPS[int(arrays["stop"])]
+        return made
 
 
 class CaptionSSI(Captions):
@@ -182,6 +204,7 @@ class CaptionSSI(Captions):
 
     def __init__(
         self,
+        *,
         n_components: int = 64,
         eta: float = 0.01,
         n_iter: int = 500_000,
@@ -198,7 +221,9 @@ class CaptionSSI(Captions):
         self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
     ) -> SSI:
         Q, lists = with_words(texts, labels, self.n_candidates, self.random_state)
-        ranker = SSI(k, self.eta, self.n_iter, random_state=self.random_state)
+        ranker = SSI(
+            n_components=k, eta=self.eta, n_iter=self.n_iter, random_state=self.random_state
+        )
         return ranker.fit(Q, X, *lists)
 
 
@@ -207,7 +232,7 @@ class CaptionCCA(Captions):
 
     _kind: ClassVar[type[Any]] = CCA
 
-    def __init__(self, n_components: int = 64, kappa: float = 0.1, max_rank: int = 200) -> None:
+    def __init__(self, *, n_components: int = 64, kappa: float = 0.1, max_rank: int = 200) -> None:
         self.n_components = n_components
         self.kappa = kappa
         self.max_rank = max_rank
@@ -217,7 +242,7 @@ class CaptionCCA(Captions):
     ) -> CCA:
         while True:
             try:
-                return CCA(k, self.kappa, self.max_rank).fit(texts, X)
+                return CCA(n_components=k, kappa=self.kappa, max_rank=self.max_rank).fit(texts, X)
             except DataError:
                 # Rows may differ in fewer directions than they have columns.
                 if k == 1:

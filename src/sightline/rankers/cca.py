@@ -56,7 +56,7 @@ class CCA(TwoSided):
 
     _name: ClassVar[str] = "CCA"
 
-    def __init__(self, n_components: int = 10, kappa: float = 0.01, max_rank: int = 200) -> None:
+    def __init__(self, *, n_components: int = 10, kappa: float = 0.01, max_rank: int = 200) -> None:
         self.n_components = n_components
         self.kappa = kappa
         self.max_rank = max_rank
@@ -64,7 +64,7 @@ class CCA(TwoSided):
     def fit(self, Q: Any, D: Any) -> Self:
         """Learn from pairs: row i of Q belongs to row i of D. Rows are dense or scipy's sparse."""
         self._check()
-        queries, documents = as_side(Q, "queries", "CCA"), as_side(D, "documents", "CCA")
+        queries, documents = as_side(Q, "Q", "CCA"), as_side(D, "D", "CCA")
         if queries.shape[0] != documents.shape[0]:
             raise DataError(
                 f"CCA learns from pairs. Got {queries.shape[0]} queries and "
@@ -87,19 +87,29 @@ class CCA(TwoSided):
         self.q_mean_, self.d_mean_ = q.mean.astype(np.float32), d.mean.astype(np.float32)
         return self
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that queries had in `fit`."""
+        return int(self.A_.shape[1])
+
+    @property
+    def n_document_features_(self) -> int:
+        """Number of columns that documents had in `fit`."""
+        return int(self.B_.shape[1])
+
     def embed_queries(self, Q: Any) -> Floats:
         """Return queries in the shared space, of length 1; one that is the mean stays 0."""
-        self._check_fitted("A_")
-        return _unit(as_side(Q, "queries", "CCA", self.A_.shape[1]), self.q_mean_, self.A_)
+        self._check_fitted()
+        return _unit(as_side(Q, "Q", "CCA", self.A_.shape[1]), self.q_mean_, self.A_)
 
     def embed(self, D: Any) -> Floats:
         """Return documents in the shared space, of length 1; one that is the mean stays 0."""
-        self._check_fitted("A_")
-        return _unit(as_side(D, "documents", "CCA", self.B_.shape[1]), self.d_mean_, self.B_)
+        self._check_fitted()
+        return _unit(as_side(D, "D", "CCA", self.B_.shape[1]), self.d_mean_, self.B_)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes a ranker that scores the same."""
-        self._check_fitted("A_")
+        self._check_fitted()
         return {
             "A": self.A_, "B": self.B_, "q_mean": self.q_mean_, "d_mean": self.d_mean_,
             "correlations": self.correlations_,

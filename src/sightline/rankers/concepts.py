@@ -51,14 +51,14 @@ class ConceptMatching(TwoSided):
     --------
     >>> rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.8, 0.3], [0.0, 1.0], [0.2, 0.8], [0.1, 0.7]])
     >>> words = np.array([[1, 0]] * 3 + [[0, 1]] * 3)
-    >>> ranker = ConceptMatching(2).fit(rows, words)
+    >>> ranker = ConceptMatching(n_concepts=2).fit(rows, words)
     >>> ranker.decision_function(words[[0, 3]], rows[[1, 4]]).argmax(axis=1).tolist()
     [0, 1]
     """
 
     _name: ClassVar[str] = "ConceptMatching"
 
-    def __init__(self, n_concepts: int = 150, strength: float = 0.1) -> None:
+    def __init__(self, *, n_concepts: int = 150, strength: float = 0.1) -> None:
         self.n_concepts = n_concepts
         self.strength = strength
 
@@ -70,7 +70,7 @@ class ConceptMatching(TwoSided):
             if not getattr(self, name) > 0:
                 must_be = "greater than 0"
                 raise ParameterError.of(name, self._name, must_be, getattr(self, name))
-        pictures, carried = as_side(X, "pictures", self._name), csr_matrix(labels)
+        pictures, carried = as_side(X, "X", self._name), csr_matrix(labels)
         carriers = np.asarray((carried > 0).sum(axis=0)).ravel()
         order = np.argsort(-carriers, kind="stable")[: self.n_concepts]
         self.concepts_ = order[carriers[order] >= _LEAST_PICTURES]
@@ -104,22 +104,32 @@ class ConceptMatching(TwoSided):
         self._W = W / scale
         self._b = b - self._W @ mean
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that queries had in `fit`."""
+        return len(self.shares_)
+
+    @property
+    def n_document_features_(self) -> int:
+        """Number of columns that documents had in `fit`."""
+        return int(self._W.shape[1])
+
     def embed_queries(self, Q: Any) -> Floats:
         """Return P(concept | text) for each row of words; a row of none is 0."""
-        self._check_fitted("shares_")
-        rows = as_side(Q, "texts", self._name, len(self.shares_))
+        self._check_fitted()
+        rows = as_side(Q, "Q", self._name, len(self.shares_))
         lengths = np.asarray(abs(rows).sum(axis=1)).reshape(-1, 1)
         return np.asarray(rows @ self.shares_ / np.where(lengths > 0, lengths, 1.0), np.float32)
 
     def embed(self, D: Any) -> Floats:
         """Return P(concept | picture) for each row."""
-        self._check_fitted("shares_")
-        rows = as_side(D, "pictures", self._name, self._W.shape[1])
+        self._check_fitted()
+        rows = as_side(D, "X", self._name, self._W.shape[1])
         return softmax(np.asarray(rows @ self._W.T) + self._b).astype(np.float32)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes a ranker that scores the same."""
-        self._check_fitted("shares_")
+        self._check_fitted()
         return {
             "concepts": self.concepts_, "shares": self.shares_, "W": self._W, "b": self._b,
         }  # fmt: skip
@@ -138,7 +148,7 @@ class CaptionConcepts(Captions):
 
     _kind: ClassVar[type[Any]] = ConceptMatching
 
-    def __init__(self, n_components: int = 150, strength: float = 0.1) -> None:
+    def __init__(self, *, n_components: int = 150, strength: float = 0.1) -> None:
         self.n_components = n_components
         self.strength = strength
 
@@ -146,6 +156,6 @@ class CaptionConcepts(Captions):
         self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
     ) -> ConceptMatching:
         # More concepts than columns can be told apart, if less surely: only words bound them.
-        return ConceptMatching(min(self.n_components, labels.shape[1]), self.strength).fit(
-            X, labels
-        )
+        return ConceptMatching(
+            n_concepts=min(self.n_components, labels.shape[1]), strength=self.strength
+        ).fit(X, labels)

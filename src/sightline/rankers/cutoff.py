@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from sightline.contracts import Estimator
+from sightline.contracts import PersistentEstimator
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.rankers._shown_sets import LENGTHS, Learnt, ShownSets, halves
 from sightline.records import QuerySet
@@ -50,7 +50,7 @@ _FOLLOWING = (1.0, 0.95, 0.9, 0.85, 0.8)
 _DEPTH = 5
 
 
-class CutOff(Estimator):
+class CutOff(PersistentEstimator):
     """A threshold for each query, over the scores of any ranker.
 
     Parameters
@@ -83,6 +83,7 @@ class CutOff(Estimator):
 
     def __init__(
         self,
+        *,
         by: By = "auto",
         C: float = 0.03,
         margin: float = 0.25,
@@ -118,6 +119,11 @@ class CutOff(Estimator):
         self.by_, self.f1_ = by, asked.mean_f1(found)
         self.n_dropped_ = len(queries) - len(asked)
         return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of words that had scores in `fit`."""
+        return len(self.h_)
 
     def threshold(self, terms: ArrayLike, weights: ArrayLike, best: float | None = None) -> float:
         """Return the least score that is worth showing; infinity for a query without words.
@@ -222,10 +228,6 @@ class CutOff(Estimator):
         if isinstance(self.n_iter, bool) or not isinstance(self.n_iter, int) or self.n_iter < 1:
             must_be = "a whole number of at least 1"
             raise ParameterError.of("n_iter", "CutOff", must_be, self.n_iter)
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "h_"):
-            raise UsageError("This CutOff has learnt nothing yet. Call fit first.")
 
 
 def _table(word_scores: ArrayLike) -> NDArray[np.float32]:

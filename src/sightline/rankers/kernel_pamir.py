@@ -37,8 +37,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sightline.contracts import Estimator, Progress
-from sightline.errors import ParameterError, UsageError
+from sightline.contracts import PersistentEstimator, Progress
+from sightline.errors import ParameterError
 from sightline.progress import NoProgress
 from sightline.rankers._kernel_space import (
     OverLandmarks,
@@ -61,7 +61,7 @@ from sightline.similarity.grams import (
     gram_bytes,
     some,
 )
-from sightline.similarity.kernels import MeanKernel
+from sightline.similarity.kernels import MeanKernel, check_columns, input_kinds
 from sightline.similarity.saved import (
     kernel_from_arrays,
     kernel_to_arrays,
@@ -70,6 +70,7 @@ from sightline.similarity.saved import (
 )
 from sightline.solvers.pa_step import Variant
 from sightline.solvers.triplets import Sampling
+from sightline.validation import Classes, class_labels
 
 Floats = NDArray[np.float32]
 Int = NDArray[np.int64]
@@ -81,7 +82,7 @@ _SHARED = (
 _SILENT = NoProgress()
 
 
-class KernelPAMIR(Estimator):
+class KernelPAMIR(PersistentEstimator):
     """A ranker of pictures for queries of words, by their likeness to training pictures.
 
     Parameters
@@ -121,12 +122,14 @@ class KernelPAMIR(Estimator):
     ([0, 1, 2, 3], [True, False, False, True])
     """
 
+    _saved = ("classes_",)
     alpha_: Floats
     support_: Int
     support_rows_: tuple[Rows, ...]
     kernel_: MeanKernel | None
     idf_: NDArray[np.float64]
     words_: tuple[str, ...] | None
+    classes_: Classes
     n_pictures_: int
     n_iter_: int
     best_iter_: int
@@ -140,6 +143,7 @@ class KernelPAMIR(Estimator):
 
     def __init__(
         self,
+        *,
         kernel: KernelName | tuple[str, ...] = "rbf",
         factor: float | tuple[float, ...] = 0.7,
         weights: tuple[float, ...] | None = None,
@@ -216,12 +220,21 @@ class KernelPAMIR(Estimator):
             asked = as_pictures(validation[0], kernel, n)
             self._check_table(count(asked), n if chosen is None else len(chosen))
             validation = (space.rows(asked), *validation[1:])
-        held = ranker._held_out(validation, rows, targets.known)
+        classes = class_labels(y, qid, targets.n_words)
+        held = ranker._held_out(validation, rows, targets.known, classes)
         weights = Weights.zeros(targets.n_words, rows.shape[1], self.averaged)
         ranker._train(rows, targets, weights, held, n_iter, progress=progress)
         ranker.idf_, ranker.words_ = targets.known
+        ranker.classes_ = classes
         self._keep(ranker, space)
         return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that X had in `fit`, of all views."""
+        if self.kernel_ is None:
+            return self.n_pictures_
+        return sum(int(rows.shape[1]) for rows in self.support_rows_)
 
     def decision_function(self, X: Any, words: ArrayLike | None = None) -> Floats:
         """Return the score of each picture for each word, (pictures, words).
@@ -239,6 +252,8 @@ class KernelPAMIR(Estimator):
             columns = np.flatnonzero(alpha.any(axis=0))
             alpha = alpha[:, columns]
         pictures = as_pictures(X, self.kernel_, self.n_pictures_)
+        if self.kernel_ is not None:
+            check_columns(pictures, self.n_features_in_, type(self).__name__)
         out = np.zeros((count(pictures), len(alpha)), dtype=np.float32)
         for block, likeness in self._likenesses(pictures, columns):
             out[block] = likeness @ alpha.T
@@ -251,6 +266,8 @@ class KernelPAMIR(Estimator):
         """
         self._check_fitted()
         pictures = as_pictures(X, self.kernel_, self.n_pictures_)
+        if self.kernel_ is not None:
+            check_columns(pictures, self.n_features_in_, type(self).__name__)
         n, m = count(pictures), len(self.support_)
         self._check_table(n, m)
         rows = np.zeros((n, max(m, 1)), dtype=np.float32)
@@ -305,13 +322,17 @@ class KernelPAMIR(Estimator):
             words = tuple(arrays["words"].tobytes().decode().split("\n"))
         found.kernel_, found.idf_, found.words_ = kernel, arrays["idf"], words
         found.alpha_, found.support_ = arrays["alpha"], arrays["support"]
+        found.classes_ = np.arange(len(found.alpha_))
         found.n_pictures_ = int(arrays["n_pictures"][0])
         found.support_rows_ = tuple(rows_from_arrays(f"rows.{i}", arrays) for i in range(n_views))
         return found
 
     def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn has to know: what the kernels of `kernel` take."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse, tags.input_tags.positive_only = input_kinds(self.kernel)
         tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse &= not tags.input_tags.pairwise
         return tags
 
     def _chosen(self, n: int) -> Int | None:
@@ -333,6 +354,7 @@ class KernelPAMIR(Estimator):
             self.alpha_ if len(self.support_) else np.zeros((len(self.alpha_), 1), np.float32)
         )
         ranker.idf_, ranker.words_ = self.idf_, self.words_
+        ranker.classes_ = self.classes_
         return ranker
 
     def _keep(self, ranker: PAMIR, space: Space) -> None:
@@ -375,7 +397,3 @@ class KernelPAMIR(Estimator):
             if not (whole and value >= least):
                 must_be = f"a whole number of at least {least}"
                 raise ParameterError.of(parameter, name, must_be, value)
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "alpha_"):
-            raise UsageError("This KernelPAMIR has learnt nothing yet. Call fit first.")

@@ -32,12 +32,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sightline.contracts import Estimator, Progress
-from sightline.errors import DataError, ParameterError, UsageError
+from sightline.contracts import PersistentEstimator, Progress
+from sightline.errors import DataError, ParameterError
 from sightline.measures.many import measure_queries
 from sightline.progress import NoProgress
 from sightline.rankers._list_loss import Adam, loss_and_slopes
 from sightline.solvers.targets import from_indicator
+from sightline.validation import check_finite, check_shape, dense_table
 from sightline.words.calibration import calibrate
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _MOST_PICTURES = 6_000
 _SILENT = NoProgress()
 
 
-class LogProduct(Estimator):
+class LogProduct(PersistentEstimator):
     """Ranks pictures by the log of a product of word probabilities.
 
     Parameters
@@ -85,6 +86,7 @@ class LogProduct(Estimator):
 
     def __init__(
         self,
+        *,
         n_directions: int = 128,
         strength: float = 0.03,
         own_strength: float = 0.01,
@@ -108,25 +110,30 @@ class LogProduct(Estimator):
     def fit(
         self,
         X: Any,
-        Y: Any,
+        y: Any,
         *,
         queries: QuerySet | None = None,
         progress: Progress = _SILENT,
     ) -> Self:
-        """Learn from word scores X of unseen pictures and the words Y they carry, 0 or 1.
+        """Learn from word scores X of unseen pictures and the words y they carry, 0 or 1.
 
         `queries` over the rows of X replace those that captions make.
         """
         self._check()
         scores = _table(X)
-        Y = _carried(Y, scores.shape)
-        scores, Y, queries = self._few(scores, Y, queries)
+        y = _carried(y, scores.shape)
+        scores, y, queries = self._few(scores, y, queries)
         if queries is None:
-            queries = from_indicator(Y, len(Y), self.max_len).queries
-        self.slope_, self.offset_ = calibrate(scores, Y)
+            queries = from_indicator(y, len(y), self.max_len).queries
+        self.slope_, self.offset_ = calibrate(scores, y)
         self.mean_, self.directions_ = _directions(scores, self.n_directions)
         self._train(scores, queries, progress)
         return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of words that had scores in `fit`."""
+        return len(self.a_)
 
     def decision_function(
         self, X: Any, words: NDArray[np.int64] | None = None
@@ -136,18 +143,22 @@ class LogProduct(Estimator):
         The log of its sigmoid, summed over the words of a query, ranks pictures.
         """
         self._check_fitted()
-        scores = _table(X)
-        if scores.shape[1] != len(self.a_):
-            raise DataError(f"Scores must be of {len(self.a_)} words. Got {scores.shape[1]}.")
+        scores = _table(X, self.n_features_in_)
         at = slice(None) if words is None else words
         x = scores[:, at] * self.slope_[at] + self.offset_[at]
         z = (scores - self.mean_) @ self.directions_
         return np.asarray(x * self.a_[at] + self.b_[at] + z @ self.M_[:, at], np.float32)
 
-    def score(self, X: Any, Y: Any) -> float:
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn has to know: sparse input is not taken."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+    def score(self, X: Any, y: Any) -> float:
         """Return the mean AvgP of the queries that the words of some pictures make."""
         f = self.decision_function(X)
-        queries = from_indicator(_carried(Y, f.shape), len(f), self.max_len).queries
+        queries = from_indicator(_carried(y, f.shape), len(f), self.max_len).queries
         alike = query_set_of_ones(queries)
         return measure_queries(-np.logaddexp(0.0, -f.astype(np.float64)), alike).mean_avgp
 
@@ -217,10 +228,6 @@ class LogProduct(Estimator):
         if not 0 < self.rate < np.inf:
             raise ParameterError.of("rate", name, "greater than 0", self.rate)
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "M_"):
-            raise UsageError("This LogProduct has learnt nothing yet. Call fit first.")
-
 
 # A direction with so little of the strongest one's variance is none.
 _LEAST = 1e-6
@@ -272,12 +279,10 @@ def query_set_of_ones(queries: QuerySet) -> QuerySet:
     return replace(queries, weight=np.ones(len(queries.term), np.float32))
 
 
-def _table(X: Any) -> NDArray[np.float32]:
-    scores = np.asarray(X, dtype=np.float32)
-    if scores.ndim != 2 or not scores.size:
-        raise DataError(f"Word scores must be pictures by words. Got shape {scores.shape}.")
-    if not np.isfinite(scores).all():
-        raise DataError(f"Word scores must be finite. Got {scores[~np.isfinite(scores)][0]}.")
+def _table(X: Any, n_features: int | None = None) -> NDArray[np.float32]:
+    scores: NDArray[np.float32] = dense_table(X, np.float32)
+    check_shape(scores.shape, "LogProduct", n_features=n_features, min_samples=1)
+    check_finite(scores, "LogProduct")
     return scores
 
 

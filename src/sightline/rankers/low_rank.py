@@ -9,27 +9,38 @@ so that documents can be embedded once and kept, and a query is k weights over w
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sightline.contracts import Estimator
-from sightline.errors import DataError, ParameterError, UsageError
+from sightline.contracts import PersistentEstimator
+from sightline.errors import DataError, ParameterError
 from sightline.measures.many import average_precisions
 from sightline.records import QuerySet
 from sightline.solvers.oracles import Lists
+from sightline.validation import check_finite, check_shape, check_sparse, dense_table
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
 
-class TwoSided(Estimator, ABC):
+class TwoSided(PersistentEstimator):
     """A ranker that embeds queries and documents; subclasses say how."""
 
     _name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def n_features_in_(self) -> int:
+        """Number of columns that queries had in `fit`."""
+
+    @property
+    @abstractmethod
+    def n_document_features_(self) -> int:
+        """Number of columns that documents had in `fit`."""
 
     @abstractmethod
     def embed_queries(self, Q: Any) -> Floats:
@@ -73,10 +84,6 @@ class TwoSided(Estimator, ABC):
         """
         return mean_avgp(self.decision_function(Q, D), relevance)
 
-    def _check_fitted(self, attribute: str) -> None:
-        if not hasattr(self, attribute):
-            raise UsageError(f"This {self._name} has learnt nothing yet. Call fit first.")
-
 
 class LowRank(TwoSided):
     """A ranker of two matrices: f(q, d) = (U q) . (V d).
@@ -89,22 +96,32 @@ class LowRank(TwoSided):
     U_: Floats
     V_: Floats
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that queries had in `fit`."""
+        return int(self.U_.shape[1])
+
+    @property
+    def n_document_features_(self) -> int:
+        """Number of columns that documents had in `fit`."""
+        return int(self.V_.shape[1])
+
     def embed_queries(self, Q: Any) -> Floats:
         """Return U q for each row of Q."""
-        self._check_fitted("U_")
-        return _mapped(as_side(Q, "queries", self._name, self.U_.shape[1]), self.U_)
+        self._check_fitted()
+        return _mapped(as_side(Q, "Q", self._name, self.U_.shape[1]), self.U_)
 
     def embed(self, D: Any) -> Floats:
         """Return V d for each row of D."""
-        self._check_fitted("U_")
-        return _mapped(as_side(D, "documents", self._name, self.V_.shape[1]), self.V_)
+        self._check_fitted()
+        return _mapped(as_side(D, "D", self._name, self.V_.shape[1]), self.V_)
 
     def topic(self, dimension: int, n: int = 10, lowest: bool = False) -> NDArray[np.int64]:
         """Return the columns of queries, such as words, that count most in a dimension, best first.
 
         A dimension has two ends, of which neither is the right one: `lowest` gives the other.
         """
-        self._check_fitted("U_")
+        self._check_fitted()
         if not 0 <= dimension < len(self.U_):
             raise DataError(f"There are dimensions from 0 to {len(self.U_) - 1}. Got {dimension}.")
         row = self.U_[dimension]
@@ -115,7 +132,7 @@ class LowRank(TwoSided):
 
         The column itself is left out.
         """
-        self._check_fitted("U_")
+        self._check_fitted()
         if not 0 <= column < self.U_.shape[1]:
             last = self.U_.shape[1] - 1
             raise DataError(f"There are columns from 0 to {last}. Got {column}.")
@@ -126,7 +143,7 @@ class LowRank(TwoSided):
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes a ranker that scores the same."""
-        self._check_fitted("U_")
+        self._check_fitted()
         return {"U": self.U_, "V": self.V_}
 
     @classmethod
@@ -137,33 +154,22 @@ class LowRank(TwoSided):
         return made
 
 
-def as_side(X: Any, what: str, owner: str, n_columns: int | None = None) -> Any:
+def as_side(
+    X: Any, name: str, owner: str, n_columns: int | None = None, min_samples: int = 1
+) -> Any:
     """Return rows of one kind, checked: float64, dense or scipy's CSR.
 
-    >>> as_side([[1, 2], [3, 4]], "queries", "LSCMR", 3)
+    >>> as_side([[1, 2], [3, 4]], "Q", "LSCMR", 3)
     Traceback (most recent call last):
-    sightline.errors.DataError: The queries must have 3 columns, as LSCMR was fitted with. Got 2.
+    sightline.errors.DataError: Q has 2 features, but LSCMR is expecting 3 features as input.
     """
     if hasattr(X, "tocsr"):
+        check_sparse(X, name)
         rows = X.tocsr().astype(np.float64)
-        values = rows.data
     else:
-        try:
-            rows = values = np.ascontiguousarray(X, dtype=np.float64)
-        except (TypeError, ValueError) as e:
-            raise DataError(f"The {what} must be a table of numbers. {e}") from e
-        if np.ndim(X) != 2:
-            raise DataError(f"The {what} must be a table of rows. Got shape {np.shape(X)}.")
-    wrong = values.size - np.count_nonzero(np.isfinite(values))
-    if wrong:
-        raise DataError(f"The {what} must be finite numbers; {owner} found {wrong} that are not.")
-    if not all(rows.shape):
-        raise DataError(f"The {what} must have a row and a column. Got shape {rows.shape}.")
-    if n_columns is not None and rows.shape[1] != n_columns:
-        raise DataError(
-            f"The {what} must have {n_columns} columns, as {owner} was fitted with. "
-            f"Got {rows.shape[1]}."
-        )
+        rows = dense_table(X, np.float64, name)
+    check_finite(rows.data if hasattr(X, "tocsr") else rows, owner, name)
+    check_shape(rows.shape, owner, n_features=n_columns, min_samples=min_samples, name=name)
     return rows
 
 

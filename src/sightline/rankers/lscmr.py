@@ -92,6 +92,7 @@ class LSCMR(LowRank):
 
     def __init__(
         self,
+        *,
         n_components: int = 10,
         lam: float = 1e-3,
         optimise: str = "map",
@@ -140,7 +141,7 @@ class LSCMR(LowRank):
         compute : where shards of lists are looked at; in this process by default.
         """
         criterion = self._check()
-        queries, documents = as_side(Q, "queries", "LSCMR"), as_side(D, "documents", "LSCMR")
+        queries, documents = as_side(Q, "Q", "LSCMR"), as_side(D, "D", "LSCMR")
         k = check_components(self.n_components, queries, documents, "LSCMR")
         asked = np.arange(len(candidates)) if query is None else np.asarray(query, dtype=np.int64)
         lists, n_empty_queries = usable_lists(queries, documents, candidates, relevance, asked)

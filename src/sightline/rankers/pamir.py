@@ -52,6 +52,7 @@ from sightline.solvers.pa_step import Variant, check_aggressiveness, variant_num
 from sightline.solvers.rows import as_rows
 from sightline.solvers.targets import Known, Targets, from_indicator, from_judgements, from_queries
 from sightline.solvers.triplets import Sampling, TripletSampler
+from sightline.validation import Classes, as_indicator, check_labels, check_shape, class_labels
 
 # The paper's 2.53 million steps are 66 for each of its queries' relevant pictures.
 _STEPS_PER_RELEVANT, _LEAST_STEPS = 64, 20_000
@@ -114,6 +115,7 @@ class PAMIR(WordWeights):
 
     def __init__(
         self,
+        *,
         C: float = 0.1,
         variant: Variant = "PA-I",
         n_iter: int = 3_000_000,
@@ -182,10 +184,11 @@ class PAMIR(WordWeights):
         self._check()
         rows = as_rows(X, self._name)
         targets = self._targets(rows, y, qid, queries, n_words)
-        held = self._held_out(validation, rows, targets.known)
+        classes = class_labels(y, qid, targets.n_words)
+        held = self._held_out(validation, rows, targets.known, classes)
         weights = self._no_weights(rows, targets, held)
         self._train(rows, targets, weights, held, n_iter, progress=progress, compute=compute)
-        self._remember(targets)
+        self._remember(targets, classes)
         return self
 
     def partial_fit(
@@ -207,11 +210,12 @@ class PAMIR(WordWeights):
         if known and not hasattr(self, "_weights"):
             raise UsageError(f"This {self._name} was made to score alone. Call fit to learn anew.")
         rows = as_rows(X, self._name, None if known is None else self.W_.shape[1])
-        targets = self._targets(rows, y, qid, queries, n_words, known, refuse=True)
+        labels = self.classes_ if known else None
+        targets = self._targets(rows, y, qid, queries, n_words, known, True, labels)
         weights = self._weights.copy() if known else self._no_weights(rows, targets)
         self._train(rows, targets, weights, None, n_iter, drawn=self._drawn if known else None)
         if known is None:
-            self._remember(targets)
+            self._remember(targets, class_labels(y, qid, targets.n_words))
         return self
 
     def score(self, X: Any, y: Any, qid: Sequence[Any] | NDArray[Any] | None = None) -> float:
@@ -222,7 +226,7 @@ class PAMIR(WordWeights):
         """
         self._check_fitted()
         rows = as_rows(X, self._name, self.W_.shape[1])
-        targets = self._targets(rows, y, qid, None, None, self._known())
+        targets = self._targets(rows, y, qid, None, None, self._known(), classes=self.classes_)
         if not len(targets.queries.term):
             raise DataError(f"{self._name} knows none of the words that are asked for here.")
         return HeldOut(rows, targets).quality(self.W_)
@@ -230,7 +234,8 @@ class PAMIR(WordWeights):
     def _known(self) -> Known:
         return Known(self.idf_, self.words_)
 
-    def _remember(self, targets: Targets) -> None:
+    def _remember(self, targets: Targets, classes: Classes) -> None:
+        self.classes_ = classes
         self.idf_, self.words_ = targets.known
         self._unit = None if targets.graded is None else targets.graded.unit
 
@@ -248,30 +253,33 @@ class PAMIR(WordWeights):
         n_words: int | None,
         known: Known | None = None,
         refuse: bool = False,
+        classes: Classes | None = None,
     ) -> Targets:
         """Return what to learn, or to judge by, in the vocabulary there is if one is known."""
         n = rows.shape[0]
-        if n < 2:
-            raise DataError(f"{self._name} ranks pictures, and needs at least 2 of them. Got {n}.")
+        check_shape((n, 1), self._name, min_samples=2)
         if isinstance(y, Targets):
             return y
         if isinstance(y, QuerySet):
             queries = y
         if queries is not None:
             return from_queries(queries, n, n_words if known is None else len(known.idf))
-        if y is None:
-            raise UsageError(
-                f"{self._name} learns from y, from y with qid, or from queries. Got none."
-            )
-        if qid is None:
-            return from_indicator(y, n, self.max_len, known)
+        if y is None or qid is None:
+            table, labels = as_indicator(y, self._name, classes)
+            if refuse and classes is not None and np.ndim(y) == 1:
+                check_labels(y, labels)
+            return from_indicator(table, n, self.max_len, known)
         unit = None if known is None else getattr(self, "_unit", None)
         if known is None and n_words is not None:
             known = Known(np.ones(n_words))
         return from_judgements(y, qid, n, known, refuse, self.grades, unit)
 
     def _held_out(
-        self, validation: tuple[Any, ...] | None, rows: Rows, known: Known
+        self,
+        validation: tuple[Any, ...] | None,
+        rows: Rows,
+        known: Known,
+        classes: Classes | None = None,
     ) -> HeldOut | None:
         if validation is None:
             return None
@@ -280,7 +288,7 @@ class PAMIR(WordWeights):
             raise ParameterError.of("validation", "fit", must_be, type(validation).__name__)
         held = as_rows(validation[0], self._name, rows.shape[1])
         qid = validation[2] if len(validation) == 3 else None
-        targets = self._targets(held, validation[1], qid, None, None, known)
+        targets = self._targets(held, validation[1], qid, None, None, known, classes=classes)
         if not len(targets.queries.fit):
             raise DataError("No validation query has a relevant picture to judge by.")
         return HeldOut(held, targets)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from sightline.errors import DataError, MissingExtra, ParameterError
 from sightline.similarity.kernels import bandwidth, gram
+from sightline.validation import check_shape
 
 Doubles = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -125,12 +126,15 @@ class Posteriors:
         self._W, self._b = softmax_regression(X, classes, n_classes, l2)
         return self
 
+    @property
+    def n_features(self) -> int:
+        """Number of columns that rows had in `fit`."""
+        return len(self._mean) if self.model == "logistic" else int(self._rows.shape[1])
+
     def predict(self, X: Any) -> Doubles:
         """Return probabilities, (rows, classes)."""
         rows = _dense(X)
-        known = len(self._mean) if self.model == "logistic" else self._rows.shape[1]
-        if rows.shape[1] != known:
-            raise DataError(f"Rows must have {known} columns, as fitted. Got {rows.shape[1]}.")
+        check_shape(rows.shape, type(self).__name__, n_features=self.n_features)
         if self.model == "logistic":
             return softmax((rows - self._mean) / self._scale @ self._W.T + self._b)
         K = gram(rows, self._rows, kernel="chi2", bandwidth=self._bandwidth).astype(np.float64)

@@ -42,15 +42,17 @@ class SemanticMatching(TwoSided):
     Examples
     --------
     >>> rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.2, 0.8]])
-    >>> ranker = SemanticMatching("logistic").fit(rows, [0, 0, 1, 1], rows, [0, 0, 1, 1])
+    >>> ranker = SemanticMatching(model="logistic").fit(rows, [0, 0, 1, 1], rows, [0, 0, 1, 1])
     >>> ranker.score(rows, rows, np.eye(2)[[0, 0, 1, 1]][:, [0, 0, 1, 1]])
     1.0
     """
 
     _name: ClassVar[str] = "SemanticMatching"
+    _saved = ("classes_",)
 
     def __init__(
         self,
+        *,
         model: Model = "logistic",
         q_strength: float = 1.0,
         d_strength: float = 1.0,
@@ -75,7 +77,7 @@ class SemanticMatching(TwoSided):
         self.classes_ = names[0]
         numbers = [np.searchsorted(self.classes_, c) for c in said]
         n = len(self.classes_)
-        queries, documents = as_side(Q, "queries", self._name), as_side(D, "documents", self._name)
+        queries, documents = as_side(Q, "Q", self._name), as_side(D, "D", self._name)
         self._q = Posteriors(self.model, self.q_strength, self.q_factor)
         self._d = Posteriors(self.model, self.d_strength, self.d_factor)
         self._q.fit(queries, numbers[0], n)
@@ -83,19 +85,31 @@ class SemanticMatching(TwoSided):
         self.q_held_out_, self.d_held_out_ = self._q.held_out_, self._d.held_out_
         return self
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that queries had in `fit`."""
+        return self._q.n_features
+
+    @property
+    def n_document_features_(self) -> int:
+        """Number of columns that documents had in `fit`."""
+        return self._d.n_features
+
     def embed_queries(self, Q: Any) -> Floats:
         """Return P(class | q) for each row of Q."""
-        self._check_fitted("_q")
-        return self._q.predict(as_side(Q, "queries", self._name)).astype(np.float32)
+        self._check_fitted()
+        return self._q.predict(as_side(Q, "Q", self._name, self.n_features_in_)).astype(np.float32)
 
     def embed(self, D: Any) -> Floats:
         """Return P(class | d) for each row of D."""
-        self._check_fitted("_q")
-        return self._d.predict(as_side(D, "documents", self._name)).astype(np.float32)
+        self._check_fitted()
+        return self._d.predict(as_side(D, "D", self._name, self.n_document_features_)).astype(
+            np.float32
+        )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; classes are told by their position alone."""
-        self._check_fitted("_q")
+        self._check_fitted()
         sides = {"q": self._q.to_arrays(), "d": self._d.to_arrays()}
         return {f"{side}_{k}": v for side, own in sides.items() for k, v in own.items()}
 

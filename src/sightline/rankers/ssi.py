@@ -75,6 +75,7 @@ class SSI(LowRank):
 
     def __init__(
         self,
+        *,
         n_components: int = 10,
         eta: float = 0.01,
         n_iter: int = 500_000,
@@ -110,7 +111,7 @@ class SSI(LowRank):
         validation : queries, documents and relevance of all by all, to stop by.
         """
         self._check()
-        queries, documents = as_side(Q, "queries", "SSI"), as_side(D, "documents", "SSI")
+        queries, documents = as_side(Q, "Q", "SSI"), as_side(D, "D", "SSI")
         k = check_components(self.n_components, queries, documents, "SSI")
         asked = np.arange(len(candidates)) if query is None else np.asarray(query, dtype=np.int64)
         lists, n_empty = usable_lists(queries, documents, candidates, relevance, asked)

@@ -78,6 +78,7 @@ class WARP(PAMIR):
 
     def __init__(
         self,
+        *,
         C: float = 0.05,
         variant: Literal["PA-I", "PA-II"] = "PA-I",
         rank_loss: RankLoss = "harmonic",
@@ -94,9 +95,19 @@ class WARP(PAMIR):
         max_bytes: int = MOST_BYTES,
     ) -> None:
         super().__init__(
-            C, variant, n_iter, eval_every, patience, pairs_per_query, sampling, averaged, max_len,
-            random_state, grades, None, max_bytes,
-        )  # fmt: skip
+            C=C,
+            variant=variant,
+            n_iter=n_iter,
+            eval_every=eval_every,
+            patience=patience,
+            pairs_per_query=pairs_per_query,
+            sampling=sampling,
+            averaged=averaged,
+            max_len=max_len,
+            random_state=random_state,
+            grades=grades,
+            max_bytes=max_bytes,
+        )
         self.rank_loss = rank_loss
         self.max_trials = max_trials
 

@@ -11,26 +11,34 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sightline.contracts import Estimator
-from sightline.errors import DataError, UsageError
+from sightline.contracts import PersistentEstimator
+from sightline.errors import DataError
 from sightline.rankers.training import word_scores
 from sightline.solvers.rows import as_rows
+from sightline.validation import Classes
 from sightline.words.tfidf import query_vector
 
 Floats = NDArray[np.float32]
 Terms = Sequence[int] | Sequence[str] | NDArray[np.int64]
 
 
-class WordWeights(Estimator):
+class WordWeights(PersistentEstimator):
     """What scores pictures by W_, with idf_ for how much each word counts in a query.
 
     `words_` are the words by position, where they are known by name; else None.
     """
 
     _name: ClassVar[str]
+    _saved = ("classes_", "words_")
     W_: Floats
     idf_: NDArray[np.float64]
     words_: tuple[str, ...] | None
+    classes_: Classes
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that X had in `fit`."""
+        return int(self.W_.shape[1])
 
     def decision_function(self, X: Any, words: NDArray[np.int64] | None = None) -> Floats:
         """Return the score of each picture for each word, or for the words at some positions."""
@@ -51,6 +59,7 @@ class WordWeights(Estimator):
         """Return a fitted ranker as far as scoring goes."""
         made = cls()
         made.W_, made.words_ = arrays["W"], None
+        made.classes_ = np.arange(len(made.W_))
         made.idf_ = arrays.get("idf", np.ones(len(made.W_)))
         return made
 
@@ -86,7 +95,3 @@ class WordWeights(Estimator):
             known_ones = f"{self._name} knows {len(self.W_)} words"
             raise DataError(f"{known_ones}, not all of those in {terms!r}.")
         return asked.astype(np.int64)
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "W_"):
-            raise UsageError(f"This {self._name} has learnt nothing yet. Call fit first.")

@@ -26,7 +26,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.contracts import Estimator
+from sightline.contracts import PersistentEstimator
 from sightline.errors import ParameterError
 from sightline.measures.annotation import f_measure
 from sightline.regions.confidence import tag_margins
@@ -77,7 +77,7 @@ class Step:
 Watch = Callable[[Step], None]
 
 
-class RegionModel(Estimator):
+class RegionModel(PersistentEstimator):
     """Tags of pictures, each with the regions it belongs to, and scenes.
 
     Parameters
@@ -116,6 +116,7 @@ class RegionModel(Estimator):
 
     def __init__(
         self,
+        *,
         n_scenes: int = 8,
         C: float = 1.0,
         whole_tags: bool = False,
@@ -145,13 +146,13 @@ class RegionModel(Estimator):
     def fit(
         self,
         X: Sequence[Any],
-        Y: Any,
+        y: Any,
         whole: Any = None,
         scenes: Any = None,
         watch: Watch | None = None,
         start: Weights | None = None,
     ) -> Self:
-        """Learn from pictures' regions and the tags Y they carry, 0 or 1.
+        """Learn from pictures' regions and the tags y they carry, 0 or 1.
 
         Parameters
         ----------
@@ -164,7 +165,7 @@ class RegionModel(Estimator):
         """
         self._check()
         pictures = Pictures.of(X, whole)
-        tags = as_tags(Y, len(pictures))
+        tags = as_tags(y, len(pictures))
         self.known_ = tags.sum(axis=0) >= self.least_pictures
         tags, self.dropped_ = fitting(tags & self.known_, pictures.counts)
         known = None if scenes is None else self._scenes(scenes, len(pictures))
@@ -183,6 +184,11 @@ class RegionModel(Estimator):
         self.minimum_ = self._minimum(risk, begin, center, watch)
         self.weights_ = template.from_vector(self.minimum_.w + center)
         return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that regions had in `fit`."""
+        return len(self.weights_.alpha)
 
     def predict(self, X: Sequence[Any], whole: Any = None) -> Tagging:
         """Return tags, their regions and the scene of pictures."""
@@ -224,9 +230,9 @@ class RegionModel(Estimator):
         parts = pictures.split(w.of_regions(pictures.rows))
         return [(a, b + own) for a, own in zip(parts, gain, strict=True) for b in B]
 
-    def score(self, X: Sequence[Any], Y: Any, whole: Any = None) -> float:
+    def score(self, X: Sequence[Any], y: Any, whole: Any = None) -> float:
         """Return the F-measure over all decisions."""
-        return f_measure(as_tags(Y, len(X)), self.predict(X, whole).tags).micro
+        return f_measure(as_tags(y, len(X)), self.predict(X, whole).tags).micro
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that predicting needs; `from_arrays` makes a model that says the same."""
@@ -305,8 +311,7 @@ class RegionModel(Estimator):
         return found
 
     def _fitted(self) -> Weights:
-        if not hasattr(self, "weights_"):
-            raise ParameterError("This RegionModel is not fitted yet. Call fit first.")
+        self._check_fitted()
         return self.weights_
 
     def _serving(self) -> Weights:

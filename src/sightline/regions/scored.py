@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.contracts import Estimator
+from sightline.contracts import PersistentEstimator
 from sightline.errors import ParameterError
 from sightline.measures.annotation import f_measure
 from sightline.regions.examples import Bools, Doubles, Int, Pictures, as_tags, fitting
@@ -44,7 +44,7 @@ _BALANCE = 0.5
 _LEANS = np.arange(-6.0, 2.0, 0.25)
 
 
-class ScoredRegionModel(Estimator):
+class ScoredRegionModel(PersistentEstimator):
     """Tags of pictures, each with the regions it belongs to, and scenes, from any rows.
 
     Parameters
@@ -75,6 +75,7 @@ class ScoredRegionModel(Estimator):
 
     def __init__(
         self,
+        *,
         n_scenes: int = 8,
         C: float = 0.1,
         whole_alpha: float = 0.3,
@@ -106,12 +107,12 @@ class ScoredRegionModel(Estimator):
     def fit(
         self,
         X: Sequence[Any],
-        Y: Any,
+        y: Any,
         whole: Any = None,
         areas: Sequence[Any] | None = None,
         watch: Watch | None = None,
     ) -> Self:
-        """Learn from pictures' regions and the tags Y they carry, 0 or 1.
+        """Learn from pictures' regions and the tags y they carry, 0 or 1.
 
         Parameters
         ----------
@@ -122,7 +123,7 @@ class ScoredRegionModel(Estimator):
         """
         self._check()
         pictures, sizes = self._pictures(X, whole, areas)
-        tags = as_tags(Y, len(pictures))
+        tags = as_tags(y, len(pictures))
         known = tags.sum(axis=0) >= self.least_pictures
         tags, _ = fitting(tags & known, pictures.counts)
         regions, says = self._out_of_fold(pictures, tags, sizes)
@@ -142,6 +143,11 @@ class ScoredRegionModel(Estimator):
         self.model_.fit(seen.split(seen.rows), tags, seen.whole, scenes, watch, start)
         return self
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that regions had in `fit`."""
+        return len(self.ridge_.regions.weights)
+
     def predict(
         self, X: Sequence[Any], whole: Any = None, areas: Sequence[Any] | None = None
     ) -> Tagging:
@@ -157,7 +163,7 @@ class ScoredRegionModel(Estimator):
         return self._leaning_model().decision_function(seen.split(seen.rows), seen.whole)
 
     def place(
-        self, X: Sequence[Any], Y: Any, whole: Any = None, areas: Sequence[Any] | None = None
+        self, X: Sequence[Any], y: Any, whole: Any = None, areas: Sequence[Any] | None = None
     ) -> Tagging:
         """Return where given tags lie, each in one region at least, and the scene they fit.
 
@@ -167,7 +173,7 @@ class ScoredRegionModel(Estimator):
         a mean overlap of .640 with the truth, by the latent model .589.
         """
         seen = self._seen(X, whole, areas)
-        tags, _ = fitting(as_tags(Y, len(seen)), seen.counts)
+        tags, _ = fitting(as_tags(y, len(seen)), seen.counts)
         scenes = explain_tags(self._fitted().weights_, seen, tags).scenes
         scores = self.ridge_.regions(Pictures.of(X).rows)
         return Tagging(tags, scenes, seen.split(fitting_regions(scores, seen, tags)))
@@ -198,9 +204,9 @@ class ScoredRegionModel(Estimator):
         seen = self._seen(X, whole, areas)
         return self._leaning_model().problems(seen.split(seen.rows), seen.whole)
 
-    def score(self, X: Sequence[Any], Y: Any, whole: Any = None) -> float:
+    def score(self, X: Sequence[Any], y: Any, whole: Any = None) -> float:
         """Return the F-measure over all decisions."""
-        return f_measure(as_tags(Y, len(X)), self.predict(X, whole).tags).micro
+        return f_measure(as_tags(y, len(X)), self.predict(X, whole).tags).micro
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that predicting needs; `from_arrays` makes a model that says the same."""
@@ -294,8 +300,7 @@ class ScoredRegionModel(Estimator):
         return Pictures(rows, pictures.start, whole)
 
     def _fitted(self) -> RegionModel:
-        if not hasattr(self, "model_"):
-            raise ParameterError("This ScoredRegionModel is not fitted yet. Call fit first.")
+        self._check_fitted()
         return self.model_
 
     def _leaning_model(self) -> RegionModel:

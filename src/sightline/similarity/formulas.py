@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sightline.errors import DataError, ParameterError
+from sightline.validation import check_finite, check_shape, check_sparse, dense_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,23 +64,24 @@ def as_rows(values: Any, kernel: str = "linear") -> Rows:
     if kernel not in KERNELS:
         raise ParameterError.of("kernel", "MeanKernel", f"one of {sorted(KERNELS)}", kernel)
     if hasattr(values, "tocsr"):
+        check_sparse(values)
         rows = values.tocsr().astype(np.float32)
         rows.sort_indices()
         held = rows.data
     else:
-        rows = held = np.ascontiguousarray(values, dtype=np.float32)
-    if rows.ndim != 2:
-        raise DataError(f"Features must be pictures by numbers. Got shape {rows.shape}.")
-    if not np.isfinite(held).all():
-        raise DataError(f"Features must be finite. Got {held[~np.isfinite(held)][0]}.")
+        rows = held = dense_table(values, np.float32)
+    check_shape(rows.shape, f"the {kernel} kernel")
+    check_finite(held, f"The {kernel} kernel")
     if held.size and (largest := max(float(held.max()), -float(held.min()))) > _LARGEST:
         raise DataError(
             f"Features must lie between -{_LARGEST:g} and {_LARGEST:g}, or their products do not "
             f"fit a float. Got {largest:g}; scale them."
         )
-    if KERNELS[kernel].counts and (rows is not held or (held < 0).any()):
-        raise DataError(f"The {kernel} kernel needs dense features that are not negative.")
-    if KERNELS[kernel].gaussians and (rows is not held or rows.shape[1] % 2):
+    if rows is not held and (KERNELS[kernel].counts or KERNELS[kernel].gaussians):
+        raise DataError(f"Sparse data is not supported by the {kernel} kernel. Call toarray first.")
+    if KERNELS[kernel].counts and (held < 0).any():
+        raise DataError(f"Negative values in data passed to the {kernel} kernel.")
+    if KERNELS[kernel].gaussians and rows.shape[1] % 2:
         raise DataError(
             f"The {kernel} kernel needs dense rows of means and as many logarithms of variances, "
             f"such as the feature gaussians. Got {rows.shape[1]} numbers a row."

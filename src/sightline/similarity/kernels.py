@@ -22,6 +22,7 @@ import numpy as np
 
 from sightline.errors import DataError, ParameterError
 from sightline.similarity.formulas import KERNELS, Rows, as_rows
+from sightline.validation import check_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -194,6 +195,24 @@ def as_views(values: tuple[Any, ...], kernels: tuple[str, ...]) -> tuple[Rows, .
     if len(set(n_rows)) != 1:
         raise DataError(f"Views must have one row for each picture. Got {n_rows} rows.")
     return views
+
+
+def check_columns(views: tuple[Rows, ...], n_features: int, owner: str) -> None:
+    """Raise an error unless views have as many columns in all as those of `fit`."""
+    n_columns = sum(int(rows.shape[1]) for rows in views)
+    check_shape((views[0].shape[0], n_columns), owner, n_features=n_features)
+
+
+def input_kinds(kernels: str | tuple[str, ...]) -> tuple[bool, bool]:
+    """Return whether kernels take sparse features, and whether they take none that are negative.
+
+    >>> input_kinds("rbf"), input_kinds(("rbf", "chi2"))
+    ((True, False), (False, True))
+    """
+    names = kernels if isinstance(kernels, tuple) else (kernels,)
+    known = [KERNELS[name] for name in names if name in KERNELS]
+    dense = any(kernel.counts or kernel.gaussians for kernel in known)
+    return not dense, any(kernel.counts for kernel in known)
 
 
 def _side(length: int, budget: int) -> int:

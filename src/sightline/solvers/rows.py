@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.errors import DataError
+from sightline.validation import check_finite, check_shape, check_sparse, dense_table
 
 Floats = NDArray[np.float32]
 _SMALL = 65_536
@@ -34,35 +34,16 @@ def as_rows(X: Any, owner: str, n_features: int | None = None) -> SparseMatrix |
     dtype('float32')
     >>> as_rows([[1, float("nan")], [3, 4]], "PAMIR")
     Traceback (most recent call last):
-    sightline.errors.DataError: X must hold finite numbers, of which PAMIR found 1 that are not.
+    sightline.errors.DataError: X must hold finite numbers. PAMIR got 1 that are NaN or inf.
     """
-    rows = _sparse(X) if hasattr(X, "tocsr") else _dense(X)
-    values = rows.values if isinstance(rows, SparseMatrix) else rows
-    wrong = values.size - np.count_nonzero(np.isfinite(values))
-    if wrong:
-        raise DataError(f"X must hold finite numbers, of which {owner} found {wrong} that are not.")
-    if not rows.shape[1]:
-        raise DataError("X must have at least one column. Got none.")
-    if n_features is not None and rows.shape[1] != n_features:
-        raise DataError(
-            f"X must have {n_features} columns, as {owner} was fitted with. Got {rows.shape[1]}."
-        )
-    return rows
-
-
-def _dense(X: Any) -> Floats:
-    try:
-        # Numbers beyond float32 become infinite, which is what is checked and refused.
-        with np.errstate(over="ignore"):
-            rows = np.ascontiguousarray(X, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"X must be a table of numbers. {error}") from error
-    if np.ndim(X) != 2:
-        raise DataError(f"X must be a table with a row for each picture. Got shape {np.shape(X)}.")
+    rows = _sparse(X) if hasattr(X, "tocsr") else dense_table(X, np.float32)
+    check_finite(rows.values if isinstance(rows, SparseMatrix) else rows, owner)
+    check_shape(rows.shape, owner, n_features=n_features)
     return rows
 
 
 def _sparse(X: Any) -> SparseMatrix:
+    check_sparse(X)
     with np.errstate(over="ignore"):
         table = X.tocsr().astype(np.float32)
     if not table.has_canonical_format:

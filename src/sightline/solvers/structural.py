@@ -34,7 +34,7 @@ from sightline.progress import NoProgress
 
 Batch = TypeVar("Batch")
 Stop = Literal["converged", "stalled", "max_rounds"]
-STOPS: tuple[str, ...] = get_args(Stop)
+STOPS: tuple[Stop, ...] = get_args(Stop)
 _SILENT = NoProgress()
 _BETTER = 1e-4
 # How far on the way to a solution that is no better other points are tried.

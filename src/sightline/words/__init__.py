@@ -2,7 +2,8 @@
 
 `tokens` turns text into terms, `vocabulary` numbers them, `grammar` reads the search box and
 `queries` makes queries out of captions. None of these needs numpy; `tfidf`, which does, is not
-imported here, so that reading a query stays cheap.
+imported here, so that reading a query stays cheap. `Documents`, texts as vectors of words, is a
+library part that no command uses, and is imported when it is first used.
 
 Examples
 --------
@@ -15,12 +16,21 @@ Examples
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from sightline._exports import lazy
 from sightline.words.grammar import PictureTerm, Query, Term, parse
 from sightline.words.queries import caption_queries
 from sightline.words.tokens import caption_terms, split_labels, tag_terms
 from sightline.words.vocabulary import Vocabulary, near
 
+if TYPE_CHECKING:
+    from sightline.words.documents import Documents
+else:
+    __getattr__ = lazy(__name__, {"documents": ("Documents",)})
+
 __all__ = [
+    "Documents",
     "PictureTerm",
     "Query",
     "Term",

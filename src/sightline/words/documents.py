@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.contracts import Estimator
-from sightline.errors import DataError, ParameterError, UsageError
+from sightline.errors import DataError, ParameterError
 from sightline.words.tfidf import idf
 from sightline.words.tokens import tokens
 
@@ -48,6 +48,7 @@ class Documents(Estimator):
 
     def __init__(
         self,
+        *,
         n_words: int = 50_000,
         least_texts: int = 2,
         most_share: float = 0.5,
@@ -84,8 +85,7 @@ class Documents(Estimator):
         """Return a row for each text, scipy's CSR; a text of unknown words alone is all zeros."""
         from scipy.sparse import csr_matrix
 
-        if not hasattr(self, "words_"):
-            raise UsageError("These Documents know no words yet. Call fit first.")
+        self._check_fitted()
         column = {w: i for i, w in enumerate(self.words_)}
         start, index, value = [0], [], []
         for text in texts:
@@ -105,6 +105,10 @@ class Documents(Estimator):
     def fit_transform(self, texts: Sequence[str], y: object = None) -> Any:
         """Choose words by some texts, and return their rows."""
         return self.fit(texts).transform(texts)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether words were chosen."""
+        return hasattr(self, "words_")
 
     def _check(self) -> None:
         for name in ("n_words", "least_texts"):

@@ -1,4 +1,4 @@
-"""Many sessions at once: the same as `feedback.simulate`, one round of all queries after the other.
+"""Many sessions at once: as `feedback.simulation`, one round of all queries after the other.
 
 Linear learners of all sessions are ranked by one product of matrices, and the others by distances
 that were computed once for all (`Space.squared`); nothing else differs from a session by itself.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sightline.contracts import Progress
 from sightline.feedback.blend import placed
 from sightline.feedback.nearness import NearnessLearner
-from sightline.feedback.simulate import SimulatedUser
+from sightline.feedback.simulation import SimulatedUser
 from sightline_experiments.feedback.judging import Measured, best, depth, measured
 from sightline_experiments.feedback.space import Floats, Int, Space
 
@@ -95,7 +95,9 @@ def run_sessions(
         begun = time.process_time()
         if number:
             for s in sessions:
-                s.learner.learn(space.rows[s.judged], np.append(1, s.user.judge(s.judged[1:])))
+                s.learner.partial_fit(
+                    space.rows[s.judged], np.append(1, s.user.judge(s.judged[1:]))
+                )
         spent += time.process_time() - begun
         found.append(_measure_all(sessions, space, number > 0, place, shown, most))
         progress.advance()

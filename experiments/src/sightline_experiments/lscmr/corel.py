@@ -136,7 +136,9 @@ def _swept(
     lists = _lists(train.relevant[relevance], plan.candidates)
 
     def fitted(k: int, lam: float) -> tuple[float, LSCMR]:
-        ranker = LSCMR(k, lam, max_rounds=plan.max_rounds).fit(*train.of(direction), *lists)
+        ranker = LSCMR(n_components=k, lam=lam, max_rounds=plan.max_rounds).fit(
+            *train.of(direction), *lists
+        )
         progress.advance()
         return ranker.score(*validation.of(direction), validation.relevant[relevance]), ranker
 

@@ -59,7 +59,7 @@ def _from_classes(task: Task, s: Settings) -> Fitted:
     """Learn LSCMR from where semantic matching is: a dimension for each class."""
     queries, documents = task.learnt()
     n = queries.shape[1]
-    ranker = LSCMR(n, **s)  # type: ignore[arg-type]
+    ranker = LSCMR(n_components=n, **s)  # type: ignore[arg-type]
     ranker.fit(queries, documents, *task.lists(), start=(np.eye(n), np.eye(n)))
     return _told(task, ranker)
 

@@ -90,7 +90,7 @@ def _fitter(gram: Gram) -> Callable[[Split, object], Scorer]:
         given = dict(settings) if isinstance(settings, dict) else {}
         train, held = split.train.rows, split.validation.rows
         table = np.ascontiguousarray(gram[np.ix_(held, train)])
-        ranker = KernelPAMIR("precomputed", random_state=split.number, **given).fit(
+        ranker = KernelPAMIR(kernel="precomputed", random_state=split.number, **given).fit(
             np.ascontiguousarray(gram[np.ix_(train, train)]),
             queries=split.train_queries,
             n_words=split.train.labels.shape[1],

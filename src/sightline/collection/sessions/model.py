@@ -225,7 +225,7 @@ def learn(ground: SessionContext, record: SessionRecord) -> SessionModel:
     if given is not None and len(ground.asked):
         # What is asked for is its own best hit, also where it carries no word.
         given[: len(ground.asked)] = ground.words_best
-    blend.learn(X, np.where(fits, 1, -1), given, insisted)
+    blend.partial_fit(X, np.where(fits, 1, -1), given, insisted)
     weights, factor = blend.parts_
     return SessionModel(
         weights, factor, blend.share_, blend.before_, blend.after_, pictures, X, fits,

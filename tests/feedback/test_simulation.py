@@ -10,7 +10,7 @@ import pytest
 from sightline.errors import DataError, ParameterError
 from sightline.feedback.kernel_passive_aggressive import KernelPassiveAggressive
 from sightline.feedback.passive_aggressive import PassiveAggressive
-from sightline.feedback.simulate import SimulatedUser, simulate
+from sightline.feedback.simulation import SimulatedUser, simulate
 
 
 def test_a_share_of_answers_is_wrong_and_stays_so() -> None:

@@ -105,7 +105,7 @@ def simulate(
     scores, judged = untouched, np.array([query], dtype=np.int64)
     for number_of in range(n_rounds + 1):
         if number_of:
-            learner.learn(rows[judged], np.append(1, user.judge(judged[1:])))
+            learner.partial_fit(rows[judged], np.append(1, user.judge(judged[1:])))
             scores = learner.decision_function(rows) if learner.ready else untouched
             stands = getattr(learner, "stands_", None)
             scores = scores if stands is None else placed(scores, judged, stands)
