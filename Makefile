@@ -3,6 +3,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 NPM := $(shell command -v npm)
+# What Python compiles is kept: tests start hundreds of processes, and each would compile it again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check lint bench clean
 
