@@ -1,4 +1,5 @@
-# make demo: build, index and search the demo collection. make test: run the tests.
+# make demo: build, index and search the demo collection. make test: run the tests. make quick: run
+# those that need no cluster, engine or browser, kill nothing, and take little time.
 # make check: lint, types, room contracts and tests. make bench: figures against rivals and limits.
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,7 +7,9 @@ NPM := $(shell command -v npm)
 # What Python compiles is kept: tests start hundreds of processes, and each would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check lint bench clean
+QUICK := not slow and not cluster and not engine and not browser and not crash
+
+.PHONY: demo test quick check lint bench clean
 
 .venv/ready: pyproject.toml experiments/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -25,6 +28,9 @@ demo: .venv/ready
 test: .venv/ready
 	@$(if $(NPM),$(MAKE) -s .node/ready || echo "axe-core and exiftool could not be installed by npm.")
 	$(BIN)/pytest -n 2 --dist worksteal --durations=15
+
+quick: .venv/ready
+	$(BIN)/pytest -n 2 --dist worksteal -m "$(QUICK)"
 
 lint: .venv/ready $(if $(NPM),.node/ready)
 	$(BIN)/ruff check .
