@@ -1,11 +1,25 @@
+<<<<<<< HEAD
 # make demo: build, index and search the demo collection. make test: run the tests.
 # make check: lint, types, import contracts and tests. make bench: figures against baselines and limits.
 # make docs: the pages of results and the reference, from data and code.
+=======
+# make demo: build, index and search the demo collection. make test: run the tests. make quick: run
+# those that need no cluster, engine or browser, kill nothing, and take little time.
+# make check: lint, types, room contracts and tests. make bench: figures against rivals and limits.
+>>>>>>> speed
 PYTHON ?= python3
 BIN := .venv/bin
 NPM := $(shell command -v npm)
+# What Python compiles is kept: tests start hundreds of processes, and each would compile it again.
+unexport PYTHONDONTWRITEBYTECODE
 
+<<<<<<< HEAD
 .PHONY: demo test check lint docs bench clean
+=======
+QUICK := not slow and not cluster and not engine and not browser and not crash
+
+.PHONY: demo test quick check lint bench clean
+>>>>>>> speed
 
 .venv/ready: pyproject.toml experiments/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -24,6 +38,9 @@ demo: .venv/ready
 test: .venv/ready
 	@$(if $(NPM),$(MAKE) -s .node/ready || echo "axe-core and exiftool could not be installed by npm.")
 	$(BIN)/pytest -n 2 --dist worksteal --durations=15
+
+quick: .venv/ready
+	$(BIN)/pytest -n 2 --dist worksteal -m "$(QUICK)"
 
 lint: .venv/ready $(if $(NPM),.node/ready)
 	$(BIN)/ruff check .

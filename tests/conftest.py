@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from sightline.testing import watchdog
 from tests.sharing import following, ordered, share, start_used, stop_unused, unshare
+from tests.sorts import mark
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -94,8 +95,10 @@ def _kept(config: pytest.Config) -> Path:
     return factory.getbasetemp()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have tests that share something follow each other."""
+    """Mark tests by what they use, and have those that share something follow each other."""
+    mark(items)
     items[:] = ordered(items)
 
 

@@ -18,6 +18,9 @@ import threading
 
 _VARIABLE = "SIGHTLINE_WATCHED"
 _IS_WATCHDOG = "SIGHTLINE_IS_WATCHDOG"
+# Processes that give themselves a name, as those of Ray do, write it over their environment, unless
+# this is set. One whose parent has ended as well could not be found any more.
+_KEEPS_ENVIRONMENT = "SPT_NOENV"
 _REMOVE, _KEEP = "remove ", "keep "
 # Rounds of killing, and the milliseconds each waits for the processes that it killed.
 _ROUNDS, _WAIT = 100, 5_000
@@ -52,6 +55,7 @@ def watched() -> str:
             setsid=True,
         )
         os.close(theirs)
+        os.environ.setdefault(_KEEPS_ENVIRONMENT, "1")
         os.environ[_VARIABLE] = f"{outer}:{token}" if outer else token
         _Own.owner, _Own.token = os.getpid(), token
         return token

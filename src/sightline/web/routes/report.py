@@ -98,7 +98,9 @@ def skipped(
 def health(service: Served) -> Health:
     """Say whether the collection can be read and holds pictures, and by what it is searched."""
     c = service.collection
-    version, (pictures, state) = service.of_one_version(lambda: (c.status().pictures, c.engines.status()))
+    version, (pictures, state) = service.of_one_version(
+        lambda: (c.status().pictures, c.engines.status())
+    )
     if not pictures:
         detail = "The collection holds no picture. Put some there, then run: sightline index"
         raise Problem(409, "no-pictures", f"{detail}{job_for('no-pictures')}")
