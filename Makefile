@@ -1,25 +1,16 @@
-<<<<<<< HEAD
-# make demo: build, index and search the demo collection. make test: run the tests.
-# make check: lint, types, import contracts and tests. make bench: figures against baselines and limits.
-# make docs: the pages of results and the reference, from data and code.
-=======
 # make demo: build, index and search the demo collection. make test: run the tests. make quick: run
 # those that need no cluster, engine or browser, kill nothing, and take little time.
-# make check: lint, types, room contracts and tests. make bench: figures against rivals and limits.
->>>>>>> speed
+# make check: lint, types, import contracts and tests. make bench: figures against baselines and limits.
+# make docs: the pages of results and the reference, from data and code.
 PYTHON ?= python3
 BIN := .venv/bin
 NPM := $(shell command -v npm)
 # What Python compiles is kept: tests start hundreds of processes, and each would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-<<<<<<< HEAD
-.PHONY: demo test check lint docs bench clean
-=======
 QUICK := not slow and not cluster and not engine and not browser and not crash
 
-.PHONY: demo test quick check lint bench clean
->>>>>>> speed
+.PHONY: demo test quick check lint docs bench clean
 
 .venv/ready: pyproject.toml experiments/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
