@@ -179,7 +179,7 @@ def _train_similar(
 
     if c.settings.compute != "local":
         click.echo(
-            "Similarity is learned here, from 3,000 pictures at most; a cluster only describes them.",
+            "Similarity is learned here, from at most 3,000 pictures; clusters only describe them.",
             err=True,
         )
     with logged(c, "train"):
