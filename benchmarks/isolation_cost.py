@@ -15,7 +15,7 @@ from benchmarks.timing import clocked, cpus, interleaved, walls
 from sightline.compute.inline import InlineCompute
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute, Done, Job
-from sightline.pictures.folder import FoundFile, walk
+from sightline.pictures.folder import PictureFile, walk
 from sightline.pictures.reading import READ_TASK, ReadLimits, request
 
 NAME = "isolation-cost"
@@ -27,7 +27,7 @@ def measure(bench: Bench) -> list[Row]:
     """Read the files in turn by one warm worker and in process."""
     folder = real_or_synthetic(bench)
     root = os.fsencode(folder.path)
-    found = [f for f in walk(root) if isinstance(f, FoundFile)][: bench.sizes.isolation]
+    found = [f for f in walk(root) if isinstance(f, PictureFile)][: bench.sizes.isolation]
     jobs = [request(root, f, ReadLimits(), pixels=False) for f in found]
     inline = InlineCompute()
     with LocalCompute(1) as local:

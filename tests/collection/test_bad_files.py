@@ -15,7 +15,7 @@ from sightline.collection.index.plan import make_plan
 from sightline.collection.index.run import IndexReport
 from sightline.compute.inline import InlineCompute
 from sightline.contracts import Compute
-from sightline.pictures.folder import FoundFile
+from sightline.pictures.folder import PictureFile
 from sightline.store.catalogue import Known
 from sightline.testing.faults import FAULTY_READ_TASK
 from tests.pictures_made import bad, good, huge_png, odd_but_good, zoo
@@ -279,7 +279,7 @@ def test_plan_neither_follows_links_nor_waits_for_pipes(tmp_path: Path) -> None:
     (tmp_path / "outside.png").write_bytes(b"secret")
     root = os.fsencode(photos)
     names = (b"link.png", b"new.png", b"pipe.png")
-    walked = [FoundFile(n, 1, 1) for n in names]
+    walked = [PictureFile(n, 1, 1) for n in names]
     os.mkfifo(photos / "pipe.png")
     os.mkfifo(photos / "new.png")
     (photos / "link.png").symlink_to(tmp_path / "outside.png")

@@ -15,7 +15,7 @@ from sightline.collection.index.run import IndexReport
 from sightline.compute.inline import InlineCompute
 from sightline.contracts import Done, Failed, Job, WorkerKind
 from sightline.errors import CollectionError, Interrupted, UsageError
-from sightline.pictures.folder import FoundFile
+from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, request
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
@@ -323,5 +323,5 @@ def test_ids_do_not_depend_on_the_number_of_workers(tmp_path: Path, photos: Path
 
 
 def test_jobs_are_plain(photos: Path) -> None:
-    job = request(b"/x", FoundFile(b"caf\xe9.jpg", 1, 2), ReadLimits(), pixels=False)
+    job = request(b"/x", PictureFile(b"caf\xe9.jpg", 1, 2), ReadLimits(), pixels=False)
     assert isinstance(job, Job) and str(job.args["path"]).isprintable() is False

@@ -262,13 +262,13 @@ def test_a_search_among_missing_files_stays_quick(tmp_path: Path, photos: Path) 
 
 def test_workers_started_in_a_thread_are_not_blamed(tmp_path: Path, photos: Path) -> None:
     """The kernel ends workers with the thread that started them."""
-    from sightline.pictures.folder import FoundFile
+    from sightline.pictures.folder import PictureFile
     from sightline.pictures.reading import ReadLimits, request
 
     with LocalCompute(2) as compute:
         jobs = [
             request(
-                os.fsencode(photos), FoundFile(b"%03d.jpg" % i, 1, 1), ReadLimits(), pixels=False
+                os.fsencode(photos), PictureFile(b"%03d.jpg" % i, 1, 1), ReadLimits(), pixels=False
             )
             for i in range(8)
         ]

@@ -18,7 +18,7 @@ import pytest
 from sightline.contracts import Done, Failed, Job, Part
 from sightline.errors import ComputeError
 from sightline.features.local.codebook import codebook
-from sightline.pictures.folder import FoundFile
+from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, request
 from sightline.testing.compute import ECHO_TASK
 from sightline.testing.faults import ESCAPE_TASK, FAULTY_READ_TASK
@@ -36,7 +36,7 @@ def compute(address: str, **more: Any) -> Any:
 
 
 def reading(root: Path, name: str, follow: bool = False) -> Job:
-    found = FoundFile(os.fsencode(name), 0, 0)
+    found = PictureFile(os.fsencode(name), 0, 0)
     return request(os.fsencode(root), found, ReadLimits(follow=follow), pixels=True)
 
 

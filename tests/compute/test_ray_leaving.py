@@ -16,7 +16,7 @@ from sightline.compute.ahead import run_ahead
 from sightline.contracts import Done, Job, Part
 from sightline.errors import ComputeError
 from sightline.pictures import carrying
-from sightline.pictures.folder import FoundFile
+from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, request
 from sightline.testing.compute import ECHO_TASK, scale
 from sightline.testing.faults import FAULTY_READ_TASK
@@ -43,7 +43,7 @@ def hanging(folder: Path, batches: int = 1, before: int = 0) -> Iterator[Job]:
         make_photo(folder / name)
     for name in names:
         job = request(
-            os.fsencode(folder), FoundFile(name.encode(), 0, 0), ReadLimits(), pixels=True
+            os.fsencode(folder), PictureFile(name.encode(), 0, 0), ReadLimits(), pixels=True
         )
         yield carrying.packed(READ_TASK, job)
 

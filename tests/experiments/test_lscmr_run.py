@@ -32,7 +32,7 @@ from sightline_experiments.tuning import Search, tried
 from tests.factories.wikipedia import N_TEST, load_made
 
 LINEAR = {
-    "CCA": Search({"n_components": 3, "kappa": 0.1}, (tried("kappa", 1.0, once=True),)),
+    "CCA": Search({"n_components": 3, "kappa": 0.1}, (tried("kappa", 1.0, one_shot=True),)),
     "PAMIR": Search({"C": 0.1, "n_iter": None, "eval_every": 500, "patience": 1}),
     "SSI": Search({"n_components": 3, "eta": 0.05, "n_iter": 2000, "eval_every": 1000}),
     "LSCMR": Search({"n_components": 3, "lam": 0.01, "max_rounds": 10},

@@ -19,8 +19,8 @@ from sightline_experiments.cache import ArrayCache, kept, temporary
 from sightline_experiments.datasets.corel5k import Corel5K
 from sightline_experiments.extraction import decoded
 from sightline_experiments.pamir import terms
+from sightline_experiments.pamir.inputs import InputScaling, parts_of
 from sightline_experiments.pamir.pool import Described, Describer
-from sightline_experiments.pamir.seeing import Seeing, parts_of
 from sightline_experiments.pamir.terms import (
     fit_colors,
     fit_terms,
@@ -175,7 +175,7 @@ def test_gaussians_of_blocks_are_described_once_and_stay_as_they_are(c: Corel5K)
     made = gaussians_class("g64")(fit_terms("g64", pictures, colors["colors"]))
     want = np.stack([made.describe(rgb) for rgb in pictures])
     assert np.array_equal(found.development["g64"], want)
-    see = Seeing.of(found.development, "g64", "tfidf")
+    see = InputScaling.of(found.development, "g64", "tfidf")
     assert np.array_equal(see(found.test), found.test["g64"])
 
 
@@ -188,7 +188,7 @@ def test_codebooks_have_at_most_a_fourth_of_the_blocks() -> None:
 def test_views_are_weighted_by_training_rows(pool: Described) -> None:
     views = pool.development
     few = {name: view[:30] for name, view in views.items()}
-    see = Seeing.of(few, "b64_k20")
+    see = InputScaling.of(few, "b64_k20")
     counts = few["b64_k20"].toarray()
     idf = -np.log(np.maximum((counts > 0).mean(axis=0), 1e-9)) * (counts > 0).any(axis=0)
     want = views["b64_k20"].toarray() * idf
@@ -196,25 +196,25 @@ def test_views_are_weighted_by_training_rows(pool: Described) -> None:
     assert see(views).toarray() == pytest.approx(want, abs=1e-6)
     roots = np.sqrt(views["b64_k20"].toarray() * idf)
     roots /= np.linalg.norm(roots, axis=1, keepdims=True)
-    hellinger = Seeing.of(few, "b64_k20", "hellinger")
+    hellinger = InputScaling.of(few, "b64_k20", "hellinger")
     assert hellinger(views).toarray() == pytest.approx(roots, abs=1e-6)
-    plain = Seeing.of(few, "b64_k20", "counts")
+    plain = InputScaling.of(few, "b64_k20", "counts")
     assert (plain(views) != views["b64_k20"]).sum() == 0
 
 
 def test_parts_side_by_side_have_length_one(pool: Described) -> None:
     views = {**pool.development, "small": pool.development["classic"][:, :20]}
     for view, weighting in (("b64_k20 & classic", "tfidf"), ("small & small", "whitened")):
-        seen = Seeing.of(views, view, weighting)(views)
+        seen = InputScaling.of(views, view, weighting)(views)
         lengths = np.sqrt(np.asarray(seen.multiply(seen).sum(axis=1)).ravel()
                           if hasattr(seen, "tocsr") else (seen**2).sum(axis=1))  # fmt: skip
         assert lengths == pytest.approx(1.0, abs=1e-5)
-    assert len(Seeing.of(pool.development, "b64_k20 & classic").each(pool.development)) == 2
+    assert len(InputScaling.of(pool.development, "b64_k20 & classic").each(pool.development)) == 2
 
 
 def test_unknown_views_and_weightings_are_named(pool: Described) -> None:
     assert parts_of("a&b & c") == ("a", "b", "c")
     with pytest.raises(UsageError, match="no 'gist'"):
-        Seeing.of(pool.development, "gist")
+        InputScaling.of(pool.development, "gist")
     with pytest.raises(ParameterError, match="tfidf, hellinger, counts"):
-        Seeing.of(pool.development, "classic", "odd")
+        InputScaling.of(pool.development, "classic", "odd")

@@ -20,12 +20,12 @@ from sightline_experiments.regions.curves import draw_curves
 from sightline_experiments.regions.evaluation import MSRCTestSet
 from sightline_experiments.regions.growth import shared_out
 from sightline_experiments.regions.halves import make_halves, never_designed_on
+from sightline_experiments.regions.inputs import RegionInputs
 from sightline_experiments.regions.judging import f_of_each, pixels_per_class
-from sightline_experiments.regions.methods import Fitted, Said, ridge_weights, svm_weights
+from sightline_experiments.regions.methods import Fitted, Predictions, ridge_weights, svm_weights
 from sightline_experiments.regions.plan import FEATURES, Plan, full_plan, quick_plan
 from sightline_experiments.regions.pool import Pool
 from sightline_experiments.regions.results import RegionResults, figures_of
-from sightline_experiments.regions.seeing import Seeing
 from sightline_experiments.regions.sheets import draw_sheets, overlay, palette
 from sightline_experiments.tuning import Search, tried
 from tests.factories.msrc import load_made
@@ -102,7 +102,7 @@ def test_pictures_that_nothing_was_designed_on_are_measured_apart(
 
 
 def test_what_was_said_of_some_pictures() -> None:
-    said = Said(np.eye(3, dtype=bool), None, np.arange(3), [np.full(n, n) for n in range(3)])
+    said = Predictions(np.eye(3, dtype=bool), None, np.arange(3), [np.full(n, n) for n in range(3)])
     some = said.only(np.array([2, 0]))
     assert some.tags is not None and some.tags.tolist() == [
         [False, False, True],
@@ -199,13 +199,13 @@ def test_test_pictures_are_looked_at_once_and_their_tags_are_hidden(c: MSRC, fol
     halves, tests = make_halves(c.scenes, 1)
     with temporary() as cache:
         pool = Pool(c, InlineCompute(), cache, NoProgress())
-        seen = Seeing(c, pool, dict(PLAN.cuts), 8).seen("classic", halves[0])
+        seen = RegionInputs(c, pool, dict(PLAN.cuts), 8).seen("classic", halves[0])
         # What was found is kept for the next run.
         again = Pool(c, InlineCompute(), cache, NoProgress()).classic(CUT)
     assert not seen.tags[tests[0]].any()
     assert all((a.labels == b).all() for a, b in zip(again, seen.labels, strict=True))
     test_set = MSRCTestSet(c, tests)
-    mute = Fitted(lambda seen, of: Said(scenes=np.zeros(len(of), np.int64)))
+    mute = Fitted(lambda seen, of: Predictions(scenes=np.zeros(len(of), np.int64)))
     assert test_set.measure("mute", "classic", mute, seen).measures == {judging.NMI: 0.0}
     with pytest.raises(UsageError, match="before"):
         test_set.measure("mute", "classic", mute, seen)

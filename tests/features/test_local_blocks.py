@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sightline.errors import DataError, ParameterError
 from sightline.features.local.blocks import block_descriptors, grid
-from sightline.features.local.color import choose_colors, color_table, places, sample_pixels
+from sightline.features.local.color import choose_colors, color_table, sample_pixels, table_indices
 from sightline.features.local.lbp import padded_grey, pattern_codes
 from tests.naive import local as naive
 
@@ -79,7 +79,7 @@ def test_descriptors_equal_their_twin(
     table = color_table(colors)
     ((where, rows),) = block_descriptors(rgb, table, len(colors), (block,), False, every)
     step = every if where.cell >= 24 else 1
-    found, tints = pattern_codes(padded_grey(rgb)), table[places(rgb)]
+    found, tints = pattern_codes(padded_grey(rgb)), table[table_indices(rgb)]
     twin = naive.block_rows(found, tints, len(colors), where.side, step)
     assert rows.shape == (len(where), 59 + len(colors)) and rows.dtype == np.float32
     np.testing.assert_allclose(rows, twin, rtol=0, atol=1e-6)

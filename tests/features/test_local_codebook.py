@@ -22,7 +22,7 @@ from sightline.features.local.codebook import (
     distinct,
     quantization_error,
 )
-from sightline.features.local.color import choose_colors, color_table, places, sample_pixels
+from sightline.features.local.color import choose_colors, color_table, sample_pixels, table_indices
 from tests.naive import local as naive
 
 Floats = NDArray[np.float32]
@@ -153,8 +153,8 @@ def test_wrong_points_and_numbers_are_refused() -> None:
 def test_every_place_of_the_table_is_one_kind_of_pixel() -> None:
     levels = np.arange(0, 256, 4, dtype=np.uint8)
     cube = np.stack(np.meshgrid(levels, levels, levels), axis=-1)
-    assert np.array_equal(np.sort(places(cube).ravel()), np.arange(64**3))
-    assert np.array_equal(places(cube), places(cube + np.uint8(3)))
+    assert np.array_equal(np.sort(table_indices(cube).ravel()), np.arange(64**3))
+    assert np.array_equal(table_indices(cube), table_indices(cube + np.uint8(3)))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -162,7 +162,7 @@ def test_a_pixel_gets_the_color_nearest_to_its_place(seed: int) -> None:
     rng = np.random.default_rng(seed)
     colors = rng.uniform(0, 255, (9, 3)).astype(np.float32)
     pixels = rng.integers(0, 256, (200, 3), dtype=np.uint8)
-    got = color_table(colors)[places(pixels)].tolist()
+    got = color_table(colors)[table_indices(pixels)].tolist()
     assert got == [naive.nearest_color((int(r), int(g), int(b)), colors) for r, g, b in pixels]
 
 

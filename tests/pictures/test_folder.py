@@ -14,7 +14,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
-from sightline.pictures.folder import FoundFile, Stamp, Unreadable, walk
+from sightline.pictures.folder import PictureFile, Stamp, Unreadable, walk
 from sightline.records import Skipped, shown
 from tests.pictures_made import good
 
@@ -41,7 +41,7 @@ def walked(root: Path, **options: bool | tuple[bytes, ...]) -> dict[bytes, str]:
     out: dict[bytes, str] = {}
     for item in walk(os.fsencode(root), **options):  # type: ignore[arg-type]
         assert item.path not in out
-        out[item.path] = "found" if isinstance(item, FoundFile) else item.reason
+        out[item.path] = "found" if isinstance(item, PictureFile) else item.reason
     return out
 
 
@@ -105,7 +105,7 @@ def test_word_files_beside_a_picture(tmp_path: Path) -> None:
     (tmp_path / "s/c.jpg").write_bytes(b"")
     os.mkfifo(tmp_path / "s/c.txt")
     a, c = walk(os.fsencode(tmp_path))
-    assert isinstance(a, FoundFile) and isinstance(c, FoundFile)
+    assert isinstance(a, PictureFile) and isinstance(c, PictureFile)
     assert {s.path for s in a.sidecars} == {b"s/a.txt", b"s/a.xmp", b"s/a.jpg.xmp"}
     assert Stamp(b"s/a.txt", 1, 7) in a.sidecars
     assert c.sidecars == ()

@@ -14,7 +14,7 @@ import pytest
 
 from sightline.contracts import Done, Json
 from sightline.pictures.decode import Unfit
-from sightline.pictures.folder import FoundFile, Stamp, walk
+from sightline.pictures.folder import PictureFile, Stamp, walk
 from sightline.pictures.reading import (
     ReadLimits,
     answer,
@@ -31,7 +31,7 @@ BEYOND = "outside the collection"
 
 def read(root: Path, path: str | bytes, *, pixels: bool = True, **limits: Any) -> Done:
     """Read a picture as a worker would, the job sent as JSON and back."""
-    found = FoundFile(os.fsencode(path), 0, 0)
+    found = PictureFile(os.fsencode(path), 0, 0)
     job = request(os.fsencode(root), found, ReadLimits(**limits), pixels=pixels)
     args: dict[str, Json] = json.loads(json.dumps(job.args))
     done = read_picture(args, memoryview(b""), True)
@@ -65,7 +65,7 @@ def test_words_beside_a_picture_come_along(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(good("PNG"))
     (tmp_path / "a.txt").write_text("tree, snow")
     sidecars = (Stamp(b"a.txt", 0, 0), Stamp(b"a.png\xff.txt", 0, 0))
-    found = FoundFile(b"a.png", 0, 0, sidecars)
+    found = PictureFile(b"a.png", 0, 0, sidecars)
     job = request(os.fsencode(tmp_path), found, ReadLimits(), pixels=False)
     for task in (read_picture, read_words):
         done = task(job.args, memoryview(b""), True)
@@ -81,7 +81,7 @@ def test_words_are_cut_to_a_bounded_size(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("x" * ((1 << 20) + 1))
     sidecars = (Stamp(b"a.txt", 0, 0), Stamp(b"b.txt", 0, 0))
     job = request(
-        os.fsencode(tmp_path), FoundFile(b"a.png", 0, 0, sidecars), ReadLimits(), pixels=True
+        os.fsencode(tmp_path), PictureFile(b"a.png", 0, 0, sidecars), ReadLimits(), pixels=True
     )
     done = read_words(job.args, memoryview(b""), True)
     assert len(words_of(done)[0].text) == 20_000

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.rankers import _cutoff_fast
-from sightline.rankers._shown_sets import Learnt, ShownSets
+from sightline.rankers._shown_sets import FittedThreshold, ShownSets
 from sightline.rankers.cutoff import By, CutOff
 from sightline.records import QuerySet
 from sightline.solvers.targets import query_set
@@ -172,7 +172,7 @@ def test_offsets_are_the_best_there_are(seed: int, follow: float) -> None:
     table, queries = simple(seed)
     h = np.random.default_rng(seed + 1_000_000).normal(size=4)
     sets = ShownSets.of(table.astype(np.float32), queries, 3)
-    found = sets.with_best_offsets(Learnt(h, np.zeros(3), follow))
+    found = sets.with_best_offsets(FittedThreshold(h, np.zeros(3), follow))
     shape = found.offsets / found.offsets[0]
     np.testing.assert_allclose(shape, [1, 1, 1] if follow else [1, 2, 3])
     wanted = naive.best_f1(table, lists(queries), h, follow)
@@ -205,7 +205,7 @@ def test_pictures_with_equal_scores_are_shown_together(seed: int) -> None:
 def test_thresholds_and_f1_are_the_slow_twins(follow: float) -> None:
     table, queries = simple(3)
     rng = np.random.default_rng(0)
-    learnt = Learnt(rng.normal(size=4), rng.normal(size=3), follow)
+    learnt = FittedThreshold(rng.normal(size=4), rng.normal(size=3), follow)
     sets = ShownSets.of(table.astype(np.float32), queries, 3)
     cut = CutOff()
     cut.h_, cut.offsets_, cut.follow_ = learnt

@@ -162,7 +162,7 @@ def test_rounds_are_told_as_they_end() -> None:
     told, heard = Told(), list[Any]()
     data = made()
     ranker = LSCMR(n_components=2, max_rounds=4, n_steps=20).fit(
-        *given(data), progress=told, told=heard.append
+        *given(data), progress=told, on_round=heard.append
     )
     assert tuple(heard) == ranker.rounds_[1:] and told.done == len(heard) and told.finished
     assert ranker.stop_reason_ in ("converged", "stalled", "max_rounds")

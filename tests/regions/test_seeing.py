@@ -14,7 +14,7 @@ from sightline.regions.descriptors import (
     choose_textons,
     colours,
     describe_regions,
-    places,
+    region_positions,
     resized_mask,
     shapes,
     textures,
@@ -92,9 +92,11 @@ def test_segmenters_refuse_what_they_cannot_do() -> None:
 
 def test_places_of_all_regions_fill_the_picture() -> None:
     labels = Segmenter(sigma=0.1).cut(quarters(41, 59))
-    found = places(labels, int(labels.max()) + 1)
+    found = region_positions(labels, int(labels.max()) + 1)
     assert found[:, :64].sum(axis=0) == pytest.approx(np.ones(64), abs=1e-5)
-    assert places(np.zeros((5, 7), np.int32), 1)[0].tolist() == pytest.approx([1] * 64 + [0, 1])
+    assert region_positions(np.zeros((5, 7), np.int32), 1)[0].tolist() == pytest.approx(
+        [1] * 64 + [0, 1]
+    )
 
 
 def test_shapes_are_those_of_their_boxes() -> None:

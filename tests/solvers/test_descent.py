@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sightline.solvers.descent import descend
-from sightline.solvers.structural import STOPS, Round, course_said, cutting_planes
+from sightline.solvers.structural import STOPS, Round, course_summary, cutting_planes
 from tests.solvers.test_structural import Binary, Doubles, Plane, made
 from tests.told import Told
 
@@ -52,6 +52,6 @@ def test_the_best_is_kept_and_every_step_is_told() -> None:
 
 def test_how_a_training_went_is_said_by_its_best_round() -> None:
     course = np.array([[0.0, 1.0, 1.0], [0.1, 0.3, 0.4], [0.1, 0.5, 0.6]])
-    said = course_said({"course": course, "stop": np.array(STOPS.index("max_rounds"))})
+    said = course_summary({"course": course, "stop": np.array(STOPS.index("max_rounds"))})
     assert said == "2 rounds, objective 0.4000 (penalty 0.1000, violation 0.3000), max_rounds"
-    assert course_said({"U": course}) == ""
+    assert course_summary({"U": course}) == ""

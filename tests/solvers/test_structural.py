@@ -158,6 +158,6 @@ def test_batches_are_let_go_where_there_are_too_many() -> None:
 
 def test_rounds_are_told() -> None:
     told, heard = Told(), list[Round]()
-    outcome = cutting_planes(made(), progress=told, told=heard.append)
+    outcome = cutting_planes(made(), progress=told, on_round=heard.append)
     assert told.all() == ("cutting planes", 200, len(outcome.rounds) - 1, True)
     assert tuple(heard) == outcome.rounds[1:]

@@ -98,9 +98,9 @@ def test_unknown_words_count_nothing_or_are_refused() -> None:
     found = from_judgements([1, 0], ["a new", "new"], 2, known)
     assert [words for words, _, _ in as_lists(found)] == [[0], []]
     with pytest.raises(DataError, match=r"'new' is none of the words of the first fit \(1 such"):
-        from_judgements([1, 0], ["a new", "new"], 2, known, refuse=True)
+        from_judgements([1, 0], ["a new", "new"], 2, known, strict=True)
     with pytest.raises(DataError, match="7 is none of the words"):
-        from_judgements([1, 0], [0, 7], 2, Known(np.ones(3)), refuse=True)
+        from_judgements([1, 0], [0, 7], 2, Known(np.ones(3)), strict=True)
     with pytest.raises(DataError, match="words have no names"):
         from_judgements([1, 0], ["a", "a"], 2, Known(np.ones(3)))
 

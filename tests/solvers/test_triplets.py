@@ -117,7 +117,7 @@ def test_judged_queries_draw_judged_pictures_alone() -> None:
 def test_every_other_picture_has_its_number(fit: set[int]) -> None:
     others = [p for p in range(31) if p not in fit]
     ascending = np.array([99, *sorted(fit), 5])
-    found = [_triplets_fast.nth_other(ascending, 1, len(fit) + 1, n) for n in range(len(others))]
+    found = [_triplets_fast.nth_negative(ascending, 1, len(fit) + 1, n) for n in range(len(others))]
     assert found == others
 
 

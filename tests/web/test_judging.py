@@ -68,8 +68,8 @@ def test_a_session_of_pictures_with_filters(own: Served) -> None:
 def test_marks_are_there_after_a_reload(own: Served) -> None:
     session = own.client.begin("red").session
     state = f"/v1/sessions/{session}"
-    own.client.judge(session, relevant=[7, 1], other=[2])
-    own.client.judge(session, relevant=[2], other=[3])
+    own.client.judge(session, relevant=[7, 1], negative=[2])
+    own.client.judge(session, relevant=[2], negative=[3])
     assert own.client.get(state)["marks"] == {"relevant": [7, 1, 2], "other": [3]}
     own.client.undo(session)
     assert own.client.get(state)["marks"] == {"relevant": [7, 1], "other": [2]}

@@ -128,7 +128,7 @@ def test_words_and_a_picture_that_is_sent(served: Served, taught: Collection) ->
         assert found.hits[0].id == number + 1
         assert [h.id for h in found.hits[1:]] == [h.picture for h in expected][:4]
     unlike = [h.id for h in found.hits[1:3]]
-    less = served.client.search_with("warm", sent, unlike=unlike, limit=200)
+    less = served.client.search_with("warm", sent, negative=unlike, limit=200)
     assert not {*unlike} & {h.id for h in less.hits}
     (late,) = served.client.get("/v1/folders")["folders"]
     kind, path = {"Content-Type": "image/png"}, "/v1/search/words-and-picture?query=warm&limit=50"

@@ -64,8 +64,8 @@ def decoded(c: Pictures, pictures: Sequence[int], compute: Compute) -> Iterator[
 
 def described(
     pictures: Iterable[RGB],
-    said: Callable[[int], str],
-    places: Sequence[str],
+    describe_progress: Callable[[int], str],
+    class_paths: Sequence[str],
     compute: Compute,
     progress: Progress,
 ) -> list[Arrays]:
@@ -73,16 +73,16 @@ def described(
 
     Parameters
     ----------
-    said : what an error calls the picture at a position.
-    places : where workers find the features (`compute.describing`).
+    describe_progress : what an error calls the picture at a position.
+    class_paths : where workers find the features (`compute.describing`).
     progress : told of every picture; starting and finishing it is the caller's.
     """
-    features = [load_feature(p) for p in places]
-    found: list[list[Row]] = [[] for _ in places]
-    jobs = (describe_job(b"", rgb, list(places)) for rgb in _warmed(pictures, features))
+    features = [load_feature(p) for p in class_paths]
+    found: list[list[Row]] = [[] for _ in class_paths]
+    jobs = (describe_job(b"", rgb, list(class_paths)) for rgb in _warmed(pictures, features))
     for at, answer in enumerate(compute.run(DESCRIBE_TASK, jobs, "describe")):
         if not isinstance(answer, Done):
-            raise DataError(f"{said(at)} has no features: {answer.reason}.")
+            raise DataError(f"{describe_progress(at)} has no features: {answer.reason}.")
         for kept, row in zip(found, rows_of(answer), strict=True):
             kept.append(row)
         progress.advance()

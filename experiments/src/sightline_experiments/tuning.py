@@ -39,12 +39,12 @@ class Search:
     stages: tuple[Stage, ...] = ()
 
 
-def tried(name: str, *values: Json, once: bool = False) -> Stage:
+def tried(name: str, *values: Json, one_shot: bool = False) -> Stage:
     """Return a stage that tries some values of one setting."""
-    return Stage(tuple({name: v} for v in values), once)
+    return Stage(tuple({name: v} for v in values), one_shot)
 
 
-def said(settings: Mapping[str, Json]) -> str:
+def settings_text(settings: Mapping[str, Json]) -> str:
     """Return settings in one line.
 
     >>> said({"law": "queries", "C": 0.1})

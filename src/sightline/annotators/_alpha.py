@@ -40,7 +40,7 @@ def best_alpha(smoother: Smoother, scale: float, criterion: Criterion, random_st
     since qualities are bumpy; then the quarter powers beside the best are tried.
     """
     judged = smoother.some(sample(np.arange(len(smoother.Y)), _PICTURES, random_state))
-    words = sample(telling(judged.Y), _WORDS, random_state)
+    words = sample(rankable_words(judged.Y), _WORDS, random_state)
 
     @cache
     def by_word(power: float) -> NDArray[np.float64]:
@@ -95,7 +95,7 @@ def _by_word(
     return found if found.size else np.zeros(1)
 
 
-def telling(Y: NDArray[np.float32]) -> NDArray[np.int64]:
+def rankable_words(Y: NDArray[np.float32]) -> NDArray[np.int64]:
     """Return the words alpha can be judged on.
 
     A word on one picture is on none when that is left out, and one on all cannot be ranked.

@@ -48,7 +48,7 @@ _DISTANCES: dict[str, tuple[_Distance, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NearestPictures:
     """The nearest pictures of some: which pictures, their nearest ones, and how far those are.
 
     `nearest` is (pictures, k), nearest first by the mean over views; `distances` is (pictures, k,
@@ -81,11 +81,11 @@ class Search:
     def __len__(self) -> int:
         return int(self.views[0].shape[0])
 
-    def among_themselves(self, k: int) -> Iterator[Found]:
+    def among_themselves(self, k: int) -> Iterator[NearestPictures]:
         """Yield the nearest others of each training picture."""
         return self._found(self.views, k, leave_out=True)
 
-    def of(self, views: tuple[Rows, ...], k: int) -> Iterator[Found]:
+    def of(self, views: tuple[Rows, ...], k: int) -> Iterator[NearestPictures]:
         """Yield the nearest training pictures of other pictures."""
         for at, (x, y) in enumerate(zip(views, self.views, strict=True)):
             if x.shape[1] != y.shape[1]:
@@ -94,7 +94,7 @@ class Search:
                 )
         return self._found(views, k, leave_out=False)
 
-    def _found(self, views: tuple[Rows, ...], k: int, leave_out: bool) -> Iterator[Found]:
+    def _found(self, views: tuple[Rows, ...], k: int, leave_out: bool) -> Iterator[NearestPictures]:
         n, n_views = views[0].shape[0], len(views)
         # One more table than views, for their mean.
         side = int(np.clip(_BUDGET // (4 * (n_views + 1) * len(self)), 1, _MOST_ROWS))
@@ -116,7 +116,7 @@ class Search:
 
     def _chosen(
         self, rows: slice, tables: NDArray[np.float32], own: NDArray[np.int64], k: int
-    ) -> Found:
+    ) -> NearestPictures:
         from sightline.annotators._neighbours_fast import merge_lists, nearest_rows
 
         mean = self._mean(tables)
@@ -133,7 +133,7 @@ class Search:
             nearest = np.take_along_axis(nearest, order, axis=1)
         at = np.arange(len(own))[:, None]
         distances = np.stack([table[at, nearest] for table in tables], axis=2)
-        return Found(rows, nearest, distances)
+        return NearestPictures(rows, nearest, distances)
 
     def _mean(self, tables: NDArray[np.float32]) -> NDArray[np.float32]:
         if len(tables) == 1:

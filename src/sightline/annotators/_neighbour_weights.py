@@ -142,15 +142,15 @@ class LeftOut:
         return float(value), gradient
 
 
-def weights_of(by: By, learnt: Doubles, distances: NDArray[np.float32]) -> Doubles:
+def weights_of(by: By, parameters: Doubles, distances: NDArray[np.float32]) -> Doubles:
     """Return pi of pictures, (pictures, k), from what was learnt.
 
     >>> weights_of("distance", np.array([2.0]), np.zeros((1, 4, 1), np.float32))
     array([[0.25, 0.25, 0.25, 0.25]])
     """
     if by == "rank" or not distances.shape[1]:
-        return np.array(np.broadcast_to(learnt, distances.shape[:2]), dtype=np.float64)
-    return _softmax(-(distances.astype(np.float64) @ learnt))
+        return np.array(np.broadcast_to(parameters, distances.shape[:2]), dtype=np.float64)
+    return _softmax(-(distances.astype(np.float64) @ parameters))
 
 
 def learn(by: By, problem: LeftOut, curve: Curve, start: Doubles) -> tuple[Doubles, list[float]]:

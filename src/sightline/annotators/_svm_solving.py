@@ -51,11 +51,11 @@ class Solver(Protocol):
 class Pictures(Protocol):
     """Training pictures, of which any may be learnt from and any looked at."""
 
-    def solver(self, learnt: NDArray[np.int64]) -> Solver:
+    def solver(self, training: NDArray[np.int64]) -> Solver:
         """Return what learns from some of them."""
         ...
 
-    def table(self, held: NDArray[np.int64], learnt: NDArray[np.int64]) -> Any:
+    def table(self, held: NDArray[np.int64], training: NDArray[np.int64]) -> Any:
         """Return some as coefficients learnt from others see them."""
         ...
 
@@ -77,12 +77,12 @@ class InGram:
         self.kernel, self.views, self.K = kernel, views, kernel(views)
         self.loss, self.class_weight = loss, class_weight
 
-    def solver(self, learnt: NDArray[np.int64]) -> Solver:
-        K = self.K if len(learnt) == len(self.K) else self.K[np.ix_(learnt, learnt)]
+    def solver(self, training: NDArray[np.int64]) -> Solver:
+        K = self.K if len(training) == len(self.K) else self.K[np.ix_(training, training)]
         return _OnGram(K.astype(np.float64), self.loss, self.class_weight)
 
-    def table(self, held: NDArray[np.int64], learnt: NDArray[np.int64]) -> Any:
-        return self.K[np.ix_(held, learnt)]
+    def table(self, held: NDArray[np.int64], training: NDArray[np.int64]) -> Any:
+        return self.K[np.ix_(held, training)]
 
     def table_of(self, views: tuple[Rows, ...]) -> Any:
         return self.kernel(views, self.views)
@@ -100,11 +100,11 @@ class InRows:
         self.rows, self.loss = rows, loss
         self.class_weight, self.random_state = class_weight, random_state
 
-    def solver(self, learnt: NDArray[np.int64]) -> Solver:
-        rows = self.rows if len(learnt) == self.rows.shape[0] else self.rows[learnt]
+    def solver(self, training: NDArray[np.int64]) -> Solver:
+        rows = self.rows if len(training) == self.rows.shape[0] else self.rows[training]
         return _OnRows(rows.astype(np.float64), self.loss, self.class_weight, self.random_state)
 
-    def table(self, held: NDArray[np.int64], learnt: NDArray[np.int64]) -> Any:
+    def table(self, held: NDArray[np.int64], training: NDArray[np.int64]) -> Any:
         return self.rows[held]
 
     def table_of(self, views: tuple[Rows, ...]) -> Any:

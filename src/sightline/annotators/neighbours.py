@@ -30,7 +30,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sightline.annotators._alpha import sample
-from sightline.annotators._neighbour_search import Choice, Found, Search, scale_of, views_of
+from sightline.annotators._neighbour_search import (
+    Choice,
+    NearestPictures,
+    Search,
+    scale_of,
+    views_of,
+)
 from sightline.annotators._neighbour_sigmoid import fit_curves, shared_curve
 from sightline.annotators._neighbour_weights import (
     By,
@@ -139,7 +145,7 @@ class Neighbours(PersistentEstimator):
         del found
         self._learn(nearest, distances)
         parts = (slice(at, at + _BLOCK) for at in range(0, n, _BLOCK))
-        left_out = (Found(part, nearest[part], distances[part]) for part in parts)
+        left_out = (NearestPictures(part, nearest[part], distances[part]) for part in parts)
         self.leave_one_out_ = self._passed_on(left_out, n, None)
         return self
 
@@ -269,7 +275,7 @@ class Neighbours(PersistentEstimator):
         return learnt, curve
 
     def _passed_on(
-        self, found: Iterator[Found], n: int, words: NDArray[np.int64] | None
+        self, found: Iterator[NearestPictures], n: int, words: NDArray[np.int64] | None
     ) -> NDArray[np.float32]:
         from sightline.annotators._neighbours_fast import propagate
 

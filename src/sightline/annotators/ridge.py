@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from sightline.annotators._alpha import Criterion, best_alpha, sample, telling
+from sightline.annotators._alpha import Criterion, best_alpha, rankable_words, sample
 from sightline.annotators._balance import balanced
 from sightline.annotators._smoothers import Decomposed, Primal, Smoother, solved
 from sightline.annotators._weights import best_weights
@@ -233,7 +233,7 @@ class KernelRidge(PersistentEstimator):
     def _found_weights(self, views: tuple[Rows, ...], Y: NDArray[np.float32]) -> tuple[float, ...]:
         pictures = sample(np.arange(len(Y)), _WEIGHED_PICTURES, self.random_state)
         some = Y[pictures]
-        words = sample(telling(some), _WEIGHED_WORDS, self.random_state)
+        words = sample(rankable_words(some), _WEIGHED_WORDS, self.random_state)
         grams = [
             gram(v[pictures], kernel=name, bandwidth=s)
             for v, name, s in zip(views, self.kernel_.names, self.bandwidths_, strict=True)

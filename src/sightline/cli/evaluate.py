@@ -61,13 +61,13 @@ def evaluate(
     return 0
 
 
-def draw(found: Evaluation, target: Path) -> None:
+def draw(evaluation: Evaluation, target: Path) -> None:
     """Draw the learning curve of an evaluation."""
     from sightline.measures.plots import draw_learning_curve
 
-    asked = f"{found.groups[0].n} queries over {found.held_out} held-out pictures"
-    title = f"{found.recipe}\n{asked}"
-    draw_learning_curve(target, found.curve, found.groups[0].untrained, title)
+    asked = f"{evaluation.groups[0].n} queries over {evaluation.held_out} held-out pictures"
+    title = f"{evaluation.recipe}\n{asked}"
+    draw_learning_curve(target, evaluation.curve, evaluation.groups[0].untrained, title)
 
 
 def _write_trec(home: Home, run_file: str | None, qrels_file: str | None) -> None:

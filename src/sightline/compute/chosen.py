@@ -10,13 +10,13 @@ from sightline.settings import Settings
 
 
 @contextlib.contextmanager
-def computing(s: Settings, progress: Progress, given: Compute | None = None) -> Iterator[Compute]:
+def computing(s: Settings, progress: Progress, compute: Compute | None = None) -> Iterator[Compute]:
     """Give what computes by the settings, or what was given; what was made here ends after.
 
     A cluster is joined and looked at first of all, so that one that cannot be used changes nothing.
     """
-    if given is not None:
-        yield given
+    if compute is not None:
+        yield compute
         return
     made = _made(s, progress)
     try:
@@ -27,13 +27,13 @@ def computing(s: Settings, progress: Progress, given: Compute | None = None) -> 
 
 @contextlib.contextmanager
 def learning_on(
-    s: Settings, progress: Progress, given: Compute | None = None
+    s: Settings, progress: Progress, cluster: Compute | None = None
 ) -> Iterator[Compute | None]:
     """Give the cluster to learn on; None where this process learns by itself, as it does here."""
-    if given is None and not is_remote(s):
+    if cluster is None and not is_remote(s):
         yield None
         return
-    with computing(s, progress, given) as compute:
+    with computing(s, progress, cluster) as compute:
         yield compute
 
 

@@ -62,10 +62,10 @@ def fingerprint(feature: Feature, working_size: int) -> str:
     return f"{feature.name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
 
 
-def describe_job(name: bytes, rgb: NDArray[np.uint8], places: list[str]) -> Job:
+def describe_job(name: bytes, rgb: NDArray[np.uint8], class_paths: list[str]) -> Job:
     """Return the job of describing one picture by some features."""
     shape: list[Json] = list(rgb.shape)
-    return Job(name, {"shape": shape, "features": list[Json](places)}, rgb.tobytes())
+    return Job(name, {"shape": shape, "features": list[Json](class_paths)}, rgb.tobytes())
 
 
 def describe(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:

@@ -82,14 +82,14 @@ def known_paths(lists: Lists) -> dict[str, Levels]:
     return found
 
 
-def missing(lists: Lists, given: Iterable[Levels], refused: Collection[str] = ()) -> Missing:
+def missing(lists: Lists, keywords: Iterable[Levels], refused: Collection[str] = ()) -> Missing:
     """Return what the three lists lack of their own keywords and of those that are given.
 
     Parameters
     ----------
     lists
         The entries of a packet, by list.
-    given
+    keywords
         Keywords it should have.
     refused
         Terms that do not fit the picture. Keywords of the packet that hold one are not copied from
@@ -109,7 +109,7 @@ def missing(lists: Lists, given: Iterable[Levels], refused: Collection[str] = ()
         own.add(path, flat=not _in_hierarchy(entry, lists))
         if not refused or set(refused).isdisjoint(labels(entry)):
             everything.add(path, flat=not _in_hierarchy(entry, lists))
-    wanted = [path for path in map(clean, given) if path]
+    wanted = [path for path in map(clean, keywords) if path]
     for path in wanted:
         everything.add(path, flat=len(path) == 1)
     tree = everything.tree()

@@ -72,22 +72,22 @@ def preference(column: str) -> tuple[int, str]:
     return _RANK.get(_plain(column), len(_RANK)), column
 
 
-def key_columns(file: str, texts: Sequence[str], wanted: str) -> tuple[list[str], list[str]]:
+def key_columns(file: str, texts: Sequence[str], name: str) -> tuple[list[str], list[str]]:
     """Part columns of text into those that hold keys, the best first, and all others.
 
-    `wanted` is the one column that holds keys, if the user named it.
+    `name` is the one column that holds keys, if the user named it.
 
     Raises
     ------
     DataError
         There is no column of that name.
     """
-    if wanted:
-        same = [t for t in texts if t == wanted]
-        found = same or [t for t in texts if t.lower() == wanted.lower()]
+    if name:
+        same = [t for t in texts if t == name]
+        found = same or [t for t in texts if t.lower() == name.lower()]
         if len(found) != 1:
             has = listed(sorted(texts)) or "none"
-            raise DataError(f"{file} has no key column {wanted!r:.60}. Its columns of text: {has}.")
+            raise DataError(f"{file} has no key column {name!r:.60}. Its columns of text: {has}.")
     else:
         found = sorted((t for t in texts if is_key(t)), key=preference)
     return found, [t for t in texts if t not in found]

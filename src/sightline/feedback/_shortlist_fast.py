@@ -13,9 +13,9 @@ Int = NDArray[np.int64]
 
 @njit(cache=True, nogil=True)
 def scan(
-    codes: NDArray[np.int8], scale: Floats, w: NDArray[np.int16], scores: Floats, places: Int
+    codes: NDArray[np.int8], scale: Floats, w: NDArray[np.int16], scores: Floats, positions: Int
 ) -> None:
-    """Keep the best rows: `scores` and `places` are a heap, its least first, full at the end.
+    """Keep the best rows: `scores` and `positions` are a heap, its least first, full at the end.
 
     There must be at least as many rows as there is room.
     """
@@ -28,13 +28,13 @@ def scan(
             total = np.int32(total + np.int32(np.int32(codes[i, k]) * np.int32(w[k])))
         score = np.float32(total) * scale[i]
         if i < n_kept:
-            scores[i], places[i] = score, i
+            scores[i], positions[i] = score, i
             if i == n_kept - 1:
                 for root in range(n_kept // 2, -1, -1):
-                    _sink(scores, places, root)
+                    _sink(scores, positions, root)
         elif score > scores[0]:
-            scores[0], places[0] = score, i
-            _sink(scores, places, 0)
+            scores[0], positions[0] = score, i
+            _sink(scores, positions, 0)
 
 
 @njit(cache=True, nogil=True)

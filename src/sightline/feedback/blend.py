@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from sightline.contracts import Estimator, FeedbackLearner
 from sightline.errors import NotFittedError, UsageError
 from sightline.feedback.held_out import HeldOut, score_held_out
+from sightline.feedback.label_noise import mislabel_probabilities
 from sightline.feedback.learner import (
     Bools,
     Doubles,
@@ -51,7 +52,6 @@ from sightline.feedback.learner import (
 )
 from sightline.feedback.passive_aggressive import PassiveAggressive
 from sightline.feedback.scale import LARGEST, Scale
-from sightline.feedback.slips import slips
 
 SHARES = np.linspace(0.0, 1.0, 11)
 """The weights of the untouched ranking that are tried."""
@@ -260,7 +260,7 @@ class Blend(Estimator):
             out = self._held_out(rows, relevant, before)
             if self.doubts and self._plenty:
                 # What fits is never doubted: it may be the first of another kind that fits.
-                doubted = slips(out.doubted, relevant, never | relevant) > _DOUBTED
+                doubted = mislabel_probabilities(out.doubted, relevant, never | relevant) > _DOUBTED
                 # Who says no so often means it; the learner does not see yet what for.
                 stands[doubted & (doubted.mean() <= _MOST_SLIPS)] = 0
         self._learner.partial_fit(rows[stands != 0], stands[stands != 0])

@@ -169,9 +169,9 @@ def finite_rows(X: Any, owner: str) -> Floats:
     return rows
 
 
-def finite_scores(given: Any, name: str, owner: str, n: int | None = None) -> Doubles:
+def finite_scores(values: Any, name: str, owner: str, n: int | None = None) -> Doubles:
     """Return scores, n of them where that is known; a number that is none would order nothing."""
-    scores = np.asarray(given, dtype=np.float64)
+    scores = np.asarray(values, dtype=np.float64)
     if scores.ndim != 1 or not np.isfinite(scores).all() or n not in (None, len(scores)):
         count = "" if n is None else f"{n} "
         raise DataError(
@@ -198,11 +198,13 @@ def judgements(X: Any, y: Any, owner: str) -> tuple[Floats, Bools]:
     return rows, signs == 1
 
 
-def weights(given: Any, owner: str) -> Doubles:
+def weights(values: Any, owner: str) -> Doubles:
     """Return weights of a query, finite and in one row."""
-    found = np.array(given, dtype=np.float64)
+    found = np.array(values, dtype=np.float64)
     if found.ndim != 1 or not found.size or not np.isfinite(found).all():
-        raise DataError(f"The query given to {owner} must be finite numbers in a row. Got {given}.")
+        raise DataError(
+            f"The query given to {owner} must be finite numbers in a row. Got {values}."
+        )
     return found
 
 

@@ -86,14 +86,14 @@ def nearest(squared: Any) -> Doubles:
     return np.sqrt(np.asarray(squared.min(axis=1), dtype=np.float64))
 
 
-def ratio(to_relevant: Doubles, to_other: Doubles) -> Doubles:
+def ratio(to_relevant: Doubles, to_negative: Doubles) -> Doubles:
     """Return dN / (dN + dR), and 1/2 where both are 0.
 
     >>> ratio(np.array([0.0, 1.0, 0.0]), np.array([2.0, 3.0, 0.0])).tolist()
     [1.0, 0.75, 0.5]
     """
-    both = to_relevant + to_other
-    return np.where(both > 0, to_other / np.where(both > 0, both, 1.0), 0.5)
+    both = to_relevant + to_negative
+    return np.where(both > 0, to_negative / np.where(both > 0, both, 1.0), 0.5)
 
 
 def moved_query(rows: Floats, relevant: Bools) -> Doubles:

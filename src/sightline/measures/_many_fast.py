@@ -51,32 +51,32 @@ def count_ahead(scores: Floats, picture: int, n: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def places_among_listed(scores: Floats, fit: Int, other: Int, places: Int) -> None:
+def ranks_among_listed(scores: Floats, fit: Int, negative: Int, positions: Int) -> None:
     """Write the 0-based ranks of the relevant pictures among themselves and the listed others."""
     for i in range(len(fit)):
         p, s, ahead = fit[i], scores[fit[i]], 0
         for j in fit:
             ahead += scores[j] > s or (scores[j] == s and j < p)
-        for j in other:
+        for j in negative:
             ahead += scores[j] > s or (scores[j] == s and j < p)
-        places[i] = ahead
+        positions[i] = ahead
 
 
 @njit(cache=True, nogil=True)
-def places_of_many(scores: Floats, fit: Int, places: Int) -> None:
+def ranks_of_many(scores: Floats, fit: Int, positions: Int) -> None:
     """Write the ranks of many relevant pictures: one stable sort, instead of a count for each."""
     order = np.argsort(-scores, kind="mergesort")
     rank = np.empty(len(scores), dtype=np.int64)
     for i in range(len(order)):
         rank[order[i]] = i
     for i in range(len(fit)):
-        places[i] = rank[fit[i]]
+        positions[i] = rank[fit[i]]
 
 
 @njit(cache=True, nogil=True)
 def measure_rows(
-    scores: Floats, fit_start: Int, fit: Int, other_start: Int, other: Int, first: int, k: int,
-    average: Doubles, precision: Doubles, even: Doubles,
+    scores: Floats, fit_start: Int, fit: Int, negative_start: Int, negative: Int, first: int,
+    k: int, average: Doubles, precision: Doubles, even: Doubles,
 ) -> None:  # fmt: skip
     """Write the measures of the queries in the rows of `scores`; NaN where nothing is relevant."""
     for i in range(len(scores)):
@@ -87,14 +87,14 @@ def measure_rows(
             average[q] = precision[q] = even[q] = np.nan
             continue
         places = np.empty(n, dtype=np.int64)
-        if len(other_start):
-            listed = other[other_start[q] : other_start[q + 1]]
-            places_among_listed(scores[i], relevant, listed, places)
+        if len(negative_start):
+            listed = negative[negative_start[q] : negative_start[q + 1]]
+            ranks_among_listed(scores[i], relevant, listed, places)
         elif n <= _FEW:
             for r in range(n):
                 places[r] = count_ahead(scores[i], relevant[r], scores.shape[1])
         else:
-            places_of_many(scores[i], relevant, places)
+            ranks_of_many(scores[i], relevant, places)
         places.sort()
         total, in_k, in_n = 0.0, 0, 0
         for r in range(n):

@@ -35,7 +35,7 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
+class PictureFile:
     """A picture file: path relative to the collection, size, time, and its word files."""
 
     path: bytes
@@ -58,7 +58,7 @@ def walk(
     follow: bool = False,
     hidden: bool = False,
     exclude: tuple[bytes, ...] = (),
-) -> Iterator[FoundFile | Skipped | Unreadable]:
+) -> Iterator[PictureFile | Skipped | Unreadable]:
     """Yield every picture below `root` in a fixed order, and what was in the way."""
     seen: set[tuple[int, int]] = set()
     inside = os.path.realpath(root)
@@ -143,7 +143,7 @@ def _contained(path: bytes, inside: bytes) -> bool:
 
 def _in_folder(
     folder: bytes, files: _Files, barred: dict[bytes, _Bar], hidden: bool
-) -> Iterator[FoundFile | Skipped]:
+) -> Iterator[PictureFile | Skipped]:
     for name in sorted(files.keys() | barred.keys()):
         ending = os.path.splitext(name)[1].lower()
         bar = barred.get(name)
@@ -159,7 +159,7 @@ def _in_folder(
             yield Skipped(path, "format", f"{ending.decode()} files are not supported")
         else:
             s = files[name]
-            yield FoundFile(path, s.st_size, s.st_mtime_ns, _sidecars(folder, name, files))
+            yield PictureFile(path, s.st_size, s.st_mtime_ns, _sidecars(folder, name, files))
 
 
 def _sidecars(folder: bytes, name: bytes, files: _Files) -> tuple[Stamp, ...]:

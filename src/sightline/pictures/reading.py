@@ -21,7 +21,7 @@ from sightline.contracts import Done, Job, Json
 from sightline.errors import DataError
 from sightline.pictures.captions import MAX_SIDECAR, read_sidecar
 from sightline.pictures.decode import Unfit, decode
-from sightline.pictures.folder import FoundFile
+from sightline.pictures.folder import PictureFile
 from sightline.pictures.keyword_lists import MAX_LABEL
 from sightline.pictures.thumbnails import thumbnail
 from sightline.records import Tags, shown
@@ -59,19 +59,19 @@ class PictureRead:
     rgb: NDArray[np.uint8] | None
 
 
-def request(root: bytes, found: FoundFile, limits: ReadLimits, *, pixels: bool) -> Job:
+def request(root: bytes, file: PictureFile, limits: ReadLimits, *, pixels: bool) -> Job:
     """Return the job of reading a picture with its word files."""
     args: dict[str, Json] = {
         "root": _text(root),
-        "path": _text(found.path),
-        "sidecars": [_text(s.path) for s in found.sidecars],
+        "path": _text(file.path),
+        "sidecars": [_text(s.path) for s in file.sidecars],
         "pixels": pixels,
         "side": limits.side,
         "max_megapixels": limits.max_megapixels,
         "max_file_bytes": limits.max_file_bytes,
         "follow": limits.follow,
     }
-    return Job(found.path, args)
+    return Job(file.path, args)
 
 
 def answer(done: Done) -> PictureRead:

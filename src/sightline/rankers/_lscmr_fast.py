@@ -28,14 +28,14 @@ def list_scores(
 
 
 @njit(cache=True, nogil=True)
-def inner_products(counts: Counts, weighted: Doubles, found: Doubles) -> None:
+def inner_products(counts: Counts, weighted: Doubles, out: Doubles) -> None:
     """Set, for each batch, the sum over candidates of counts times weighted scores."""
     for i in range(len(counts)):
         row = counts[i]
         total = 0.0
         for d in range(len(row)):
             total += row[d] * weighted[d]
-        found[i] = total
+        out[i] = total
 
 
 @njit(cache=True, nogil=True)

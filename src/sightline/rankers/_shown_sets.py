@@ -24,7 +24,7 @@ _ROUNDING = 1e-6
 _LIST, _LISTS = 200, 4
 
 
-class Learnt(NamedTuple):
+class FittedThreshold(NamedTuple):
     """What makes a threshold: the words' h, b by length, and how much best(q) counts."""
 
     h: NDArray[np.float64]
@@ -94,35 +94,35 @@ class ShownSets:
         total = np.add.reduceat(self.weight.astype(np.float64), self.start[:-1])
         return np.asarray(total / np.diff(self.start))
 
-    def thresholds(self, learnt: Learnt) -> NDArray[np.float64]:
+    def thresholds(self, fitted: FittedThreshold) -> NDArray[np.float64]:
         """Return theta of each query."""
-        words = np.add.reduceat(self.weight * learnt.h[self.term], self.start[:-1])
-        offset = self.mean_weight * learnt.offsets[self.length]
-        return np.asarray(learnt.follow * self.ranked[self.at[:-1]] + words + offset)
+        words = np.add.reduceat(self.weight * fitted.h[self.term], self.start[:-1])
+        offset = self.mean_weight * fitted.offsets[self.length]
+        return np.asarray(fitted.follow * self.ranked[self.at[:-1]] + words + offset)
 
-    def mean_f1(self, learnt: Learnt) -> float:
+    def mean_f1(self, fitted: FittedThreshold) -> float:
         """Return the mean F1 of what is shown."""
-        shown = self.ranked >= np.repeat(self.thresholds(learnt), np.diff(self.at))
+        shown = self.ranked >= np.repeat(self.thresholds(fitted), np.diff(self.at))
         n_shown = np.add.reduceat(shown, self.at[:-1], dtype=np.int64)
         found = self.f1[self.at[:-1] + np.maximum(n_shown - 1, 0)]
         return float(np.where(n_shown > 0, found, 0.0).mean())
 
-    def with_best_offsets(self, learnt: Learnt) -> Learnt:
+    def with_best_offsets(self, fitted: FittedThreshold) -> FittedThreshold:
         """Return the same with the offsets that give the largest mean F1 for each length.
 
         What lengths with few queries share is one number for each word; where thresholds follow the
         best picture, one number for each query, which was found to be alike for all lengths.
         """
-        shape = np.ones(LENGTHS) if learnt.follow else np.arange(1.0, LENGTHS + 1)
-        offsets = shape * self._best_offset(learnt, np.arange(len(self)), shape)
+        shape = np.ones(LENGTHS) if fitted.follow else np.arange(1.0, LENGTHS + 1)
+        offsets = shape * self._best_offset(fitted, np.arange(len(self)), shape)
         for length in range(LENGTHS):
             mine = np.flatnonzero(self.length == length)
             if len(mine) >= _FEW:
-                offsets[length] = self._best_offset(learnt, mine, np.ones(LENGTHS))
-        return learnt._replace(offsets=offsets)
+                offsets[length] = self._best_offset(fitted, mine, np.ones(LENGTHS))
+        return fitted._replace(offsets=offsets)
 
     def _best_offset(
-        self, learnt: Learnt, mine: NDArray[np.int64], shape: NDArray[np.float64]
+        self, learnt: FittedThreshold, mine: NDArray[np.int64], shape: NDArray[np.float64]
     ) -> float:
         """Return the b for which offsets of b times `shape` give some queries the best mean F1.
 

@@ -23,7 +23,7 @@ from sightline.rankers._pamir_fast import (
     wipe,
 )
 from sightline.solvers._pa_step_fast import step_size
-from sightline.solvers._triplets_fast import below, following, other_of
+from sightline.solvers._triplets_fast import below, following, negative_of
 from sightline.solvers.pa_step import PASSIVE, UPDATED
 
 Int = NDArray[np.int64]
@@ -36,25 +36,25 @@ Columns = NDArray[np.uint16] | NDArray[np.uint32]
 
 @njit(cache=True, nogil=True)
 def count_others(
-    q: int, p: int, fit_start: Int, other_start: Int, n_pictures: int, n_lower: Int
+    q: int, p: int, fit_start: Int, negative_start: Int, n_pictures: int, n_lower: Int
 ) -> int:
     """Return n-, the number of pictures that p should precede."""
     if len(n_lower):
         return int(n_lower[p])
-    if len(other_start):
-        return int(other_start[q + 1] - other_start[q])
+    if len(negative_start):
+        return int(negative_start[q + 1] - negative_start[q])
     return int(n_pictures - (fit_start[q + 1] - fit_start[q]))
 
 
 @njit(cache=True, nogil=True)
 def another(
-    x: np.uint64, q: int, p: int, fit_start: Int, fit: Int, other_start: Int, other: Int,
+    x: np.uint64, q: int, p: int, fit_start: Int, fit: Int, negative_start: Int, negative: Int,
     n_pictures: int, n_lower: Int,
 ) -> int:  # fmt: skip
     """Return a picture that p should precede, all alike; `n_lower` is empty without grades."""
     if len(n_lower):
-        return int(other[other_start[q] + below(x, n_lower[p])])
-    return other_of(x, q, fit_start, fit, other_start, other, n_pictures)
+        return int(negative[negative_start[q] + below(x, n_lower[p])])
+    return negative_of(x, q, fit_start, fit, negative_start, negative, n_pictures)
 
 
 @njit(cache=True, nogil=True)
@@ -63,7 +63,7 @@ def learn_sparse(
     start: Starts, columns: Columns, values: Floats, norms: Doubles,
     q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
     query: Drawn, plus: Drawn, minus: Drawn, state: NDArray[np.uint64],
-    fit_start: Int, fit: Int, other_start: Int, other: Int, n_pictures: int,
+    fit_start: Int, fit: Int, negative_start: Int, negative: Int, n_pictures: int,
     n_lower: Int, gains: Doubles, L: Doubles, max_trials: int,
     C: float, variant: int, scratch: Floats, counts: Int,
 ) -> None:  # fmt: skip
@@ -82,7 +82,7 @@ def learn_sparse(
         if q != last_q or p != last_p:
             above = query_score(W, terms, weights, first, last, columns, values, begin, end)
             last_q, last_p = q, p
-        n_other = count_others(q, p, fit_start, other_start, n_pictures, n_lower)
+        n_other = count_others(q, p, fit_start, negative_start, n_pictures, n_lower)
         trials = 0
         while True:
             trials += 1
@@ -96,7 +96,7 @@ def learn_sparse(
             if not loss <= 0.0 or trials >= min(max_trials, n_other):
                 break
             x = following(x)
-            m = another(x, q, p, fit_start, fit, other_start, other, n_pictures, n_lower)
+            m = another(x, q, p, fit_start, fit, negative_start, negative, n_pictures, n_lower)
         if loss <= 0.0:
             counts[PASSIVE] += 1
             continue
@@ -122,7 +122,7 @@ def learn_dense(
     W: Floats, U: Doubles, seen: int, X: Floats,
     q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
     query: Drawn, plus: Drawn, minus: Drawn, state: NDArray[np.uint64],
-    fit_start: Int, fit: Int, other_start: Int, other: Int, n_pictures: int,
+    fit_start: Int, fit: Int, negative_start: Int, negative: Int, n_pictures: int,
     n_lower: Int, gains: Doubles, L: Doubles, max_trials: int,
     C: float, variant: int, v: Floats, counts: Int,
 ) -> None:  # fmt: skip
@@ -136,7 +136,7 @@ def learn_dense(
             last_q, last_p = q, -1
         if p != last_p:
             above, last_p = product(v, X[p]), p
-        n_other = count_others(q, p, fit_start, other_start, n_pictures, n_lower)
+        n_other = count_others(q, p, fit_start, negative_start, n_pictures, n_lower)
         trials = 0
         while True:
             trials += 1
@@ -144,7 +144,7 @@ def learn_dense(
             if not loss <= 0.0 or trials >= min(max_trials, n_other):
                 break
             x = following(x)
-            m = another(x, q, p, fit_start, fit, other_start, other, n_pictures, n_lower)
+            m = another(x, q, p, fit_start, fit, negative_start, negative, n_pictures, n_lower)
         if loss <= 0.0:
             counts[PASSIVE] += 1
             continue

@@ -50,11 +50,11 @@ class Captions(PersistentEstimator):
     _saved = ("classes_",)
     n_components: int
 
-    def fit(self, X: Any, y: Any, *, told: Callable[[Round], None] | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, on_round: Callable[[Round], None] | None = None) -> Self:
         """Learn from rows of pictures, and the words of each, (pictures, words).
 
-        The dimensions are lowered to what there are of words or of columns. `told` is called with
-        each round, by rankers that have any.
+        The dimensions are lowered to what there are of words or of columns. `on_round` is called
+        with each round, by rankers that have any.
         """
         X = as_side(X, "X", type(self).__name__, min_samples=2)
         table, self.classes_ = as_indicator(y, type(self).__name__)
@@ -67,7 +67,7 @@ class Captions(PersistentEstimator):
         ).astype(np.float32)
         texts = as_texts(labels, self.idf_)
         k = min(self.n_components, labels.shape[1], X.shape[1])
-        self.ranker_ = self._fitted(texts, X, labels, k, told)
+        self.ranker_ = self._fitted(texts, X, labels, k, on_round)
         return self
 
     @abstractmethod
@@ -170,7 +170,7 @@ class CaptionLSCMR(Captions):
             max_rounds=self.max_rounds,
             random_state=self.random_state,
         )
-        ranker.fit(Q, X, *lists, told=told)
+        ranker.fit(Q, X, *lists, on_round=told)
         self.objective_, self.violation_ = ranker.objective_, ranker.violation_
         self.course_ = np.array(
             [[r.penalty, r.violation, r.objective] for r in ranker.rounds_], np.float32

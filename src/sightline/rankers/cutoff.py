@@ -37,7 +37,7 @@ import numpy as np
 
 from sightline.contracts import PersistentEstimator
 from sightline.errors import DataError, ParameterError, UsageError
-from sightline.rankers._shown_sets import LENGTHS, Learnt, ShownSets, halves
+from sightline.rankers._shown_sets import LENGTHS, FittedThreshold, ShownSets, halves
 from sightline.records import QuerySet
 from sightline.solvers.pa_step import check_aggressiveness
 
@@ -188,16 +188,16 @@ class CutOff(PersistentEstimator):
                 worth[by] += other.mean_f1(self._fitted(mine, by)) * len(other)
         return max(_FORMS, key=lambda by: worth[by])
 
-    def _fitted(self, asked: ShownSets, by: By) -> Learnt:
+    def _fitted(self, asked: ShownSets, by: By) -> FittedThreshold:
         following = _FOLLOWING if by in ("best", "both") else (0.0,)
         nothing = np.zeros(asked.n_words), np.zeros(LENGTHS)
-        tried = [asked.with_best_offsets(Learnt(*nothing, a)) for a in following]
+        tried = [asked.with_best_offsets(FittedThreshold(*nothing, a)) for a in following]
         found = max(tried, key=asked.mean_f1)
         if by in ("words", "both"):
             found = asked.with_best_offsets(found._replace(h=self._words(asked, found)))
         return found
 
-    def _words(self, asked: ShownSets, start: Learnt) -> NDArray[np.float64]:
+    def _words(self, asked: ShownSets, start: FittedThreshold) -> NDArray[np.float64]:
         """Return h, learnt from where all words have the same."""
         from sightline.rankers import _cutoff_fast
 

@@ -125,7 +125,7 @@ class LSCMR(LowRank):
         *,
         start: tuple[ArrayLike, ArrayLike] | None = None,
         progress: Progress = _SILENT,
-        told: Callable[[Round], None] | None = None,
+        on_round: Callable[[Round], None] | None = None,
         compute: Mapper | None = None,
     ) -> Self:
         """Learn from lists.
@@ -151,10 +151,15 @@ class LSCMR(LowRank):
             np.random.default_rng(self.random_state), start,
         )  # fmt: skip
         if self.solver == "descent":
-            outcome = descend(factors, self.max_rounds, progress, told)
+            outcome = descend(factors, self.max_rounds, progress, on_round)
         else:
             outcome = cutting_planes(
-                factors, self.eps, self.max_rounds, self.patience, progress=progress, told=told
+                factors,
+                self.eps,
+                self.max_rounds,
+                self.patience,
+                progress=progress,
+                on_round=on_round,
             )
         self.U_, self.V_ = factors.U.astype(np.float32), factors.V.astype(np.float32)
         self.rounds_, self.best_round_ = outcome.rounds, outcome.kept.number

@@ -94,7 +94,7 @@ def describe_regions(rgb: RGB, labels: Labels, textons: Floats) -> Described:
         shapes(labels, n),
         textures(rgb, labels, n, textons),
         colours(rgb, labels, n),
-        places(labels, n),
+        region_positions(labels, n),
     )
 
 
@@ -143,7 +143,7 @@ def colours(rgb: RGB, labels: Labels, n: int) -> Floats:
     return np.hstack([*parts, *spread, *steps]).astype(np.float32)
 
 
-def places(labels: Labels, n: int) -> Floats:
+def region_positions(labels: Labels, n: int) -> Floats:
     """Return where each of n regions lies: (n, 64 + 2); the cells of all regions sum to 1."""
     found = np.zeros((n, PLACE_SIDE**2 + 2), np.float32)
     for i in range(n):

@@ -21,8 +21,8 @@ _GROUP = 8
 def log_overlaps(
     mean: NDArray[np.float64],
     variance: NDArray[np.float64],
-    other_mean: NDArray[np.float64],
-    other_variance: NDArray[np.float64],
+    mean_2: NDArray[np.float64],
+    variance_2: NDArray[np.float64],
     rho: float,
     out: NDArray[np.float64],
 ) -> None:
@@ -32,15 +32,15 @@ def log_overlaps(
     never above 0, and 0 for equal variances.
     """
     dim = mean.shape[1]
-    root, other_root = np.sqrt(variance), np.sqrt(other_variance)
+    root, other_root = np.sqrt(variance), np.sqrt(variance_2)
     for i in range(mean.shape[0]):
-        for j in range(other_mean.shape[0]):
+        for j in range(mean_2.shape[0]):
             spread, apart = 0.0, 0.0
             for begin in range(0, dim, _GROUP):
                 product = 1.0
                 for d in range(begin, min(begin + _GROUP, dim)):
-                    total = variance[i, d] + other_variance[j, d]
-                    difference = mean[i, d] - other_mean[j, d]
+                    total = variance[i, d] + variance_2[j, d]
+                    difference = mean[i, d] - mean_2[j, d]
                     apart += difference * difference / total
                     product *= total / (2.0 * root[i, d] * other_root[j, d])
                 spread += log(product)

@@ -33,7 +33,7 @@ def below(x: np.uint64, n: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def nth_other(fit: Int, begin: int, end: int, n: int) -> int:
+def nth_negative(fit: Int, begin: int, end: int, n: int) -> int:
     """Return the n-th of the pictures that are not among `fit[begin:end]`, which ascend.
 
     Before the answer lie as many relevant pictures as have fit[i] - i <= n, which never falls.
@@ -58,21 +58,27 @@ def place_of_query(x: np.uint64, n: int, chances: Doubles) -> int:
 
 
 @njit(cache=True, nogil=True)
-def other_of(
-    x: np.uint64, q: int, fit_start: Int, fit: Int, other_start: Int, other: Int, n_pictures: int
+def negative_of(
+    x: np.uint64,
+    q: int,
+    fit_start: Int,
+    fit: Int,
+    negative_start: Int,
+    negative: Int,
+    n_pictures: int,
 ) -> int:
-    """Return a picture that is not relevant to query q; `other` is empty where all such count."""
-    if len(other):
-        first = other_start[q]
-        return int(other[first + below(x, other_start[q + 1] - first)])
+    """Return a picture not relevant to query q; `negative` is empty where all such count."""
+    if len(negative):
+        first = negative_start[q]
+        return int(negative[first + below(x, negative_start[q + 1] - first)])
     begin, end = fit_start[q], fit_start[q + 1]
-    return nth_other(fit, begin, end, below(x, n_pictures - (end - begin)))
+    return nth_negative(fit, begin, end, below(x, n_pictures - (end - begin)))
 
 
 @njit(cache=True, nogil=True)
 def draw_as_they_come(
     state: NDArray[np.uint64], kept: Int, chances: Doubles, fit_start: Int, fit: Int,
-    other_start: Int, other: Int, n_pictures: int, query: Drawn, plus: Drawn, minus: Drawn,
+    negative_start: Int, negative: Int, n_pictures: int, query: Drawn, plus: Drawn, minus: Drawn,
 ) -> None:  # fmt: skip
     """Fill `query`, `plus` and `minus`, each triplet on its own."""
     x = state[0]
@@ -83,7 +89,7 @@ def draw_as_they_come(
         query[i] = q
         plus[i] = fit[fit_start[q] + below(x, fit_start[q + 1] - fit_start[q])]
         x = following(x)
-        minus[i] = other_of(x, q, fit_start, fit, other_start, other, n_pictures)
+        minus[i] = negative_of(x, q, fit_start, fit, negative_start, negative, n_pictures)
     state[0] = x
 
 
@@ -101,7 +107,7 @@ def sort_few(values: Drawn, begin: int, end: int) -> None:
 @njit(cache=True, nogil=True)
 def draw_in_order(
     state: NDArray[np.uint64], kept: Int, chances: Doubles, fit_start: Int, fit: Int,
-    other_start: Int, other: Int, n_pictures: int, block: int,
+    negative_start: Int, negative: Int, n_pictures: int, block: int,
     query: Drawn, plus: Drawn, minus: Drawn,
 ) -> None:  # fmt: skip
     """Fill `query`, `plus` and `minus`, each block in the order of queries, then of `plus`.
@@ -122,7 +128,7 @@ def draw_in_order(
                 x = following(x)
                 plus[i] = fit[first + below(x, n)]
                 x = following(x)
-                minus[i] = other_of(x, q, fit_start, fit, other_start, other, n_pictures)
+                minus[i] = negative_of(x, q, fit_start, fit, negative_start, negative, n_pictures)
                 query[i] = q
             if end - begin <= _HANDFUL:
                 sort_few(plus, begin, end)

@@ -50,7 +50,7 @@ def descend(
     model: Sloped[Batch],
     max_rounds: int = 200,
     progress: Progress = _SILENT,
-    told: Callable[[Round], None] | None = None,
+    on_round: Callable[[Round], None] | None = None,
 ) -> Outcome:
     """Train a model from where it is; it ends with the best parameters that were looked at.
 
@@ -81,8 +81,8 @@ def descend(
     def stepped(parameters: Doubles) -> None:
         steps.append(looked[0])
         progress.advance()
-        if told is not None:
-            told(looked[0])
+        if on_round is not None:
+            on_round(looked[0])
 
     progress.start("descent", max_rounds)
     cost(model.parameters())

@@ -120,7 +120,7 @@ def cutting_planes(
     patience: int = 50,
     max_batches: int = 100,
     progress: Progress = _SILENT,
-    told: Callable[[Round], None] | None = None,
+    on_round: Callable[[Round], None] | None = None,
 ) -> Outcome:
     """Train a model; it ends with the best parameters that were looked at.
 
@@ -132,7 +132,7 @@ def cutting_planes(
     max_rounds, patience : the most rounds, and how many may pass without a better objective.
     max_batches : how many are kept at once.
     progress : advanced by each round.
-    told : called with each round as it ends.
+    on_round : called with each round as it ends.
     """
     batches = [model.separate()]
     (violation,) = model.violations(batches)
@@ -158,8 +158,8 @@ def cutting_planes(
             model.blend(1.0)
         bests.append(best.objective)
         progress.advance()
-        if told is not None:
-            told(rounds[-1])
+        if on_round is not None:
+            on_round(rounds[-1])
         stop = _stop(rounds[-1], bests, eps, max_rounds, patience)
     progress.finish()
     model.recall()
@@ -204,7 +204,7 @@ def _keep(model: Structured[Batch], batches: list[Batch], found: Batch, max_batc
     batches.append(found)
 
 
-def course_said(arrays: Mapping[str, Any]) -> str:
+def course_summary(arrays: Mapping[str, Any]) -> str:
     """Say how a training by lists went, from the arrays that were kept; "" for other rankers.
 
     >>> import numpy as np

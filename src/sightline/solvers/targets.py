@@ -131,7 +131,7 @@ def from_judgements(
     qid: Any,
     n_pictures: int,
     known: Known | None = None,
-    refuse: bool = False,
+    strict: bool = False,
     grades: Grading = "binary",
     unit: float | None = None,
 ) -> Targets:
@@ -143,7 +143,7 @@ def from_judgements(
     qid : the query of each row: a number, which is then a word of its own, or a string of words.
     n_pictures : how many rows there should be.
     known : the words there are; all that are asked for, alike, by default.
-    refuse : whether a query with other words is an error; else they count for nothing.
+    strict : whether a query with other words is an error; else they count for nothing.
     grades : "binary" asks whether a row is relevant; "linear" and "exponential" also compare
         relevant rows of different grades (`solvers.graded`).
     unit : what differences of grades are measured in; the largest one by default.
@@ -160,9 +160,9 @@ def from_judgements(
         raise DataError(f"X, y and qid must be of one length. Got {lengths}.")
     unique, which = np.unique(names, return_inverse=True)
     if names.dtype.kind == "U":
-        terms, known = _worded(unique, known, refuse)
+        terms, known = _worded(unique, known, strict)
     else:
-        terms, known = _numbered(unique, known, refuse)
+        terms, known = _numbered(unique, known, strict)
     fits = judged > 0
     relevant = _grouped(which[fits], np.flatnonzero(fits), len(unique))
     start, other = _flat(_grouped(which[~fits], np.flatnonzero(~fits), len(unique)))
@@ -171,10 +171,10 @@ def from_judgements(
     return Targets(queries, n_pictures, known, start, other, pairs)
 
 
-def query_set(asked: Iterable[tuple[Iterable[int], Iterable[int]]], idf: Doubles) -> QuerySet:
+def query_set(queries: Iterable[tuple[Iterable[int], Iterable[int]]], idf: Doubles) -> QuerySet:
     """Return queries, each given as its words and its relevant pictures, as unit vectors."""
     terms, fits = [], []
-    for words, pictures in asked:
+    for words, pictures in queries:
         terms.append(sorted(set(words)))
         fits.append(np.fromiter(pictures, dtype=np.int64))
     start = np.zeros(len(terms) + 1, dtype=np.int64)

@@ -97,10 +97,10 @@ def schema_number(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
-def check_schema(path: Path, found: int, known: int) -> None:
+def check_schema(path: Path, schema: int, known: int) -> None:
     """Refuse a database of a later schema, rather than guess at it."""
-    if found > known:
+    if schema > known:
         raise StoreTooNew(
-            f"{path} has schema {found}; this Sightline knows schemas up to {known}. "
+            f"{path} has schema {schema}; this Sightline knows schemas up to {known}. "
             "Upgrade Sightline, or name another store with --store."
         )

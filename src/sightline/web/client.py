@@ -128,7 +128,7 @@ class Client:
         query: str,
         *,
         like: Sequence[int] = (),
-        unlike: Sequence[int] = (),
+        negative: Sequence[int] = (),
         limit: int = 10,
         cursor: str | None = None,
         **more: Any,
@@ -137,14 +137,14 @@ class Client:
 
         `more` are other fields of the request, such as `offset`, `count`, `cut` and `filters`.
         """
-        body = {"query": query, "like": list(like), "unlike": list(unlike), "limit": limit}
+        body = {"query": query, "like": list(like), "unlike": list(negative), "limit": limit}
         return _hits(self.post("/v1/search", {**body, "cursor": cursor, **more}))
 
     def similar(
-        self, *like: int, unlike: Sequence[int] = (), limit: int = 10, cursor: str | None = None
+        self, *like: int, negative: Sequence[int] = (), limit: int = 10, cursor: str | None = None
     ) -> Hits:
         """Find pictures that look like some."""
-        body = {"like": list(like), "unlike": list(unlike), "limit": limit, "cursor": cursor}
+        body = {"like": list(like), "unlike": list(negative), "limit": limit, "cursor": cursor}
         return _hits(self.post("/v1/similar", body))
 
     def similar_to(self, picture: bytes, limit: int = 10, cursor: str | None = None) -> Hits:
@@ -158,13 +158,13 @@ class Client:
         picture: bytes,
         *,
         like: Sequence[int] = (),
-        unlike: Sequence[int] = (),
+        negative: Sequence[int] = (),
         feature: str = "",
         limit: int = 10,
         cursor: str | None = None,
     ) -> Hits:
         """Find pictures by words and by a picture that is sent, and for the next page again."""
-        named = {"like": like, "unlike": unlike}
+        named = {"like": like, "unlike": negative}
         asked = {"query": query, **named, "feature": feature, **_page(limit, cursor)}
         path = f"/v1/search/words-and-picture?{urlencode(asked, doseq=True)}"
         return _hits(json.loads(self._sent(path, picture)))
@@ -194,11 +194,11 @@ class Client:
         self,
         session: str,
         relevant: Sequence[int] = (),
-        other: Sequence[int] = (),
+        negative: Sequence[int] = (),
         key: str = "",
     ) -> Marked:
         """Judge pictures. Where no answer comes it is sent once more, and counts once."""
-        body = {"relevant": list(relevant), "other": list(other)}
+        body = {"relevant": list(relevant), "other": list(negative)}
         return _made(Marked, self._once(f"/v1/sessions/{quote(session)}/judgements", body, key))
 
     def undo(self, session: str, key: str = "") -> Any:

@@ -53,13 +53,13 @@ class Service:
         self._folders: tuple[int, dict[str, bytes]] = (0, {})
         self._code_lock = threading.Lock()
 
-    def is_token(self, given: str) -> bool:
+    def is_token(self, token: str) -> bool:
         """Say whether a token is ours, in the same time whatever it is."""
-        return secrets.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+        return secrets.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
 
-    def is_cookie(self, given: str) -> bool:
+    def is_cookie(self, cookie: str) -> bool:
         """Say whether a cookie is ours."""
-        return secrets.compare_digest(given.encode("utf-8", "replace"), self.cookie.encode())
+        return secrets.compare_digest(cookie.encode("utf-8", "replace"), self.cookie.encode())
 
     def enter(self, code: str) -> bool:
         """Say whether a code is good for a cookie; it is so once."""

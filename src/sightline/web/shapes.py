@@ -152,7 +152,7 @@ def not_learned(words: Iterable[UnlearnedWord]) -> tuple[NotLearned, ...]:
     return tuple(NotLearned(word=w.word, pictures=w.pictures) for w in words)
 
 
-def hits(results: Results, page: Page, said: Sequence[str] = ()) -> Hits:
+def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> Hits:
     """Return one page: a part of a list, or of the first `page.wanted` of one."""
     page.check_known(results.version)
     part = results.part
@@ -169,7 +169,7 @@ def hits(results: Results, page: Page, said: Sequence[str] = ()) -> Hits:
         total=part.total if part else None, within=part.within if part else None,
         unknown=tuple(Unknown(word=u.word, near=list(u.near)) for u in results.unknown),
         not_learned=not_learned(results.not_learned), predicted=results.predicted,
-        missing=results.missing, said=(*said, *[results.served] * bool(results.served)),
+        missing=results.missing, said=(*remarks, *[results.served] * bool(results.served)),
     )  # fmt: skip
 
 

@@ -64,20 +64,20 @@ class JobProgress:
         self._say({"kind": "progress", **said})
 
 
-def run(c: Collection, verb: str, options: dict[str, Any], told: JobProgress) -> object:
+def run(c: Collection, verb: str, options: dict[str, Any], progress: JobProgress) -> object:
     """Do one job and return its report."""
     if verb == "index":
-        return c.index(**options, progress=told)
+        return c.index(**options, progress=progress)
     if verb == "evaluate":
-        return c.evaluate(**options, progress=told).as_json()
+        return c.evaluate(**options, progress=progress).as_json()
     rankers, features = options.pop("rankers"), options.pop("features")
     similar, regions = options.pop("similar"), options.pop("regions")
     if similar:
-        return c.models.train_similarity(features=features, **options, progress=told)
+        return c.models.train_similarity(features=features, **options, progress=progress)
     if regions:
         feature = features[0] if features else ""
-        return c.models.train_regions(feature=feature, **options, progress=told)
-    return c.train(rankers=rankers, features=features, **options, progress=told)
+        return c.models.train_regions(feature=feature, **options, progress=progress)
+    return c.train(rankers=rankers, features=features, **options, progress=progress)
 
 
 def plain(value: object) -> Any:

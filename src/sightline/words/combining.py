@@ -112,17 +112,21 @@ class Combination:
             out[rows] = -np.logaddexp(0.0, -x) if self.how == "product" else x
         return out
 
-    def weights(self, idf: ArrayLike, given: ArrayLike | None = None) -> NDArray[np.float32]:
+    def weights(self, idf: ArrayLike, user_weights: ArrayLike | None = None) -> NDArray[np.float32]:
         """Return the weight of each word of a query, from their idf and what a person gave.
 
         >>> Combination("average").weights([3.0, 1.0], [1.0, 3.0]).tolist()
         [0.25, 0.75]
         """
         terms = np.asarray(idf, dtype=np.float64).reshape(-1)
-        factors = np.ones(len(terms)) if given is None else np.asarray(given, dtype=np.float64)
+        factors = (
+            np.ones(len(terms))
+            if user_weights is None
+            else np.asarray(user_weights, dtype=np.float64)
+        )
         if factors.shape != terms.shape or not (np.isfinite(factors) & (factors >= 0)).all():
             raise ParameterError.of(
-                "given", "Combination", f"{len(terms)} numbers that are not negative", given
+                "given", "Combination", f"{len(terms)} numbers that are not negative", user_weights
             )
         if self.how == "sum":
             out = np.zeros(len(terms), dtype=np.float32)

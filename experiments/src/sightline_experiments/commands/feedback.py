@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sightline_experiments.commands.running import (
-    Asked,
+    RunOptions,
     experiment,
     listed,
     make_folder,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     drawn="curves",
 )
 @click.option("--features", help="ehd, cedd, deep; separated by commas.")
-def feedback(asked: Asked, features: str | None) -> int:
+def feedback(options: RunOptions, features: str | None) -> int:
     """Let simulated users judge pictures: passive-aggressive, baselines, and the blend.
 
     Nine rounds of 20 judgements for 500 queries of Caltech-101. Nothing is written into the data
@@ -35,17 +35,17 @@ def feedback(asked: Asked, features: str | None) -> int:
     from sightline_experiments.datasets.classed import CALTECH, load_classed
 
     name = CALTECH.name
-    folder, workers = asked.settings(f"{name}.zip or {name}/")
-    plan = _plan(asked.quick, features)
-    target = asked.target(folder)
+    folder, workers = options.settings(f"{name}.zip or {name}/")
+    plan = _plan(options.quick, features)
+    target = options.target(folder)
     c = load_classed(folder, CALTECH)
     if c is None:
-        return asked.unavailable({CALTECH.title: name}, folder)
+        return options.unavailable({CALTECH.title: name}, folder)
     make_folder(target)
-    return _run(asked, c, plan, target, workers)
+    return _run(options, c, plan, target, workers)
 
 
-def _run(asked: Asked, c: Classed, plan: Plan, out: Path, workers: int) -> int:
+def _run(asked: RunOptions, c: Classed, plan: Plan, out: Path, workers: int) -> int:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
     from sightline_experiments.feedback import run, tables

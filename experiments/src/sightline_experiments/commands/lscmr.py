@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline_experiments.commands.running import Asked, experiment, make_folder, show_files
+from sightline_experiments.commands.running import RunOptions, experiment, make_folder, show_files
 
 if TYPE_CHECKING:
     from sightline_experiments.datasets.corel5k import Corel5K
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     drawn="curves",
 )
 @click.option("--splits", type=click.IntRange(1, 50), help="Random splits; 10, or 2 if quick.")
-def lscmr(asked: Asked, splits: int | None) -> int:
+def lscmr(options: RunOptions, splits: int | None) -> int:
     """Rank texts for pictures and pictures for texts: LSCMR, CCA, PAMIR, SSI, semantic matching.
 
     Settings are chosen on validation pairs; the test pairs are asked once for each method,
@@ -35,19 +35,19 @@ def lscmr(asked: Asked, splits: int | None) -> int:
     from sightline_experiments.datasets.corel5k import load_corel5k
 
     titles = {d.TITLE: d.NAME for d in (wikipedia, nuswide)}
-    folder, workers = asked.settings(" and ".join(f"{n}.zip or {n}/" for n in titles.values()))
-    plans = _plans(asked.quick, splits)
-    target = asked.target(folder)
+    folder, workers = options.settings(" and ".join(f"{n}.zip or {n}/" for n in titles.values()))
+    plans = _plans(options.quick, splits)
+    target = options.target(folder)
     c = wikipedia.load_wikipedia(folder)
     nus = nuswide.load_nuswide(folder, progress=ProgressBar())
     if c is None and nus is None:
-        return _unavailable(asked, titles, folder)
+        return _unavailable(options, titles, folder)
     make_folder(target)
-    return _run(asked, (c, nus), load_corel5k(folder), plans, target, workers)
+    return _run(options, (c, nus), load_corel5k(folder), plans, target, workers)
 
 
 def _run(
-    asked: Asked,
+    asked: RunOptions,
     data: tuple[Wikipedia | None, NusWide | None],
     corel: Corel5K | None,
     plans: tuple[Plan, NusPlan],
@@ -74,7 +74,9 @@ def _run(
     return show_files(draw_curves(found, out))
 
 
-def _sweep(asked: Asked, corel: Corel5K, plan: Plan, workers: int, found: LscmrResults) -> None:
+def _sweep(
+    asked: RunOptions, corel: Corel5K, plan: Plan, workers: int, found: LscmrResults
+) -> None:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
     from sightline_experiments.datasets.corel5k import NAME
@@ -84,7 +86,7 @@ def _sweep(asked: Asked, corel: Corel5K, plan: Plan, workers: int, found: LscmrR
         found.swept = sweep(corel, plan.corel, compute, cache, ProgressBar())
 
 
-def _unavailable(asked: Asked, titles: dict[str, str], folder: Path) -> int:
+def _unavailable(asked: RunOptions, titles: dict[str, str], folder: Path) -> int:
     from sightline_experiments.lscmr import tables
 
     code = asked.unavailable(titles, folder)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sightline_experiments.commands.running import (
-    Asked,
+    RunOptions,
     experiment,
     listed,
     make_folder,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--features", help="nine, nine+deep; separated by commas.")
 @click.option("--only", help="caltech101, corel5k; separated by commas. All by default.")
 @click.option("--folds", type=click.IntRange(1, 5), help="How many folds; 5, or 1 if quick.")
-def online(asked: Asked, features: str | None, only: str | None, folds: int | None) -> int:
+def online(options: RunOptions, features: str | None, only: str | None, folds: int | None) -> int:
     """Rank pictures by pictures: OPR, OPAR, OGDR and batch baselines over nine descriptors.
 
     Settings are chosen on validation queries; the test queries are asked once for each fold.
@@ -38,19 +38,19 @@ def online(asked: Asked, features: str | None, only: str | None, folds: int | No
     from sightline_experiments.datasets.classed import CALTECH, COREL, load_classed
 
     kinds = {k.name: k for k in (CALTECH, COREL)}
-    folder, workers = asked.settings(" and ".join(f"{n}.zip or {n}/" for n in kinds))
-    plan = _plan(asked.quick, features, folds)
+    folder, workers = options.settings(" and ".join(f"{n}.zip or {n}/" for n in kinds))
+    plan = _plan(options.quick, features, folds)
     wanted = listed(only, tuple(kinds), "pictures")
-    target = asked.target(folder)
+    target = options.target(folder)
     found = {kinds[name].title: load_classed(folder, kinds[name]) for name in wanted}
     if not any(c is not None for c in found.values()):
-        return asked.unavailable({kinds[name].title: name for name in wanted}, folder)
+        return options.unavailable({kinds[name].title: name for name in wanted}, folder)
     make_folder(target)
-    return _run(asked, found, plan, target, workers)
+    return _run(options, found, plan, target, workers)
 
 
 def _run(
-    asked: Asked, there: dict[str, Classed | None], plan: Plan, out: Path, workers: int
+    asked: RunOptions, there: dict[str, Classed | None], plan: Plan, out: Path, workers: int
 ) -> int:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sightline_experiments.commands.running import (
-    Asked,
+    RunOptions,
     experiment,
     listed,
     make_folder,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--features", help="classic-strict, classic, deep; separated by commas.")
 @click.option("--splits", type=click.IntRange(1, 20), help="How many splits; 5, or 1 if quick.")
 @click.option("--once", is_flag=True, help="Count the test picture that is listed twice once.")
-def pamir(asked: Asked, features: str | None, splits: int | None, once: bool) -> int:
+def pamir(options: RunOptions, features: str | None, splits: int | None, one_split: bool) -> int:
     """Rank Corel5K's pictures for text queries: PAMIR, SVM, PLSA, CMTT, CMRM and later baselines.
 
     Settings are chosen on validation queries; the test queries are asked once for each split, at
@@ -36,17 +36,17 @@ def pamir(asked: Asked, features: str | None, splits: int | None, once: bool) ->
     """
     from sightline_experiments.datasets.corel5k import NAME, load_corel5k
 
-    folder, workers = asked.settings(f"{NAME}.zip or {NAME}/")
-    plan = _plan(asked.quick, features, splits)
-    target = asked.target(folder)
+    folder, workers = options.settings(f"{NAME}.zip or {NAME}/")
+    plan = _plan(options.quick, features, splits)
+    target = options.target(folder)
     c = load_corel5k(folder)
     if c is None:
-        return asked.unavailable({"Corel5K": NAME}, folder)
+        return options.unavailable({"Corel5K": NAME}, folder)
     make_folder(target)
-    return _run(asked, c, plan, target, workers, not once)
+    return _run(options, c, plan, target, workers, not one_split)
 
 
-def _run(asked: Asked, c: Corel5K, plan: Plan, out: Path, workers: int, twice: bool) -> int:
+def _run(asked: RunOptions, c: Corel5K, plan: Plan, out: Path, workers: int, twice: bool) -> int:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
     from sightline_experiments.datasets.corel5k import NAME

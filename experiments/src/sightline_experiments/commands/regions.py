@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sightline_experiments.commands.running import (
-    Asked,
+    RunOptions,
     experiment,
     listed,
     make_folder,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option("--features", help="classic, deep; separated by commas.")
 @click.option("--halves", type=click.IntRange(1, 20), help="How many halves; 5, or 1 if quick.")
-def regions(asked: Asked, features: str | None, halves: int | None) -> int:
+def regions(options: RunOptions, features: str | None, halves: int | None) -> int:
     """Tag MSRC v2's pictures, and say where each tag is: the latent model and its baselines.
 
     Settings are chosen on validation pictures; the test pictures are looked at once for each half.
@@ -35,17 +35,17 @@ def regions(asked: Asked, features: str | None, halves: int | None) -> int:
     """
     from sightline_experiments.datasets.msrc import NAME, TITLE, load_msrc
 
-    folder, workers = asked.settings(f"{NAME}.zip or {NAME}/")
-    plan = _plan(asked.quick, features, halves)
-    target = asked.target(folder)
+    folder, workers = options.settings(f"{NAME}.zip or {NAME}/")
+    plan = _plan(options.quick, features, halves)
+    target = options.target(folder)
     c = load_msrc(folder)
     if c is None:
-        return asked.unavailable({TITLE: NAME}, folder)
+        return options.unavailable({TITLE: NAME}, folder)
     make_folder(target)
-    return _run(asked, c, plan, target, workers)
+    return _run(options, c, plan, target, workers)
 
 
-def _run(asked: Asked, c: MSRC, plan: Plan, out: Path, workers: int) -> int:
+def _run(asked: RunOptions, c: MSRC, plan: Plan, out: Path, workers: int) -> int:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
     from sightline_experiments.datasets.msrc import NAME

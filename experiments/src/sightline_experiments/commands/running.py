@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunOptions:
     """The options that every experiment has, and its name."""
 
     experiment: str
@@ -29,14 +29,14 @@ class Asked:
     no_cache: bool
     workers: int | None
 
-    def settings(self, wanted: str) -> tuple[Path, int]:
+    def settings(self, content: str) -> tuple[Path, int]:
         """Return the folder of the data, which should hold what is wanted, and how many workers."""
         from sightline.settings import load
 
         settings = load({"data": self.data or None, "workers": self.workers})[0]
         if not settings.data:
             raise UsageError(
-                f"Where is the data? Name the folder that holds {wanted} with --data DIR "
+                f"Where is the data? Name the folder that holds {content} with --data DIR "
                 "or SIGHTLINE_DATA, or as the setting 'data' in your config.toml."
             )
         # No shell has seen what a file says.
@@ -103,8 +103,8 @@ def experiment(holds: str, quick: str, drawn: str) -> Callable[[Callable[..., in
 
         def call(**options: Any) -> int:
             options.pop("debug")
-            shared = {n: options.pop(n) for n in Asked.__slots__ if n != "experiment"}
-            return run(Asked(name, **shared), **options)
+            shared = {n: options.pop(n) for n in RunOptions.__slots__ if n != "experiment"}
+            return run(RunOptions(name, **shared), **options)
 
         call.__doc__ = run.__doc__
         # Decorators leave options in the order from below.
@@ -136,11 +136,11 @@ def _options(
     return before, after
 
 
-def listed(said: str | None, known: tuple[str, ...], what: str) -> tuple[str, ...]:
+def listed(text: str | None, known: tuple[str, ...], what: str) -> tuple[str, ...]:
     """Return names that were given with commas between them; all there are by default."""
-    if said is None:
+    if text is None:
         return known
-    names = tuple(name.strip() for name in said.split(","))
+    names = tuple(name.strip() for name in text.split(","))
     for name in names:
         if name not in known:
             raise UsageError(f"There are no {what} {name!r}. Known: {', '.join(known)}.")

@@ -89,14 +89,14 @@ class _Cells:
     column: Int
     value: Int
 
-    def of(self, wanted: Flags | None) -> tuple[Int, NDArray[np.int32], NDArray[np.float32]]:
+    def of(self, rows: Flags | None) -> tuple[Int, NDArray[np.int32], NDArray[np.float32]]:
         """Return how many numbers the wanted rows have, their columns, and what they are."""
         counts = np.bincount(self.row, minlength=self.n_rows)
         column, value = self.column.astype(np.int32), self.value.astype(np.float32)
-        if wanted is None:
+        if rows is None:
             return counts, column, value
-        here = wanted[self.row]
-        return counts[wanted], column[here], value[here]
+        here = rows[self.row]
+        return counts[rows], column[here], value[here]
 
 
 class _Parsed:

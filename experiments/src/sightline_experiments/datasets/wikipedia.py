@@ -56,9 +56,9 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.classes)
 
-    def at(self, places: Int) -> Pairs:
+    def at(self, positions: Int) -> Pairs:
         """Return some of these pairs."""
-        return Pairs(self.pictures[places], self.texts[places], self.classes[places])
+        return Pairs(self.pictures[positions], self.texts[positions], self.classes[positions])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

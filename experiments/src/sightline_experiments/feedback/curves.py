@@ -14,10 +14,10 @@ _DRAWN = (
 )
 
 
-def draw_curves(found: FeedbackResults, out: Path, title: str) -> list[Path]:
+def draw_curves(results: FeedbackResults, out: Path, title: str) -> list[Path]:
     """Write what there is to draw; return the files."""
-    files = [file for ran in found.features for file in _rounds(ran, out, title)]
-    return files + _sweep(found, out, title)
+    files = [file for ran in results.features for file in _rounds(ran, out, title)]
+    return files + _sweep(results, out, title)
 
 
 def _rounds(ran: FeatureResult, out: Path, title: str) -> list[Path]:

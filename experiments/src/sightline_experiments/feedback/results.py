@@ -67,14 +67,14 @@ def mean(values: Doubles) -> float:
     return float(known.mean()) if known.size else float("nan")
 
 
-def figures_of(found: FeedbackResults) -> Figures:
+def figures_of(results: FeedbackResults) -> Figures:
     """Return the figures of a run."""
     statements: dict[str, Json] = {
         ran.features: {text: bool(so) for text, so in paper.claims(ran.features, ran.tracks)}
-        for ran in found.features
+        for ran in results.features
     }
-    figures = found.figures("feedback", {"paper's statements": statements})
-    for ran in found.features:
+    figures = results.figures("feedback", {"paper's statements": statements})
+    for ran in results.features:
         for name, track in ran.tracks.items():
             figures.rows += _rows(ran.features, name, track)
         figures.rows += _beside(ran)

@@ -19,9 +19,9 @@ from sightline_experiments.report import notes, paired_test
 _NAME = 20
 
 
-def lines(found: FeedbackResults) -> Iterator[str]:
+def lines(results: FeedbackResults) -> Iterator[str]:
     """Yield every table."""
-    for ran in found.features:
+    for ran in results.features:
         network = " (a network trained on ImageNet)" if ran.features == "deep" else ""
         yield ""
         yield f"{ran.features}{network}: query left out; AP@T and P@20 by round"
@@ -30,7 +30,7 @@ def lines(found: FeedbackResults) -> Iterator[str]:
         yield from _claims(ran)
         yield from _sweep(ran)
         yield from _noisy(ran)
-    yield from notes(found.notes)
+    yield from notes(results.notes)
 
 
 def _curves(ran: FeatureResult) -> Iterator[str]:

@@ -53,17 +53,17 @@ def without_wikipedia() -> LscmrResults:
     return LscmrResults({}, unavailable=[wikipedia.TITLE])
 
 
-def run_nus(c: NusWide | None, plan: NusPlan, progress: Progress, found: LscmrResults) -> None:
+def run_nus(c: NusWide | None, plan: NusPlan, progress: Progress, results: LscmrResults) -> None:
     """Measure the methods of the paper on NUS-WIDE as well, if it is there."""
     if c is None:
-        found.unavailable.append(TITLE)
+        results.unavailable.append(TITLE)
         return
-    found.settings[TITLE] = settings_of(c, plan)
+    results.settings[TITLE] = settings_of(c, plan)
     train, validation, test = make_parts(c, plan)
-    found.notes += notes_of(c, plan)
+    results.notes += notes_of(c, plan)
     test_set = PairTestSet([test], Part.blocks)
     tasks = make_tasks(train, validation, plan.candidates)
-    _Experiment(NUS, plan.searches, (), test_set, found, progress).measure(tasks, [None, None])
+    _Experiment(NUS, plan.searches, (), test_set, results, progress).measure(tasks, [None, None])
 
 
 def _settings(plan: Plan) -> dict[str, Json]:

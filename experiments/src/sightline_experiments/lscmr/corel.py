@@ -26,8 +26,8 @@ from sightline_experiments.datasets.corel5k import Corel5K, Row
 from sightline_experiments.lscmr.evaluation import R
 from sightline_experiments.lscmr.paper import PICTURE, TEXT
 from sightline_experiments.lscmr.plan import CorelPlan
+from sightline_experiments.pamir.inputs import InputScaling, SomeRows
 from sightline_experiments.pamir.pool import Describer
-from sightline_experiments.pamir.seeing import Seeing, SomeRows
 
 Doubles = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -86,7 +86,7 @@ def sweep(
     for features in plan.features:
         view, weighting = VIEWS[features]
         train = SomeRows(pool.development, kept)
-        seeing = Seeing.of(train, view, weighting)
+        seeing = InputScaling.of(train, view, weighting)
         rows = [[c.development[i] for i in part] for part in (kept, held)]
         idf = _idf(rows[0], len(c.words))
         parts = [

@@ -12,11 +12,11 @@ from sightline_experiments.lscmr.results import NUS, LscmrResults
 _RECALLS = (np.arange(11) / 10).tolist()
 
 
-def draw_curves(found: LscmrResults, out: Path) -> list[Path]:
+def draw_curves(results: LscmrResults, out: Path) -> list[Path]:
     """Write what there is to draw; return the files."""
     files = []
-    for protocol, direction in found.groups():
-        ran = found.of(protocol, direction)
+    for protocol, direction in results.groups():
+        ran = results.of(protocol, direction)
         curves = {
             name: (_RECALLS, np.mean([m.precision for m in r.measured], axis=0).tolist())
             for name, r in ran.items()
@@ -29,7 +29,7 @@ def draw_curves(found: LscmrResults, out: Path) -> list[Path]:
         title = f"{which}: test queries (paper: figure 2)"
         draw_precision_recall(file, curves, title, max(max(p) for _, p in curves.values()))
         files.append(file)
-    return files + _dimensions(found, out) + _corel(found, out)
+    return files + _dimensions(results, out) + _corel(results, out)
 
 
 def _dimensions(found: LscmrResults, out: Path) -> list[Path]:

@@ -35,7 +35,7 @@ class Measured:
     precision: Doubles
 
 
-def at_once(pairs: Pairs, direction: str) -> Iterator[Block]:
+def in_one_block(pairs: Pairs, direction: str) -> Iterator[Block]:
     """Yield all queries in one block."""
     yield *sides(pairs, direction), same_class(pairs)
 
@@ -50,7 +50,7 @@ class PairTestSet(OneShotTestSet):
     """
 
     def __init__(
-        self, tests: Sequence[Any], blocks: Callable[[Any, str], Iterator[Block]] = at_once
+        self, tests: Sequence[Any], blocks: Callable[[Any, str], Iterator[Block]] = in_one_block
     ) -> None:
         super().__init__("pairs")
         self._tests, self._blocks = tuple(tests), blocks

@@ -61,9 +61,9 @@ class Part:
         queries, documents = both if direction == paper.PICTURE else both[::-1]
         return queries[self.asked], documents
 
-    def relevant(self, asked: Int) -> Flags:
+    def relevant(self, queries: Int) -> Flags:
         """Return which documents share a concept with queries, (queries, documents)."""
-        return np.asarray(self.concepts[asked] @ self.concepts.T > 0)
+        return np.asarray(self.concepts[queries] @ self.concepts.T > 0)
 
     def blocks(self, direction: str) -> Iterator[Block]:
         """Yield queries, documents and relevance, some queries at a time."""

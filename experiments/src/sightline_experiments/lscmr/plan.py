@@ -63,15 +63,15 @@ class Plan:
 
 def _linear() -> dict[str, Search]:
     """Return the searches of methods that see mapped rows; all are chosen on the first split."""
-    k = tried("n_components", 5, 20, 30, once=True)
-    lam = tried("lam", 1e-3, 5e-3, 1e-2, once=True)
+    k = tried("n_components", 5, 20, 30, one_shot=True)
+    lam = tried("lam", 1e-3, 5e-3, 1e-2, one_shot=True)
     return {
         "CCA": Search({"n_components": 10, "kappa": 1.0},
-                      (tried("kappa", 0.1, 0.3, 3.0, once=True), k)),
+                      (tried("kappa", 0.1, 0.3, 3.0, one_shot=True), k)),
         "PAMIR": Search({"C": 0.01, "n_iter": None, "eval_every": 50_000},
-                        (tried("C", 0.001, 0.003, 0.03, 0.1, once=True),)),
+                        (tried("C", 0.001, 0.003, 0.03, 0.1, one_shot=True),)),
         "SSI": Search({"n_components": 10, "eta": 0.01},
-                      (tried("eta", 0.001, 0.003, 0.03, once=True), k)),
+                      (tried("eta", 0.001, 0.003, 0.03, one_shot=True), k)),
         "LSCMR": Search({"n_components": 10, "lam": 2.5e-3, "max_rounds": 150}, (lam, k)),
     }  # fmt: skip
 
@@ -89,17 +89,17 @@ def _stacked() -> dict[str, Search]:
 
     These have a dimension less than there are classes, as they sum to 1.
     """
-    k = tried("n_components", 5, 7, once=True)
+    k = tried("n_components", 5, 7, one_shot=True)
     return {
         "CCA stacked": Search({**_CLASSIFIERS, "n_components": 9, "kappa": 1.0},
-                              (tried("kappa", 0.1, 0.3, 3.0, once=True), k)),
+                              (tried("kappa", 0.1, 0.3, 3.0, one_shot=True), k)),
         "PAMIR stacked": Search({**_CLASSIFIERS, "C": 0.01, "n_iter": None, "eval_every": 10_000},
-                                (tried("C", 0.001, 0.003, 0.03, 0.1, once=True),)),
+                                (tried("C", 0.001, 0.003, 0.03, 0.1, one_shot=True),)),
         "SSI stacked": Search(
             {**_CLASSIFIERS, "n_components": 9, "eta": 0.003, "eval_every": 10_000},
-            (tried("eta", 0.001, 0.01, 0.03, once=True), k)),
+            (tried("eta", 0.001, 0.01, 0.03, one_shot=True), k)),
         STACKED: Search({**_CLASSIFIERS, "lam": 1e-3, "max_rounds": 60},
-                        (tried("lam", 2e-4, 3e-3, once=True),)),
+                        (tried("lam", 2e-4, 3e-3, one_shot=True),)),
     }  # fmt: skip
 
 

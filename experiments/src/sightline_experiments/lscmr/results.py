@@ -14,7 +14,7 @@ from sightline_experiments.lscmr import paper
 from sightline_experiments.lscmr.corel import Swept
 from sightline_experiments.lscmr.evaluation import Measured
 from sightline_experiments.lscmr.methods import RIVALS, STACKED
-from sightline_experiments.tuning import said
+from sightline_experiments.tuning import settings_text
 
 FIXED, RANDOM, NUS = "published split", "random splits", "NUS-WIDE"
 FEATURES = "published"
@@ -104,7 +104,7 @@ def compare(a: DirectionResult, b: DirectionResult) -> PairedTest:
     )
 
 
-def theirs(ran: DirectionResult, measure: str) -> float | None:
+def paper_figure(ran: DirectionResult, measure: str) -> float | None:
     """Return the paper's own figure, if it has one."""
     table = THEIRS.get(ran.protocol)
     return None if table is None else table[ran.direction, measure].get(ran.method)
@@ -125,26 +125,26 @@ def gain(
     return best, ran[ours].mean(measure) / rivals[best] - 1.0
 
 
-def figures_of(found: LscmrResults) -> Figures:
+def figures_of(results: LscmrResults) -> Figures:
     """Return the figures of a run."""
     more: dict[str, Json] = {
-        "classes": list[Json](found.classes),
-        "chosen": found.chosen(),
-        "remarks": {r.name: list[Json](r.remarks) for r in found.methods if r.remarks},
-        "read on Corel5K": [_reading(s) for s in found.swept if s.topics],
+        "classes": list[Json](results.classes),
+        "chosen": results.chosen(),
+        "remarks": {r.name: list[Json](r.remarks) for r in results.methods if r.remarks},
+        "read on Corel5K": [_reading(s) for s in results.swept if s.topics],
     }
-    figures = found.figures("lscmr", more)
-    for ran in found.methods:
+    figures = results.figures("lscmr", more)
+    for ran in results.methods:
         figures.rows += _rows(ran)
-    for direction, points in found.dimensions.items():
+    for direction, points in results.dimensions.items():
         figures.rows += [
             Figure("LSCMR", "MAP", value, FEATURES, "dimensions", "validation", direction, k)
             for k, value in points
         ]
-    for s in found.swept:
+    for s in results.swept:
         figures.rows += _swept_rows(s)
-    for protocol, direction in found.groups():
-        for a, b in compared(found.of(protocol, direction), protocol):
+    for protocol, direction in results.groups():
+        for a, b in compared(results.of(protocol, direction), protocol):
             figures.tests.append(Compared(a.name, b.name, "MAP", compare(a, b).p))
     return figures
 
@@ -157,11 +157,11 @@ def _rows(ran: DirectionResult) -> list[Figure]:
         rows.append(
             Figure(ran.method, measure, float(np.mean(means)), FEATURES, ran.protocol,
                    direction=ran.direction, spread=float(np.std(means)), n=n,
-                   paper=theirs(ran, measure))
+                   paper=paper_figure(ran, measure))
         )  # fmt: skip
     rows += [
         Figure(ran.method, "MAP", t.value, FEATURES, ran.protocol, "validation", ran.direction,
-               f"split {t.split}: {said(t.settings)}")
+               f"split {t.split}: {settings_text(t.settings)}")
         for t in ran.trials
     ]  # fmt: skip
     if ran.chosen:

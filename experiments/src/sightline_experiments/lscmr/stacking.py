@@ -89,7 +89,7 @@ def probabilities(task: Task, s: Settings) -> Inputs:
     return found
 
 
-def numbers(said: Json) -> list[float]:
+def numbers(value: Json) -> list[float]:
     """Return a list of numbers as settings hold it."""
-    assert isinstance(said, list)
-    return [float(str(x)) for x in said]
+    assert isinstance(value, list)
+    return [float(str(x)) for x in value]

@@ -20,10 +20,10 @@ from sightline_experiments.lscmr.results import (
     compare,
     compared,
     gain,
-    theirs,
+    paper_figure,
 )
 from sightline_experiments.report import MISSING, mean_and_std, notes, paired_test, unavailable
-from sightline_experiments.tuning import said
+from sightline_experiments.tuning import settings_text
 
 _HEADS = {
     FIXED: "Published split. Wikipedia, {}, published split",
@@ -34,22 +34,22 @@ _HEADS = {
 _PAPERS = {"Wikipedia": ("Table 2", paper.WIKIPEDIA), "NUS-WIDE": ("Table 3", paper.NUS_WIDE)}
 
 
-def lines(found: LscmrResults) -> Iterator[str]:
+def lines(results: LscmrResults) -> Iterator[str]:
     """Yield every table."""
-    for protocol, direction in found.groups():
-        yield from _table(protocol, direction, found.of(protocol, direction))
-    yield from _dimensions(found)
-    yield from _corel(found.swept)
-    for title in found.unavailable:
+    for protocol, direction in results.groups():
+        yield from _table(protocol, direction, results.of(protocol, direction))
+    yield from _dimensions(results)
+    yield from _corel(results.swept)
+    for title in results.unavailable:
         yield from unavailable(title)
         yield from papers_own(title)
     yield ""
-    measured = {protocol for protocol, _ in found.groups()}
+    measured = {protocol for protocol, _ in results.groups()}
     if measured != {NUS}:
         yield paper.DIFFERENCE
     if NUS in measured:
         yield paper.NUS_DIFFERENCE
-    yield from notes(found.notes)
+    yield from notes(results.notes)
 
 
 def papers_own(title: str) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _table(protocol: str, direction: str, ran: dict[str, DirectionResult]) -> It
     for name, r in ran.items():
         cells = "".join(f"{mean_and_std(r.means(m)):>18}{_theirs(r, m):>8}" for m in MEASURES)
         seconds = np.mean([t.seconds for t in r.chosen])
-        yield f"{name:<22}{cells}{seconds:>9.2f}  {said(r.chosen[0].settings)}"
+        yield f"{name:<22}{cells}{seconds:>9.2f}  {settings_text(r.chosen[0].settings)}"
     if protocol == RANDOM:
         for measure in MEASURES:
             yield from _gain(ran, measure)
@@ -86,7 +86,7 @@ def _table(protocol: str, direction: str, ran: dict[str, DirectionResult]) -> It
 
 
 def _theirs(r: DirectionResult, measure: str) -> str:
-    value = theirs(r, measure)
+    value = paper_figure(r, measure)
     if value is None:
         return MISSING
     title = "NUS-WIDE" if r.protocol == NUS else "Wikipedia"

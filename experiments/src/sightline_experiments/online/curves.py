@@ -14,10 +14,10 @@ from sightline_experiments.online.results import Extras, OnlineResults
 _LEAST_SECONDS = 1e-4
 
 
-def draw_curves(found: OnlineResults, out: Path) -> list[Path]:
+def draw_curves(results: OnlineResults, out: Path) -> list[Path]:
     """Write what there is to draw; return the files."""
     files: list[Path] = []
-    for extras in found.extras:
+    for extras in results.extras:
         files += _times(extras, out) + _distracted(extras, out) + _simulated(extras, out)
     return files
 

@@ -85,9 +85,9 @@ def _rivals() -> dict[str, Search]:
     """Return the searches of batch rivals; slow ones try what they are most sensitive to, once."""
     return {
         "RankSVM": Search({**_QUERIES, "C": 1e-4}, (tried("C", 1e-6, 1e-5, 1e-3, 1e-2), _LAW)),
-        "RankNet": Search({**_QUERIES, "rate": 5e-4}, (tried("rate", 5e-5, 5e-3, once=True),)),
+        "RankNet": Search({**_QUERIES, "rate": 5e-4}, (tried("rate", 5e-5, 5e-3, one_shot=True),)),
         "C-Ascent": Search({**_QUERIES, "n_restarts": 0}),
-        "λ-MART": Search({**_QUERIES, "n_trees": 300}, (tried("min_leaf", 200, once=True),)),
+        "λ-MART": Search({**_QUERIES, "n_trees": 300}, (tried("min_leaf", 200, one_shot=True),)),
     }
 
 

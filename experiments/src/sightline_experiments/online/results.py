@@ -14,7 +14,7 @@ from sightline_experiments.experiment import MethodResult, Results, Trial
 from sightline_experiments.online import paper
 from sightline_experiments.online.methods import BATCH, ONLINE
 from sightline_experiments.online.simulation import Simulated
-from sightline_experiments.tuning import said
+from sightline_experiments.tuning import settings_text
 
 DIRECTION = "picture->picture"
 
@@ -113,19 +113,19 @@ def best_batch(ran: dict[str, FoldResult]) -> FoldResult | None:
     return best(ran, BATCH)
 
 
-def figures_of(found: OnlineResults) -> Figures:
+def figures_of(results: OnlineResults) -> Figures:
     """Return the figures of a run."""
     more: dict[str, Json] = {
-        "frames": {d: [dict[str, Json](f) for f in folds] for d, folds in found.frames.items()},
-        "chosen": found.chosen(),
+        "frames": {d: [dict[str, Json](f) for f in folds] for d, folds in results.frames.items()},
+        "chosen": results.chosen(),
     }
-    figures = found.figures("online", more)
-    for ran in found.methods:
+    figures = results.figures("online", more)
+    for ran in results.methods:
         figures.rows += _rows(ran)
-    for extras in found.extras:
+    for extras in results.extras:
         figures.rows += _extra_rows(extras)
-    for dataset, features in found.groups():
-        for a, b in compared(found.of(dataset, features)):
+    for dataset, features in results.groups():
+        for a, b in compared(results.of(dataset, features)):
             figures.tests.append(Compared(a.name, b.name, "mAP", compare(a, b).p))
     return figures
 
@@ -149,7 +149,7 @@ def _rows(ran: FoldResult) -> list[Figure]:
     rows += [
         Figure(ran.method, "mAP", t.value, ran.features,
                f"{protocol}, validation of fold {t.split}", "validation", DIRECTION,
-               at=said(t.settings))
+               at=settings_text(t.settings))
         for t in ran.trials
     ]  # fmt: skip
     return rows

@@ -26,26 +26,26 @@ from sightline_experiments.report import (
     paired_test,
     unavailable,
 )
-from sightline_experiments.tuning import said
+from sightline_experiments.tuning import settings_text
 
 
-def lines(found: OnlineResults) -> Iterator[str]:
+def lines(results: OnlineResults) -> Iterator[str]:
     """Yield every table."""
-    for dataset, features in found.groups():
-        yield from _table_2(dataset, features, found.of(dataset, features))
-    for title in found.unavailable:
+    for dataset, features in results.groups():
+        yield from _table_2(dataset, features, results.of(dataset, features))
+    for title in results.unavailable:
         yield from unavailable(title)
-    for dataset, folds in found.frames.items():
+    for dataset, folds in results.frames.items():
         yield ""
         yield f"Frames of descriptors on {dataset}, chosen by validation queries"
         for number, frames in enumerate(folds):
             yield f"fold {number}: " + ", ".join(f"{n} {f}" for n, f in frames.items())
-    for extras in found.extras:
+    for extras in results.extras:
         yield from _times(extras)
         yield from _large(extras)
         yield from _distracted(extras)
         yield from _simulated(extras)
-    yield from notes(found.notes)
+    yield from notes(results.notes)
 
 
 def _table_2(dataset: str, features: str, ran: dict[str, FoldResult]) -> Iterator[str]:
@@ -59,7 +59,7 @@ def _table_2(dataset: str, features: str, ran: dict[str, FoldResult]) -> Iterato
         seconds = np.mean([t.seconds for t in r.chosen])
         yield (
             f"{name:<18}{own:>17}{fraction(theirs.get(name)):>9}{r.validation():>12.4f}"
-            f"{seconds:>10.2f}  {said(r.chosen[0].settings)}"
+            f"{seconds:>10.2f}  {settings_text(r.chosen[0].settings)}"
         )
     yield from _wilcoxon(ran)
 

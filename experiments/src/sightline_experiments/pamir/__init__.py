@@ -127,13 +127,13 @@ class _Underway:
         finally:
             progress.finish()
 
-    def report(self, found: PamirResults) -> None:
+    def report(self, results: PamirResults) -> None:
         """Add what was measured, or why it was not."""
         if self.left_out:
-            found.notes.append(self.left_out)
+            results.notes.append(self.left_out)
             return
         self.ran.trials = self.selection.trials
-        found.methods.append(self.ran)
+        results.methods.append(self.ran)
 
 
 def _draw_curve(plan: Plan, split: Split, found: PamirResults, progress: Progress) -> None:

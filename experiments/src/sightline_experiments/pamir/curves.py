@@ -13,28 +13,28 @@ from sightline_experiments.pamir.results import PamirResults
 _RECALL = [level / 10 for level in range(11)]
 
 
-def draw_curves(found: PamirResults, out: Path) -> list[Path]:
+def draw_curves(results: PamirResults, out: Path) -> list[Path]:
     """Write both for each set of features; return the files."""
     files = []
-    for features in found.features():
+    for features in results.features():
         file = out / f"precision-recall-{features}.png"
         curves = {
             name: (_RECALL, np.mean([o.precision for o in r.outcomes], axis=0).tolist())
-            for name, r in found.of(features).items()
+            for name, r in results.of(features).items()
         }
-        n = f"{found.test.queries:,} test queries of Corel5K, {features} features"
-        splits = "1 split" if len(found.train) == 1 else f"{len(found.train)} splits"
+        n = f"{results.test.queries:,} test queries of Corel5K, {features} features"
+        splits = "1 split" if len(results.train) == 1 else f"{len(results.train)} splits"
         title = f"{n}\ninterpolated precision, mean of queries, {splits}"
         top = max(max(precision) for _, precision in curves.values())
         draw_precision_recall(file, curves, title, top=top)
         files.append(file)
-    for name, points in found.curve.items():
+    for name, points in results.curve.items():
         if len(points) < 2:
             continue
         method, _, features = name.partition(" (")
         file = out / f"learning-curve-{features.rstrip(')')}.png"
         title = f"{method}, {features.rstrip(')')} features: mean AvgP of the validation queries"
-        draw_learning_curve(file, points, _untrained(found), title)
+        draw_learning_curve(file, points, _untrained(results), title)
         files.append(file)
     return files
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from sightline.measures.many import ManyMeasured, average_precisions
 from sightline_experiments.datasets.corel5k import Corel5K, vocabulary
 from sightline_experiments.one_shot import OneShotTestSet
+from sightline_experiments.pamir.inputs import SomeRows, Views
 from sightline_experiments.pamir.protocol import Scorer, Split, labels_of, part_of, statistics
-from sightline_experiments.pamir.seeing import SomeRows, Views
 
 EASY = 3  # relevant pictures that an easy query has at least
 

@@ -22,8 +22,8 @@ from sightline.measures.many import query_scores
 from sightline.records import QuerySet
 from sightline.words.combining import WAYS, Combination, How
 from sightline_experiments.extraction import View
+from sightline_experiments.pamir.inputs import InputScaling, Views, joined, parts_of, view_of
 from sightline_experiments.pamir.protocol import Float, Scorer, Split
-from sightline_experiments.pamir.seeing import Seeing, Views, joined, parts_of, view_of
 
 Settings = Mapping[str, Json]
 SEEN = ("view", "block", "terms", "weighting", "how")
@@ -71,7 +71,7 @@ def _combiner(settings: Settings, unseen: Float, labels: Any) -> Callable[[Float
 class _Seen:
     """What a method sees of a split."""
 
-    see: Seeing
+    see: InputScaling
     train: tuple[View, ...]
     held: tuple[View, ...]
 
@@ -83,7 +83,7 @@ class _Seen:
 @lru_cache(2)
 def _weighted(split: Split, view: str, weighting: str) -> _Seen:
     # Settings of a method are tried one after the other on what they see, and whitening is slow.
-    see = Seeing.of(split.train.views, view, weighting)
+    see = InputScaling.of(split.train.views, view, weighting)
     return _Seen(see, see.each(split.train.views), see.each(split.validation.views))
 
 

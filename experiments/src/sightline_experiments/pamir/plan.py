@@ -53,14 +53,14 @@ class Plan:
 _C = tried("C", 0.03, 0.3)
 # What SVMs see is chosen with one strength for all words, then a strength for each of them.
 _EACH = tried("C", [0.3, 1.0, 3.0, 10.0])
-_WIDTH = tried("factor", 0.5, 1.0, once=True)
-_ROOTS = tried("weighting", "hellinger", once=True)
-_CENTRED = tried("weighting", "centred", once=True)
+_WIDTH = tried("factor", 0.5, 1.0, one_shot=True)
+_ROOTS = tried("weighting", "hellinger", one_shot=True)
+_CENTRED = tried("weighting", "centred", one_shot=True)
 
 
 def _strict() -> dict[str, Search]:
     """Return searches over one block size and codebook for each method, begun near the paper's."""
-    seen = (tried("block", *BLOCKS, once=True), tried("terms", *SIZES, once=True))
+    seen = (tried("block", *BLOCKS, one_shot=True), tried("terms", *SIZES, one_shot=True))
     # The other kernel of one block size that a picture's blocks give without a table of all pairs.
     likely = Stage(
         tuple({"view": f"g{b}", "kernel": "likelihood", "factor": 0.5} for b in BLOCKS[:4])
@@ -91,8 +91,8 @@ _DEEP = " & ".join(name for name in plugins.SETS["best"] if name != "fisher")
 def _classic() -> dict[str, Search]:
     """Return searches over several block sizes, spatial parts, and the whole picture's vector."""
     terms = ("b32+64+128_k2000", _MIXED)
-    counted = tried("view", *terms, once=True)
-    seen = tried("view", f"{_MIXED} & classic", once=True)
+    counted = tried("view", *terms, one_shot=True)
+    seen = tried("view", f"{_MIXED} & classic", one_shot=True)
     mixed: dict[str, Json] = {
         "view": "fisher & g32 & g64",
         "weighting": "centred",

@@ -30,7 +30,7 @@ from sightline_experiments.extraction import (
     matrix,
     settings_of,
 )
-from sightline_experiments.pamir.seeing import parts_of
+from sightline_experiments.pamir.inputs import parts_of
 from sightline_experiments.pamir.terms import (
     BlockTerms,
     fit_colors,

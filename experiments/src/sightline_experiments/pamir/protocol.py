@@ -23,7 +23,7 @@ from sightline.solvers.targets import query_set
 from sightline.words.queries import caption_queries
 from sightline.words.tfidf import idf as idf_of
 from sightline_experiments.datasets.corel5k import Corel5K, Row, vocabulary
-from sightline_experiments.pamir.seeing import SomeRows, Views
+from sightline_experiments.pamir.inputs import SomeRows, Views
 
 TRAIN = 4000
 

@@ -17,7 +17,7 @@ from sightline_experiments.pamir.evaluation import Outcome
 from sightline_experiments.pamir.kernels import KernelTrial
 from sightline_experiments.pamir.protocol import Statistics
 from sightline_experiments.pamir.selection import FittedTrial
-from sightline_experiments.tuning import said
+from sightline_experiments.tuning import settings_text
 
 MEASURES = ("P10", "BEP", "AvgP")
 SIGNIFICANT = 0.05
@@ -109,19 +109,19 @@ def compared(ran: dict[str, SplitResult]) -> list[tuple[SplitResult, SplitResult
     return [(mine, other) for mine in ours for other in ran.values() if other is not mine]
 
 
-def figures_of(found: PamirResults) -> Figures:
+def figures_of(results: PamirResults) -> Figures:
     """Return the figures of a run."""
     more: dict[str, Json] = {
-        "statistics": _statistics(found),
-        "ceiling": {"P10": found.ceiling},
+        "statistics": _statistics(results),
+        "ceiling": {"P10": results.ceiling},
         "chosen": {
-            r.name: [dict(t.settings) | t.scorer.found for t in r.chosen] for r in found.methods
+            r.name: [dict(t.settings) | t.scorer.found for t in r.chosen] for r in results.methods
         },
     }
-    figures = found.figures("pamir", more)
-    for ran in found.methods:
-        figures.rows += _test_rows(found, ran) + _other_rows(ran)
-    for name, points in found.curve.items():
+    figures = results.figures("pamir", more)
+    for ran in results.methods:
+        figures.rows += _test_rows(results, ran) + _other_rows(ran)
+    for name, points in results.curve.items():
         method, _, features = name.partition(" (")
         figures.rows += [
             Figure(method, "AvgP", value, features.rstrip(")"), "learning curve",
@@ -130,10 +130,10 @@ def figures_of(found: PamirResults) -> Figures:
         ]  # fmt: skip
     figures.rows += [
         Figure("PAMIR", "AvgP", k.avgp, "classic-strict", f"{k.kernel} kernel", "validation",
-               at=said(k.settings))
-        for k in found.kernels
+               at=settings_text(k.settings))
+        for k in results.kernels
     ]  # fmt: skip
-    figures.tests = _tests(found)
+    figures.tests = _tests(results)
     return figures
 
 
@@ -152,12 +152,12 @@ def _test_rows(found: PamirResults, ran: SplitResult) -> list[Figure]:
         means = ran.means(measure, group)
         if not np.isfinite(means).all():
             continue
-        said = paper.FIGURES.get((ran.method, group, measure))
+        settings_text = paper.FIGURES.get((ran.method, group, measure))
         own = ran.features.startswith("classic")
         rows.append(
             Figure(ran.method, measure, float(np.mean(means)), ran.features, PROTOCOL, group,
                    spread=float(np.std(means)), n=round(float(np.mean(found.sizes[group]))),
-                   paper=said if own else None)
+                   paper=settings_text if own else None)
         )  # fmt: skip
     return rows
 
@@ -166,7 +166,7 @@ def _other_rows(ran: SplitResult) -> list[Figure]:
     """Return what was tried on validation queries, and what it cost to index and to ask."""
     rows = [
         Figure(ran.method, "AvgP", t.value, ran.features, f"validation, split {t.split}",
-               "validation", at=said(t.settings))
+               "validation", at=settings_text(t.settings))
         for t in ran.trials
     ]  # fmt: skip
     pairs = list(zip(ran.chosen, ran.outcomes, strict=True))

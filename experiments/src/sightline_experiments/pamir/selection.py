@@ -13,9 +13,9 @@ from typing import Any
 from sightline.contracts import Json, Progress
 from sightline.measures.many import average_precisions
 from sightline_experiments.experiment import Trial
+from sightline_experiments.pamir.inputs import view_of
 from sightline_experiments.pamir.methods import Method
 from sightline_experiments.pamir.protocol import Scorer, Split
-from sightline_experiments.pamir.seeing import view_of
 from sightline_experiments.tuning import Choice, Search
 
 

@@ -20,11 +20,11 @@ _CELL, _GAP, _LEFT, _HEAD, _FRAME = 192, 10, 76, 34, 5
 _GREEN, _INK = "#2a9d4a", "#202020"
 
 
-def draw_sheets(c: Corel5K, found: PamirResults, compute: Compute, out: Path) -> list[Path]:
+def draw_sheets(c: Corel5K, results: PamirResults, compute: Compute, out: Path) -> list[Path]:
     """Write a sheet for each set of features, of the first split; return the files."""
     files = []
-    for features in found.features():
-        ran = found.of(features)
+    for features in results.features():
+        ran = results.of(features)
         tops = {m: ran[m].outcomes[0].top for m in METHODS if m in ran}
         queries = list(dict.fromkeys(q for top in tops.values() for q in top))
         if not queries:

@@ -14,6 +14,7 @@ import numpy as np
 from sightline.features.local.blocks import grid
 from sightline.measures.significance import p_text, wilcoxon
 from sightline_experiments.pamir import paper
+from sightline_experiments.pamir.inputs import view_of
 from sightline_experiments.pamir.methods import PAPER
 from sightline_experiments.pamir.protocol import Statistics
 from sightline_experiments.pamir.results import (
@@ -24,31 +25,30 @@ from sightline_experiments.pamir.results import (
     compare,
     compared,
 )
-from sightline_experiments.pamir.seeing import view_of
 from sightline_experiments.pamir.terms import is_terms, terms_class
 from sightline_experiments.report import MISSING, fraction, notes
-from sightline_experiments.tuning import said
+from sightline_experiments.tuning import settings_text
 
 
-def lines(found: PamirResults) -> Iterator[str]:
+def lines(results: PamirResults) -> Iterator[str]:
     """Yield every table."""
-    yield from _table_1(found)
-    for features in found.features():
+    yield from _table_1(results)
+    for features in results.features():
         yield ""
         yield f"== {features}" + (" (a network trained on ImageNet)" if features == "deep" else "")
-        ran = found.of(features)
+        ran = results.of(features)
         if features == "classic-strict":
             yield from _table_3(ran)
-            yield from _table_4(found, ran)
-        yield from _table_5(found, ran)
+            yield from _table_4(results, ran)
+        yield from _table_5(results, ran)
         yield from _table_6(ran)
         yield from _tables_7_8(ran)
-        yield from _table_9(found, ran)
-        yield from _table_groups(found, ran, "X", ("easy", "difficult"))
-        yield from _table_groups(found, ran, "XI", ("one-word", "multi-word"))
-        yield from _table_12(found, ran)
+        yield from _table_9(results, ran)
+        yield from _table_groups(results, ran, "X", ("easy", "difficult"))
+        yield from _table_groups(results, ran, "XI", ("one-word", "multi-word"))
+        yield from _table_12(results, ran)
         yield from _wilcoxon(ran)
-    yield from notes(found.notes)
+    yield from notes(results.notes)
 
 
 def _title(number: str, text: str) -> Iterator[str]:
@@ -66,9 +66,9 @@ def _table_1(found: PamirResults) -> Iterator[str]:
     yield f"{'':<24}{'train':>22}{'validation':>16}{'test':>20}"
     parts = (found.train, found.validation, [found.test])
 
-    def row(name: str, of: Callable[[Statistics], float], form: str, *said: str) -> str:
+    def row(name: str, of: Callable[[Statistics], float], form: str, *settings_text: str) -> str:
         means = [format(float(np.mean([of(s) for s in part])), form) for part in parts]
-        cells = [f"{m} [{p}]" for m, p in zip(means, said, strict=True)]
+        cells = [f"{m} [{p}]" for m, p in zip(means, settings_text, strict=True)]
         return f"{name:<24}{cells[0]:>22}{cells[1]:>16}{cells[2]:>20}"
 
     yield row("pictures", lambda s: s.pictures, ",.0f", "4,000", "500", "500")
@@ -114,12 +114,12 @@ def _table_4(found: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
         return
     yield from _title("IV", "Kernel for PAMIR, by validation queries of the first split")
     yield f"{'kernel':<22}{'AvgP':>8}{'paper':>8}   settings"
-    trials = [(k.kernel, k.avgp, said(k.settings)) for k in found.kernels]
+    trials = [(k.kernel, k.avgp, settings_text(k.settings)) for k in found.kernels]
     for t in ran["PAMIR"].trials:
         if t.split == ran["PAMIR"].trials[0].split:
             likely = t.settings.get("kernel") == "likelihood"
             kernel = "expected likelihood" if likely else "visterm-linear"
-            trials.append((kernel, t.value, said(t.settings)))
+            trials.append((kernel, t.value, settings_text(t.settings)))
     for name in ("expected likelihood", "match", "visterm-linear"):
         best = max((t[1:] for t in trials if t[0] == name), default=None)
         figures = (
@@ -144,7 +144,7 @@ def _table_6(ran: dict[str, SplitResult]) -> Iterator[str]:
     for name, r in ran.items():
         yield f"{name:<16} paper: {paper.SETTINGS.get(name, MISSING)}"
         for trial in r.chosen:
-            own = said(trial.settings | trial.scorer.found)
+            own = settings_text(trial.settings | trial.scorer.found)
             yield f"{'':<16} split {trial.split}: {own}; AvgP {100 * trial.value:.2f}"
 
 

@@ -24,11 +24,11 @@ from sightline_experiments.regions import paper
 from sightline_experiments.regions.evaluation import MSRCTestSet
 from sightline_experiments.regions.growth import grown
 from sightline_experiments.regions.halves import DESIGNED_ON, Half, make_halves
+from sightline_experiments.regions.inputs import RegionInputs, Seen
 from sightline_experiments.regions.methods import Fitted, Learner, inputs
 from sightline_experiments.regions.plan import Plan
 from sightline_experiments.regions.pool import NETWORK, SIZE, Pool
 from sightline_experiments.regions.results import HalfResult, RegionResults, Relaxation
-from sightline_experiments.regions.seeing import Seeing, Seen
 from sightline_experiments.tuning import Choice, Settings
 
 Doubles = NDArray[np.float64]
@@ -86,7 +86,7 @@ class _Experiment:
         self.halves = halves[: plan.halves]
         self.test_set = MSRCTestSet(c, tests)
         pool = Pool(c, compute, cache, progress)
-        self.seeing = Seeing(c, pool, dict(plan.cuts), plan.reduced)
+        self.seeing = RegionInputs(c, pool, dict(plan.cuts), plan.reduced)
 
     def run(self, features: str) -> None:
         """Measure all methods on one set of features."""

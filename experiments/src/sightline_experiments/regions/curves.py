@@ -8,10 +8,10 @@ from sightline.measures.plots import draw_lines
 from sightline_experiments.regions.results import Growth, RegionResults
 
 
-def draw_curves(found: RegionResults, out: Path) -> list[Path]:
+def draw_curves(results: RegionResults, out: Path) -> list[Path]:
     """Write what there is to draw; return the files."""
     files: list[Path] = []
-    for features, (fitted, _) in found.models.items():
+    for features, (fitted, _) in results.models.items():
         if not fitted.course:
             continue
         steps = [float(s.iteration + 1) for s in fitted.course]
@@ -30,7 +30,7 @@ def draw_curves(found: RegionResults, out: Path) -> list[Path]:
             f"{title}: F on the pictures learnt from",
             ("iterations", "F"),
         )
-    return files + _growth(found.growth, out)
+    return files + _growth(results.growth, out)
 
 
 def _growth(growth: list[Growth], out: Path) -> list[Path]:

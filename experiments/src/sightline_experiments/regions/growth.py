@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.regions.scored import ScoredRegionModel
+from sightline_experiments.regions.inputs import Seen
 from sightline_experiments.regions.methods import inputs
 from sightline_experiments.regions.results import Growth
-from sightline_experiments.regions.seeing import Seen
 
 _ITERATIONS = 20
 _TIMES = (0.25, 0.5, 1.0, 2.0, 4.0)

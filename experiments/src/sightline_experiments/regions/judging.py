@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sightline.measures.annotation import f_measure, top_words
 from sightline.measures.clusters import normalized_mutual_information
-from sightline_experiments.regions.methods import Said
+from sightline_experiments.regions.methods import Predictions
 
 F, F_PICTURE, F_5, NMI, PIXELS = "F", "F of a picture", "F@5", "NMI", "pixel accuracy"
 MEASURES = (F, F_PICTURE, F_5, NMI, PIXELS)
@@ -18,7 +18,7 @@ Int = NDArray[np.int64]
 
 
 def judged(
-    said: Said,
+    predicted: Predictions,
     tags: NDArray[np.bool_],
     scenes: Int,
     labels: Sequence[NDArray[np.int32]],
@@ -33,15 +33,15 @@ def judged(
     truth : the tag of each pixel, or -1.
     """
     found: dict[str, float] = {}
-    if said.tags is not None:
-        measured = f_measure(tags, said.tags)
+    if predicted.tags is not None:
+        measured = f_measure(tags, predicted.tags)
         found |= {F: measured.micro, F_PICTURE: measured.macro}
-    if said.scores is not None:
-        found[F_5] = f_measure(tags, top_words(said.scores, k=min(5, tags.shape[1]))).micro
-    if said.scenes is not None:
-        found[NMI] = normalized_mutual_information(said.scenes, scenes)
-    if said.regions is not None:
-        painted = [own[at] for own, at in zip(said.regions, labels, strict=True)]
+    if predicted.scores is not None:
+        found[F_5] = f_measure(tags, top_words(predicted.scores, k=min(5, tags.shape[1]))).micro
+    if predicted.scenes is not None:
+        found[NMI] = normalized_mutual_information(predicted.scenes, scenes)
+    if predicted.regions is not None:
+        painted = [own[at] for own, at in zip(predicted.regions, labels, strict=True)]
         found[PIXELS] = pixels_per_class(painted, truth, tags.shape[1])
     return found
 
@@ -60,12 +60,12 @@ def pixels_per_class(painted: Sequence[Int], truth: Sequence[Int], n: int) -> fl
     return float(np.mean(right[there > 0] / there[there > 0]))
 
 
-def f_of_each(tags: NDArray[np.bool_], given: NDArray[np.bool_]) -> NDArray[np.float64]:
+def f_of_each(tags: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the F-measure of each picture; 1 where there is nothing to say and nothing was said.
 
     >>> f_of_each(np.array([[True, False]]), np.array([[True, True]])).round(3).tolist()
     [0.667]
     """
-    marks = tags.sum(axis=1) + given.sum(axis=1)
-    right = 2.0 * (tags & given).sum(axis=1)
+    marks = tags.sum(axis=1) + predicted.sum(axis=1)
+    right = 2.0 * (tags & predicted).sum(axis=1)
     return np.where(marks > 0, right / np.maximum(marks, 1), 1.0)

@@ -31,7 +31,7 @@ from sightline.regions.model import RegionModel, Step, filled
 from sightline.regions.scenes import clusters, scaled
 from sightline.regions.scored import ScoredRegionModel
 from sightline_experiments.regions import paper
-from sightline_experiments.regions.seeing import Seen
+from sightline_experiments.regions.inputs import Seen
 from sightline_experiments.tuning import Settings
 
 Doubles = NDArray[np.float64]
@@ -41,7 +41,7 @@ CHI2 = "chi2"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Said:
+class Predictions:
     """What a method says of pictures; None where it says nothing of that kind.
 
     Attributes
@@ -56,9 +56,9 @@ class Said:
     scenes: Int | None = None
     regions: list[Int] | None = None
 
-    def only(self, at: Int) -> Said:
+    def only(self, at: Int) -> Predictions:
         """Return what was said of some of the pictures."""
-        return Said(
+        return Predictions(
             None if self.tags is None else self.tags[at],
             None if self.scores is None else self.scores[at],
             None if self.scenes is None else self.scenes[at],
@@ -66,7 +66,7 @@ class Said:
         )
 
 
-Say = Callable[[Seen, Int], Said]
+Say = Callable[[Seen, Int], Predictions]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,10 +124,10 @@ class Learner:
         model = copy(fitted)
         model.lean = float(str(settings.get("lean", 0.0)))
 
-        def say(seen: Seen, of: Int) -> Said:
+        def say(seen: Seen, of: Int) -> Predictions:
             given = inputs(seen, of)
             said, margins = model.predict(*given), model.decision_function(*given)
-            return Said(said.tags, margins, said.scenes, model.label_regions(*given))
+            return Predictions(said.tags, margins, said.scenes, model.label_regions(*given))
 
         return Fitted(say, model, course=course)
 
@@ -142,10 +142,10 @@ class Learner:
         model = copy(self._once(("plain", len(pictures), *sorted(rest.items())), make))
         model.lean = float(str(settings.get("lean", 0.0)))
 
-        def say(seen: Seen, of: Int) -> Said:
+        def say(seen: Seen, of: Int) -> Predictions:
             X, whole, _ = seen.of(of)
             said, margins = model.predict(X, whole), model.decision_function(X, whole)
-            return Said(said.tags, margins, said.scenes, model.label_regions(X, whole))
+            return Predictions(said.tags, margins, said.scenes, model.label_regions(X, whole))
 
         return Fitted(say)
 
@@ -153,9 +153,9 @@ class Learner:
         score = self._svm_scores(settings, pictures)
         threshold = float(str(settings.get("threshold", 0.0)))
 
-        def say(seen: Seen, of: Int) -> Said:
+        def say(seen: Seen, of: Int) -> Predictions:
             scores = score(_rows(seen, settings)[of])
-            return Said(scores > threshold, scores)
+            return Predictions(scores > threshold, scores)
 
         return Fitted(say)
 
@@ -179,9 +179,9 @@ class Learner:
         Y = self.pseudo_scenes(pictures)[:, None] == np.arange(self.n_scenes)
         W, constant = svm_weights((rows - low) / wide, Y, C)
 
-        def say(seen: Seen, of: Int) -> Said:
+        def say(seen: Seen, of: Int) -> Predictions:
             scores = (_rows(seen, settings)[of] - low) / wide @ W + constant
-            return Said(scenes=scores.argmax(axis=1))
+            return Predictions(scenes=scores.argmax(axis=1))
 
         return Fitted(say)
 
@@ -195,16 +195,18 @@ class Learner:
     def _pseudo_tags(self, settings: Settings, pictures: Int) -> Fitted:
         tagger = self._svm(settings, pictures)
 
-        def say(seen: Seen, of: Int) -> Said:
+        def say(seen: Seen, of: Int) -> Predictions:
             tags = tagger.say(seen, of).tags
             assert tags is not None
             rows = np.hstack([scaled(seen.whole[of]), tags])
-            return Said(scenes=clusters(rows, self.n_scenes))
+            return Predictions(scenes=clusters(rows, self.n_scenes))
 
         return Fitted(say, tagger=tagger.say)
 
     def _k_means(self, settings: Settings, pictures: Int) -> Fitted:
-        return Fitted(lambda seen, of: Said(scenes=clusters(scaled(seen.whole[of]), self.n_scenes)))
+        return Fitted(
+            lambda seen, of: Predictions(scenes=clusters(scaled(seen.whole[of]), self.n_scenes))
+        )
 
     def _ridge(self, settings: Settings, pictures: Int) -> Fitted:
         alpha = float(str(settings.get("alpha", 0.1)))
@@ -214,14 +216,14 @@ class Learner:
             lambda: ridge_weights(self.seen.whole[pictures], self.seen.tags[pictures], alpha),
         )
 
-        def say(seen: Seen, of: Int) -> Said:
+        def say(seen: Seen, of: Int) -> Predictions:
             scores = seen.whole[of] @ W + constant
             tags = scores > threshold
             regions = [
                 filled(np.full(len(rows), -1), rows @ W, own)
                 for rows, own in zip((seen.regions[p] for p in of), tags, strict=True)
             ]
-            return Said(tags, scores, clusters(scores, self.n_scenes), regions)
+            return Predictions(tags, scores, clusters(scores, self.n_scenes), regions)
 
         return Fitted(say)
 

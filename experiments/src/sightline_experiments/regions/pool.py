@@ -22,7 +22,7 @@ from sightline.regions.descriptors import (
     Described,
     choose_textons,
     colours,
-    places,
+    region_positions,
     shapes,
     textures,
 )
@@ -148,7 +148,7 @@ def see(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
     if args["kind"] == "classic":
         seen: Arrays = {
             "shape": shapes(labels, n), "colour": colours(rgb, labels, n),
-            "place": places(labels, n),
+            "place": region_positions(labels, n),
         }  # fmt: skip
     else:
         seen = {

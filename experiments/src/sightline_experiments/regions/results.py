@@ -12,9 +12,9 @@ from sightline.measures.significance import PairedTest, wilcoxon
 from sightline_experiments.experiment import MethodResult, Results, Trial
 from sightline_experiments.regions import judging, paper
 from sightline_experiments.regions.evaluation import Outcome
+from sightline_experiments.regions.inputs import Seen
 from sightline_experiments.regions.methods import Fitted
-from sightline_experiments.regions.seeing import Seen
-from sightline_experiments.tuning import said
+from sightline_experiments.tuning import settings_text
 
 DIRECTION = "picture->text"
 # Measured as F with another count: the name of the measure, and what of it.
@@ -129,22 +129,22 @@ def compared(ran: dict[str, HalfResult]) -> list[tuple[HalfResult, HalfResult, P
     return [(a, b, test) for a, b, test in tests if test is not None]
 
 
-def figures_of(found: RegionResults) -> Figures:
+def figures_of(results: RegionResults) -> Figures:
     """Return the figures of a run."""
-    figures = found.figures("regions", {"chosen": found.chosen()})
-    for ran in found.methods:
+    figures = results.figures("regions", {"chosen": results.chosen()})
+    for ran in results.methods:
         figures.rows += _rows(ran)
-    for features, relaxation in found.relaxation.items():
+    for features, relaxation in results.relaxation.items():
         figures.rows += _relaxation_rows(features, relaxation)
-    for features, (fitted, _) in found.models.items():
+    for features, (fitted, _) in results.models.items():
         figures.rows += _course_rows(features, fitted)
-    for g in found.growth:
+    for g in results.growth:
         at = f"{g.pictures} pictures, {g.tags} tags"
         for name, value in (("learning", g.learning), ("inference", g.inference)):
             figures.rows.append(Figure(paper.LATENT, "seconds", value, "classic", f"growth, {name}",
                                        direction=DIRECTION, at=at))  # fmt: skip
-    for features in found.features():
-        for a, b, test in compared(found.of(features)):
+    for features in results.features():
+        for a, b, test in compared(results.of(features)):
             figures.tests.append(Compared(a.name, b.name, judging.F, test.p))
     return figures
 
@@ -176,7 +176,7 @@ def _rows(ran: HalfResult) -> list[Figure]:
     rows += [
         Figure(ran.method, _CHOSEN_BY.get(ran.method, judging.F), t.value, ran.features,
                f"{protocol}, validation of half {t.split}", "validation", DIRECTION,
-               at=said(t.settings))
+               at=settings_text(t.settings))
         for t in ran.trials
         if ran.method != paper.K_MEANS
     ]  # fmt: skip

@@ -33,12 +33,12 @@ RGB = NDArray[np.uint8]
 Int = NDArray[np.int64]
 
 
-def draw_sheets(c: MSRC, found: RegionResults, compute: Compute, out: Path) -> list[Path]:
+def draw_sheets(c: MSRC, results: RegionResults, compute: Compute, out: Path) -> list[Path]:
     """Write the figures of each set of features, of the first half; return the files."""
     files = []
-    for features in found.features():
+    for features in results.features():
         for method in (paper.LATENT, paper.RIDGE):
-            ran = found.of(features).get(method)
+            ran = results.of(features).get(method)
             if ran is None or not ran.outcomes or not ran.outcomes[0].shown:
                 continue
             shown = ran.outcomes[0].shown
@@ -46,8 +46,8 @@ def draw_sheets(c: MSRC, found: RegionResults, compute: Compute, out: Path) -> l
             name = "latent" if method == paper.LATENT else "ridge"
             files.append(out / f"figure5-{features}-{name}.png")
             overlays(shown, pictures, c.words).save(files[-1], "PNG")
-        if features in found.models:
-            files += _of_model(found, features, out)
+        if features in results.models:
+            files += _of_model(results, features, out)
     return files
 
 

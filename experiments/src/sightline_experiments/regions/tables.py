@@ -13,15 +13,15 @@ from sightline.measures.significance import p_text
 from sightline_experiments.regions import judging, paper
 from sightline_experiments.regions.results import HalfResult, RegionResults, compared
 from sightline_experiments.report import MISSING, fraction, mean_and_std, notes
-from sightline_experiments.tuning import said
+from sightline_experiments.tuning import settings_text
 
 _NOTHING = 1e-6
 
 
-def lines(found: RegionResults) -> Iterator[str]:
+def lines(results: RegionResults) -> Iterator[str]:
     """Yield every table."""
-    for features in found.features():
-        ran = found.of(features)
+    for features in results.features():
+        ran = results.of(features)
         yield from _table(features, ran)
         yield from _margins(ran)
         yield from _clean(ran)
@@ -30,20 +30,20 @@ def lines(found: RegionResults) -> Iterator[str]:
                 f"Wilcoxon against {b.method}, F of each test picture: {test.difference:+.4f}, "
                 f"p {p_text(test.p)} ({test.helped:,} better, {test.harmed:,} worse)"
             )
-        if features in found.relaxation:
-            r = found.relaxation[features]
+        if features in results.relaxation:
+            r = results.relaxation[features]
             yield (
                 f"The linear programme was fractional in {r.fractional:.1%} of {r.n:,} inferences; "
                 f"{1000 * r.relaxed:.2f} ms each, exact {1000 * r.exact:.3f} ms; {r.hard:.1%} if "
                 f"wrong tags count. Where no tag costs anything {1000 * r.free_relaxed:.2f} ms, by "
                 f"assignment {1000 * r.assigned:.3f} ms"
             )
-    for g in found.growth:
+    for g in results.growth:
         yield (
             f"{g.pictures:>5} pictures, {g.tags:>3} tags: {g.learning:.2f} s for {g.iterations} "
             f"iterations, {1000 * g.inference:.3f} ms to tag a picture"
         )
-    yield from notes(found.notes)
+    yield from notes(results.notes)
 
 
 def _table(features: str, ran: dict[str, HalfResult]) -> Iterator[str]:
@@ -58,7 +58,7 @@ def _table(features: str, ran: dict[str, HalfResult]) -> Iterator[str]:
         seconds = np.mean([t.seconds for t in r.chosen])
         yield (
             f"{name:<28}{cells}{theirs if features == 'classic' else MISSING:>16}{seconds:>10.1f}"
-            f"  {said(r.chosen[0].settings)}"
+            f"  {settings_text(r.chosen[0].settings)}"
         )
 
 

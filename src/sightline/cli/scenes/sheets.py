@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ON_A_SHEET = 20
 
 
-def draw_sheets(c: Collection, found: Scenes, folder: Path) -> None:
+def draw_sheets(c: Collection, scenes: Scenes, folder: Path) -> None:
     """Draw the pictures that fit each scene best.
 
     Sheets of an earlier run go; a folder with anything else in it is refused.
@@ -27,10 +27,10 @@ def draw_sheets(c: Collection, found: Scenes, folder: Path) -> None:
     from sightline.pictures.thumbnails import contact_sheet
 
     clear_drawings(folder, SCENES)
-    for s in found:
+    for s in scenes:
         sheet = contact_sheet(c.pictures.thumbnails(s.pictures[:_ON_A_SHEET]), _titles(c, s))
         save_drawing(sheet, folder / f"scene-{s.number:02d}.png", SCENES)
-    click.echo(f"drew {counted(len(found), 'sheet')} into {folder}", err=True)
+    click.echo(f"drew {counted(len(scenes), 'sheet')} into {folder}", err=True)
 
 
 def _titles(c: Collection, s: Scene) -> list[str]:

@@ -108,22 +108,24 @@ def box_of(s: Suggestion) -> str:
     return f"{b.left:.2f},{b.top:.2f},{b.width:.2f},{b.height:.2f}"
 
 
-def say_about(found: Suggestions) -> None:
+def say_about(suggestions: Suggestions) -> None:
     """Say what was looked at, and which words are never proposed."""
-    add = sum(s.add for s in found.suggestions)
-    doubt = len(found) - add
+    add = sum(s.add for s in suggestions.suggestions)
+    doubt = len(suggestions) - add
     click.echo(
         f"{counted(add, 'word')} proposed and {doubt} doubted in "
-        f"{counted(found.pictures, 'picture')}, at {found.precision:.0%}",
+        f"{counted(suggestions.pictures, 'picture')}, at {suggestions.precision:.0%}",
         err=True,
     )
-    say_uncut(found.without_regions, found.cut_otherwise)
-    if found.judged:
-        said = counted(found.judged, "suggestion")
+    say_uncut(suggestions.without_regions, suggestions.cut_otherwise)
+    if suggestions.judged:
+        said = counted(suggestions.judged, "suggestion")
         click.echo(f"{said} left out, since somebody has judged them", err=True)
-    if found.abstained:
-        names = [f"{a.word} ({a.pictures})" for a in found.abstained[:_NAMED]]
-        more = f" and {len(found.abstained) - _NAMED} more" * (len(found.abstained) > _NAMED)
+    if suggestions.abstained:
+        names = [f"{a.word} ({a.pictures})" for a in suggestions.abstained[:_NAMED]]
+        more = f" and {len(suggestions.abstained) - _NAMED} more" * (
+            len(suggestions.abstained) > _NAMED
+        )
         click.echo(f"never proposed, for too little is known: {', '.join(names)}{more}", err=True)
 
 

@@ -28,15 +28,15 @@ def folder_of(c: Collection, named: str | None) -> Path:
     return folder
 
 
-def say_unknown(found: LocalizedHits) -> None:
+def say_unknown(localized: LocalizedHits) -> None:
     """Say of which words nothing was learnt, and of which hits nothing can be said."""
-    if found.unknown:
-        names = ", ".join(repr(w) for w in found.unknown)
+    if localized.unknown:
+        names = ", ".join(repr(w) for w in localized.unknown)
         click.echo(f"Where {names} lies was not learnt.", err=True)
     # Where nothing was learnt of any word, that is the problem of every hit.
-    placed = any(h.words for h in found.hits)
-    for h in found.hits:
-        if h.problem and (placed or not found.unknown):
+    placed = any(h.words for h in localized.hits)
+    for h in localized.hits:
+        if h.problem and (placed or not localized.unknown):
             click.echo(f"No region of {shown(h.hit.path)}: {h.problem}.", err=True)
 
 
@@ -65,11 +65,11 @@ def as_json(h: LocalizedHit) -> dict[str, object]:
     return {"scene": h.scene, "words": words, "problem": h.problem}
 
 
-def draw(c: Collection, found: LocalizedHits, folder: Path) -> None:
+def draw(c: Collection, localized: LocalizedHits, folder: Path) -> None:
     """Draw overlays, and say where."""
-    files = c.tagging.draw_regions(found, folder)
+    files = c.tagging.draw_regions(localized, folder)
     if files:
-        click.echo(f"drew {len(files)} of {len(found.hits)} hits into {folder}", err=True)
+        click.echo(f"drew {len(files)} of {len(localized.hits)} hits into {folder}", err=True)
 
 
 def mask_json(mask: Mask) -> dict[str, object]:

@@ -42,10 +42,10 @@ class FeatureRecomputer:
     held: tuple[str, ...]
 
     @classmethod
-    def of(cls, reader: Reader, learnt: WordModel, size: int) -> FeatureRecomputer:
+    def of(cls, reader: Reader, model: WordModel, size: int) -> FeatureRecomputer:
         """Find each feature by its name, and believe it only if its fingerprint is the same."""
         books = reader.home.versions.read(reader.snapshot.version).codebooks
-        found = {f: place_of(reader, f, books, size) for f in learnt.features}
+        found = {f: place_of(reader, f, books, size) for f in model.features}
         places = {f: place for f, place in found.items() if place}
         return cls(places, tuple(f for f, place in found.items() if not place))
 
@@ -70,9 +70,9 @@ class FeatureRecomputer:
         return any(set(self.held) <= set(have) for have, _ in groups)
 
 
-def place_of(reader: Reader, wanted: str, codebooks: Sequence[str], size: int) -> str:
+def place_of(reader: Reader, expected: str, codebooks: Sequence[str], size: int) -> str:
     """Return where a feature of the store can be computed; nothing where it cannot be here."""
-    name = wanted.rpartition("-")[0]
+    name = expected.rpartition("-")[0]
     try:
         place = plugins.place("features", name)
         places = [place]
@@ -80,7 +80,7 @@ def place_of(reader: Reader, wanted: str, codebooks: Sequence[str], size: int) -
             mine = [b for b in codebooks if b.rpartition("-")[0] == name]
             places = [f"{place}@{arrays_file(reader.home.models, b)}" for b in mine]
         for candidate in places:
-            if fingerprint(load_feature(candidate), size) == wanted:
+            if fingerprint(load_feature(candidate), size) == expected:
                 return candidate
     except (SightlineError, ImportError, AttributeError, OSError):
         pass  # Its plugin, extra or codebook is gone; its rows in the store are still there.

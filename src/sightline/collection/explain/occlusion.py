@@ -25,7 +25,7 @@ from sightline.collection.explain.results import ExplainOptions, OcclusionMap
 from sightline.collection.explain.words import ExplainedQuery, QueryScorer
 from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
 from sightline.contracts import Compute, Done, Failed, Progress
-from sightline.pictures.folder import FoundFile
+from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
 from sightline.records import Hit
 from sightline.store.home import Reader
@@ -47,7 +47,7 @@ class Occluded:
 def occlusion_maps(
     reader: Reader,
     root: bytes,
-    asked: ExplainedQuery,
+    query: ExplainedQuery,
     hits: Sequence[Hit],
     compute: Compute,
     limits: ReadLimits,
@@ -55,9 +55,9 @@ def occlusion_maps(
     progress: Progress,
 ) -> dict[int, Occluded]:
     """Return what the parts of each hit's picture did, by picture."""
-    if asked.model is None or not hits:
+    if query.model is None or not hits:
         return {}
-    again = FeatureRecomputer.of(reader, asked.model.learnt, limits.side)
+    again = FeatureRecomputer.of(reader, query.model.learnt, limits.side)
     if not again.places:
         names = ", ".join(again.held_names)
         said = f"the model sees {names} alone, which cannot be computed from pixels here"
@@ -69,10 +69,10 @@ def occlusion_maps(
     pictures = {p: seen.rgb for p, seen in found.items() if seen.rgb is not None}
     if not pictures:
         return found
-    if options.exact and additive.add_up(asked.model, again):
-        looked = additive.look(asked.model, again, pictures, compute, progress)
+    if options.exact and additive.add_up(query.model, again):
+        looked = additive.look(query.model, again, pictures, compute, progress)
     else:
-        looked = _without_blocks(asked.model, again, reader, pictures, compute, options, progress)
+        looked = _without_blocks(query.model, again, reader, pictures, compute, options, progress)
     for picture, parts in looked:
         rgb = pictures[picture]
         found[picture] = (
@@ -87,7 +87,7 @@ def decoded(
     root: bytes, hits: Sequence[Hit], compute: Compute, limits: ReadLimits
 ) -> Iterator[Occluded]:
     """Yield the picture of each hit, small and upright, or why it cannot be read."""
-    jobs = [request(root, FoundFile(h.path, 0, 0), limits, pixels=True) for h in hits]
+    jobs = [request(root, PictureFile(h.path, 0, 0), limits, pixels=True) for h in hits]
     for result in compute.run(READ_TASK, jobs, "decode"):
         if isinstance(result, Failed):
             yield Occluded(problem=f"it cannot be read: {result.reason}")

@@ -65,14 +65,14 @@ class WordShare:
     seen: float | None = None
     learned: bool = True
 
-    def text(self, *, learnt: bool) -> str:
+    def text(self, *, predicted: bool) -> str:
         """Say what the word did for a hit that a model found, or that carries words."""
         sum_of = f"{_number(self.contribution)} = {self.weight:.3g} × {_number(self.number)}"
         likely = "" if self.seen is None else f"{self.seen:.0%} likely"
         mark = "carried" if self.carried else "not carried"
-        if learnt and not self.learned:
+        if predicted and not self.learned:
             return f"0  not learned, so it does not count ({mark})"
-        if learnt and not self.carried:
+        if predicted and not self.carried:
             return f"{sum_of}  {likely}"
         return f"{sum_of}  {mark}" + (f" ({likely} by the picture alone)" if likely else "")
 
@@ -183,7 +183,7 @@ class Explanation:
     def lines(self) -> list[str]:
         """Return what each word did, a line for each."""
         wide = max((len(w.word) for w in self.words), default=0)
-        return [f"{w.word:<{wide}}  {w.text(learnt=self.hit.learned)}" for w in self.words]
+        return [f"{w.word:<{wide}}  {w.text(predicted=self.hit.learned)}" for w in self.words]
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain values."""

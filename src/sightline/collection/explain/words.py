@@ -46,11 +46,11 @@ class QueryScorer:
     known: Float
 
     @classmethod
-    def of(cls, learnt: WordModel, terms: Int, given: Sequence[float]) -> QueryScorer:
-        query = learnt.query(terms, given)
+    def of(cls, model: WordModel, terms: Int, user_weights: Sequence[float]) -> QueryScorer:
+        query = model.query(terms, user_weights)
         mine = np.searchsorted(query.terms, terms)
-        at = np.searchsorted(learnt.terms, terms)
-        return cls(learnt, at, query.weights[mine], query.known[mine])
+        at = np.searchsorted(model.terms, terms)
+        return cls(model, at, query.weights[mine], query.known[mine])
 
     def numbers(self, views: Mapping[str, View]) -> Float:
         """Return the number of each word, (pictures, words), as the model publishes them."""
@@ -82,17 +82,17 @@ class ExplainedQuery:
     predicted: bool | None = None
 
     @classmethod
-    def of(cls, reader: Reader, text: str, learnt: bool) -> ExplainedQuery:
+    def of(cls, reader: Reader, text: str, predicted: bool) -> ExplainedQuery:
         """Read a query as the search does, with the model or without."""
         query = parse(text)
-        asked = ResolvedQuery.of(reader, query, learnt)
+        asked = ResolvedQuery.of(reader, query, predicted)
         carried = set(asked.terms.tolist())
         words = tuple(t.text for t in query.wanted if term_id(t.text) in carried)
         learned = np.isin(asked.terms, asked.learned)
         model = None
         if asked.model is not None:
             model = QueryScorer.of(asked.model, asked.learned, asked.learned_weights)
-        problem = "" if model is not None else _problem(asked, words, learnt)
+        problem = "" if model is not None else _problem(asked, words, predicted)
         return cls(
             words, asked.terms, asked.weights, model, learned, problem, asked.predicted
         )  # fmt: skip
@@ -116,15 +116,15 @@ def _problem(asked: ResolvedQuery, words: Sequence[str], learnt: bool) -> str:
 
 
 def word_shares(
-    asked: ExplainedQuery, snapshot: Snapshot, hits: Sequence[Hit]
+    resolved: ExplainedQuery, snapshot: Snapshot, hits: Sequence[Hit]
 ) -> list[tuple[WordShare, ...]]:
     """Return what each word did for each hit."""
-    numbers = stored_numbers(asked.model, snapshot, [h.picture for h in hits])
-    idf = snapshot.idf(asked.terms)
-    query = np.zeros(len(asked.terms))
-    at, values = query_vector(range(len(asked.terms)), idf, asked.given)
+    numbers = stored_numbers(resolved.model, snapshot, [h.picture for h in hits])
+    idf = snapshot.idf(resolved.terms)
+    query = np.zeros(len(resolved.terms))
+    at, values = query_vector(range(len(resolved.terms)), idf, resolved.given)
     query[at] = values
-    return [_shares(asked, snapshot, h, numbers.get(h.picture), query, idf) for h in hits]
+    return [_shares(resolved, snapshot, h, numbers.get(h.picture), query, idf) for h in hits]
 
 
 def _shares(

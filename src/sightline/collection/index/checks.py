@@ -74,7 +74,7 @@ def check_tables(paths: Sequence[str | os.PathLike[str]], root: bytes) -> list[s
 
 
 def read_vectors(
-    given: Sequence[str | os.PathLike[str]], by_order: bool, key_column: str
+    paths: Sequence[str | os.PathLike[str]], by_order: bool, key_column: str
 ) -> list[ImportedVectors]:
     """Read the files of vectors a call names.
 
@@ -87,10 +87,10 @@ def read_vectors(
         raise UsageError(
             f"--by-order and --key-column {key_column} contradict one another. Give one of them."
         )
-    if (by_order or key_column) and not given:
+    if (by_order or key_column) and not paths:
         option = "--by-order" if by_order else "--key-column"
         raise UsageError(f"{option} says how --vectors FILE is to be read. Name the file too.")
-    read = [open_vectors(v, key_column) for v in given]
+    read = [open_vectors(v, key_column) for v in paths]
     for i, v in enumerate(read):
         check_name_free(v.name)
         if v.name in {w.name for w in read[:i]}:
@@ -105,7 +105,7 @@ def check_vectors(
     home: Home,
     root: bytes,
     options: IndexOptions,
-    given: Sequence[ImportedVectors],
+    vectors: Sequence[ImportedVectors],
     by_order: bool,
     forgotten: Sequence[str] = (),
 ) -> None:
@@ -116,13 +116,13 @@ def check_vectors(
     UsageError
         One of them cannot; nothing was changed.
     """
-    if not given:
+    if not vectors:
         return
     plan, known, files = _planned(home, root, options)
     if plan.vanished and not plan.seen:
         return  # The run itself refuses this, or is told to believe it.
     pictures = _expected(plan, known)
-    for v in given:
+    for v in vectors:
         file = next((f for f in files if f.name == v.name and not _among(f, forgotten)), None)
         try:
             _check(v, pictures, root, by_order, file, len(plan.read))

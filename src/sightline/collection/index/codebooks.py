@@ -33,7 +33,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def resolved(
-    writer: Writer, wanted: Sequence[FeatureRequest], size: int
+    writer: Writer, requests: Sequence[FeatureRequest], size: int
 ) -> tuple[FeatureRequest, ...]:
     """Return the features wanted, those that were fitted before with their codebook."""
     books = {name.rpartition("-")[0]: name for name in writer.version.codebooks}
@@ -41,7 +41,7 @@ def resolved(
         _with_codebook(writer, w, books[w.name], size)
         if not w.fingerprint and w.name in books
         else w
-        for w in wanted
+        for w in requests
     )
 
 
@@ -147,9 +147,9 @@ def _sample(
     return found
 
 
-def warm(wanted: Sequence[FeatureRequest]) -> None:
+def warm(requests: Sequence[FeatureRequest]) -> None:
     """Describe one small picture here, so that no worker spends its time limit on compiling."""
     picture = np.zeros((48, 64, 3), np.uint8)
     picture[::2] = 255
-    for w in wanted:
+    for w in requests:
         load_feature(w.place).describe(picture)

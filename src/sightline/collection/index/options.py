@@ -114,7 +114,7 @@ def remember_tables(
 
 
 def remember_flags(
-    home: Home, given: Settings, origins: Sequence[Origin], features: Sequence[str]
+    home: Home, current: Settings, origins: Sequence[Origin], features: Sequence[str]
 ) -> Settings:
     """Keep the flags of this run that later runs shall use too; return the settings with them."""
     flags = {o.name: o.value for o in origins if o.origin == "flag"}
@@ -122,7 +122,7 @@ def remember_flags(
     if features:
         kept["features"] = ",".join(features)
     if not kept:
-        return given
+        return current
     with disk_errors(home.folder / "config.toml"):
         settings.remember(home.folder, kept)
-    return replace(given, **kept)  # type: ignore[arg-type]
+    return replace(current, **kept)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from sightline.errors import DataError
-from sightline.pictures.folder import FoundFile, Unreadable
+from sightline.pictures.folder import PictureFile, Unreadable
 from sightline.pictures.reading import open_regular
 from sightline.records import Skipped
 from sightline.store.catalogue import UNPUBLISHED, Known
@@ -32,7 +32,7 @@ _Hash = Callable[[bytes], str]
 class ToRead:
     """A file to read; `picture` is its id where that is already settled."""
 
-    found: FoundFile
+    found: PictureFile
     picture: int | None = None
     moved: bool = False
 
@@ -42,9 +42,9 @@ class Plan:
     """The work of one run."""
 
     read: list[ToRead] = field(default_factory=list)
-    words: list[tuple[FoundFile, Known]] = field(default_factory=list)
-    reuse: list[tuple[FoundFile, Known]] = field(default_factory=list)
-    touched: list[tuple[FoundFile, Known]] = field(default_factory=list)
+    words: list[tuple[PictureFile, Known]] = field(default_factory=list)
+    reuse: list[tuple[PictureFile, Known]] = field(default_factory=list)
+    touched: list[tuple[PictureFile, Known]] = field(default_factory=list)
     vanished: list[Known] = field(default_factory=list)
     unlisted: list[Known] = field(default_factory=list)
     still_skipped: list[Skipped] = field(default_factory=list)
@@ -61,15 +61,15 @@ class Plan:
         return ids.pop(0) if ids else None
 
 
-def stamps_of(found: FoundFile) -> str:
+def stamps_of(file: PictureFile) -> str:
     """Return size and time of the word files beside a picture, as one comparable text."""
     return json.dumps(
-        [[s.path.decode("utf-8", "surrogateescape"), s.size, s.mtime] for s in found.sidecars]
+        [[s.path.decode("utf-8", "surrogateescape"), s.size, s.mtime] for s in file.sidecars]
     )
 
 
 def make_plan(
-    walked: Iterable[FoundFile | Skipped | Unreadable],
+    walked: Iterable[PictureFile | Skipped | Unreadable],
     known: Iterable[Known],
     skipped: Iterable[tuple[Skipped, int, int]],
     live: set[int],
@@ -86,7 +86,7 @@ def make_plan(
     plan = Plan()
     by_path = {k.path: k for k in known}
     bad = {s.path: (s, size, mtime) for s, size, mtime in skipped}
-    changed: list[tuple[FoundFile, Known]] = []
+    changed: list[tuple[PictureFile, Known]] = []
     for item in walked:
         if isinstance(item, Unreadable):
             plan.unreadable.append(item)
@@ -114,13 +114,13 @@ def make_plan(
     return plan
 
 
-def _still_bad(found: FoundFile, before: tuple[Skipped, int, int]) -> bool:
+def _still_bad(found: PictureFile, before: tuple[Skipped, int, int]) -> bool:
     skipped, size, mtime = before
     return (found.size, found.mtime) == (size, mtime) and skipped.kind not in _PASSING
 
 
 def _place(
-    plan: Plan, found: FoundFile, k: Known, live: set[int], reusable: Container[int]
+    plan: Plan, found: PictureFile, k: Known, live: set[int], reusable: Container[int]
 ) -> bool:
     """Say what to do for a picture whose content is as known; return whether nothing is."""
     outdated = k.outdated
@@ -142,14 +142,14 @@ def _below(path: bytes, folders: list[Unreadable]) -> bool:
 
 def _identify(
     plan: Plan,
-    changed: list[tuple[FoundFile, Known]],
+    changed: list[tuple[PictureFile, Known]],
     sha_of: _Hash,
     live: set[int],
     reusable: Container[int],
 ) -> None:
     """Settle who is who among files that changed in place, and note whose content is homeless."""
     homeless = list(plan.vanished)
-    edited: list[tuple[FoundFile, Known, str]] = []
+    edited: list[tuple[PictureFile, Known, str]] = []
     for found, k in changed:
         sha = sha_of(found.path)
         if sha != k.sha:
@@ -166,7 +166,7 @@ def _identify(
 
 
 def _settle(
-    plan: Plan, edited: list[tuple[FoundFile, Known, str]], sha_of: _Hash, sizes: set[int]
+    plan: Plan, edited: list[tuple[PictureFile, Known, str]], sha_of: _Hash, sizes: set[int]
 ) -> None:
     """Let content find its picture first; what is left keeps the id of its path."""
     waiting = []

@@ -26,7 +26,7 @@ from sightline.collection.index.vectors import ImportReport, import_vectors, ref
 from sightline.contracts import Compute, Failed, Progress
 from sightline.errors import CollectionError, DataError, Interrupted
 from sightline.features.imported import ImportedVectors
-from sightline.pictures.folder import FoundFile, walk
+from sightline.pictures.folder import PictureFile, walk
 from sightline.pictures.reading import WORDS_TASK, problems_of, request, words_of
 from sightline.records import Skipped, Tags, shown
 from sightline.store.catalogue import Catalogue
@@ -318,7 +318,7 @@ def limits_text(o: IndexOptions) -> str:
     return f"{o.limits.max_megapixels:g} {o.limits.max_file_bytes} {o.seconds:g}"
 
 
-def _stamp(picture: int, found: FoundFile) -> Stamp:
+def _stamp(picture: int, found: PictureFile) -> Stamp:
     return Stamp(picture, found.size, found.mtime, stamps_of(found))
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sightline import plugins
 from sightline.contracts import Json
 from sightline.errors import SightlineError
-from sightline.pictures.folder import FoundFile
+from sightline.pictures.folder import PictureFile
 from sightline.pictures.tables import WordsFile
 from sightline.records import Batch, Tags, shown
 from sightline.store.catalogue import Catalogue, Known
@@ -221,7 +221,7 @@ def publish_words(
 
 def publish_kept(
     writer: Writer,
-    part: Sequence[tuple[FoundFile, Known]],
+    part: Sequence[tuple[PictureFile, Known]],
     sources: Mapping[int, Snapshot],
     features: set[str],
 ) -> None:

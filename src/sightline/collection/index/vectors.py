@@ -99,9 +99,9 @@ class ImportReport:
         return out
 
 
-def open_vectors(given: str | os.PathLike[str], key_column: str = "") -> ImportedVectors:
+def open_vectors(named: str | os.PathLike[str], key_column: str = "") -> ImportedVectors:
     """Read a file of vectors as people name it: FILE, or NAME=FILE to call the feature NAME."""
-    text = os.fspath(given)
+    text = os.fspath(named)
     name, equals, rest = text.partition("=")
     if not equals or "/" in name or os.path.exists(text):
         name, rest = "", text

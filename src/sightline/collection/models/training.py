@@ -59,7 +59,7 @@ from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import UsageError
 from sightline.progress import NoProgress
 from sightline.registry import BY_DEFAULT
-from sightline.solvers.structural import course_said
+from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
 from sightline.store.home import Home
 
@@ -160,7 +160,7 @@ def train(
     return TrainReport(
         str(served.recipe), served.combination.how, proof, selected.table, n_words,
         len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
-        time.monotonic() - started, selected.not_tried, clicks, course_said(candidate.arrays),
+        time.monotonic() - started, selected.not_tried, clicks, course_summary(candidate.arrays),
         saved,
     )  # fmt: skip
 

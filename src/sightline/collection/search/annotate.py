@@ -116,20 +116,20 @@ def _carried(reader: Reader, asked: QueryPicture) -> set[int]:
 
 
 def views_of(
-    reader: Reader, learnt: WordModel, asked: QueryPicture, s: Settings, compute: Compute | None
+    reader: Reader, model: WordModel, named: QueryPicture, s: Settings, compute: Compute | None
 ) -> dict[str, View]:
     """Return the picture's rows of every feature the model sees; made now where they lack."""
-    features = learnt.features
+    features = model.features
     lengths = lengths_of(reader.snapshot, features)
     known: Described | None = None
-    if asked.picture is not None:
-        known = stored(reader.snapshot, np.array([asked.picture], np.int64), features, lengths)
+    if named.picture is not None:
+        known = stored(reader.snapshot, np.array([named.picture], np.int64), features, lengths)
     if known is None or not known.have.all():
-        known = _made(reader, features, lengths, asked.file, s, compute)
+        known = _made(reader, features, lengths, named.file, s, compute)
     lacking = [name_of(f) for f, has in zip(features, known.have[0], strict=True) if not has]
     if lacking:
         raise CollectionError(
-            f"{shown(asked.file)} has no {lacking[0]!r}, which the model sees, and it cannot be "
+            f"{shown(named.file)} has no {lacking[0]!r}, which the model sees, and it cannot be "
             "computed here. Run: sightline index"
         )
     return dict(zip(features, known.views, strict=True))

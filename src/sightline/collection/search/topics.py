@@ -143,10 +143,10 @@ class SharedSpace:
         )
 
 
-def check_shared_space(learnt: WordModel) -> None:
+def check_shared_space(model: WordModel) -> None:
     """Stop what only rankers across kinds can answer."""
-    if not learnt.served.shared_space:
+    if not model.served.shared_space:
         raise NoSpace(
-            f"The model in use, {learnt.served.recipe.ranker}, has no space that words and "
+            f"The model in use, {model.served.recipe.ranker}, has no space that words and "
             "pictures share. Run: sightline train --ranker lscmr"
         )

@@ -18,7 +18,7 @@ _LEAST = 200
 
 
 def propose(
-    ground: SessionContext, ids: Int, scores: Doubles, judged: dict[int, bool], n: int
+    context: SessionContext, ids: Int, scores: Doubles, judged: dict[int, bool], n: int
 ) -> Int:
     """Return the ids of n unjudged pictures to judge next, the most telling first.
 
@@ -30,11 +30,11 @@ def propose(
     distance = scores.max(initial=-np.inf) - scores if edge is None else np.abs(scores - edge)
     near = np.lexsort((ids, distance))[: max(_LEAST, _EACH * n)]
     ids, distance = ids[near], distance[near]
-    if ground.space is None:
+    if context.space is None:
         return ids[:n]
-    rows = np.zeros((len(ids), ground.space.length), np.float32)
-    has = ground.space.has(ids)
-    rows[has] = ground.space.rows(ids[has].tolist())
+    rows = np.zeros((len(ids), context.space.length), np.float32)
+    has = context.space.has(ids)
+    rows[has] = context.space.rows(ids[has].tolist())
     return ids[_apart(rows, distance, n)]
 
 

@@ -74,26 +74,26 @@ class SessionExplanation:
 
 
 def explain_picture(
-    ground: SessionContext,
-    learnt: SessionModel,
+    context: SessionContext,
+    model: SessionModel,
     picture: int,
     paths: dict[int, bytes],
     judged: bool = False,
 ) -> tuple[float, float, tuple[JudgementShare, ...]]:
     """Return what the untouched ranking adds to a score, what the rest does, and each judgement."""
-    one, space = np.array([picture]), ground.space
-    own, part = (float(p[0]) for p in parts_of(ground, learnt, one, judged))
-    if space is None or learnt.weights is None or not space.has(one).all():
+    one, space = np.array([picture]), context.space
+    own, part = (float(p[0]) for p in parts_of(context, model, one, judged))
+    if space is None or model.weights is None or not space.has(one).all():
         return own, 0.0, ()
     x = np.asarray(space.rows([picture])[0], np.float64)
-    rows = np.asarray(learnt.rows, np.float64)
-    counts = _counts(rows, learnt.weights)
+    rows = np.asarray(model.rows, np.float64)
+    counts = _counts(rows, model.weights)
     alike = rows @ x
     found = [
         JudgementShare(
             p, b"" if p is None else paths.get(p, b""), bool(fits), float(c * a), float(a)
         )
-        for p, fits, c, a in zip(learnt.pictures, learnt.fits, counts, alike, strict=True)
+        for p, fits, c, a in zip(model.pictures, model.fits, counts, alike, strict=True)
     ]
     rest = part - sum(b.adds for b in found)
     return own, rest, tuple(sorted(found, key=lambda b: -abs(b.adds)))

@@ -37,25 +37,25 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
 
-def choose(snapshot: Snapshot, wanted: str = "") -> str:
+def choose(snapshot: Snapshot, name: str = "") -> str:
     """Return the descriptor to learn by, by fingerprint; empty if pictures have none."""
     found = {
         name_of(f): f for f in common_features(snapshot, snapshot.ids()) if _dense(snapshot, f)
     }
-    if wanted in plugins.NO_VECTORS:
+    if name in plugins.NO_VECTORS:
         raise UsageError(
-            f"Sessions cannot learn by {wanted!r}: it holds the regions of a picture, not one "
+            f"Sessions cannot learn by {name!r}: it holds the regions of a picture, not one "
             f"vector for the whole. Name another one: {', '.join(sorted(found)) or 'deep'}."
         )
-    if wanted and wanted not in found:
+    if name and name not in found:
         have = ", ".join(sorted(found)) or "none"
         raise UsageError(
-            f"The pictures have no dense descriptor {wanted!r} to learn by (they have: {have}). "
-            f"Run: sightline index --features {wanted}"
+            f"The pictures have no dense descriptor {name!r} to learn by (they have: {have}). "
+            f"Run: sightline index --features {name}"
         )
     if not found:
         return ""
-    return found[wanted or min(found, key=_rank)]
+    return found[name or min(found, key=_rank)]
 
 
 def _rank(name: str) -> tuple[int, int, str]:
@@ -120,25 +120,25 @@ class FeatureSpace:
     def row_of(
         self,
         reader: Reader,
-        asked: QueryPicture,
+        named: QueryPicture,
         settings: Settings,
         compute: Compute | None = None,
     ) -> Floats:
         """Return the row of a picture that somebody named, made one long."""
-        if asked.picture is not None and self.has(np.array([asked.picture])).all():
-            return np.asarray(self.rows([asked.picture])[0], np.float32)
+        if named.picture is not None and self.has(np.array([named.picture])).all():
+            return np.asarray(self.rows([named.picture])[0], np.float32)
         own = compute or LocalCompute(1, seconds=settings.seconds)
         limits = ReadLimits(
             settings.working_size, settings.max_megapixels, int(settings.max_file_mb * 1e6), False
         )
         try:
-            made = describe_files(reader, [asked.file], [self.feature], [self.length], limits, own)
+            made = describe_files(reader, [named.file], [self.feature], [self.length], limits, own)
         finally:
             if compute is None:
                 own.close()
         if not made.have.all():
             raise CollectionError(
-                f"{shown(os.path.basename(asked.file))} is not in the collection, and "
+                f"{shown(os.path.basename(named.file))} is not in the collection, and "
                 f"{name_of(self.feature)} cannot be computed here. Name a picture of the "
                 "collection, or another descriptor."
             )

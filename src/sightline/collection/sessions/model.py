@@ -99,12 +99,12 @@ class SessionContext:
         return looked_up(self.words.ids, self.words.scores, pictures)
 
 
-def with_looks(words: Ranked, space: FeatureSpace, asked: Floats) -> Ranked:
+def with_looks(words: Ranked, space: FeatureSpace, vectors: Floats) -> Ranked:
     """Return a ranking of all pictures by words and by what some pictures look like."""
     ids = np.union1d(space.ids, words.ids)
     appear = np.ones(len(ids), bool) if words.allowed is None else np.isin(ids, words.allowed)
     total = np.zeros(len(ids))
-    for of, scores in ((words.ids, words.scores), (space.ids, space.scores(_mean(asked)))):
+    for of, scores in ((words.ids, words.scores), (space.ids, space.scores(_mean(vectors)))):
         values = looked_up(of, scores, ids)
         total += Scale.of(values[appear]).bounded(values)
     return replace(words, ids=ids, scores=total)
@@ -197,34 +197,34 @@ def _within(values: Doubles, bound: float) -> Doubles:
     return np.asarray(np.clip(values, -bound, bound))
 
 
-def learn(ground: SessionContext, record: SessionRecord) -> SessionModel:
+def learn(context: SessionContext, record: SessionRecord) -> SessionModel:
     """Learn from all judgements of a session."""
-    space, judged = ground.space, record.judged
+    space, judged = context.space, record.judged
     if space is None:
         nothing = np.zeros((0, 0), np.float32)
         return SessionModel(None, 1.0, 1.0, None, None, (), nothing, np.zeros(0, bool), 0)
     known = np.array(list(judged), np.int64)
     usable = known[space.has(known)].tolist()
     row_of = dict(zip(usable, space.rows(usable), strict=True))
-    X, fits, pictures = _taught(ground, judged, row_of)
-    background = _background(ground, judged)
-    unjudged = _unjudged(ground, known)
+    X, fits, pictures = _taught(context, judged, row_of)
+    background = _background(context, judged)
+    unjudged = _unjudged(context, known)
     ranked = _some(unjudged)
     both = np.union1d(background, ranked)
     rows = space.rows(both.tolist())
     blend = Blend()
     # With a query of weights the untouched scores are its own.
     blend.start(
-        ground.query, rows[np.searchsorted(both, background)], _words_give(ground, background),
+        context.query, rows[np.searchsorted(both, background)], _words_give(context, background),
         ranked=rows[np.searchsorted(both, ranked)],
-        ranked_untouched=_words_give(ground, unjudged),
+        ranked_untouched=_words_give(context, unjudged),
     )  # fmt: skip
     said = np.array([p or 0 for p in pictures], np.int64)
-    insisted = [p is None or p in ground.ids or p in record.insisted for p in pictures]
-    given = _words_give(ground, said)
-    if given is not None and len(ground.asked):
+    insisted = [p is None or p in context.ids or p in record.insisted for p in pictures]
+    given = _words_give(context, said)
+    if given is not None and len(context.asked):
         # What is asked for is its own best hit, also where it carries no word.
-        given[: len(ground.asked)] = ground.words_best
+        given[: len(context.asked)] = context.words_best
     blend.partial_fit(X, np.where(fits, 1, -1), given, insisted)
     weights, factor = blend.parts_
     return SessionModel(
@@ -375,15 +375,15 @@ def _changes(start: SessionStart, model: str, feature: str) -> list[str]:
     return said
 
 
-def check_judgements(start: SessionStart, relevant: Sequence[int], other: Sequence[int]) -> None:
+def check_judgements(start: SessionStart, relevant: Sequence[int], negative: Sequence[int]) -> None:
     """Refuse judgements that contradict each other, or say nothing, before any is written."""
-    both = sorted(set(relevant) & set(other))
+    both = sorted(set(relevant) & set(negative))
     if both:
         raise UsageError(f"Picture {both[0]} is judged both to fit and not to. Leave out one.")
-    own = sorted(set(start.like) & {*relevant, *other}, key=str)
+    own = sorted(set(start.like) & {*relevant, *negative}, key=str)
     if own:
         raise UsageError(
             f"Picture {own[0]} is what the session looks for, and fits itself. Judge others."
         )
-    if not relevant and not other:
+    if not relevant and not negative:
         raise UsageError("No picture is judged. Name some that fit, or that do not.")

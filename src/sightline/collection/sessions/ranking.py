@@ -31,7 +31,7 @@ _SPARE = 100
 
 
 def scores(
-    ground: SessionContext, learnt: SessionModel, n: int | None = None, judged: Sequence[int] = ()
+    context: SessionContext, model: SessionModel, n: int | None = None, judged: Sequence[int] = ()
 ) -> tuple[Int, Doubles]:
     """Return every picture that may appear, ids ascending, with its score.
 
@@ -39,18 +39,18 @@ def scores(
     best; those that were judged are there as well. Words rank every picture, and so do sessions
     that began with them.
     """
-    few = None if n is None else _few_scores(ground, learnt, n, judged)
-    ids, found = few or _all_scores(ground, learnt)
-    if learnt.weights is not None and len(judged):
+    few = None if n is None else _few_scores(context, model, n, judged)
+    ids, found = few or _all_scores(context, model)
+    if model.weights is not None and len(judged):
         at = np.flatnonzero(np.isin(ids, np.array(judged, np.int64)))
-        found[at] = np.add(*parts_of(ground, learnt, ids[at], judged=True))
-    keep = ~np.isin(ids, np.array(ground.ids, np.int64))
-    if ground.allowed is not None:
-        keep &= np.isin(ids, ground.allowed)
+        found[at] = np.add(*parts_of(context, model, ids[at], judged=True))
+    keep = ~np.isin(ids, np.array(context.ids, np.int64))
+    if context.allowed is not None:
+        keep &= np.isin(ids, context.allowed)
     return ids[keep], found[keep]
 
 
-def pin_judged(ids: Int, found: Doubles, judged: dict[int, bool], learnt: SessionModel) -> Doubles:
+def pin_judged(ids: Int, scores: Doubles, judged: dict[int, bool], model: SessionModel) -> Doubles:
     """Return scores that have pictures judged to fit first, and those judged not to last.
 
     >>> ids, found = np.array([4, 7, 9]), np.array([0.3, 0.2, 0.1])
@@ -59,32 +59,32 @@ def pin_judged(ids: Int, found: Doubles, judged: dict[int, bool], learnt: Sessio
     >>> ids[order].tolist()
     [9, 7, 4]
     """
-    known = np.array([p for p in judged if p not in learnt.slips], np.int64)
+    known = np.array([p for p in judged if p not in model.slips], np.int64)
     known = known[np.isin(known, ids)]
     fits = np.array([judged[p] for p in known.tolist()], bool)
-    return placed(found, np.searchsorted(ids, known), np.where(fits, 1, -1))
+    return placed(scores, np.searchsorted(ids, known), np.where(fits, 1, -1))
 
 
 def parts_of(
-    ground: SessionContext, learnt: SessionModel, pictures: Int, judged: bool = False
+    context: SessionContext, model: SessionModel, pictures: Int, judged: bool = False
 ) -> tuple[Doubles, Doubles]:
     """Return what the untouched ranking and what the learnt weights add to scores of pictures.
 
     A picture without the descriptor counts as an average one for the weights.
     """
-    space, query = ground.space, ground.query
+    space, query = context.space, context.query
     has = np.zeros(len(pictures), bool) if space is None else space.has(pictures)
     rows = np.zeros((0, 0)) if space is None else space.rows(pictures[has].tolist())
     before, part = np.zeros(len(pictures)), np.zeros(len(pictures))
     if query is not None:
         before[has] = rows.astype(np.float64) @ query
-    elif ground.words is not None and learnt.weights is None:
-        before = looked_up(*_followed(ground, ground.words, learnt), pictures)
+    elif context.words is not None and model.weights is None:
+        before = looked_up(*_followed(context, context.words, model), pictures)
     else:
-        before = ground.untouched(pictures)
-    if learnt.weights is not None:
-        part[has] = learnt.part(rows.astype(np.float64) @ learnt.weights, judged)
-    return learnt.untouched_part(before, judged), part
+        before = context.untouched(pictures)
+    if model.weights is not None:
+        part[has] = model.part(rows.astype(np.float64) @ model.weights, judged)
+    return model.untouched_part(before, judged), part
 
 
 def _direction(query: Doubles, learnt: SessionModel) -> Doubles:

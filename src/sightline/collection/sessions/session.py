@@ -408,28 +408,28 @@ NAMED = 5
 
 def remarks(
     record: SessionRecord,
-    learnt: SessionModel,
-    found: bool,
-    ground: SessionContext,
+    model: SessionModel,
+    has_hits: bool,
+    context: SessionContext,
     doubted: Sequence[Hit],
 ) -> list[str]:
     """Say why nothing was learnt yet, what could not be, and why there is no hit."""
     said = []
     judged = record.judged
-    if ground.space is not None and judged and learnt.weights is None:
-        fit = any(judged.values()) or bool(len(ground.asked))
+    if context.space is not None and judged and model.weights is None:
+        fit = any(judged.values()) or bool(len(context.asked))
         if fit and not all(judged.values()):
             said.append("What was learnt orders judged pictures no better; the ranking stays.")
         else:
             lacking = "do not fit" if fit else "fit"
             said.append(f"The ranking stays until some pictures that {lacking} are judged too.")
-    if learnt.slips:
-        said.append(_of_slips(learnt.slips, doubted, judged))
-    if learnt.gone:
-        n = learnt.gone
+    if model.slips:
+        said.append(_of_slips(model.slips, doubted, judged))
+    if model.gone:
+        n = model.gone
         said.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learnt from.")
-    if not found:
-        said.append(_why_nothing(ground, bool(judged)))
+    if not has_hits:
+        said.append(_why_nothing(context, bool(judged)))
     return said
 
 

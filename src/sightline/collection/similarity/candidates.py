@@ -128,21 +128,21 @@ def similar(
 
 def candidates(
     snapshot: Snapshot,
-    alike: SimilarityModel,
-    asked: PictureQuery,
+    model: SimilarityModel,
+    query: PictureQuery,
     allowed: Int | None,
     exact: bool = False,
 ) -> Int:
     """Return the pictures to rank, ids ascending, without those asked for."""
-    if allowed is None and not exact and snapshot.size() > ALL + len(asked.ids):
-        return shortlisted(snapshot, alike, asked, None)
+    if allowed is None and not exact and snapshot.size() > ALL + len(query.ids):
+        return shortlisted(snapshot, model, query, None)
     every = snapshot.ids()
     # What filters leave may name pictures the version has no rows of.
     left = every if allowed is None else np.intersect1d(every, allowed, assume_unique=True)
-    left = _without(left, asked.ids)
+    left = _without(left, query.ids)
     if exact or len(left) <= ALL:
         return left
-    return shortlisted(snapshot, alike, asked, None if allowed is None else left)
+    return shortlisted(snapshot, model, query, None if allowed is None else left)
 
 
 def _without(ids: Int, few: Int) -> Int:
@@ -158,39 +158,39 @@ def _without(ids: Int, few: Int) -> Int:
 
 
 def shortlisted(
-    snapshot: Snapshot, alike: SimilarityModel, asked: PictureQuery, where: Int | None
+    snapshot: Snapshot, model: SimilarityModel, pictures: PictureQuery, where: Int | None
 ) -> Int:
     """Return the pictures nearest to any that is wanted, by each descriptor of the shortlist."""
     found = [np.zeros(0, np.int64)]
     there = {f for s in snapshot.segments for f in s.features}
     # As many more as may have to be left out again.
-    depth = alike.shortlist.depth + len(asked.ids)
-    for v, by in alike.shortlist.descriptors:
-        d = alike.descriptors[v]
+    depth = model.shortlist.depth + len(pictures.ids)
+    for v, by in model.shortlist.descriptors:
+        d = model.descriptors[v]
         if d not in there:
             continue
-        for i in np.flatnonzero((asked.weights > 0) & asked.rows.have[:, v]).tolist():
-            row = asked.rows.views[v][i : i + 1]
+        for i in np.flatnonzero((pictures.weights > 0) & pictures.rows.have[:, v]).tolist():
+            row = pictures.rows.views[v][i : i + 1]
             weights = np.asarray(row.toarray() if hasattr(row, "tocsr") else row, np.float32)[0]
             query = DenseQuery(d, weights, "cosine" if by == "cosine" else "distance")
             found.append(snapshot.top(query, depth, where).ids)
-    return np.setdiff1d(np.concatenate(found), asked.ids)
+    return np.setdiff1d(np.concatenate(found), pictures.ids)
 
 
-def scored(snapshot: Snapshot, alike: SimilarityModel, asked: PictureQuery, ids: Int) -> Doubles:
+def scored(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids: Int) -> Doubles:
     """Return the score of each picture, ids ascending; phi is held for some pictures at a time."""
     out = np.zeros(len(ids))
     for start in range(0, len(ids), _BLOCK):
         part = slice(start, start + _BLOCK)
-        out[part] = combined(snapshot, alike, asked, ids[part]) @ alike.w
+        out[part] = combined(snapshot, model, query, ids[part]) @ model.w
     return out
 
 
-def combined(snapshot: Snapshot, alike: SimilarityModel, asked: PictureQuery, ids: Int) -> Doubles:
+def combined(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids: Int) -> Doubles:
     """Return phi of each picture with all that were asked for, weighted, (pictures, components)."""
-    rows = stored(snapshot, ids, alike.descriptors, alike.lengths)
-    found: Floats = alike.compare(alike.framed(asked.rows), alike.framed(rows))
-    return np.asarray(np.einsum("q,qpc->pc", asked.weights, found))
+    rows = stored(snapshot, ids, model.descriptors, model.lengths)
+    found: Floats = model.compare(model.framed(query.rows), model.framed(rows))
+    return np.asarray(np.einsum("q,qpc->pc", query.weights, found))
 
 
 def _shares(
@@ -223,15 +223,15 @@ _WORK = 1e10
 
 
 def choose_shortlist(
-    snapshot: Snapshot, alike: SimilarityModel, queries: Int, depth: int = DEPTH
+    snapshot: Snapshot, model: SimilarityModel, queries: Int, depth: int = DEPTH
 ) -> Shortlist:
     """Return the descriptors by which the best of a full scan are found."""
-    options = [(v, by) for v in range(len(alike.descriptors)) for by in ("cosine", "distance")]
-    questions = [_question(snapshot, alike, q) for q in _some(snapshot, alike, queries)]
-    best = [_best(snapshot, alike, q) for q in questions]
+    options = [(v, by) for v in range(len(model.descriptors)) for by in ("cosine", "distance")]
+    questions = [_question(snapshot, model, q) for q in _some(snapshot, model, queries)]
+    best = [_best(snapshot, model, q) for q in questions]
     pairs = list(zip(best, questions, strict=True))
     found = np.array(
-        [[np.isin(b, _near(snapshot, alike, q, (o,), depth)) for b, q in pairs] for o in options]
+        [[np.isin(b, _near(snapshot, model, q, (o,), depth)) for b, q in pairs] for o in options]
     ).reshape(len(options), -1)
     chosen: list[tuple[int, str]] = []
     covered = np.zeros(found.shape[1], bool)
@@ -245,14 +245,14 @@ def choose_shortlist(
     return Shortlist(tuple(chosen), depth)
 
 
-def measure_recall(snapshot: Snapshot, alike: SimilarityModel, queries: Int) -> Shortlist:
+def measure_recall(snapshot: Snapshot, model: SimilarityModel, queries: Int) -> Shortlist:
     """Return the shortlist with the share of the best ten that it holds, for these queries."""
-    s = alike.shortlist
+    s = model.shortlist
     held = []
-    for q in _some(snapshot, alike, queries):
-        asked = _question(snapshot, alike, q)
-        near = _near(snapshot, alike, asked, s.descriptors, s.depth)
-        held.append(np.isin(_best(snapshot, alike, asked), near).mean())
+    for q in _some(snapshot, model, queries):
+        asked = _question(snapshot, model, q)
+        near = _near(snapshot, model, asked, s.descriptors, s.depth)
+        held.append(np.isin(_best(snapshot, model, asked), near).mean())
     if not held:
         return s
     return replace(s, recall=float(np.mean(held)), queries=len(held))

@@ -26,7 +26,7 @@ from sightline.compute.describing import (
 )
 from sightline.contracts import Compute, Failed
 from sightline.errors import CollectionError, DataError, NoFeatures, UsageError
-from sightline.pictures.folder import FoundFile
+from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
 from sightline.records import shown
 from sightline.store.home import Reader
@@ -68,10 +68,10 @@ class Framed(_ByDescriptor):
     """Pictures with rows as they are compared (`similarity.frames`)."""
 
 
-def descriptors_of(snapshot: Snapshot, wanted: Sequence[str] = ()) -> tuple[str, ...]:
+def descriptors_of(snapshot: Snapshot, requested: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the descriptors, by fingerprint, that pictures can be compared by.
 
-    `wanted` names those to take; by default all that nearly every picture has.
+    `requested` names those to take; by default all that nearly every picture has.
     """
     ids = snapshot.ids()
     if len(ids) < 2:
@@ -85,7 +85,7 @@ def descriptors_of(snapshot: Snapshot, wanted: Sequence[str] = ()) -> tuple[str,
             f"No descriptor is on at least nine tenths of the {len(ids)} pictures, so they cannot "
             "be compared. Run: sightline index --features whole-all"
         )
-    names = plugins.expanded(wanted) or sorted(found)
+    names = plugins.expanded(requested) or sorted(found)
     missing = [n for n in names if n not in found]
     if missing:
         raise UsageError(
@@ -191,7 +191,7 @@ def describe_files(
 def _pixels(file: bytes, limits: ReadLimits, compute: Compute) -> NDArray[np.uint8]:
     real = os.path.realpath(file)
     folder, name = os.path.split(real)
-    job = request(folder, FoundFile(name, 0, 0), limits, pixels=True)
+    job = request(folder, PictureFile(name, 0, 0), limits, pixels=True)
     for result in compute.run(READ_TASK, [job], "decode"):
         if isinstance(result, Failed):
             raise DataError(

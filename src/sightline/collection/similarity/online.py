@@ -97,22 +97,22 @@ def _usable(snapshot: Snapshot, alike: SimilarityModel) -> bool:
     return bool(there & set(alike.descriptors))
 
 
-def with_judgements(reader: Reader, alike: SimilarityModel) -> tuple[SimilarityModel, Lesson]:
+def with_judgements(reader: Reader, model: SimilarityModel) -> tuple[SimilarityModel, Lesson]:
     """Go on from the weights there are with all judgements they have not seen."""
-    seen = alike.about.get("judged_up_to", 0)
+    seen = model.about.get("judged_up_to", 0)
     with contextlib.closing(EventLog(reader.home.events, write=False)) as log:
         said = log.likenesses(seen if isinstance(seen, int) else 0)
     judged, drawn, ids = triplets_of(said[-MOST:], reader.snapshot.ids())
     if not len(judged) + len(drawn):
-        return alike, Lesson(0, 0, judged.n_contradicted, 0, 0)
-    data = alike.framed(stored(reader.snapshot, ids, alike.descriptors, alike.lengths))
-    rows = _differences(alike, data, judged)
-    every = np.concatenate([rows, _differences(alike, data, drawn)])
+        return model, Lesson(0, 0, judged.n_contradicted, 0, 0)
+    data = model.framed(stored(reader.snapshot, ids, model.descriptors, model.lengths))
+    rows = _differences(model, data, judged)
+    every = np.concatenate([rows, _differences(model, data, drawn)])
     order = np.random.default_rng(0).permutation(len(every))
-    learner = OPARI(C=STEP).start_from(alike.w).partial_fit(every[order])
-    before, after = (int(np.count_nonzero(rows @ w <= 0)) for w in (alike.w, learner.w_))
+    learner = OPARI(C=STEP).start_from(model.w).partial_fit(every[order])
+    before, after = (int(np.count_nonzero(rows @ w <= 0)) for w in (model.w, learner.w_))
     lesson = Lesson(0, len(rows), judged.n_contradicted, before, after)
-    return replace(alike, w=learner.w_, judged=len(every)), lesson
+    return replace(model, w=learner.w_, judged=len(every)), lesson
 
 
 def _differences(alike: SimilarityModel, data: Framed, t: PictureTriplets) -> Floats:
@@ -122,21 +122,21 @@ def _differences(alike: SimilarityModel, data: Framed, t: PictureTriplets) -> Fl
 
 
 def triplets_of(
-    said: Sequence[SimilarityJudgement], live: Int
+    judgements: Sequence[SimilarityJudgement], live: Int
 ) -> tuple[PictureTriplets, PictureTriplets, Int]:
     """Return triplets of judged pictures, of judged and drawn ones, and the ids they number.
 
     Only pictures that are still there count, and of each pair what was said last.
     """
     there = set(live.tolist())
-    said = [j for j in said if j.query in there and j.picture in there]
+    judgements = [j for j in judgements if j.query in there and j.picture in there]
     pool = seeded(live, POOL)
-    q, p = (np.array([getattr(j, n) for j in said], np.int64) for n in ("query", "picture"))
+    q, p = (np.array([getattr(j, n) for j in judgements], np.int64) for n in ("query", "picture"))
     ids = np.unique(np.concatenate([q, p, pool]))
-    alike = np.array([float(j.alike) for j in said])
+    alike = np.array([float(j.alike) for j in judgements])
     at_q, at_p = np.searchsorted(ids, q), np.searchsorted(ids, p)
     judged = of_judgements(at_q, at_p, alike, MOST_TRIPLETS)
-    last = {(j.query, j.picture): j.alike for j in said}
+    last = {(j.query, j.picture): j.alike for j in judgements}
     fit = [pair for pair, like in last.items() if like]
     drawn = [
         (query, picture, other)
@@ -150,14 +150,19 @@ def triplets_of(
 
 
 def learn(
-    home: Home, query: int, alike: Sequence[int], unlike: Sequence[int], session: str, source: str
+    home: Home,
+    query: int,
+    positive: Sequence[int],
+    negative: Sequence[int],
+    session: str,
+    source: str,
 ) -> Lesson:
     """Write judgements to the log, then say what the weights make of all there are."""
-    check_judgement(query, alike, unlike)
+    check_judgement(query, positive, negative)
     body: dict[str, Json] = {"query": query, "source": source}
     events = [
         NewEvent("judged-similar", p, {**body, "alike": like}, session or None)
-        for pictures, like in ((alike, True), (unlike, False))
+        for pictures, like in ((positive, True), (negative, False))
         for p in dict.fromkeys(pictures)
     ]
     with home.reader() as reader:
@@ -171,14 +176,14 @@ def learn(
     return replace(lesson, noted=len(events))
 
 
-def check_judgement(query: int, alike: Sequence[int], unlike: Sequence[int]) -> None:
+def check_judgement(query: int, positive: Sequence[int], negative: Sequence[int]) -> None:
     """Refuse judgements that contradict each other, or say nothing, before any is written."""
-    both = sorted(set(alike) & set(unlike))
+    both = sorted(set(positive) & set(negative))
     if both:
         raise UsageError(
             f"Picture {both[0]} is judged both like and unlike picture {query}. Leave out one."
         )
-    if query in alike or query in unlike:
+    if query in positive or query in negative:
         raise UsageError(f"Picture {query} cannot be judged against itself. Name other pictures.")
-    if not alike and not unlike:
+    if not positive and not negative:
         raise UsageError("No picture is judged. Name some that are like the query, or are not.")

@@ -68,9 +68,9 @@ def find(reader: Reader, root: bytes, picture: PictureLike, weight: float = 1.0)
 
 def question(
     reader: Reader,
-    alike: SimilarityModel,
-    wanted: Sequence[QueryPicture],
-    unwanted: Sequence[QueryPicture],
+    model: SimilarityModel,
+    positive: Sequence[QueryPicture],
+    negative: Sequence[QueryPicture],
     settings: Settings,
     compute: Compute | None = None,
 ) -> PictureQuery:
@@ -78,15 +78,15 @@ def question(
 
     A picture of the collection that lacks a descriptor is described now, if its file is there.
     """
-    asked = (*wanted, *unwanted)
+    asked = (*positive, *negative)
     parts: list[Described] = []
     own = compute
     try:
         for a in asked:
-            known = None if a.picture is None else _stored(reader, alike, a.picture)
+            known = None if a.picture is None else _stored(reader, model, a.picture)
             if known is None or (not known.have.all() and os.path.exists(a.file)):
                 own = own or LocalCompute(1, seconds=settings.seconds)
-                made = _described(reader, alike, a.file, settings, own)
+                made = _described(reader, model, a.file, settings, own)
                 known = made if known is None else _filled(known, made)
             parts.append(known)
     finally:
@@ -96,12 +96,12 @@ def question(
     if not rows.have.any(axis=1).all():
         lost = asked[int(np.argmin(rows.have.any(axis=1)))]
         raise CollectionError(
-            f"{shown(lost.file)} has none of the descriptors {', '.join(alike.names)}, and they "
+            f"{shown(lost.file)} has none of the descriptors {', '.join(model.names)}, and they "
             "cannot be computed here. Name another picture, or index more features."
         )
-    weights = np.concatenate([_shares(wanted, 1.0), _shares(unwanted, -1.0)])
+    weights = np.concatenate([_shares(positive, 1.0), _shares(negative, -1.0)])
     missing = (~rows.have).sum(axis=0).tolist()
-    lacking = {n: m for n, m in zip(alike.names, missing, strict=True) if m}
+    lacking = {n: m for n, m in zip(model.names, missing, strict=True) if m}
     return PictureQuery(asked, rows, weights, lacking)
 
 

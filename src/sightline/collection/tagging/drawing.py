@@ -140,7 +140,7 @@ _LONGEST = 60
 
 
 def draw_regions(
-    root: bytes, s: Settings, places: LocalizedHits, folder: Path, compute: Compute | None = None
+    root: bytes, s: Settings, localized: LocalizedHits, folder: Path, compute: Compute | None = None
 ) -> list[Path]:
     """Draw each hit whose words lie somewhere; return the files.
 
@@ -149,7 +149,7 @@ def draw_regions(
     clear_drawings(folder, REGIONS)
     limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow)
     own = compute or LocalCompute(s.workers, seconds=s.seconds)
-    some = [(i, h) for i, h in enumerate(places.hits, 1) if h.words]
+    some = [(i, h) for i, h in enumerate(localized.hits, 1) if h.words]
     files = []
     try:
         read = decoded(root, [h.hit for _, h in some], own, limits)

@@ -155,10 +155,10 @@ def suggest(
         )  # fmt: skip
 
 
-def judged(placer: RegionTagger, judgements: Iterable[Judgement]) -> set[tuple[int, int]]:
+def judged(model: RegionTagger, judgements: Iterable[Judgement]) -> set[tuple[int, int]]:
     """Return which words of which pictures somebody has judged, by picture and column."""
-    said = term_verdicts(judgements, placer.words.counts_as())
-    place = {int(t): i for i, t in enumerate(placer.terms)}
+    said = term_verdicts(judgements, model.words.counts_as())
+    place = {int(t): i for i, t in enumerate(model.terms)}
     return {(picture, place[term]) for picture, term in said if term in place}
 
 
@@ -175,7 +175,7 @@ class _Look:
         self.pairs = cleaned(*carried(reader.snapshot), placer.words.counts_as())
         self.judged = 0
 
-    def at(self, ids: Int, said: set[tuple[int, int]]) -> list[Suggestion]:
+    def at(self, ids: Int, judged: set[tuple[int, int]]) -> list[Suggestion]:
         """Return what there is to say of some pictures."""
         p = self.placer
         seen_cuts = list(cuts(self.reader.snapshot, p.feature, ids))
@@ -184,7 +184,7 @@ class _Look:
         margins = p.of(seen, ids)
         add = ~has & (margins >= self.sure.give)
         drop = has & (margins <= self.sure.doubt) if self.removals else np.zeros_like(has)
-        add, drop = self._without_judged(ids, add, drop, said)
+        add, drop = self._without_judged(ids, add, drop, judged)
         some = np.flatnonzero((add | drop).any(axis=1))
         if not len(some):
             return []

@@ -90,7 +90,7 @@ def solve(bend: Doubles, slope: Doubles, shift: Doubles) -> bool:
 
 @njit(cache=True, nogil=True)
 def settle(
-    stack: Floats, s: int, y: int, x: int, contrast: float, edge: float, found: Doubles
+    stack: Floats, s: int, y: int, x: int, contrast: float, edge: float, out: Doubles
 ) -> bool:
     """Write layer, its fraction, row, column and strength of an extreme, if it is a good one.
 
@@ -114,13 +114,13 @@ def settle(
     trace, size = bend[1, 1] + bend[2, 2], bend[1, 1] * bend[2, 2] - bend[1, 2] ** 2
     if strength < contrast or size <= 0 or trace * trace * edge >= (edge + 1) ** 2 * size:
         return False
-    found[0], found[1], found[2], found[3] = s, shift[0], y + shift[1], x + shift[2]
-    found[4] = strength
+    out[0], out[1], out[2], out[3] = s, shift[0], y + shift[1], x + shift[2]
+    out[4] = strength
     return True
 
 
 @njit(cache=True, nogil=True)
-def find_extremes(stack: Floats, contrast: float, edge: float, found: Doubles) -> int:
+def find_extremes(stack: Floats, contrast: float, edge: float, out: Doubles) -> int:
     """Write the good extremes of a stack of differences; return how many there are."""
     n = 0
     for s in range(1, stack.shape[0] - 1):
@@ -128,7 +128,7 @@ def find_extremes(stack: Floats, contrast: float, edge: float, found: Doubles) -
             for x in range(_BORDER, stack.shape[2] - _BORDER):
                 if abs(stack[s, y, x]) <= 0.5 * contrast or not is_extreme(stack, s, y, x):
                     continue
-                if n < len(found) and settle(stack, s, y, x, contrast, edge, found[n]):
+                if n < len(out) and settle(stack, s, y, x, contrast, edge, out[n]):
                     n += 1
     return n
 
@@ -165,18 +165,18 @@ def fill_directions(image: Floats, y: float, x: float, sigma: float, strengths: 
 @njit(cache=True, nogil=True)
 def fill_descriptor(
     image: Floats, y: float, x: float, sigma: float, angle: float,
-    places: Doubles, weights: Doubles, row: Floats,
+    positions: Doubles, weights: Doubles, row: Floats,
 ) -> None:  # fmt: skip
     """Add up gradients in 4×4 cells by 8 directions, in a frame turned by `angle`.
 
-    A cell is three sigma wide. `places` are those of samples (down, right) from the middle, in
+    A cell is three sigma wide. `positions` are those of samples (down, right) from the middle, in
     cells; each is shared linearly between the nearest cells and directions.
     """
     height, width = image.shape
     cos, sin = np.cos(angle) * 3 * sigma, np.sin(angle) * 3 * sigma
     row[:] = 0
-    for n in range(len(places)):
-        v, u = places[n, 0], places[n, 1]
+    for n in range(len(positions)):
+        v, u = positions[n, 0], positions[n, 1]
         i, j = nearest(y + sin * u + cos * v), nearest(x + cos * u - sin * v)
         if not (1 <= i < height - 1 and 1 <= j < width - 1):
             continue

@@ -60,7 +60,7 @@ def choose_colors(
     return codebook(pixels, n_colors, seed, passes=_PASSES)
 
 
-def places(rgb: NDArray[np.uint8]) -> NDArray[np.int64]:
+def table_indices(rgb: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Return the place of each pixel in the table.
 
     >>> places(np.array([[255, 255, 255], [0, 0, 4], [16, 0, 0]], np.uint8)).tolist()
@@ -82,5 +82,5 @@ def color_table(colors: NDArray[np.float32]) -> NDArray[np.uint8]:
     cube = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(-1, 3)
     table = np.empty(N_PLACES, np.uint8)
     # The middle of the four values 0..3 that share the upper bits.
-    table[places(cube)] = assign(cube.astype(np.float32) + np.float32(1.5), colors)
+    table[table_indices(cube)] = assign(cube.astype(np.float32) + np.float32(1.5), colors)
     return table

@@ -241,27 +241,27 @@ def _reason(e: Exception) -> str:
     return " ".join(str(text).split())[:160]
 
 
-def not_another(uri: str, table: str, label: Label | None, length: int, wanted: Label) -> Label:
+def not_another(uri: str, table: str, label: Label | None, length: int, expected: Label) -> Label:
     """Refuse a table of somebody else, or of other rows, in words that say which it is."""
     again = f"Run: sightline export milvus --uri {uri}"
     if label is None:
         raise EngineError(f"The table {table} at {uri} is none of Sightline's. {again}")
-    if label.store != wanted.store:
+    if label.store != expected.store:
         raise EngineError(
             f"The table {table} at {uri} belongs to another store ({label.store}, not "
-            f"{wanted.store}). {again}"
+            f"{expected.store}). {again}"
         )
-    if length != wanted.length or label.length != wanted.length:
+    if length != expected.length or label.length != expected.length:
         raise EngineError(
-            f"The table {table} at {uri} has rows of {length} numbers, those of {wanted.feature} "
-            f"have {wanted.length}. {again}"
+            f"The table {table} at {uri} has rows of {length} numbers, those of {expected.feature} "
+            f"have {expected.length}. {again}"
         )
     return label
 
 
-def of_older(uri: str, table: str, label: Label, wanted: Label) -> EngineError:
+def of_older(uri: str, table: str, label: Label, expected: Label) -> EngineError:
     """Say that a table holds another version than the store is at."""
     return EngineError(
         f"The table {table} at {uri} holds version {label.version}, the store is at version "
-        f"{wanted.version}. Run: sightline export milvus --uri {uri}"
+        f"{expected.version}. Run: sightline export milvus --uri {uri}"
     )

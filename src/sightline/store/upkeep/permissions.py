@@ -59,10 +59,10 @@ def restrict(folder: Path) -> int:
     return changed
 
 
-def describe(found: Sequence[Exposed]) -> str:
+def describe(exposed: Sequence[Exposed]) -> str:
     """Return what is open to others in one sentence, without a full stop."""
-    names = ", ".join(map(str, found[:_NAMED])) + (", …" if len(found) > _NAMED else "")
-    what = "1 file or folder" if len(found) == 1 else f"{len(found)} files and folders"
+    names = ", ".join(map(str, exposed[:_NAMED])) + (", …" if len(exposed) > _NAMED else "")
+    what = "1 file or folder" if len(exposed) == 1 else f"{len(exposed)} files and folders"
     return f"other users have permissions for {what} of the store ({names})"
 
 

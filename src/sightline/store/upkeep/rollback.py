@@ -185,11 +185,11 @@ def _same_numbers(a: Matrix, b: Matrix) -> bool:
 
 
 def kept_rows(
-    home: Home, known: Iterable[Known], current: Snapshot, live: set[int], wanted: set[str]
+    home: Home, known: Iterable[Known], current: Snapshot, live: set[int], features: set[str]
 ) -> dict[int, Snapshot]:
     """Return where to take the right rows of pictures with outdated ones; no file is read for them.
 
-    `live` are the pictures whose current rows have all features `wanted`. Pictures whose right
+    `live` are the pictures whose current rows have all features `features`. Pictures whose right
     row is lost, damaged, or without a feature that is wanted are not in the answer.
     """
     out: dict[int, Snapshot] = {}
@@ -205,7 +205,7 @@ def kept_rows(
     for number, pictures in elsewhere.items():
         ids = np.array(sorted(pictures), np.int64)
         if (version := _readable(home, number)) is not None:
-            snapshot = _sound_part(home.shards, version, ids, wanted)
+            snapshot = _sound_part(home.shards, version, ids, features)
             held = [s.ids[s.rows_of(ids)] for s in snapshot.segments]
             out.update((i, snapshot) for part in held for i in part.tolist())
     return out

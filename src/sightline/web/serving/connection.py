@@ -83,15 +83,15 @@ class Connection(H11Protocol):
         self._look_again = self.loop.call_later(HEAD_SECONDS, self._look)
 
 
-def room_for(wanted: int) -> int:
+def room_for(most: int) -> int:
     """Return how many connections there may be, with as many files as the system lets us open."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
-        return wanted
-    return max(1, min(wanted, files - min(_OTHER_FILES, files // 2)))
+        return most
+    return max(1, min(most, files - min(_OTHER_FILES, files // 2)))
 
 
 def _answer(problem: Problem) -> bytes:

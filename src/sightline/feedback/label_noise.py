@@ -29,7 +29,9 @@ _ROUNDS = 20
 _LEAST, _LEAST_FITTING = 6, 3
 
 
-def slips(scores: Doubles, relevant: Bools, sure: NDArray[np.bool_] | None = None) -> Doubles:
+def mislabel_probabilities(
+    scores: Doubles, relevant: Bools, sure: NDArray[np.bool_] | None = None
+) -> Doubles:
     """Return for each judgement how likely it is a slip.
 
     Parameters

@@ -76,14 +76,14 @@ def parts_of(view: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seeing:
+class InputScaling:
     """A view as one method sees it, learnt from training pictures."""
 
     parts: tuple[str, ...]
     weighings: tuple[Weigh, ...]
 
     @classmethod
-    def of(cls, views: Views, view: str, weighting: str = "") -> Seeing:
+    def of(cls, views: Views, view: str, weighting: str = "") -> InputScaling:
         """Learn the weighting of a view; by default tfidf where rows are sparse, else unit."""
         names = parts_of(view)
         for name in names:

@@ -58,7 +58,7 @@ class Seen:
         return [self.regions[p] for p in pictures], self.whole[pictures], self.tags[pictures]
 
 
-class Seeing:
+class RegionInputs:
     """Makes what learners see, half by half."""
 
     def __init__(self, c: MSRC, pool: Pool, cuts: dict[str, Segmenter], reduced: int) -> None:
