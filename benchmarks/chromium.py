@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Playwright
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-HOW = "apt-get install chromium; pip install 'sightline[dev]'"
+# The first draws no window around the page, which takes half the time.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+HOW = "apt-get install chromium-headless-shell; pip install 'sightline[dev]'"
 # A name that is not ours and leads here all the same, as an attacker's own DNS would have it.
 EVIL = "evil.test"
 _ARGUMENTS = (

@@ -39,7 +39,10 @@ def test_shards_of_what_has_none_are_refused(tmp_path: Path) -> None:
     for more in (["--similar"], ["--regions"], ["--ranker", "ridge"]):
         given = command("train", *where[1:], "--shards", "2", *more)
         done = subprocess.run(given, capture_output=True, text=True)
-        assert done.returncode == 2 and "--shards says in how many parts pamir" in done.stderr
+        assert (
+            done.returncode == 2
+            and "--shards is an option of training words, by pamir" in done.stderr
+        )
 
 
 @needs_ray

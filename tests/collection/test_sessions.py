@@ -218,7 +218,7 @@ def test_a_slip_is_said_does_not_count_and_may_be_insisted_on(c: Collection) -> 
     session = c.judge(pictures=1)
     unfit = slipped(session)
     found = session.next(200)
-    assert session.slips == found.slips == {unfit}
+    assert session.suspected_mislabels == found.suspected_mislabels == {unfit}
     (said,) = [s for s in found.said if "contradict" in s]
     assert said == (
         "1 judgement contradicts the others, and nothing is learnt from it: "
@@ -228,7 +228,7 @@ def test_a_slip_is_said_does_not_count_and_may_be_insisted_on(c: Collection) -> 
     assert order.index(unfit) < 60
     assert "which contradicts the others" in session.why(unfit).lines()[-1]
     session.mark(negative=[unfit])
-    assert not session.slips and session.next(200).hits[-1].picture in session.judged
+    assert not session.suspected_mislabels and session.next(200).hits[-1].picture in session.judged
 
 
 def test_slips_are_at_hand_where_judged_pictures_are_hidden(c: Collection) -> None:

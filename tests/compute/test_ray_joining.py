@@ -144,7 +144,7 @@ def test_a_program_is_in_one_cluster_alone(cluster: TwoNodes) -> None:
             with pytest.raises(ComputeError, match="can be in one alone"):
                 compute(other)
         with compute(f"localhost:{port}") as second, compute("") as third:
-            assert "which this program is in" in second.said == third.said
+            assert "which this program is in" in second.description == third.description
         assert there.is_initialized() and first.hold({})
 
 
@@ -155,7 +155,7 @@ def test_the_cluster_that_runs_here_is_found(
     Path(cluster.folder, "ray", "ray_current_cluster").write_text(cluster.address)
     monkeypatch.setenv("RAY_ADDRESS", "auto")
     with compute("") as ray:
-        assert ray.said == f"the Ray cluster at {cluster.address}"
+        assert ray.description == f"the Ray cluster at {cluster.address}"
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ from tests.ray_made import room
 with RayCompute(sys.argv[1]) as ray:
     check_compute(ray, 40)
     told = next(ray.map(room, [Part({})])).value
-print(ray.said, ray.workers, told["share"] == int(told["total"] * 0.8) // 2, sep="\\n")
+print(ray.description, ray.workers, told["share"] == int(told["total"] * 0.8) // 2, sep="\\n")
 print([name for name in os.environ if name.startswith("RAY_AUTH")])
 """
 
@@ -317,7 +317,7 @@ with RayCompute(workers=1) as cluster:
             except OSError:
                 pass
     found = sorted(set(listening(ours)))
-    said = cluster.said
+    said = cluster.description
     folder = cluster._joined.folder.name
     others = ours - {os.getpid()}
     commands = {p: open(f"/proc/{p}/cmdline").read().split("\\0") for p in others}

@@ -151,7 +151,7 @@ def test_sparse_queries_are_the_same_targets_as_dense_ones(listed: bool) -> None
     relevance = rng.random((6, 5 if listed else 9)) < 0.5
     a, b = (query_targets(q, 9, candidates, relevance) for q in (dense, csr_array(dense)))
     assert np.array_equal(a.queries.fit, b.queries.fit)
-    assert np.array_equal(a.n_other, b.n_other) and np.array_equal(a.other, b.other)
+    assert np.array_equal(a.n_negative, b.n_negative) and np.array_equal(a.other, b.other)
     for i in range(len(a.queries)):
         row = np.zeros(8, np.float32)
         at = slice(b.queries.start[i], b.queries.start[i + 1])
@@ -166,7 +166,7 @@ def test_documents_that_are_all_listed_need_no_list() -> None:
     told, untold = (query_targets(queries, 9, given, relevance) for given in (every, None))
     for name in ("start", "term", "weight", "fit_start", "fit"):
         assert np.array_equal(getattr(told.queries, name), getattr(untold.queries, name))
-    assert np.array_equal(told.n_other, untold.n_other) and not len(untold.other)
+    assert np.array_equal(told.n_negative, untold.n_negative) and not len(untold.other)
 
 
 def test_every_method_is_chosen_by_validation_and_measured_once(found: LscmrResults) -> None:

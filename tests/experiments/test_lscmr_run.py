@@ -110,7 +110,7 @@ def test_directions_are_each_others_mirror_and_inputs_know_training_pairs_alone(
     assert there[0] is back[1] is c.test.pictures and there[1] is back[0] is c.test.texts
     task = Task.both(0, c.train, None, 10)[0]
     q, d = task.seen(*task.rows())
-    for learnt, seen in zip(task.learnt(), (q, d), strict=True):
+    for learnt, seen in zip(task.training(), (q, d), strict=True):
         assert learnt == pytest.approx(seen, abs=1e-4)
     for rows in (q, d):
         assert rows.mean(axis=0) == pytest.approx(0, abs=1e-9)

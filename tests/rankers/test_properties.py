@@ -210,7 +210,7 @@ def test_queries_that_order_nothing_are_dropped_and_counted(ranker: Any) -> None
     assert not scores[:, 5:].any() and np.isfinite(scores).all()
     assert fitted.W_[:5].tobytes() == ranker().fit(X, y, n_iter=2000).W_.tobytes()
     judged = from_judgements([1, 1, 0, 1], ["a", "a", "b", "b"], 4)
-    assert judged.n_other.tolist() == [0, 1]
+    assert judged.n_negative.tolist() == [0, 1]
 
 
 @each_ranker

@@ -38,7 +38,7 @@ def test_every_word_is_a_query_and_unused_ones_are_none() -> None:
     found = from_indicator(Y, 4)
     assert as_lists(found) == [([0], [1.0], [0, 1, 3]), ([1], [1.0], [0, 2, 3]),
                                ([2], [1.0], [1, 2, 3])]  # fmt: skip
-    assert (found.n_words, found.n_pictures, found.n_other.tolist()) == (4, 4, [1, 1, 1])
+    assert (found.n_words, found.n_pictures, found.n_negative.tolist()) == (4, 4, [1, 1, 1])
 
 
 @pytest.mark.parametrize("max_len", [1, 2, 3])
@@ -77,7 +77,7 @@ def test_judgements_are_by_query_with_others_of_their_own() -> None:
     assert as_lists(found) == [([0], [1.0], [4]), ([0, 1], pytest.approx([2**-0.5] * 2), [3]),
                                ([0, 1], pytest.approx([2**-0.5] * 2), [0])]  # fmt: skip
     assert (found.other_start.tolist(), found.other.tolist()) == ([0, 1, 1, 2], [2, 1])
-    assert found.n_other.tolist() == [1, 0, 1]
+    assert found.n_negative.tolist() == [1, 0, 1]
 
 
 def test_numbers_are_words_of_their_own() -> None:
@@ -141,7 +141,7 @@ def test_wrong_judgements(y: Any, qid: Any, message: str) -> None:
 def test_queries_from_elsewhere_are_checked() -> None:
     queries = query_set([([1, 0], [0, 2]), ([2], [1])], np.ones(3))
     found = from_queries(queries, 3, n_words=7)
-    assert (found.n_words, found.n_other.tolist()) == (7, [1, 2])
+    assert (found.n_words, found.n_negative.tolist()) == (7, [1, 2])
     assert from_queries(queries, 3).n_words == 3
     with pytest.raises(ParameterError, match="'n_words' parameter of fit must be at least 3"):
         from_queries(queries, 3, n_words=2)

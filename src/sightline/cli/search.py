@@ -49,11 +49,13 @@ if TYPE_CHECKING:
 @click.option("-t", "--top", type=int, help="Hits to show.")
 @click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, as they are.")
 @click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
-@click.option("--not", "unwanted", multiple=True, help="A word pictures must not carry.")
+@click.option("--not", "negative", multiple=True, help="A word pictures must not carry.")
 @click.option("--like", multiple=True, help="A picture, anywhere, that hits should look like too.")
 @filter_options
 @click.option("--no-cutoff", is_flag=True, help="Also show learnt hits that hardly fit.")
-@click.option("--no-learnt", is_flag=True, help="Only pictures that carry the words.")
+@click.option(
+    "--no-predicted", "--no-learnt", is_flag=True, help="Only pictures that carry the words."
+)
 @click.option("--text-file", type=click.Path(), help="A long text that asks for pictures.")
 @click.option("--queries", type=click.Path(), help="A file with a query a line, for --trec.")
 @click.option("--trec", is_flag=True, help="Print a TREC run.")
@@ -70,10 +72,10 @@ def search(
     top: int | None,
     filepath_only: bool,
     null: bool,
-    unwanted: tuple[str, ...],
+    negative: tuple[str, ...],
     like: tuple[str, ...],
     no_cutoff: bool,
-    no_learnt: bool,
+    no_predicted: bool,
     text_file: str | None,
     queries: str | None,
     trec: bool,
@@ -104,7 +106,7 @@ def search(
     ./picture.jpg        alone: pictures like it, as sightline similar
     """
     c = open_collection(collection, store, top=top, engine=engine)
-    options = _Options(filters_of(**given), not no_cutoff, not no_learnt)
+    options = _Options(filters_of(**given), not no_cutoff, not no_predicted)
     why, draws = why or why_png is not None, why_png is not None or not as_json
     if why and (as_csv or trec or filepath_only or null):
         raise UsageError("--why explains hits in plain form or as --json; leave the other out.")
@@ -118,15 +120,15 @@ def search(
             "Name a query, such as: sightline search tree; or one file, with --queries or "
             "--text-file."
         )
-    if like and (why or where or trec or text_file or no_cutoff or no_learnt):
+    if like and (why or where or trec or text_file or no_cutoff or no_predicted):
         raise UsageError("--like goes with words, filters and forms of output alone.")
-    if text_file is not None and (why or trec or unwanted):
+    if text_file is not None and (why or trec or negative):
         raise UsageError("--text-file asks by a whole text: without --why, --trec and --not.")
     if queries is not None:
         if not trec:
             raise UsageError("--queries answers many queries, which only --trec can print.")
         return _print_trec(c, _queries_in(Path(queries)), options)
-    text = " ".join([*query, *(_unwanted(w) for w in unwanted)])
+    text = " ".join([*query, *(_unwanted(w) for w in negative)])
     if trec:
         return _print_trec(c, [(text, text)], options)
     results = _other(c, text, text_file, like, given)
@@ -140,7 +142,7 @@ def search(
     if sheet:
         draw_sheet(c, results, Path(sheet), say)
     begun = time.monotonic()
-    whys = _whys(c, text, results, not no_learnt) if why else []
+    whys = _whys(c, text, results, not no_predicted) if why else []
     seconds = time.monotonic() - begun
     if where:
         return _show_where(c, text, results, folder, as_json)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("pictures", nargs=-1, required=True)
-@click.option("--not", "unwanted", multiple=True, help="A picture that hits should not look like.")
+@click.option("--not", "negative", multiple=True, help="A picture that hits should not look like.")
 @click.option("-t", "--top", type=int, help="Hits to show.")
 @click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, as they are.")
 @click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @common_options
 def similar(
     pictures: tuple[str, ...],
-    unwanted: tuple[str, ...],
+    negative: tuple[str, ...],
     top: int | None,
     filepath_only: bool,
     null: bool,
@@ -74,12 +74,12 @@ def similar(
     c = open_collection(collection, store, top=top, engine=engine)
     if sheet:
         check_png(c, Path(sheet), "A contact sheet")
-    results = c.similar(*pictures, negative=unwanted, exact=exact, filters=filters_of(**given))
+    results = c.similar(*pictures, negative=negative, exact=exact, filters=filters_of(**given))
     say_how(results)
     if sheet:
         draw_sheet(c, results, Path(sheet), similarity_mark)
     if as_json:
-        print_json(_as_json(c, pictures, unwanted, results, why))
+        print_json(_as_json(c, pictures, negative, results, why))
     elif as_csv:
         rows = [(h.score, text_of(full_path(c, h.path)), int(h.learned)) for h in results.hits]
         print_csv(["score", "path", "learnt"], rows)
@@ -108,13 +108,13 @@ def say_how(results: SimilarResults) -> None:
 def _as_json(
     c: Collection,
     pictures: Sequence[str],
-    unwanted: Sequence[str],
+    negative: Sequence[str],
     results: SimilarResults,
     why: bool,
 ) -> dict[str, object]:
     return {
         "pictures": list(pictures),
-        "not": list(unwanted),
+        "not": list(negative),
         "version": results.version,
         "learnt": results.learnt,
         "compared": results.compared,

@@ -55,7 +55,7 @@ def _made(s: Settings, progress: Progress) -> Compute:
 
     address = "" if s.compute == "ray" else s.compute
     compute = RayCompute(address, s.workers, seconds=s.seconds)
-    progress.start(f"computing on {compute.said}, workers", compute.workers)
+    progress.start(f"computing on {compute.description}, workers", compute.workers)
     progress.advance(compute.workers)
     progress.finish()
     return compute

@@ -101,7 +101,9 @@ class Joining:
         self._names: dict[str, str] = {}
         self._places = 0
 
-    def asked(self, form: str, key: str, query: str, names: Sequence[object], place: Place) -> None:
+    def add_query(
+        self, form: str, key: str, query: str, names: Sequence[object], place: Place
+    ) -> None:
         """Take in what was asked for, and the names that were shown, first to last.
 
         A name that cannot be used leaves its place empty: the others stood where they stood.

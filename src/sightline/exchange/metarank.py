@@ -47,7 +47,7 @@ def _ranking(body: dict[str, object], joining: Joining, place: Place) -> None:
         joining.told.skip("ranking without a query", place)
     else:
         names = [i.get("id") if isinstance(i, dict) else i for i in items]
-        joining.asked(NAME, key, query, names, place)
+        joining.add_query(NAME, key, query, names, place)
 
 
 def _interaction(body: dict[str, object], joining: Joining, place: Place) -> None:

@@ -73,7 +73,7 @@ def _query(body: dict[str, object], key: str, joining: Joining, place: Place) ->
             f"query_response_hit_ids must be a list. Got {hits!r:.60}",
         )  # fmt: skip
     else:
-        joining.asked(NAME, key, query, hits, place)
+        joining.add_query(NAME, key, query, hits, place)
 
 
 def _event(body: dict[str, object], key: str, action: str, joining: Joining, place: Place) -> None:

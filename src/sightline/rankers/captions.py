@@ -72,7 +72,7 @@ class Captions(PersistentEstimator):
 
     @abstractmethod
     def _fitted(
-        self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
+        self, texts: Any, X: Any, labels: Any, k: int, on_round: Callable[[Round], None] | None
     ) -> TwoSided: ...
 
     @property
@@ -160,7 +160,7 @@ class CaptionLSCMR(Captions):
         self.random_state = random_state
 
     def _fitted(
-        self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
+        self, texts: Any, X: Any, labels: Any, k: int, on_round: Callable[[Round], None] | None
     ) -> LSCMR:
         Q, lists = with_words(texts, labels, self.n_candidates, self.random_state)
         ranker = LSCMR(
@@ -170,7 +170,7 @@ class CaptionLSCMR(Captions):
             max_rounds=self.max_rounds,
             random_state=self.random_state,
         )
-        ranker.fit(Q, X, *lists, on_round=told)
+        ranker.fit(Q, X, *lists, on_round=on_round)
         self.objective_, self.violation_ = ranker.objective_, ranker.violation_
         self.course_ = np.array(
             [[r.penalty, r.violation, r.objective] for r in ranker.rounds_], np.float32
@@ -218,7 +218,7 @@ class CaptionSSI(Captions):
         self.random_state = random_state
 
     def _fitted(
-        self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
+        self, texts: Any, X: Any, labels: Any, k: int, on_round: Callable[[Round], None] | None
     ) -> SSI:
         Q, lists = with_words(texts, labels, self.n_candidates, self.random_state)
         ranker = SSI(
@@ -238,7 +238,7 @@ class CaptionCCA(Captions):
         self.max_rank = max_rank
 
     def _fitted(
-        self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
+        self, texts: Any, X: Any, labels: Any, k: int, on_round: Callable[[Round], None] | None
     ) -> CCA:
         while True:
             try:

@@ -153,7 +153,7 @@ class CaptionConcepts(Captions):
         self.strength = strength
 
     def _fitted(
-        self, texts: Any, X: Any, labels: Any, k: int, told: Callable[[Round], None] | None
+        self, texts: Any, X: Any, labels: Any, k: int, on_round: Callable[[Round], None] | None
     ) -> ConceptMatching:
         # More concepts than columns can be told apart, if less surely: only words bound them.
         return ConceptMatching(

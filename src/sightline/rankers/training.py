@@ -173,7 +173,7 @@ class HeldOut:
         avgp = measure_queries(word_scores(self.rows, W), queries, others).avgp
         unknown = np.diff(queries.start) == 0
         if unknown.any():
-            n_fit, n_other = np.diff(queries.fit_start)[unknown], self.targets.n_other[unknown]
+            n_fit, n_other = np.diff(queries.fit_start)[unknown], self.targets.n_negative[unknown]
             avgp[unknown] = [
                 untrained_average_precision(fit, fit + other)
                 for fit, other in zip(n_fit, n_other, strict=True)

@@ -64,7 +64,7 @@ class Targets:
         return len(self.known.idf)
 
     @property
-    def n_other(self) -> Int:
+    def n_negative(self) -> Int:
         """How many pictures are not relevant, by query."""
         if len(self.other_start):
             return np.diff(self.other_start)
@@ -75,7 +75,7 @@ class Targets:
         """How many triplets can be drawn, by query."""
         if self.graded is not None:
             return self.graded.n_pairs
-        return np.diff(self.queries.fit_start) * self.n_other
+        return np.diff(self.queries.fit_start) * self.n_negative
 
 
 def from_queries(queries: QuerySet, n_pictures: int, n_words: int | None = None) -> Targets:

@@ -69,7 +69,7 @@ class Answer:
             return
         # From here on nothing else is sent, however far it has come.
         self.begun = self.refused = True
-        told = await self._service.told(problem, for_people(self._scope["headers"]))
+        told = await self._service.response(problem, for_people(self._scope["headers"]))
         body = told.body
         headers = [(k.encode(), v.encode()) for k, v in told.headers.items()]
         headers.append((b"content-length", str(len(body)).encode()))

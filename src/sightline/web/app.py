@@ -135,7 +135,7 @@ def _describe(app: FastAPI) -> None:
 
 async def _reply(request: Request, problem: Problem) -> Response:
     service: Service = request.app.state.service
-    told = await service.told(problem, for_people(request.scope["headers"]))
+    told = await service.response(problem, for_people(request.scope["headers"]))
     return Response(told.body, problem.status, told.headers)
 
 

@@ -123,7 +123,7 @@ class Problem(Exception):
             said["version"] = version
         return json.dumps(said).encode()
 
-    def told(self, version: int | None = None, people: bool = False) -> ProblemResponse:
+    def response(self, version: int | None = None, people: bool = False) -> ProblemResponse:
         """Return it as it is sent to a program, or to people, who see a page."""
         if not people:
             return ProblemResponse(self.body(version), self.headers)

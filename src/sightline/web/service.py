@@ -91,12 +91,12 @@ class Service:
         # Not among the threads that answer: they may all be busy, which is the problem then.
         return None if problem.for_strangers else await asyncio.to_thread(self._version)
 
-    async def told(self, problem: Problem, people: bool = False) -> ProblemResponse:
+    async def response(self, problem: Problem, people: bool = False) -> ProblemResponse:
         """Return what is sent of a problem, with the version and no place of this machine."""
         version = await self.version_for(problem)
         c = self.collection
         detail = redacted(problem.detail, c.root, str(c.home.folder))
-        return Problem(problem.status, problem.code, detail).told(version, people)
+        return Problem(problem.status, problem.code, detail).response(version, people)
 
     def _version(self) -> int | None:
         try:

@@ -153,7 +153,7 @@ def not_learned(words: Iterable[UnlearnedWord]) -> tuple[NotLearned, ...]:
 
 
 def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> Hits:
-    """Return one page: a part of a list, or of the first `page.wanted` of one."""
+    """Return one page: a part of a list, or of the first `page.depth` of one."""
     page.check_known(results.version)
     part = results.part
     if part is None:
@@ -184,7 +184,7 @@ class Page:
             self.version, self.offset = _read_cursor(given)
 
     @property
-    def wanted(self) -> int:
+    def depth(self) -> int:
         """How many of the best to look for: one more than is shown tells whether there are more.
 
         All of them are looked up, so pages of such lists go less deep than parts do.

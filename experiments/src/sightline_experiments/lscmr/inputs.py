@@ -27,7 +27,7 @@ class View(Protocol):
     """One kind of rows as methods see them."""
 
     @property
-    def learnt(self) -> Doubles:
+    def training(self) -> Doubles:
         """The training rows, as methods learn from them."""
         ...
 
@@ -44,7 +44,7 @@ class Mapped:
     bandwidth: float
     mean: Doubles
     directions: Doubles
-    learnt: Doubles
+    training: Doubles
 
     @classmethod
     def of(cls, rows: Doubles, n_directions: int) -> Mapped:

@@ -46,18 +46,18 @@ def _seen(task: LinearTask, ranker: TwoSided) -> Scorer:
 
 
 def _cca(task: LinearTask, s: Settings) -> Fitted:
-    return Fitted(_seen(task, CCA(**s).fit(*task.learnt())), {})  # type: ignore[arg-type]
+    return Fitted(_seen(task, CCA(**s).fit(*task.training())), {})  # type: ignore[arg-type]
 
 
 def _lscmr(task: LinearTask, s: Settings) -> Fitted:
     ranker = LSCMR(**s)  # type: ignore[arg-type]
-    ranker.fit(*task.learnt(), *task.lists())
+    ranker.fit(*task.training(), *task.lists())
     return _told(task, ranker)
 
 
 def _from_classes(task: Task, s: Settings) -> Fitted:
     """Learn LSCMR from where semantic matching is: a dimension for each class."""
-    queries, documents = task.learnt()
+    queries, documents = task.training()
     n = queries.shape[1]
     ranker = LSCMR(n_components=n, **s)  # type: ignore[arg-type]
     ranker.fit(queries, documents, *task.lists(), start=(np.eye(n), np.eye(n)))
@@ -72,12 +72,12 @@ def _told(task: LinearTask, ranker: LSCMR) -> Fitted:
 def _ssi(task: LinearTask, s: Settings) -> Fitted:
     ranker = SSI(**s)  # type: ignore[arg-type]
     validation = None if task.validation is None else task.held_out()
-    ranker.fit(*task.learnt(), *task.lists(), validation=validation)
+    ranker.fit(*task.training(), *task.lists(), validation=validation)
     return Fitted(_seen(task, ranker), {"n_iter": ranker.best_iter_})
 
 
 def _pamir(task: LinearTask, s: Settings) -> Fitted:
-    queries, documents = task.learnt()
+    queries, documents = task.training()
     candidates, relevance = task.lists()
     ranker = PAMIR(**{k: v for k, v in s.items() if k != "n_iter"})  # type: ignore[arg-type]
     validation = None

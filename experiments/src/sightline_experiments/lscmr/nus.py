@@ -83,7 +83,7 @@ class NusTask:
     n_candidates: int
     number: int = 0
 
-    def learnt(self) -> tuple[Any, Any]:
+    def training(self) -> tuple[Any, Any]:
         """Return training queries and documents."""
         return self.train.sides(self.direction)
 

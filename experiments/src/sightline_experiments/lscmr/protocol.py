@@ -81,7 +81,7 @@ class LinearTask(Protocol):
         """What is held out; None where what was chosen is fitted to all."""
         ...
 
-    def learnt(self) -> tuple[Any, Any]:
+    def training(self) -> tuple[Any, Any]:
         """Return training queries and documents as linear methods learn from them."""
         ...
 
@@ -136,10 +136,10 @@ class Task:
         first, second = self.inputs.sides(self.direction)
         return first(queries), second(documents)
 
-    def learnt(self) -> tuple[Doubles, Doubles]:
+    def training(self) -> tuple[Doubles, Doubles]:
         """Return training queries and documents as linear methods learn from them."""
         first, second = self.inputs.sides(self.direction)
-        return first.learnt, second.learnt
+        return first.training, second.training
 
     def lists(self) -> tuple[Int, NDArray[np.bool_]]:
         """Return candidates and relevance of a list for each training query."""

@@ -41,7 +41,7 @@ class Seen:
     def __init__(self, model: Posteriors, look: Callable[[Doubles], Doubles]) -> None:
         self.model, self._look = model, look
         self._scale = float(np.sqrt(np.mean(np.sum(model.held_out_**2, axis=1))))
-        self.learnt = model.held_out_ / self._scale
+        self.training = model.held_out_ / self._scale
 
     def __call__(self, rows: Doubles) -> Doubles:
         """Return new rows as they are seen."""

@@ -120,7 +120,9 @@ class Dialogue:
     def _left(self, ranking: Ranking) -> list[int]:
         """Return the places of hits to be asked about: not judged, or doubted, and not skipped."""
         now = [t.pictures for t in self.turns if t.round == ranking.round and not t.skip]
-        doubted = ranking.slips.difference(*now) & {h.picture for h in ranking.doubted[:_NAMED]}
+        doubted = ranking.suspected_mislabels.difference(*now) & {
+            h.picture for h in ranking.doubted[:_NAMED]
+        }
         done = (self.session.judged.keys() - doubted) | self.skipped
         return [i for i, h in enumerate(ranking.hits) if h.picture not in done]
 
@@ -237,7 +239,7 @@ class Dialogue:
             if self.way:
                 click.echo(drawn(self.c.pictures.thumbnails([h.picture])[0], self.way))
             path = shown(full_path(self.c, h.path))
-            doubt = "?" if h.picture in ranking.slips else ""
+            doubt = "?" if h.picture in ranking.suspected_mislabels else ""
             click.echo(f"{i}\t{h.score:.4f}\t{path}\t{_KINDS[judged.get(h.picture)]}{doubt}")
         sys.stdout.flush()
 
@@ -281,7 +283,7 @@ def _as_json(
                 "tagged": h.tagged,
                 "learnt": h.learned,
                 "judged": judged.get(h.picture),
-                "slip": h.picture in ranking.slips,
+                "slip": h.picture in ranking.suspected_mislabels,
             }
             for i, h in enumerate(ranking.hits, 1)
         ],

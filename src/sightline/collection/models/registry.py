@@ -72,7 +72,7 @@ class RankerSpec(RankerEntry):
         if self.iterative:
             estimator = self._fit_iterative(X, labels, settings, whitening, validation, compute)
         else:
-            watched: dict[str, Any] = {"told": on_round} if self.shared_space else {}
+            watched: dict[str, Any] = {"on_round": on_round} if self.shared_space else {}
             if self.unlabelled and unlabelled is not None:
                 watched["unlabelled"] = unlabelled
             estimator = _class(self.class_path)(**settings).fit(X, labels, **watched)

@@ -179,7 +179,7 @@ class SessionModel:
     rows: Floats
     fits: NDArray[np.bool_]
     gone: int
-    slips: frozenset[int] = frozenset()
+    suspected_mislabels: frozenset[int] = frozenset()
     centres: tuple[float, float] = (0.0, 0.0)
     bounds: tuple[float, float] = (np.inf, np.inf)
 

@@ -59,7 +59,7 @@ def pin_judged(ids: Int, scores: Doubles, judged: dict[int, bool], model: Sessio
     >>> ids[order].tolist()
     [9, 7, 4]
     """
-    known = np.array([p for p in judged if p not in model.slips], np.int64)
+    known = np.array([p for p in judged if p not in model.suspected_mislabels], np.int64)
     known = known[np.isin(known, ids)]
     fits = np.array([judged[p] for p in known.tolist()], bool)
     return placed(scores, np.searchsorted(ids, known), np.where(fits, 1, -1))
@@ -190,7 +190,7 @@ class ScoredPictures:
 
     def doubted(self, judged: dict[int, bool]) -> list[Hit]:
         """Return the slips that may appear, in the order they were judged."""
-        slips = np.array([p for p in judged if p in self.learnt.slips], np.int64)
+        slips = np.array([p for p in judged if p in self.learnt.suspected_mislabels], np.int64)
         return self.there(slips[np.isin(slips, self.ids)])
 
     def there(self, chosen: Int) -> list[Hit]:

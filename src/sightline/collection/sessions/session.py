@@ -67,7 +67,7 @@ class Ranking(Results):
     share: float = 1.0
     before: float | None = None
     after: float | None = None
-    slips: frozenset[int] = frozenset()
+    suspected_mislabels: frozenset[int] = frozenset()
     doubted: tuple[Hit, ...] = ()
 
 
@@ -130,12 +130,12 @@ class Session:
         return self._current()[1].share
 
     @property
-    def slips(self) -> frozenset[int]:
+    def suspected_mislabels(self) -> frozenset[int]:
         """Judged pictures whose judgement contradicts the others, so that it does not count.
 
         Judged the same way again, it counts whatever the others say.
         """
-        return self._current()[1].slips
+        return self._current()[1].suspected_mislabels
 
     def begin(self) -> None:
         """Write what it began with, so that any process can go on with it by its id.
@@ -300,7 +300,7 @@ class Session:
         )
         score = untouched + rest + sum(b.adds for b in because)
         said = record.judged.get(number)
-        slip = number in learnt.slips
+        slip = number in learnt.suspected_mislabels
         return SessionExplanation(
             number, paths.get(number, b""), score, untouched, rest, because, said, slip
         )
@@ -396,7 +396,8 @@ class Session:
         more = remarks(record, learnt, bool(hits), ground, doubted)
         return Ranking(
             tuple(hits), words.unknown if words else (), ground.version, missing, self.id,
-            record.round, (*said, *more), learnt.share, learnt.before, learnt.after, learnt.slips,
+            record.round, (*said, *more), learnt.share, learnt.before, learnt.after,
+            learnt.suspected_mislabels,
             tuple(doubted), not_learned=words.not_learned if words else (),
             predicted=words.predicted if words else None, home=self._home,
         )  # fmt: skip
@@ -423,8 +424,8 @@ def remarks(
         else:
             lacking = "do not fit" if fit else "fit"
             said.append(f"The ranking stays until some pictures that {lacking} are judged too.")
-    if model.slips:
-        said.append(_of_slips(model.slips, doubted, judged))
+    if model.suspected_mislabels:
+        said.append(_of_slips(model.suspected_mislabels, doubted, judged))
     if model.gone:
         n = model.gone
         said.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learnt from.")

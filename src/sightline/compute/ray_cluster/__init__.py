@@ -79,7 +79,7 @@ class RayCompute:
         self._ending: list[Any] = []
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """Which cluster it is."""
         return self._joined.said
 

@@ -130,7 +130,7 @@ def search(body: SearchBody, service: Served) -> Hits:
     if body.like or body.unlike:
         like, unlike = service.here(body.like), service.here(body.unlike)
         both = c.sessions.refine(
-            query, pictures=like, negative=unlike, k=page.wanted, filters=chosen
+            query, pictures=like, negative=unlike, k=page.depth, filters=chosen
         )
         return hits(both, page, both.said)
     found = c.search(
@@ -144,7 +144,7 @@ def search(body: SearchBody, service: Served) -> Hits:
 def search_text(body: TextBody, service: Served) -> Hits:
     """Find pictures for a long text, in the space that texts and pictures share."""
     page = Page(body.limit, body.cursor)
-    found = service.collection.search_text(body.text, page.wanted, filters=body.filters_in(service))
+    found = service.collection.search_text(body.text, page.depth, filters=body.filters_in(service))
     return hits(found, page)
 
 
@@ -156,7 +156,7 @@ async def search_picture(
     c, page = service.collection, Page(asked.limit, asked.cursor)
 
     def look(path: str, compute: Compute) -> SimilarHits:
-        found = c.similar(path, k=page.wanted, compute=compute, filters=asked.filters_in(service))
+        found = c.similar(path, k=page.depth, compute=compute, filters=asked.filters_in(service))
         return _alike(found, page)
 
     return await service.describer.run(await request.body(), look)
@@ -173,7 +173,7 @@ async def search_words_and_picture(
         query, unlike = words_only(asked.query), service.here(asked.unlike)
         found = c.sessions.refine(
             query, pictures=[path, *service.here(asked.like)], negative=unlike,
-            k=page.wanted, feature=asked.feature, compute=compute,
+            k=page.depth, feature=asked.feature, compute=compute,
             filters=asked.filters_in(service),
         )  # fmt: skip
         return hits(found, page, found.said)
@@ -187,7 +187,7 @@ def similar(body: SimilarBody, service: Served) -> SimilarHits:
     page, chosen = Page(body.limit, body.cursor), body.filters_in(service)
     like, unlike = service.here(body.like), service.here(body.unlike)
     found = service.collection.similar(
-        *like, negative=unlike, k=page.wanted, exact=body.exact, filters=chosen
+        *like, negative=unlike, k=page.depth, exact=body.exact, filters=chosen
     )
     return _alike(found, page)
 

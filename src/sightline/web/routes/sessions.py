@@ -99,7 +99,7 @@ def begin(body: BeginBody, service: Writable) -> Round:
     like, chosen = service.here(body.like), body.filters_in(service)
     session = service.talks.begin(query=query, pictures=like, feature=body.feature, filters=chosen)
     with service.talks.use(session.id) as s:
-        first = _round(s.next(Page(body.limit, None).wanted), body.limit)
+        first = _round(s.next(Page(body.limit, None).depth), body.limit)
         # Its name is an acknowledgement: whoever has it may judge after a restart.
         s.begin()
     return first
