@@ -60,6 +60,8 @@ class CMRM(CountAnnotator):
 
     Attributes
     ----------
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
     n_visterms_, n_words_ : int
         Columns of X and Y.
     n_pictures_ : int
@@ -95,7 +97,10 @@ class CMRM(CountAnnotator):
         self.joint_counts = joint_counts
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1."""
+        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1.
+
+        y may also be one label for each picture, which is then a word.
+        """
         self._check()
         counts, words, kept, self.classes_ = as_pairs(X, y, "CMRM")
         self._learn(counts[kept], words)

@@ -56,6 +56,8 @@ class CMTT(CountAnnotator):
 
     Attributes
     ----------
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
     translation_ : ndarray
         P(t|v), (visterms, words), float32; zeros for a visual term no training picture has.
     rank_ : int
@@ -92,7 +94,10 @@ class CMTT(CountAnnotator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1."""
+        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1.
+
+        y may also be one label for each picture, which is then a word.
+        """
         from scipy.sparse import hstack
 
         self._check()

@@ -86,6 +86,8 @@ class ConceptSVM(PersistentEstimator):
 
     Attributes
     ----------
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
     trained_ : ndarray
         Whether a word has a machine, (words,). Without one its score is 0.
     C_ : ndarray
@@ -137,6 +139,8 @@ class ConceptSVM(PersistentEstimator):
 
     def fit(self, X: Any, y: Any, validation: tuple[Any, Any] | None = None) -> Self:
         """Learn from pictures X, a matrix or a tuple of views, and the words y they carry, 0 or 1.
+
+        y may also be one label for each picture, which is then a word.
 
         `validation` are further pictures and their words, by which each word's C is chosen; they
         are not learnt from.

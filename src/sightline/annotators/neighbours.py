@@ -86,6 +86,8 @@ class Neighbours(PersistentEstimator):
 
     Attributes
     ----------
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
     gamma_ : ndarray
         Weights of the ranks, of sum 1; of length 0 where weights go by distance.
     theta_ : ndarray
@@ -134,7 +136,10 @@ class Neighbours(PersistentEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from pictures X, a matrix or a tuple of views, and the words y they carry."""
+        """Learn from pictures X, a matrix or a tuple of views, and the words y they carry, 0 or 1.
+
+        y may also be one label for each picture, which is then a word.
+        """
         self._check()
         views, names = views_of(X, self.distance)
         targets, self.classes_ = as_targets(y, views[0].shape[0], type(self).__name__)

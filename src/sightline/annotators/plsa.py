@@ -80,6 +80,8 @@ class PLSA(CountAnnotator):
 
     Attributes
     ----------
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
     word_shares_ : ndarray
         P(t|k), (words, aspects).
     aspect_shares_ : ndarray
@@ -125,7 +127,10 @@ class PLSA(CountAnnotator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, progress: Progress = _SILENT) -> Self:
-        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1."""
+        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1.
+
+        y may also be one label for each picture, which is then a word.
+        """
         self._check()
         counts, words, kept, self.classes_ = as_pairs(X, y, "PLSA")
         self.n_visterms_, self.n_words_ = counts.shape[1], words.shape[1]

@@ -96,6 +96,8 @@ class KernelRidge(PersistentEstimator):
 
     Attributes
     ----------
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
     landmarks_ : tuple of ndarray
         The views' rows that carry the kernel.
     dual_ : ndarray
@@ -156,6 +158,8 @@ class KernelRidge(PersistentEstimator):
         unlabelled: NDArray[np.bool_] | None = None,
     ) -> Self:
         """Learn from pictures X, a matrix or a tuple of views, and the words y they carry, 0 or 1.
+
+        y may also be one label for each picture, which is then a word.
 
         Queries are not used: this model learns each word for itself. Of the cells of y that are
         `unlabelled`, those that score as a word's own pictures do are passed over

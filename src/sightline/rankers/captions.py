@@ -42,6 +42,8 @@ class Captions(PersistentEstimator):
 
     Attributes
     ----------
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
     idf_ : ndarray
         How rare each word is.
     ranker_ : TwoSided

@@ -125,6 +125,8 @@ class KernelPAMIR(PersistentEstimator):
 
     Attributes
     ----------
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
     alpha_ : ndarray of shape (words, support)
         In float32. A word that no training query holds has zeros.
     support_ : ndarray of int64

@@ -103,6 +103,8 @@ class PAMIR(WordWeights):
 
     Attributes
     ----------
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
     W_ : ndarray of shape (words, features)
         In float32. A word that no training query holds has zeros.
     words_ : tuple of str or None
@@ -191,9 +193,10 @@ class PAMIR(WordWeights):
         ----------
         X : array-like of shape (pictures, features)
             Dense or scipy's sparse.
-        y : array-like of shape (pictures, words), optional
-            With 1 where a word fits, dense or sparse; or, with `qid`, the relevance of each row to
-            its query, above 0 for relevant; or `Targets` made elsewhere.
+        y : array-like of shape (pictures, words) or (pictures,), optional
+            With 1 where a word fits, dense or sparse; or one label for each picture, which is then
+            a word; or, with `qid`, the relevance of each row to its query, above 0 for relevant; or
+            `Targets`.
         qid : array-like, optional
             The query each row is judged for: a whole number, which is then a word of its own, or a
             string of words. Only rows of the same query are compared.

@@ -83,7 +83,7 @@ class WARP(PAMIR):
     ----------
     W_ : ndarray
         As for `PAMIR`.
-    words_ : None
+    words_ : tuple of str or None
         As for `PAMIR`.
     idf_ : ndarray
         As for `PAMIR`.
