@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,16 @@ def test_no_public_name_is_hidden_by_a_module_of_the_same_name(package: str) -> 
 def test_an_unknown_name_is_an_attribute_error(package: str) -> None:
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Nonesuch'"):
         importlib.import_module(package).Nonesuch  # noqa: B018
+
+
+def test_the_reference_lists_every_name_of_the_library() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "reference" / "library.md").read_text()
+    for package in LAZY:
+        if package in ("sightline", "sightline.words"):
+            continue
+        (row,) = (line for line in text.splitlines() if line.startswith(f"| `{package}` |"))
+        listed = set(re.findall(r"`(\w+)`", row))
+        assert listed == set(importlib.import_module(package).__all__), package
 
 
 def test_importing_the_packages_imports_no_array_library() -> None:

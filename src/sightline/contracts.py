@@ -38,9 +38,13 @@ class Feature(Protocol):
     length: int
 
     @property
-    def parameters(self) -> dict[str, Json]: ...
+    def parameters(self) -> dict[str, Json]:
+        """What besides name and version changes the vectors."""
+        ...
 
-    def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]: ...
+    def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return the vector of one picture."""
+        ...
 
 
 @runtime_checkable
@@ -55,7 +59,9 @@ class FittedFeature(Feature, Protocol):
     @classmethod
     def fit(
         cls, pictures: Sequence[NDArray[np.uint8]], seed: int = 0
-    ) -> dict[str, NDArray[np.float32]]: ...
+    ) -> dict[str, NDArray[np.float32]]:
+        """Return the arrays that pictures of a sample give."""
+        ...
 
     def __init__(self, arrays: Mapping[str, NDArray[np.float32]]) -> None: ...
 
@@ -264,8 +270,10 @@ class FeedbackLearner(Protocol):
         ...
 
     def start(self, query_weights: Any = None, background: Any = None) -> Self:
-        """Forget everything, and begin with the query: a picture's own row, or the weights of a
-        text ranker, of length d; None begins with nothing.
+        """Forget everything, and begin with the query.
+
+        The query is a picture's own row, or the weights of a text ranker, of length d; None begins
+        with nothing.
 
         `background` may hold rows of pictures drawn at random from the collection, (m, d), of which
         hardly any will be wanted. Learners that can use them rank better after few judgements.
@@ -414,20 +422,30 @@ class Compute(Mapper, Protocol):
     nobody vouches for, and run under limits; parts (`Mapper`) see numbers alone.
     """
 
-    def run(self, task: str, jobs: Iterable[Job], kind: WorkerKind) -> Iterator[Done | Failed]: ...
+    def run(self, task: str, jobs: Iterable[Job], kind: WorkerKind) -> Iterator[Done | Failed]:
+        """Yield what became of each job."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End the workers."""
+        ...
 
 
 class Progress(Protocol):
     """Told how far a long piece of work has come."""
 
-    def start(self, what: str, total: int | None) -> None: ...
+    def start(self, what: str, total: int | None) -> None:
+        """Begin a piece of work of so many steps; None where nobody knows."""
+        ...
 
-    def advance(self, n: int = 1) -> None: ...
+    def advance(self, n: int = 1) -> None:
+        """Count steps that are done."""
+        ...
 
     def note(self, text: str) -> None:
         """Say how the work stands, in place of what was said before."""
         ...
 
-    def finish(self) -> None: ...
+    def finish(self) -> None:
+        """End the piece of work."""
+        ...

@@ -95,6 +95,7 @@ class ParameterError(SightlineError, ValueError):
 
     @classmethod
     def of(cls, name: str, owner: str, must_be: str, got: object) -> ParameterError:
+        """Return the error of one parameter."""
         return cls(f"The {name!r} parameter of {owner} must be {must_be}. Got {got!r}.")
 
 
@@ -129,6 +130,7 @@ class MissingExtra(SightlineError, ImportError):
 
     @classmethod
     def of(cls, what: str, extra: str) -> MissingExtra:
+        """Return the error of what needs an extra."""
         return cls(f"{what} needs an optional package. Run: pip install 'sightline[{extra}]'")
 
 

@@ -1,7 +1,7 @@
 """Fitted estimators in files: arrays as safetensors, all else as JSON in the file's header.
 
-Neither can run code, so that a file from elsewhere can be read safely. A file is written aside and
-renamed into place: a reader sees the old model or the new one, never a part.
+Neither can run code, so that a file that somebody sent can be read safely. A file is written aside
+and renamed into place: a reader sees the old model or the new one, never a part.
 """
 
 from __future__ import annotations

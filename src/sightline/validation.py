@@ -177,14 +177,14 @@ def as_indicator(y: Any, owner: str, classes: Classes | None = None) -> tuple[An
     Returns
     -------
     table : array-like of shape (n_samples, n_words)
-        Zeros and ones.
+        Zeros and ones; sparse, where y has a label for each sample.
     classes : ndarray of shape (n_words,)
         The label of each column; its position, where y is a table.
 
     Examples
     --------
     >>> table, classes = as_indicator(["sea", "oak", "sea"], "PAMIR")
-    >>> table.tolist(), classes.tolist()
+    >>> table.toarray().tolist(), classes.tolist()
     ([[0, 1], [1, 0], [0, 1]], ['oak', 'sea'])
     """
     if y is None:
@@ -200,4 +200,14 @@ def as_indicator(y: Any, owner: str, classes: Classes | None = None) -> tuple[An
             f"for each sample. Got numbers such as {labels[labels != np.floor(labels)][0]}."
         )
     known = np.unique(labels) if classes is None else classes
-    return (labels[:, None] == known[None, :]).astype(np.int8), known
+    return _one_word_each(labels, known), known
+
+
+def _one_word_each(labels: NDArray[Any], known: Classes) -> Any:
+    from scipy.sparse import csr_array
+
+    column = {label: at for at, label in enumerate(known.tolist())}
+    word = np.array([column.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+    start = np.concatenate([[0], np.cumsum(word >= 0)])
+    parts = (np.ones(start[-1], np.int8), word[word >= 0], start)
+    return csr_array(parts, shape=(len(labels), len(known)))

@@ -46,8 +46,10 @@ class CountAnnotator(PersistentEstimator):
 
         Parameters
         ----------
-        X : counts of visual terms, (pictures, visterms), dense or sparse.
-        words : positions of the words to score alone; all by default.
+        X : array-like
+            Counts of visual terms, (pictures, visterms), dense or sparse.
+        words : ndarray of int64, optional
+            Positions of the words to score alone; all by default.
         """
         self._check_fitted()
         name = type(self).__name__
@@ -104,9 +106,7 @@ Got -1.0 in X.
 
 
 def as_pairs(X: Any, Y: Any, owner: str) -> tuple[Counts, Counts, NDArray[np.bool_], Classes]:
-    """Return counts of all pictures, the words of those that carry some, which these are, and what
-    words are called.
-    """
+    """Return counts, words of the pictures that carry some, which these are, and words' labels."""
     from scipy.sparse import csr_array
 
     counts = as_counts(X, owner)

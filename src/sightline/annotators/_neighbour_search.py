@@ -66,11 +66,15 @@ class Search:
 
     Attributes
     ----------
-    views : their rows, as `views_of` gives them.
-    names : the distance of each view.
-    scales : what each view's distances are divided by before their mean is taken.
-    choice : "mean" takes the nearest by that mean; "union" the first of every view, then the
-        second of every view, and so on.
+    views : tuple of ndarray or sparse matrix
+        Their rows, as `views_of` gives them.
+    names : tuple of str
+        The distance of each view.
+    scales : tuple of float
+        What each view's distances are divided by before their mean is taken.
+    choice : {"union", "mean"}
+        "mean" takes the nearest by that mean; "union" the first of every view, then the second of
+        every view, and so on.
     """
 
     views: tuple[Rows, ...]

@@ -89,11 +89,16 @@ class LeftOut:
 
     Attributes
     ----------
-    own : which pictures these are.
-    nearest : (pictures, k), nearest first.
-    distances : (pictures, k, views).
-    words : what all training pictures carry.
-    cost : c of absent and of carried words.
+    own : ndarray of int64
+        Which pictures these are.
+    nearest : ndarray of shape (pictures, k)
+        Nearest first.
+    distances : ndarray of shape (pictures, k, views)
+        How far the neighbours are.
+    words : Words
+        What all training pictures carry.
+    cost : ndarray of float64
+        C of absent and of carried words.
     """
 
     own: NDArray[np.int64]

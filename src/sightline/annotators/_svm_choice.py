@@ -20,13 +20,17 @@ class Trials:
 
     Parameters
     ----------
-    solver, Y : the pictures to learn from and the words they carry.
-    table, judged : the validation pictures as the solver's coefficients see them, and their words.
-    tried : values of C, ascending.
+    solver, Y : Solver or ndarray of bool
+        The pictures to learn from and the words they carry.
+    table, judged : ndarray or sparse matrix, and ndarray of bool
+        The validation pictures as the solver's coefficients see them, and their words.
+    tried : ndarray of float64
+        Values of C, ascending.
 
     Attributes
     ----------
-    avgp : (values of C, words); NaN for a word without a machine or without a validation picture.
+    avgp : ndarray of shape (values of C, words)
+        NaN for a word without a machine or without a validation picture.
     """
 
     def __init__(

@@ -48,20 +48,28 @@ class CMRM(CountAnnotator):
 
     Parameters
     ----------
-    alpha : how much the words of all pictures count, from 0 to 1. With 0 a word may have a
-        probability of 0. It adds the same to all pictures and so puts them in no other order,
-        unless counts are joint; but next to it float32 cannot tell small differences apart.
-    beta : how much the visual terms of all pictures count, above 0 and up to 1, where all training
+    alpha : float, default=0.5
+        How much the words of all pictures count, from 0 to 1. With 0 a word may have a probability
+        of 0. It adds the same to all pictures and so puts them in no other order, unless counts are
+        joint; but next to it float32 cannot tell small differences apart.
+    beta : float, default=0.1
+        How much the visual terms of all pictures count, above 0 and up to 1, where all training
         pictures explain a picture equally well.
-    joint_counts : whether n(J) counts words and visual terms together.
+    joint_counts : bool, default=False
+        Whether n(J) counts words and visual terms together.
 
     Attributes
     ----------
-    n_visterms_, n_words_ : columns of X and Y.
-    n_pictures_ : training pictures that carry a word.
-    leave_one_out_ : P(t|p) of the training pictures by a fit without each of them, found when first
-        asked for, (pictures, words), float32; a model made from arrays has none. Uniform for the
-        only picture there is.
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
+    n_visterms_, n_words_ : int
+        Columns of X and Y.
+    n_pictures_ : int
+        Training pictures that carry a word.
+    leave_one_out_ : ndarray of float32
+        P(t|p) of the training pictures by a fit without each of them, found when first asked for,
+        (pictures, words), float32; a model made from arrays has none. Uniform for the only picture
+        there is.
 
     Examples
     --------
@@ -89,7 +97,10 @@ class CMRM(CountAnnotator):
         self.joint_counts = joint_counts
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1."""
+        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1.
+
+        y may also be one label for each picture, which is then a word.
+        """
         self._check()
         counts, words, kept, self.classes_ = as_pairs(X, y, "CMRM")
         self._learn(counts[kept], words)

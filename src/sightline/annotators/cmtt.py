@@ -43,19 +43,27 @@ class CMTT(CountAnnotator):
 
     Parameters
     ----------
-    rank : directions that are kept of the pictures' space. As many as there are pictures, or words
-        and visual terms, compare the columns as they are.
-    clip : let cosines below 0 count as 0. Otherwise the formula is taken as it stands: a row still
+    rank : int, default=50
+        Directions that are kept of the pictures' space. As many as there are pictures, or words and
+        visual terms, compare the columns as they are.
+    clip : bool, default=True
+        Let cosines below 0 count as 0. Otherwise the formula is taken as it stands: a row still
         sums to 1, but may hold negative numbers.
-    weighting : "tf-idf", or "tf" to let rare and frequent terms count alike.
-    random_state : seed of the first guess at the directions.
+    weighting : {"tf-idf", "tf"}, default="tf-idf"
+        "tf-idf", or "tf" to let rare and frequent terms count alike.
+    random_state : int, default=0
+        Seed of the first guess at the directions.
 
     Attributes
     ----------
-    translation_ : P(t|v), (visterms, words), float32; zeros for a visual term no training picture
-        has.
-    rank_ : directions that were kept.
-    n_visterms_, n_words_ : columns of X and Y.
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
+    translation_ : ndarray
+        P(t|v), (visterms, words), float32; zeros for a visual term no training picture has.
+    rank_ : int
+        Directions that were kept.
+    n_visterms_, n_words_ : int
+        Columns of X and Y.
 
     Examples
     --------
@@ -86,7 +94,10 @@ class CMTT(CountAnnotator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1."""
+        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1.
+
+        y may also be one label for each picture, which is then a word.
+        """
         from scipy.sparse import hstack
 
         self._check()

@@ -64,27 +64,43 @@ class ConceptSVM(PersistentEstimator):
 
     Parameters
     ----------
-    kernel : "linear", or another name in `sightline.similarity.formulas.KERNELS`, or one for each
-        view. All but a single linear one take at most 6,000 pictures.
-    factor : of the median distance, which is the bandwidth; or one for each view.
-    weights : how much each view counts; alike by default.
-    statistic : "median" or "mean" distance.
-    C : how much slack costs; of several values each word takes the best on validation pictures.
-    loss : "squared_hinge" or "hinge".
-    class_weight : "balanced" lets the pictures with a word count as much as those without; None
-        lets all pictures count alike.
-    random_state : seed of the pairs that give the bandwidth, of the pictures that are held out
-        where no others are given, and of the linear solver.
+    kernel : str or tuple of str, default="linear"
+        "linear", or another name in `sightline.similarity.formulas.KERNELS`, or one for each view.
+        All but a single linear one take at most 6,000 pictures.
+    factor : float or tuple of float, default=0.7
+        Of the median distance, which is the bandwidth; or one for each view.
+    weights : tuple of float, optional
+        How much each view counts; alike by default.
+    statistic : {"median", "mean"}, default="median"
+        "median" or "mean" distance.
+    C : float or tuple of float, default=(0.3, 1.0, 3.0, 10.0)
+        How much slack costs; of several values each word takes the best on validation pictures.
+    loss : {"hinge", "squared_hinge"}, default="squared_hinge"
+        "squared_hinge" or "hinge".
+    class_weight : {"balanced"}, optional
+        "balanced" lets the pictures with a word count as much as those without; None lets all
+        pictures count alike.
+    random_state : int, default=0
+        Seed of the pairs that give the bandwidth, of the pictures that are held out where no others
+        are given, and of the linear solver.
 
     Attributes
     ----------
-    trained_ : whether a word has a machine, (words,). Without one its score is 0.
-    C_ : the C of each word; NaN without a machine.
-    trials_ : AvgP on validation pictures, (values of C, words); NaN where it cannot be told.
-    W_ : weights over the features, (words, features), float32, of one view with a linear kernel.
-    landmarks_, dual_ : otherwise the views' rows that carry the machines, and their coefficients,
-        (landmarks, words), float32.
-    intercept_ : (words,), float32.
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
+    trained_ : ndarray
+        Whether a word has a machine, (words,). Without one its score is 0.
+    C_ : ndarray
+        The C of each word; NaN without a machine.
+    trials_ : ndarray
+        AvgP on validation pictures, (values of C, words); NaN where it cannot be told.
+    W_ : ndarray
+        Weights over the features, (words, features), float32, of one view with a linear kernel.
+    landmarks_, dual_ : tuple of ndarray or ndarray
+        Otherwise the views' rows that carry the machines, and their coefficients, (landmarks,
+        words), float32.
+    intercept_ : ndarray of shape (words,)
+        In float32.
 
     Examples
     --------
@@ -123,6 +139,8 @@ class ConceptSVM(PersistentEstimator):
 
     def fit(self, X: Any, y: Any, validation: tuple[Any, Any] | None = None) -> Self:
         """Learn from pictures X, a matrix or a tuple of views, and the words y they carry, 0 or 1.
+
+        y may also be one label for each picture, which is then a word.
 
         `validation` are further pictures and their words, by which each word's C is chosen; they
         are not learnt from.
@@ -192,9 +210,11 @@ class ConceptSVM(PersistentEstimator):
 
         Parameters
         ----------
-        scores : of these pictures, and no others, for all words, as `decision_function` gives.
-        words : positions of the query's words; those without a machine are passed over, repeated
-            ones count once.
+        scores : array-like
+            Of these pictures, and no others, for all words, as `decision_function` gives.
+        words : array-like
+            Positions of the query's words; those without a machine are passed over, repeated ones
+            count once.
         """
         self._check_fitted()
         table = np.asarray(scores, dtype=np.float32)

@@ -72,26 +72,41 @@ class Neighbours(PersistentEstimator):
 
     Parameters
     ----------
-    weights : "distance" learns how fast a neighbour counts less the farther it is, a number for
-        each view; "rank" learns a weight for each of the K places.
-    K : number of neighbours; all there are, if that is fewer.
-    distance : "l2", "l1" or "chi2", or one for each view. chi2 and l1 need dense features, chi2
-        such as are not negative.
-    neighbours : of several views, "union" takes the nearest by every view, as deep in each as K
-        allows (the paper); "mean" the nearest by the mean of the views' distances.
-    sigmoid : learn a curve for each word, which changes how words compare, not their own order.
-    eps : how likely a word is that the neighbour does not carry.
-    random_state : seed of the sample that is learnt from, and of the one that scales distances.
+    weights : {"rank", "distance"}, default="distance"
+        "distance" learns how fast a neighbour counts less the farther it is, a number for each
+        view; "rank" learns a weight for each of the K places.
+    K : int, default=100
+        Number of neighbours; all there are, if that is fewer.
+    distance : str or tuple of str, default="l2"
+        "l2", "l1" or "chi2", or one for each view. chi2 and l1 need dense features, chi2 such as
+        are not negative.
+    neighbours : {"union", "mean"}, default="mean"
+        Of several views, "union" takes the nearest by every view, as deep in each as K allows (the
+        paper); "mean" the nearest by the mean of the views' distances.
+    sigmoid : bool, default=False
+        Learn a curve for each word, which changes how words compare, not their own order.
+    eps : float, default=0.0001
+        How likely a word is that the neighbour does not carry.
+    random_state : int, default=0
+        Seed of the sample that is learnt from, and of the one that scales distances.
 
     Attributes
     ----------
-    gamma_ : weights of the ranks, of sum 1; of length 0 where weights go by distance.
-    theta_ : how much each view's distance counts; of length 0 where weights go by rank.
-    curve_ : from the weight of the neighbours that carry a word to its probability, for each word.
-    leave_one_out_ : scores of the training pictures as if unseen, (pictures, words), float32.
-    history_ : the log-likelihood at each step of learning, never falling; with `sigmoid` from the
-        first curves on, less what leaning on the shared curve costs.
-    K_ : number of neighbours taken.
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
+    gamma_ : ndarray
+        Weights of the ranks, of sum 1; of length 0 where weights go by distance.
+    theta_ : ndarray
+        How much each view's distance counts; of length 0 where weights go by rank.
+    curve_ : Curve
+        From the weight of the neighbours that carry a word to its probability, for each word.
+    leave_one_out_ : ndarray
+        Scores of the training pictures as if unseen, (pictures, words), float32.
+    history_ : list of float
+        The log-likelihood at each step of learning, never falling; with `sigmoid` from the first
+        curves on, less what leaning on the shared curve costs.
+    K_ : int
+        Number of neighbours taken.
 
     Examples
     --------
@@ -127,7 +142,10 @@ class Neighbours(PersistentEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from pictures X, a matrix or a tuple of views, and the words y they carry."""
+        """Learn from pictures X, a matrix or a tuple of views, and the words y they carry, 0 or 1.
+
+        y may also be one label for each picture, which is then a word.
+        """
         self._check()
         views, names = views_of(X, self.distance)
         targets, self.classes_ = as_targets(y, views[0].shape[0], type(self).__name__)

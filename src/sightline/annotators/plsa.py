@@ -62,26 +62,40 @@ class PLSA(CountAnnotator):
 
     Parameters
     ----------
-    n_aspects : number of aspects; lowered to the number of training pictures with words, with a
-        warning where another than the usual number was asked for.
-    n_iter : the most iterations of each step.
-    tol : a step ends where its log-likelihood changes by no more than this, relatively.
-    validation_fraction : 0, or the share of pictures whose captions are withheld to find after how
-        many iterations of step 1 words rank these pictures best; the step is then made again, with
-        all captions and no more iterations. Where tried, this ranked no better than `tol` alone.
-        The likelihood of withheld captions would be a worse guide: it was best after 3 iterations,
-        with three quarters of the mean AvgP that 16 to 32 of them gave.
-    random_state : makes the P(t|k) that step 1 starts from, and says which captions are withheld.
+    n_aspects : int, default=400
+        Number of aspects; lowered to the number of training pictures with words, with a warning
+        where another than the usual number was asked for.
+    n_iter : int, default=100
+        The most iterations of each step.
+    tol : float, default=0.0001
+        A step ends where its log-likelihood changes by no more than this, relatively.
+    validation_fraction : float, default=0.0
+        0, or the share of pictures whose captions are withheld to find after how many iterations of
+        step 1 words rank these pictures best; the step is then made again, with all captions and no
+        more iterations. Where tried, this ranked no better than `tol` alone. The likelihood of
+        withheld captions would be a worse guide: it was best after 3 iterations, with three
+        quarters of the mean AvgP that 16 to 32 of them gave.
+    random_state : int, default=0
+        Makes the P(t|k) that step 1 starts from, and says which captions are withheld.
 
     Attributes
     ----------
-    word_shares_ : P(t|k), (words, aspects).
-    aspect_shares_ : P(k|p) of the training pictures that carry words, (pictures, aspects).
-    visterm_shares_ : P(v|k), (visterms, aspects), float32; zeros for what no training picture has.
-    n_aspects_ : aspects there are.
-    history_ : log-likelihoods of `captions` and `visterms` before each iteration.
-    held_out_history_ : (iterations of step 1, mean AvgP on pictures with withheld captions).
-    n_visterms_, n_words_ : columns of X and Y.
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
+    word_shares_ : ndarray
+        P(t|k), (words, aspects).
+    aspect_shares_ : ndarray
+        P(k|p) of the training pictures that carry words, (pictures, aspects).
+    visterm_shares_ : ndarray
+        P(v|k), (visterms, aspects), float32; zeros for what no training picture has.
+    n_aspects_ : int
+        Aspects there are.
+    history_ : History
+        Log-likelihoods of `captions` and `visterms` before each iteration.
+    held_out_history_ : list of tuple of (int, float)
+        (iterations of step 1, mean AvgP on pictures with withheld captions).
+    n_visterms_, n_words_ : int
+        Columns of X and Y.
 
     Examples
     --------
@@ -113,7 +127,10 @@ class PLSA(CountAnnotator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, progress: Progress = _SILENT) -> Self:
-        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1."""
+        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1.
+
+        y may also be one label for each picture, which is then a word.
+        """
         self._check()
         counts, words, kept, self.classes_ = as_pairs(X, y, "PLSA")
         self.n_visterms_, self.n_words_ = counts.shape[1], words.shape[1]

@@ -68,31 +68,50 @@ class KernelRidge(PersistentEstimator):
 
     Parameters
     ----------
-    kernel : name in `sightline.similarity.formulas.KERNELS`, or one for each view.
-    factor : of the median distance, which is the bandwidth; or one for each view. At the default
-        the rbf kernel of two pictures at the median distance is 1/e.
-    weights : how much each view counts; alike by default. "auto" finds it on left-out scores: worth
-        its time where some views may be of little use, of no use where all were well chosen.
-    statistic : "median" or "mean" distance.
-    alpha : strength of the regulariser, in units of the mean k(p, p); "auto" chooses it.
-    balance : 0 lets all pictures count alike; with b, those that carry a word count (n- / n+)^b as
-        much as the others. On the collections tried this ranked neither better nor worse. It needs
-        all pictures as landmarks, and alpha is chosen as if it were 0.
-    criterion : what "auto" looks at, on left-out scores: the least squared "error", or the largest
-        mean "AvgP" over words, which takes longer and at the default factor ranked no better.
-    landmarks : number of pictures that carry the kernel; None takes all up to 6,000 and 4,000 of
-        more. With a linear kernel of up to 4,096 features and more pictures than landmarks, weights
-        over the features are found instead, exactly.
-    random_state : seed of landmarks, of the pairs that give the bandwidth and of the words alpha
-        is judged on.
+    kernel : str or tuple of str, default="rbf"
+        Name in `sightline.similarity.formulas.KERNELS`, or one for each view.
+    factor : float or tuple of float, default=0.7
+        Of the median distance, which is the bandwidth; or one for each view. At the default the rbf
+        kernel of two pictures at the median distance is 1/e.
+    weights : tuple of float or {"auto"}, optional
+        How much each view counts; alike by default. "auto" finds it on left-out scores: worth its
+        time where some views may be of little use, of no use where all were well chosen.
+    statistic : {"median", "mean"}, default="median"
+        "median" or "mean" distance.
+    alpha : float or {"auto"}, default="auto"
+        Strength of the regulariser, in units of the mean k(p, p); "auto" chooses it.
+    balance : float, default=0.0
+        0 lets all pictures count alike; with b, those that carry a word count (n- / n+)^b as much
+        as the others. On the collections tried this ranked neither better nor worse. It needs all
+        pictures as landmarks, and alpha is chosen as if it were 0.
+    criterion : {"AvgP", "error"}, default="error"
+        What "auto" looks at, on left-out scores: the least squared "error", or the largest mean
+        "AvgP" over words, which takes longer and at the default factor ranked no better.
+    landmarks : int, optional
+        Number of pictures that carry the kernel; None takes all up to 6,000 and 4,000 of more. With
+        a linear kernel of up to 4,096 features and more pictures than landmarks, weights over the
+        features are found instead, exactly.
+    random_state : int, default=0
+        Seed of landmarks, of the pairs that give the bandwidth and of the words alpha is judged on.
 
     Attributes
     ----------
-    landmarks_ : the views' rows that carry the kernel.
-    dual_ : coefficients c, (landmarks, words), float32.
-    leave_one_out_ : scores of the training pictures as if unseen, (pictures, words), float32.
-    alpha_, bandwidths_, kernel_ : as chosen; a fit with `alpha=alpha_` gives the same, faster.
-    W_ : weights over the features, (words, features), of one view with a linear kernel.
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
+    landmarks_ : tuple of ndarray
+        The views' rows that carry the kernel.
+    dual_ : ndarray
+        Coefficients c, (landmarks, words), float32.
+    leave_one_out_ : ndarray
+        Scores of the training pictures as if unseen, (pictures, words), float32.
+    alpha_ : float
+        As chosen; a fit with `alpha=alpha_` gives the same, faster.
+    bandwidths_ : tuple of float
+        As chosen; a fit with `alpha=alpha_` gives the same, faster.
+    kernel_ : MeanKernel
+        As chosen; a fit with `alpha=alpha_` gives the same, faster.
+    W_ : ndarray
+        Weights over the features, (words, features), of one view with a linear kernel.
 
     Examples
     --------
@@ -139,6 +158,8 @@ class KernelRidge(PersistentEstimator):
         unlabelled: NDArray[np.bool_] | None = None,
     ) -> Self:
         """Learn from pictures X, a matrix or a tuple of views, and the words y they carry, 0 or 1.
+
+        y may also be one label for each picture, which is then a word.
 
         Queries are not used: this model learns each word for itself. Of the cells of y that are
         `unlabelled`, those that score as a word's own pictures do are passed over

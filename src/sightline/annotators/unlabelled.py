@@ -30,9 +30,12 @@ def likely_positive(
 
     Parameters
     ----------
-    left_out : scores of pictures by words, each picture as if it had not been learnt from.
-    Y : 1 where a picture carries a word, dense or sparse.
-    unlabelled : true where nobody said whether it does.
+    left_out : array-like
+        Scores of pictures by words, each picture as if it had not been learnt from.
+    Y : array-like
+        1 where a picture carries a word, dense or sparse.
+    unlabelled : ndarray of bool
+        True where nobody said whether it does.
 
     Examples
     --------

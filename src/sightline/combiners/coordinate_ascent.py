@@ -29,17 +29,25 @@ class CoordinateAscent(LinearCombiner):
 
     Parameters
     ----------
-    n_steps : steps tried each way, for one weight.
-    step : the first one, as a share of the weight.
-    tolerance : the least gain of a round that is worth another one.
-    n_restarts : climbs from random weights, after the first from equal ones.
-    max_rounds : the most rounds of a climb.
-    random_state : seed of starts and orders.
+    n_steps : int, default=25
+        Steps tried each way, for one weight.
+    step : float, default=0.05
+        The first one, as a share of the weight.
+    tolerance : float, default=0.001
+        The least gain of a round that is worth another one.
+    n_restarts : int, default=2
+        Climbs from random weights, after the first from equal ones.
+    max_rounds : int, default=100
+        The most rounds of a climb.
+    random_state : int, default=0
+        Seed of starts and orders.
 
     Attributes
     ----------
-    w_ : (components,), of sum |w| = 1.
-    best_score_ : the mean AvgP of what the climbs are compared on.
+    w_ : ndarray of shape (components,)
+        Of sum |w| = 1.
+    best_score_ : float
+        The mean AvgP of what the climbs are compared on.
 
     Examples
     --------

@@ -23,11 +23,17 @@ class Source(Protocol):
     """Knows phi of pictures by position, such as `similarity.pairs.PairsOf`."""
 
     @property
-    def n_components(self) -> int: ...
+    def n_components(self) -> int:
+        """How many numbers phi of two pictures has."""
+        ...
 
-    def rows(self, query: Any, picture: Any) -> Floats: ...
+    def rows(self, query: Any, picture: Any) -> Floats:
+        """Return phi(q, p) of queries and pictures, a row for each pair."""
+        ...
 
-    def differences(self, query: Any, first: Any, second: Any, y: Any) -> Floats: ...
+    def differences(self, query: Any, first: Any, second: Any, y: Any) -> Floats:
+        """Return y (phi(q, p1) - phi(q, p2)), a row for each triplet."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,9 +131,18 @@ def differences(
 
     Parameters
     ----------
-    X, y, qid, source : as for `fit`, see `sightline.combiners`.
-    owner : whom an error names.
-    n, seed : the most pairs to draw from lists, and the seed of the draws.
+    X : array-like
+        As for `fit`, see `sightline.combiners`.
+    y : array-like
+        As for `fit`, see `sightline.combiners`.
+    qid : array-like
+        As for `fit`, see `sightline.combiners`.
+    source : Source or None
+        As for `fit`, see `sightline.combiners`.
+    owner : str
+        Whom an error names.
+    n, seed : int
+        The most pairs to draw from lists, and the seed of the draws.
 
     Examples
     --------

@@ -16,8 +16,10 @@ class BestSingle(LinearCombiner):
 
     Attributes
     ----------
-    w_ : 1 for that component, 0 for the others.
-    best_, scores_ : which it is, and the mean AvgP of each component.
+    w_ : ndarray
+        1 for that component, 0 for the others.
+    best_, scores_ : int or ndarray
+        Which it is, and the mean AvgP of each component.
 
     Examples
     --------

@@ -31,18 +31,27 @@ class LambdaMART(Combiner):
 
     Parameters
     ----------
-    n_trees : the most trees.
-    n_leaves : leaves of a tree.
-    rate : what a tree's leaves are multiplied with.
-    n_thresholds : values of a component at which a tree may split.
-    min_leaf : the fewest rows of a leaf.
-    patience : so many trees without a better mean AvgP of validation lists end it.
-    random_state : seed.
+    n_trees : int, default=1000
+        The most trees.
+    n_leaves : int, default=10
+        Leaves of a tree.
+    rate : float, default=0.1
+        What a tree's leaves are multiplied with.
+    n_thresholds : int, default=256
+        Values of a component at which a tree may split.
+    min_leaf : int, default=1
+        The fewest rows of a leaf.
+    patience : int, default=100
+        So many trees without a better mean AvgP of validation lists end it.
+    random_state : int, default=0
+        Seed.
 
     Attributes
     ----------
-    booster_ : LightGBM's model.
-    n_trees_ : trees that score; the best number on validation lists where there are any.
+    booster_ : lightgbm.Booster
+        LightGBM's model.
+    n_trees_ : int
+        Trees that score; the best number on validation lists where there are any.
     """
 
     def __init__(

@@ -23,12 +23,16 @@ class OnlineCombiner(LinearCombiner):
 
     Attributes
     ----------
-    w_ : the weights that score, (components,), float64: the last ones, or the mean of all.
-    n_seen_ : differences learnt from, those that changed nothing too.
-    n_updates_, n_zero_, n_rejected_ : those that changed the weights, that are all zero, and that
-        are not finite.
-    n_mistakes_ : updates whose order was wrong when they came, or a tie.
-    loss_ : sum over all differences of the hinge loss at the weights they met.
+    w_ : ndarray of float64
+        The weights that score, (components,), float64: the last ones, or the mean of all.
+    n_seen_ : int
+        Differences learnt from, those that changed nothing too.
+    n_updates_, n_zero_, n_rejected_ : int
+        Those that changed the weights, that are all zero, and that are not finite.
+    n_mistakes_ : int
+        Updates whose order was wrong when they came, or a tie.
+    loss_ : float
+        Sum over all differences of the hinge loss at the weights they met.
     """
 
     averaged: bool

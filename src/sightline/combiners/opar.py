@@ -33,16 +33,22 @@ from sightline.solvers.pa_step import check_aggressiveness
 class FirstOrder(OnlineCombiner):
     """A learner whose every step goes along the difference it has met.
 
-    Parameters that all have
-    ------------------------
-    averaged : serve the mean of the weights after each difference instead of the last ones.
-    n_epochs : how often `fit` goes over its differences.
-    shuffle : take them in a random order, another one each time, instead of as they come.
-    n_pairs : how many pairs to draw where lists are given.
-    random_state : seed of these draws; the same number gives the same weights, byte for byte.
-    shards, mix, mix_every : parts of the differences that learn side by side, 1 for none; take the
-        "mean" or "add" what they change (`solvers.mixing`); differences of a round. Every one of
-        them moves all weights, so that shards mend the same mistake, and adding overshoots.
+    Parameters
+    ----------
+    averaged : bool, default=False
+        Serve the mean of the weights after each difference instead of the last ones.
+    n_epochs : int, default=1
+        How often `fit` goes over its differences.
+    shuffle : bool, default=False
+        Take them in a random order, another one each time, instead of as they come.
+    n_pairs : int, default=200000
+        How many pairs to draw where lists are given.
+    random_state : int, default=0
+        Seed of these draws; the same number gives the same weights, byte for byte.
+    shards, mix, mix_every : int or {"add", "mean"}
+        Parts of the differences that learn side by side, 1 for none; take the "mean" or "add" what
+        they change (`solvers.mixing`); differences of a round. Every one of them moves all weights,
+        so that shards mend the same mistake, and adding overshoots.
     """
 
     _rule: ClassVar[int]
@@ -97,7 +103,22 @@ class OPR(FirstOrder):
 
     Parameters
     ----------
-    averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every : see `FirstOrder`.
+    averaged : bool, default=False
+        See `FirstOrder`.
+    n_epochs : int, default=1
+        See `FirstOrder`.
+    shuffle : bool, default=False
+        See `FirstOrder`.
+    n_pairs : int, default=200000
+        See `FirstOrder`.
+    random_state : int, default=0
+        See `FirstOrder`.
+    shards : int, default=1
+        See `FirstOrder`.
+    mix : {"add", "mean"}, default="mean"
+        See `FirstOrder`.
+    mix_every : int, default=10000
+        See `FirstOrder`.
 
     Examples
     --------
@@ -116,8 +137,24 @@ class OPARI(FirstOrder):
 
     Parameters
     ----------
-    C : aggressiveness, greater than 0: no step is longer than this.
-    averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every : see `FirstOrder`.
+    C : float, default=0.01
+        Aggressiveness, greater than 0: no step is longer than this.
+    averaged : bool, default=False
+        See `FirstOrder`.
+    n_epochs : int, default=1
+        See `FirstOrder`.
+    shuffle : bool, default=False
+        See `FirstOrder`.
+    n_pairs : int, default=200000
+        See `FirstOrder`.
+    random_state : int, default=0
+        See `FirstOrder`.
+    shards : int, default=1
+        See `FirstOrder`.
+    mix : {"add", "mean"}, default="mean"
+        See `FirstOrder`.
+    mix_every : int, default=10000
+        See `FirstOrder`.
 
     Examples
     --------
@@ -166,8 +203,24 @@ class OPARII(OPARI):
 
     Parameters
     ----------
-    C : aggressiveness, greater than 0.
-    averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every : see `FirstOrder`.
+    C : float, default=0.01
+        Aggressiveness, greater than 0.
+    averaged : bool, default=False
+        See `FirstOrder`.
+    n_epochs : int, default=1
+        See `FirstOrder`.
+    shuffle : bool, default=False
+        See `FirstOrder`.
+    n_pairs : int, default=200000
+        See `FirstOrder`.
+    random_state : int, default=0
+        See `FirstOrder`.
+    shards : int, default=1
+        See `FirstOrder`.
+    mix : {"add", "mean"}, default="mean"
+        See `FirstOrder`.
+    mix_every : int, default=10000
+        See `FirstOrder`.
 
     Examples
     --------
@@ -187,8 +240,24 @@ class OGDR(FirstOrder):
 
     Parameters
     ----------
-    eta : the learning rate, greater than 0.
-    averaged, n_epochs, shuffle, n_pairs, random_state, shards, mix, mix_every : see `FirstOrder`.
+    eta : float, default=0.001
+        The learning rate, greater than 0.
+    averaged : bool, default=False
+        See `FirstOrder`.
+    n_epochs : int, default=1
+        See `FirstOrder`.
+    shuffle : bool, default=False
+        See `FirstOrder`.
+    n_pairs : int, default=200000
+        See `FirstOrder`.
+    random_state : int, default=0
+        See `FirstOrder`.
+    shards : int, default=1
+        See `FirstOrder`.
+    mix : {"add", "mean"}, default="mean"
+        See `FirstOrder`.
+    mix_every : int, default=10000
+        See `FirstOrder`.
 
     Examples
     --------

@@ -32,16 +32,22 @@ class RankNet(Combiner):
 
     Parameters
     ----------
-    n_hidden : nodes of the hidden layer.
-    n_epochs : passes over all lists.
-    rate : length of a step.
-    random_state : seed of the first weights and of the order of lists.
+    n_hidden : int, default=10
+        Nodes of the hidden layer.
+    n_epochs : int, default=100
+        Passes over all lists.
+    rate : float, default=5e-05
+        Length of a step.
+    random_state : int, default=0
+        Seed of the first weights and of the order of lists.
 
     Attributes
     ----------
-    layers_ : A, b, v, c.
-    history_ : the mean AvgP of validation lists after each pass, where there are any; the best
-        layers are kept, else the last.
+    layers_ : tuple of ndarray
+        A, b, v, c.
+    history_ : list of float
+        The mean AvgP of validation lists after each pass, where there are any; the best layers are
+        kept, else the last.
 
     Examples
     --------

@@ -27,16 +27,23 @@ class RankSVM(LinearCombiner):
 
     Parameters
     ----------
-    C : price of a difference's loss, or several to choose from by validation lists.
-    max_iter : the most steps of the solver.
-    n_pairs, random_state : how many pairs to draw where lists are given, and the seed of the draws.
+    C : float or tuple of float, default=0.01
+        Price of a difference's loss, or several to choose from by validation lists.
+    max_iter : int, default=1000
+        The most steps of the solver.
+    n_pairs, random_state : int
+        How many pairs to draw where lists are given, and the seed of the draws.
 
     Attributes
     ----------
-    w_ : (components,), float64.
-    C_, scores_ : the price taken, and the mean AvgP of validation lists by price.
-    converged_ : whether the solver ended before `max_iter` steps.
-    n_zero_ : differences left out since they are all zero.
+    w_ : ndarray of shape (components,)
+        In float64.
+    C_, scores_ : float or dict
+        The price taken, and the mean AvgP of validation lists by price.
+    converged_ : bool
+        Whether the solver ended before `max_iter` steps.
+    n_zero_ : int
+        Differences left out since they are all zero.
 
     Examples
     --------

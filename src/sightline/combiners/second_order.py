@@ -28,7 +28,8 @@ class SecondOrder(OnlineCombiner):
 
     Attributes
     ----------
-    covariance_ : (components, components), or (1, components) where it is a diagonal.
+    covariance_ : ndarray of shape (components, components)
+        Or (1, components) where it is a diagonal.
     """
 
     _more: ClassVar[tuple[str, ...]] = ("covariance",)
@@ -60,9 +61,20 @@ class AROW(SecondOrder):
 
     Parameters
     ----------
-    r : greater than 0; a larger one moves less and forgets its doubts more slowly.
-    full : keep the whole covariance, which costs (components)^2 for each step, or its diagonal.
-    averaged, n_epochs, shuffle, n_pairs, random_state : see `opar.FirstOrder`.
+    r : float, default=1.0
+        Greater than 0; a larger one moves less and forgets its doubts more slowly.
+    full : bool, default=True
+        Keep the whole covariance, which costs (components)^2 for each step, or its diagonal.
+    averaged : bool, default=False
+        See `opar.FirstOrder`.
+    n_epochs : int, default=1
+        See `opar.FirstOrder`.
+    shuffle : bool, default=False
+        See `opar.FirstOrder`.
+    n_pairs : int, default=200000
+        See `opar.FirstOrder`.
+    random_state : int, default=0
+        See `opar.FirstOrder`.
 
     Examples
     --------
@@ -103,11 +115,24 @@ class SCW(SecondOrder):
 
     Parameters
     ----------
-    C : aggressiveness, greater than 0.
-    eta : how likely the order of a difference should be right, above a half and below 1.
-    variant : "SCW-I" or "SCW-II".
-    full : keep the whole covariance, or its diagonal.
-    averaged, n_epochs, shuffle, n_pairs, random_state : see `opar.FirstOrder`.
+    C : float, default=1.0
+        Aggressiveness, greater than 0.
+    eta : float, default=0.9
+        How likely the order of a difference should be right, above a half and below 1.
+    variant : {"SCW-I", "SCW-II"}, default="SCW-I"
+        "SCW-I" or "SCW-II".
+    full : bool, default=True
+        Keep the whole covariance, or its diagonal.
+    averaged : bool, default=False
+        See `opar.FirstOrder`.
+    n_epochs : int, default=1
+        See `opar.FirstOrder`.
+    shuffle : bool, default=False
+        See `opar.FirstOrder`.
+    n_pairs : int, default=200000
+        See `opar.FirstOrder`.
+    random_state : int, default=0
+        See `opar.FirstOrder`.
 
     Examples
     --------

@@ -26,9 +26,12 @@ class Rounds:
 
     Parameters
     ----------
-    rule, length : which learner, and its C or eta.
-    shards, mix, mix_every : how many shards, how they are mixed, and differences of a round.
-    compute : where shards learn; in this process by default.
+    rule, length : int or float
+        Which learner, and its C or eta.
+    shards, mix, mix_every : int or {"add", "mean"}
+        How many shards, how they are mixed, and differences of a round.
+    compute : Mapper, optional
+        Where shards learn; in this process by default.
     """
 
     def __init__(

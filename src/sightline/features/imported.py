@@ -54,23 +54,25 @@ class ImportedVectors:
 
     Attributes
     ----------
-    name, fingerprint
+    name, fingerprint : str
         The feature's name, and what its rows are kept under.
-    length
+    length : int
         Numbers in each vector.
-    keys : Keys, or None
+    keys : Keys or None
         The column rows are assigned by; None where rows are in the order of the pictures.
     candidates : tuple of Keys
         The columns rows could be assigned by, the best first.
     texts : tuple of str
         The other columns that have a text for each row.
-    rows
+    rows : ndarray
         The numbers as they lie in the file, possibly mapped; `take` gives them as float32.
-    file_sha256
+    file_sha256 : str
         Checksum of the file.
-    source, stamp
-        Where the file lies, and its size and time when it was read.
-    key_column
+    source : Path
+        Where the file lies.
+    stamp : str
+        Its size and time when it was read.
+    key_column : str
         The key column the user named, if any.
     """
 
@@ -133,8 +135,8 @@ def read_vectors(path: Path, name: str | None = None, key_column: str = "") -> I
     Parameters
     ----------
     path : Path
-        The file. Beside an .npy or .safetensors file, `x.paths.txt` or `x.txt` may list the paths
-        of its rows, one on each line.
+        Path The file. Beside an .npy or .safetensors file, `x.paths.txt` or `x.txt` may list the
+        paths of its rows, one on each line.
     name : str, optional
         What to call the feature; by default the file's name without its ending.
     key_column : str, optional

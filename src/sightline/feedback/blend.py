@@ -78,27 +78,38 @@ class Blend(Estimator):
 
     Parameters
     ----------
-    learner : what learns, a `FeedbackLearner`; by default `shipped_learner()`. It is begun anew
-        each time, so that the order of judgements does not count.
-    n_folds : parts that are left out in turn; as many as judgements at most.
-    doubts : look for slips; there must be a background.
+    learner : FeedbackLearner, optional
+        What learns, a `FeedbackLearner`; by default `shipped_learner()`. It is begun anew each
+        time, so that the order of judgements does not count.
+    n_folds : int, default=5
+        Parts that are left out in turn; as many as judgements at most.
+    doubts : bool, default=True
+        Look for slips; there must be a background.
 
     Attributes
     ----------
-    weight_ : the weight b of the untouched ranking, from 0 to 1.
-    share_ : the share of the untouched ranking in the blended score, from 0 to 1, as the standard
+    weight_ : float
+        The weight b of the untouched ranking, from 0 to 1.
+    share_ : float
+        The share of the untouched ranking in the blended score, from 0 to 1, as the standard
         deviation of its term over the pictures that are ranked, divided by the sum of both terms'.
-    centres_ : means of the learnt and of the untouched term over these pictures, before they are
-        centred. Both are 0 where one ranking is served alone, as it is.
-    intercept_ : what centres them, a constant that is added to every score: -sum(centres_).
-    bounds_ : how large the learnt and the untouched term get on the pictures that are ranked, up
-        or down; infinite where one ranking is served alone. An untouched term that is no weights
-        is cut off there on other pictures too.
-    before_, after_ : share of pairs of a relevant and another judged picture that are in order, by
-        the untouched ranking and by the blend of it with what was learnt without them; None where
-        there is no such pair.
-    stands_ : of each judgement, +1 or -1, and 0 where a -1 is taken for a slip.
-    w_ : the weights, where `linear`.
+    centres_ : tuple of (float, float)
+        Means of the learnt and of the untouched term over these pictures, before they are centred.
+        Both are 0 where one ranking is served alone, as it is.
+    intercept_ : float
+        What centres them, a constant that is added to every score: -sum(centres_).
+    bounds_ : tuple of (float, float)
+        How large the learnt and the untouched term get on the pictures that are ranked, up or down;
+        infinite where one ranking is served alone. An untouched term that is no weights is cut off
+        there on other pictures too.
+    before_, after_ : float or None
+        Share of pairs of a relevant and another judged picture that are in order, by the untouched
+        ranking and by the blend of it with what was learnt without them; None where there is no
+        such pair.
+    stands_ : ndarray of int64
+        Of each judgement, +1 or -1, and 0 where a -1 is taken for a slip.
+    w_ : ndarray of float64
+        The weights, where `linear`.
 
     Examples
     --------
@@ -179,13 +190,17 @@ class Blend(Estimator):
 
         Parameters
         ----------
-        query_weights, background : see `FeedbackLearner`.
-        untouched : scores of the background, where the untouched ranking is no weights.
-        ranked : rows of the pictures that are to be ranked, or of some drawn from them at random,
-            over which spreads are measured. The background does not represent them where those
-            that the query ranks high are left out of it. Judged pictures need not be among them.
-        ranked_untouched : scores of all pictures that are to be ranked, in any order, where the
-            untouched ranking is no weights; not only of those in `ranked`.
+        query_weights, background : array-like, optional
+            See `FeedbackLearner`.
+        untouched : array-like, optional
+            Scores of the background, where the untouched ranking is no weights.
+        ranked : array-like, optional
+            Rows of the pictures that are to be ranked, or of some drawn from them at random, over
+            which spreads are measured. The background does not represent them where those that the
+            query ranks high are left out of it. Judged pictures need not be among them.
+        ranked_untouched : array-like, optional
+            Scores of all pictures that are to be ranked, in any order, where the untouched ranking
+            is no weights; not only of those in `ranked`.
         """
         whole_number("n_folds", self.n_folds, "Blend", 2)
         self.query_ = None if query_weights is None else weights(query_weights, "Blend")
@@ -230,9 +245,12 @@ class Blend(Estimator):
 
         Parameters
         ----------
-        X, y : see `FeedbackLearner`.
-        untouched : scores of the judged pictures, where the untouched ranking is no weights.
-        sure : for each judgement whether it is known to be no slip.
+        X, y : array-like
+            See `FeedbackLearner`.
+        untouched : array-like, optional
+            Scores of the judged pictures, where the untouched ranking is no weights.
+        sure : array-like, optional
+            For each judgement whether it is known to be no slip.
         """
         if not hasattr(self, "_learner"):
             self.start()

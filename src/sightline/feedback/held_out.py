@@ -17,11 +17,14 @@ class HeldOut(NamedTuple):
 
     Attributes
     ----------
-    judged : of the judged pictures, standardised over the pictures that are ranked, or over
-        themselves if there are none.
-    doubted : the same, standardised over the background; 0 without one.
-    background : of the background, standardised as `judged`, the mean over all folds; empty
-        without one, or without pictures that are ranked.
+    judged : ndarray of float64
+        Of the judged pictures, standardised over the pictures that are ranked, or over themselves
+        if there are none.
+    doubted : ndarray of float64
+        The same, standardised over the background; 0 without one.
+    background : ndarray of float64
+        Of the background, standardised as `judged`, the mean over all folds; empty without one, or
+        without pictures that are ranked.
     """
 
     judged: Doubles
@@ -41,11 +44,16 @@ def score_held_out(
 
     Parameters
     ----------
-    begun : returns a learner that has learnt nothing yet.
-    rows, relevant : the judgements.
-    n_folds : parts that are left out in turn; as many as judgements at most.
-    background : rows of pictures that nobody judged; there may be none.
-    ranked : rows over which scores are standardised; there may be none.
+    begun : callable
+        Returns a learner that has learnt nothing yet.
+    rows, relevant : ndarray of float32 or ndarray of bool
+        The judgements.
+    n_folds : int
+        Parts that are left out in turn; as many as judgements at most.
+    background : ndarray of float32
+        Rows of pictures that nobody judged; there may be none.
+    ranked : ndarray of float32
+        Rows over which scores are standardised; there may be none.
     """
     fold = _folds(relevant, n_folds)
     judged, doubted = np.zeros(len(rows)), np.zeros(len(rows))

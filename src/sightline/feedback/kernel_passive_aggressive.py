@@ -34,17 +34,31 @@ class KernelPassiveAggressive(NearnessLearner):
 
     Parameters
     ----------
-    C : aggressiveness, greater than 0.
-    n_draws : pictures drawn in each round.
-    s2 : how far the kernel "rbf" reaches.
-    kernel : "rbf" or "linear"; the second is there to be compared, and needs rows.
-    random_state : seed of the draws.
+    C : float, default=1.0
+        Aggressiveness, greater than 0.
+    n_draws : int, default=100
+        Pictures drawn in each round.
+    s2 : float, default=0.1
+        How far the kernel "rbf" reaches.
+    kernel : {"rbf", "linear"}, default="rbf"
+        "rbf" or "linear"; the second is there to be compared, and needs rows.
+    random_state : int, default=0
+        Seed of the draws.
 
     Attributes
     ----------
-    coef_ : tau_j y_j summed over draws, one for each judged picture.
-    rows_, relevant_, query_, n_rounds_ : see `NearnessLearner`.
-    counts_ : how many draws were passive, updates, of pictures without length, and rejected.
+    coef_ : ndarray of float64
+        tau_j y_j summed over draws, one for each judged picture.
+    rows_ : ndarray
+        See `NearnessLearner`.
+    relevant_ : ndarray
+        See `NearnessLearner`.
+    query_ : ndarray
+        See `NearnessLearner`.
+    n_rounds_ : int
+        See `NearnessLearner`.
+    counts_ : ndarray of int64
+        How many draws were passive, updates, of pictures without length, and rejected.
 
     Examples
     --------

@@ -36,10 +36,13 @@ def mislabel_probabilities(
 
     Parameters
     ----------
-    scores : of judged pictures, by learners without them, in units of the deviation of pictures
-        that nobody judged from their mean.
-    relevant : what was judged.
-    sure : judgements that cannot be slips.
+    scores : ndarray of float64
+        Of judged pictures, by learners without them, in units of the deviation of pictures that
+        nobody judged from their mean.
+    relevant : ndarray of bool
+        What was judged.
+    sure : ndarray of bool, optional
+        Judgements that cannot be slips.
 
     Examples
     --------

@@ -23,9 +23,12 @@ class Learner(Estimator, ABC):
 
     Attributes
     ----------
-    query_ : the weights it was started with, float64; None where it was started with nothing.
-    background_ : rows that nobody judged, as it was started with; None where there are none.
-    n_rounds_ : how often it was given judgements.
+    query_ : ndarray of float64 or None
+        The weights it was started with, float64; None where it was started with nothing.
+    background_ : ndarray of float32 or None
+        Rows that nobody judged, as it was started with; None where there are none.
+    n_rounds_ : int
+        How often it was given judgements.
     """
 
     query_: Doubles | None
@@ -47,8 +50,10 @@ class Learner(Estimator, ABC):
 
         Parameters
         ----------
-        query_weights : a picture's own row, or a text ranker's weights.
-        background : rows of pictures drawn at random from the collection, judged by nobody.
+        query_weights : array-like, optional
+            A picture's own row, or a text ranker's weights.
+        background : array-like, optional
+            Rows of pictures drawn at random from the collection, judged by nobody.
         """
         self._check()
         self.query_ = None if query_weights is None else weights(query_weights, self._name)

@@ -21,8 +21,12 @@ class NearnessLearner(Learner):
 
     Attributes
     ----------
-    rows_, relevant_ : the judgements it learnt from last.
-    query_, n_rounds_ : see `Learner`; the query only tells how long rows are.
+    rows_, relevant_ : ndarray of float32 or ndarray of bool
+        The judgements it learnt from last.
+    query_ : ndarray of float64 or None
+        See `Learner`; the query only tells how long rows are.
+    n_rounds_ : int
+        See `Learner`; the query only tells how long rows are.
     """
 
     rows_: Floats
@@ -33,7 +37,8 @@ class NearnessLearner(Learner):
 
         Parameters
         ----------
-        squared : (pictures, judged), in the order in which judgements were learnt.
+        squared : array-like
+            (pictures, judged), in the order in which judgements were learnt.
         """
         self._check_ready()
         table = np.asarray(squared)

@@ -39,19 +39,29 @@ class PassiveAggressive(LinearLearner):
 
     Parameters
     ----------
-    C : aggressiveness, greater than 0: no step is longer than this.
-    n_draws : pairs of judged pictures drawn in each round.
-    random_state : seed of the draws; rounds draw differently.
-    averaged : serve the mean of the weights after each draw, of all rounds.
-    n_background : pairs of a relevant and a background picture drawn besides, in each round.
-    beside : the share of the background that the query ranks best and that is never drawn.
+    C : float, default=1.0
+        Aggressiveness, greater than 0: no step is longer than this.
+    n_draws : int, default=100
+        Pairs of judged pictures drawn in each round.
+    random_state : int, default=0
+        Seed of the draws; rounds draw differently.
+    averaged : bool, default=False
+        Serve the mean of the weights after each draw, of all rounds.
+    n_background : int, default=0
+        Pairs of a relevant and a background picture drawn besides, in each round.
+    beside : float, default=0.2
+        The share of the background that the query ranks best and that is never drawn.
 
     Attributes
     ----------
-    w_ : the weights, float64; None where nothing is known yet.
-    query_, background_ : what it was started with, or None.
-    n_rounds_ : how often it was given judgements.
-    counts_ : how many draws were passive, updates, of pictures alike, and rejected.
+    w_ : ndarray
+        The weights, float64; None where nothing is known yet.
+    query_, background_ : ndarray or None
+        What it was started with, or None.
+    n_rounds_ : int
+        How often it was given judgements.
+    counts_ : ndarray of int64
+        How many draws were passive, updates, of pictures alike, and rejected.
 
     Examples
     --------

@@ -34,11 +34,19 @@ class RelevanceScore(NearnessLearner):
 
     Parameters
     ----------
-    stabilised : add the nearness to a query that has moved.
+    stabilised : bool, default=False
+        Add the nearness to a query that has moved.
 
     Attributes
     ----------
-    rows_, relevant_, query_, n_rounds_ : see `NearnessLearner`.
+    rows_ : ndarray
+        See `NearnessLearner`.
+    relevant_ : ndarray
+        See `NearnessLearner`.
+    query_ : ndarray
+        See `NearnessLearner`.
+    n_rounds_ : int
+        See `NearnessLearner`.
 
     Examples
     --------

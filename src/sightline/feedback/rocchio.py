@@ -18,11 +18,17 @@ class Rocchio(LinearLearner):
 
     Parameters
     ----------
-    a, b, c : weights of the query, of relevant and of other pictures, none below 0.
+    a, b, c : float
+        Weights of the query, of relevant and of other pictures, none below 0.
 
     Attributes
     ----------
-    w_, query_, n_rounds_ : see `LinearLearner`.
+    w_ : ndarray
+        See `LinearLearner`.
+    query_ : ndarray
+        See `LinearLearner`.
+    n_rounds_ : int
+        See `LinearLearner`.
 
     Examples
     --------

@@ -38,9 +38,12 @@ class Scale:
 
     Attributes
     ----------
-    mean : of the scores; of flat ones, the value they have.
-    width : what they are divided by.
-    spread : the standard deviation of z over the scores: 1 unless the floor holds, 0 if flat.
+    mean : float
+        Of the scores; of flat ones, the value they have.
+    width : float
+        What they are divided by.
+    spread : float
+        The standard deviation of z over the scores: 1 unless the floor holds, 0 if flat.
 
     Examples
     --------

@@ -31,8 +31,10 @@ class Shortlist:
 
     Parameters
     ----------
-    rows : (pictures, d), finite; they are looked at again for every answer, and may be mapped.
-    n_candidates : how many rows are ranked exactly.
+    rows : array-like of shape (pictures, d)
+        Finite; they are looked at again for every answer, and may be mapped.
+    n_candidates : int, default=200
+        How many rows are ranked exactly.
 
     Examples
     --------

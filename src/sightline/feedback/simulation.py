@@ -30,9 +30,12 @@ class SimulatedUser:
 
     Parameters
     ----------
-    fits : for each picture of the collection, whether it is wanted.
-    flipped : the share of pictures about which they are wrong, from 0 to 1.
-    random_state : seed of which these are.
+    fits : array-like
+        For each picture of the collection, whether it is wanted.
+    flipped : float, default=0.0
+        The share of pictures about which they are wrong, from 0 to 1.
+    random_state : int, default=0
+        Seed of which these are.
 
     Examples
     --------
@@ -57,10 +60,14 @@ class Round:
 
     Attributes
     ----------
-    number : 0 is the untouched one.
-    scores : of all pictures.
-    shown : positions of the pictures that were judged because of it, best first.
-    judged : positions of all that had been judged when it was made, the query first.
+    number : int
+        0 is the untouched one.
+    scores : ndarray of float64
+        Of all pictures.
+    shown : ndarray of int64
+        Positions of the pictures that were judged because of it, best first.
+    judged : ndarray of int64
+        Positions of all that had been judged when it was made, the query first.
     """
 
     number: int
@@ -82,9 +89,12 @@ def simulate(
 
     Parameters
     ----------
-    X : a row for each picture; the untouched ranking is by the inner product with the query's.
-    query : the position of the picture asked for, which is not shown.
-    from_query : start the learner with the query's row, or else with nothing.
+    X : array-like
+        A row for each picture; the untouched ranking is by the inner product with the query's.
+    query : int
+        The position of the picture asked for, which is not shown.
+    from_query : bool, default=True
+        Start the learner with the query's row, or else with nothing.
 
     Examples
     --------

@@ -24,14 +24,25 @@ class SVM(NearnessLearner):
 
     Parameters
     ----------
-    C : weight of errors, greater than 0.
-    gamma : how fast the kernel falls with squared distance.
-    balanced : give relevant and other pictures the same weight in all.
+    C : float, default=1.0
+        Weight of errors, greater than 0.
+    gamma : float, default=5.0
+        How fast the kernel falls with squared distance.
+    balanced : bool, default=False
+        Give relevant and other pictures the same weight in all.
 
     Attributes
     ----------
-    coef_, intercept_ : of each judged picture, 0 where it is no support vector, and b.
-    rows_, relevant_, query_, n_rounds_ : see `NearnessLearner`.
+    coef_, intercept_ : ndarray of float64 or float
+        Of each judged picture, 0 where it is no support vector, and b.
+    rows_ : ndarray
+        See `NearnessLearner`.
+    relevant_ : ndarray
+        See `NearnessLearner`.
+    query_ : ndarray
+        See `NearnessLearner`.
+    n_rounds_ : int
+        See `NearnessLearner`.
 
     Examples
     --------

@@ -24,11 +24,16 @@ class Annotated:
 
     Attributes
     ----------
-    precision, recall : means over the `n` words that some picture carries.
-    f1 : 2PR/(P+R) of those means, not the mean of each word's.
-    n_plus : words with recall above 0.
-    word_precision, word_recall : one per word; NaN for a word left out.
-    n, skipped : words averaged and words left out.
+    precision, recall : float
+        Means over the `n` words that some picture carries.
+    f1 : float
+        2PR/(P+R) of those means, not the mean of each word's.
+    n_plus : int
+        Words with recall above 0.
+    word_precision, word_recall : ndarray of float64
+        One per word; NaN for a word left out.
+    n, skipped : int
+        Words averaged and words left out.
     """
 
     precision: float
@@ -47,10 +52,13 @@ class FMeasured:
 
     Attributes
     ----------
-    micro : over all (picture, word) decisions together.
-    macro : mean of each picture's own F.
-    n, skipped : pictures in `macro`, and pictures left out of it because they neither carry nor
-        are given a word, so that their F is 0/0.
+    micro : float
+        Over all (picture, word) decisions together.
+    macro : float
+        Mean of each picture's own F.
+    n, skipped : int
+        Pictures in `macro`, and pictures left out of it because they neither carry nor are given a
+        word, so that their F is 0/0.
     """
 
     micro: float
@@ -85,8 +93,10 @@ def annotation_quality(truth: ArrayLike, predicted: ArrayLike) -> Annotated:
 
     Parameters
     ----------
-    truth : which words each picture carries.
-    predicted : which words each picture was given; `top_words(scores)` gives five.
+    truth : array-like
+        Which words each picture carries.
+    predicted : array-like
+        Which words each picture was given; `top_words(scores)` gives five.
 
     Examples
     --------

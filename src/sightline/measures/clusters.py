@@ -20,7 +20,8 @@ def normalized_mutual_information(clusters: ArrayLike, classes: ArrayLike) -> fl
 
     Parameters
     ----------
-    clusters, classes : one label for each picture, numbers or strings; their names do not matter.
+    clusters, classes : array-like
+        One label for each picture, numbers or strings; their names do not matter.
 
     Examples
     --------

@@ -24,10 +24,14 @@ class Measured:
 
     Attributes
     ----------
-    measure : name as it was asked for.
-    mean : average over the `n` queries that have a value; NaN if none has.
-    values : one per query, in order; NaN where the query was left out.
-    n, skipped : queries averaged and queries left out.
+    measure : str
+        Name as it was asked for.
+    mean : float
+        Average over the `n` queries that have a value; NaN if none has.
+    values : ndarray of float64
+        One per query, in order; NaN where the query was left out.
+    n, skipped : int
+        Queries averaged and queries left out.
     """
 
     measure: str
@@ -57,9 +61,12 @@ def evaluate(
 
     Parameters
     ----------
-    queries : from `rankings`, `rank` or `judged_run`; taken one at a time.
-    measures : names or measures; the answer keeps their order.
-    empty : what a query without a relevant picture counts: "skip" leaves it out, "zero" is 0.
+    queries : iterable of Ranking
+        From `rankings`, `rank` or `judged_run`; taken one at a time.
+    measures : iterable of str or Measure
+        Names or measures; the answer keeps their order.
+    empty : {"skip", "zero"}, default="skip"
+        What a query without a relevant picture counts: "skip" leaves it out, "zero" is 0.
 
     Examples
     --------

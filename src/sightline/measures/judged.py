@@ -39,8 +39,10 @@ class JudgedRun:
 
     Attributes
     ----------
-    queries, rankings : the judged queries; one the run does not answer has an empty list.
-    unjudged : queries of the run that nobody judged.
+    queries, rankings : tuple of str or tuple of Ranking
+        The judged queries; one the run does not answer has an empty list.
+    unjudged : tuple of str
+        Queries of the run that nobody judged.
     """
 
     queries: tuple[str, ...]

@@ -58,10 +58,14 @@ def measure_queries(
 
     Parameters
     ----------
-    word_scores : (pictures, words); a query's scores are the sum of its words', weighted.
-    queries : with relevant pictures.
-    others : which pictures compete with them; all that are not relevant by default.
-    k : depth of the precision in `p10`.
+    word_scores : array-like of shape (pictures, words)
+        A query's scores are the sum of its words', weighted.
+    queries : QuerySet
+        With relevant pictures.
+    others : Others, optional
+        Which pictures compete with them; all that are not relevant by default.
+    k : int, default=10
+        Depth of the precision in `p10`.
 
     Examples
     --------
@@ -83,8 +87,14 @@ def average_precisions(
 
     Parameters
     ----------
-    scores : (queries, pictures); NaN is refused.
-    queries, others, k : as for `measure_queries`; words and weights are not looked at.
+    scores : array-like of shape (queries, pictures)
+        NaN is refused.
+    queries : QuerySet
+        As for `measure_queries`; words and weights are not looked at.
+    others : Others, optional
+        As for `measure_queries`; words and weights are not looked at.
+    k : int, default=10
+        As for `measure_queries`; words and weights are not looked at.
 
     Examples
     --------
@@ -140,8 +150,10 @@ def untrained_average_precision(n_relevant: ArrayLike, n: int) -> NDArray[np.flo
 
     Parameters
     ----------
-    n_relevant : number n+ of relevant pictures, of one or of many queries; 0 gives NaN.
-    n : number of pictures.
+    n_relevant : array-like
+        Number n+ of relevant pictures, of one or of many queries; 0 gives NaN.
+    n : int
+        Number of pictures.
 
     Examples
     --------

@@ -47,6 +47,7 @@ class Measure:
         ids: ArrayLike | None = None,
         ties: Ties = "id",
     ) -> float:
+        """Return the value of one ranking, or of the ranking that scores give."""
         return self.of(rank(scores, relevance, ids=ids, ties=ties))
 
 
@@ -55,10 +56,12 @@ def measure(name: str, *, discount: Discount | None = None) -> Measure:
 
     Parameters
     ----------
-    name : `AvgP` (also `mAP`, `MAP`), `BEP`, `MRR`, `AUC`, `NDCG`, `AP@T` with T the smaller of
-        180 and the number of relevant pictures, or one with a depth: `P@20` (also `P20`),
-        `AP@180` with T always 180, `MAP@50`, `NDCG@50`.
-    discount : of NDCG only; see `ndcg_at`.
+    name : str
+        `AvgP` (also `mAP`, `MAP`), `BEP`, `MRR`, `AUC`, `NDCG`, `AP@T` with T the smaller of 180
+        and the number of relevant pictures, or one with a depth: `P@20` (also `P20`), `AP@180` with
+        T always 180, `MAP@50`, `NDCG@50`.
+    discount : {"log2(1+r)", "log2(r)"}, optional
+        Of NDCG only; see `ndcg_at`.
 
     Examples
     --------

@@ -44,7 +44,12 @@ def precision_recall_curve(
 
     Parameters
     ----------
-    scores, relevance, ids : as for `rank`.
+    scores : array-like or Ranking
+        As for `rank`.
+    relevance : array-like, optional
+        As for `rank`.
+    ids : array-like, optional
+        As for `rank`.
 
     Examples
     --------

@@ -28,10 +28,14 @@ class Ranking:
 
     Attributes
     ----------
-    grades : relevance by rank, best score first; above 0 is relevant.
-    starts : where each group of equal scores begins.
-    missing : grades of judged pictures that the list does not hold, such as beyond a run's depth.
-    ties : "id" when the order within a group counts, "mean" for the expectation over all orders.
+    grades : ndarray of float64
+        Relevance by rank, best score first; above 0 is relevant.
+    starts : ndarray
+        Where each group of equal scores begins.
+    missing : ndarray of float64
+        Grades of judged pictures that the list does not hold, such as beyond a run's depth.
+    ties : {"id", "mean"}
+        "id" when the order within a group counts, "mean" for the expectation over all orders.
     """
 
     grades: NDArray[np.float64]
@@ -84,12 +88,17 @@ def rank(
 
     Parameters
     ----------
-    scores : one per picture; NaN is refused. Without `relevance`, a relevance list that is already
-        in ranked order, or a `Ranking`, which is returned as it is.
-    relevance : grade of each picture; 0 and below are not relevant.
-    ids : what breaks ties, ascending; the position by default.
-    ties : "id" or "mean".
-    missing : grades of judged pictures that are not among `scores`.
+    scores : array-like or Ranking
+        One per picture; NaN is refused. Without `relevance`, a relevance list that is already in
+        ranked order, or a `Ranking`, which is returned as it is.
+    relevance : array-like, optional
+        Grade of each picture; 0 and below are not relevant.
+    ids : array-like, optional
+        What breaks ties, ascending; the position by default.
+    ties : {"id", "mean"}, default="id"
+        "id" or "mean".
+    missing : array-like, default=()
+        Grades of judged pictures that are not among `scores`.
 
     Examples
     --------

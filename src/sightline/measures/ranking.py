@@ -152,10 +152,19 @@ def ndcg_at(
 
     Parameters
     ----------
-    scores, relevance, ids, ties : as for `rank`.
-    k : depth.
-    discount : rank r is divided by log2(1+r), or, for the older "log2(r)", by 1 at ranks 1 and 2
-        and by log2(r) from there on.
+    scores : array-like or Ranking
+        As for `rank`.
+    relevance : array-like, optional
+        As for `rank`.
+    ids : array-like, optional
+        As for `rank`.
+    ties : {"id", "mean"}, default="id"
+        As for `rank`.
+    k : int, optional
+        Depth.
+    discount : {"log2(1+r)", "log2(r)"}, default="log2(1+r)"
+        Rank r is divided by log2(1+r), or, for the older "log2(r)", by 1 at ranks 1 and 2 and by
+        log2(r) from there on.
 
     Examples
     --------

@@ -27,11 +27,16 @@ class PairedTest:
 
     Attributes
     ----------
-    test : "wilcoxon" or "randomisation".
-    n : queries used, those that differ.
-    p : two-sided; 1 if nothing differs.
-    helped, harmed : queries on which the new values are above, below the old.
-    difference : mean of new - old over all queries that have a value.
+    test : str
+        "wilcoxon" or "randomisation".
+    n : int
+        Queries used, those that differ.
+    p : float
+        Two-sided; 1 if nothing differs.
+    helped, harmed : int
+        Queries on which the new values are above, below the old.
+    difference : float
+        Mean of new - old over all queries that have a value.
     """
 
     test: str
@@ -61,7 +66,8 @@ def wilcoxon(new: ArrayLike, old: ArrayLike) -> PairedTest:
 
     Parameters
     ----------
-    new, old : one value per query, in the same order, such as `Measured.values`.
+    new, old : array-like
+        One value per query, in the same order, such as `Measured.values`.
 
     Examples
     --------
@@ -85,9 +91,12 @@ def randomisation(
 
     Parameters
     ----------
-    new, old : one value per query, in the same order.
-    permutations : sign patterns to try at most.
-    seed : of the drawing; the same seed gives the same p.
+    new, old : array-like
+        One value per query, in the same order.
+    permutations : int, default=10000
+        Sign patterns to try at most.
+    seed : int, default=0
+        Of the drawing; the same seed gives the same p.
 
     Examples
     --------

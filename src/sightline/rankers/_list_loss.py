@@ -27,9 +27,12 @@ def loss_and_slopes(
 
     Parameters
     ----------
-    x : logits, (pictures, words); z : directions, (pictures, directions).
-    Q : sparse, (queries, words), 1 where a query has a word.
-    R : sparse, (queries, pictures), 1 where a picture fits.
+    x : ndarray of float32
+        Logits, (pictures, words); z : directions, (pictures, directions).
+    Q : array-like
+        Sparse, (queries, words), 1 where a query has a word.
+    R : sparse matrix
+        Sparse, (queries, pictures), 1 where a picture fits.
     """
     f = x * a + b + z @ M
     logs = -np.logaddexp(np.float32(0), -f)

@@ -38,13 +38,20 @@ class ShownSets:
 
     Attributes
     ----------
-    at : where the lists of pictures begin: that of query i lies between at[i] and at[i + 1].
-    ranked : the listed pictures' scores, best first.
-    f1 : what showing the pictures down to this one gives.
-    relevant : the scores of relevant pictures, those of query i between start_of[i] and the next.
-    others : (queries, depth) scores of the best other pictures; -inf where there are none.
-    start, term, weight : the queries' words.
-    n_words : how many words there are.
+    at : ndarray of int64
+        Where the lists of pictures begin: that of query i lies between at[i] and at[i + 1].
+    ranked : ndarray of float64
+        The listed pictures' scores, best first.
+    f1 : ndarray of float64
+        What showing the pictures down to this one gives.
+    relevant : ndarray of float64
+        The scores of relevant pictures, those of query i between start_of[i] and the next.
+    others : ndarray of float64
+        (queries, depth) scores of the best other pictures; -inf where there are none.
+    start, term, weight : ndarray of int64 or ndarray of float32
+        The queries' words.
+    n_words : int
+        How many words there are.
     """
 
     at: NDArray[np.int64]

@@ -42,8 +42,12 @@ class Captions(PersistentEstimator):
 
     Attributes
     ----------
-    idf_ : how rare each word is.
-    ranker_ : what was fitted; its queries are texts, its documents pictures.
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
+    idf_ : ndarray
+        How rare each word is.
+    ranker_ : TwoSided
+        What was fitted; its queries are texts, its documents pictures.
     """
 
     _kind: ClassVar[type[Any]]
@@ -128,9 +132,18 @@ class CaptionLSCMR(Captions):
 
     Parameters
     ----------
-    n_components : dimensions of the shared space, at most.
-    lam, optimise, max_rounds, random_state : as of `LSCMR`.
-    n_candidates : of a list.
+    n_components : int, default=64
+        Dimensions of the shared space, at most.
+    lam : float, default=0.0001
+        As of `LSCMR`.
+    optimise : str, default="map"
+        As of `LSCMR`.
+    max_rounds : int, default=100
+        As of `LSCMR`.
+    random_state : int, default=0
+        As of `LSCMR`.
+    n_candidates : int, default=40
+        Of a list.
 
     Examples
     --------

@@ -35,14 +35,19 @@ class CCA(TwoSided):
 
     Parameters
     ----------
-    n_components : dimensions k of the shared space.
-    kappa : the ridge, at least 0, as a share of each side's mean variance; 0 is CCA itself.
-    max_rank : directions that each side is reduced to first, at most.
+    n_components : int, default=10
+        Dimensions k of the shared space.
+    kappa : float, default=0.01
+        The ridge, at least 0, as a share of each side's mean variance; 0 is CCA itself.
+    max_rank : int, default=200
+        Directions that each side is reduced to first, at most.
 
     Attributes
     ----------
-    correlations_ : of the k dimensions, descending.
-    A_, B_ : (k, columns), float32; `q_mean_`, `d_mean_` are taken off before.
+    correlations_ : ndarray
+        Of the k dimensions, descending.
+    A_, B_ : ndarray of shape (k, columns)
+        In float32. `q_mean_`, `d_mean_` are taken off before.
 
     Examples
     --------

@@ -39,13 +39,17 @@ class ConceptMatching(TwoSided):
 
     Parameters
     ----------
-    n_concepts : the most concepts.
-    strength : how little the regression of pictures is regularised, greater than 0.
+    n_concepts : int, default=150
+        The most concepts.
+    strength : float, default=0.1
+        How little the regression of pictures is regularised, greater than 0.
 
     Attributes
     ----------
-    concepts_ : which columns of texts are concepts, the most frequent first.
-    shares_ : (words, concepts), P(c | w).
+    concepts_ : ndarray
+        Which columns of texts are concepts, the most frequent first.
+    shares_ : ndarray of shape (words, concepts)
+        P(c | w).
 
     Examples
     --------

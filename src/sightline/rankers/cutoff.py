@@ -55,21 +55,32 @@ class CutOff(PersistentEstimator):
 
     Parameters
     ----------
-    by : what thresholds follow besides the number of words: "words", the query's "best" score,
+    by : {"auto", "none", "words", "best", "both"}, default="auto"
+        What thresholds follow besides the number of words: "words", the query's "best" score,
         "both" or "none"; "auto" takes what is best on pictures it was not learnt from.
-    C : aggressiveness in the words' part, greater than 0.
-    margin : how far pictures should be from the threshold, greater than 0.
-    n_iter : pairs of pictures the words' part is learnt from.
-    random_state : makes the draws.
+    C : float, default=0.03
+        Aggressiveness in the words' part, greater than 0.
+    margin : float, default=0.25
+        How far pictures should be from the threshold, greater than 0.
+    n_iter : int, default=100000
+        Pairs of pictures the words' part is learnt from.
+    random_state : int, default=0
+        Makes the draws.
 
     Attributes
     ----------
-    h_ : one number for each word; 0 for words that were not asked for.
-    offsets_ : b for queries of one, two and more words.
-    follow_ : a, 0 where the best score is not looked at.
-    by_ : what was taken.
-    f1_ : mean F1 of the queries it was fitted to.
-    n_dropped_ : queries without a word or without a relevant picture.
+    h_ : ndarray
+        One number for each word; 0 for words that were not asked for.
+    offsets_ : ndarray
+        B for queries of one, two and more words.
+    follow_ : float
+        A, 0 where the best score is not looked at.
+    by_ : str
+        What was taken.
+    f1_ : float
+        Mean F1 of the queries it was fitted to.
+    n_dropped_ : int
+        Queries without a word or without a relevant picture.
 
     Examples
     --------
@@ -101,8 +112,10 @@ class CutOff(PersistentEstimator):
 
         Parameters
         ----------
-        word_scores : (pictures, words), as a ranker publishes them.
-        queries : with the weights a query's words have, and its relevant pictures.
+        word_scores : array-like of shape (pictures, words)
+            As a ranker publishes them.
+        queries : QuerySet
+            With the weights a query's words have, and its relevant pictures.
         """
         self._check()
         table = _table(word_scores)
@@ -130,8 +143,10 @@ class CutOff(PersistentEstimator):
 
         Parameters
         ----------
-        terms, weights : positions of the query's words, and the weights by which they are combined.
-        best : the highest score that a picture has for this query, where thresholds follow it.
+        terms, weights : array-like
+            Positions of the query's words, and the weights by which they are combined.
+        best : float, optional
+            The highest score that a picture has for this query, where thresholds follow it.
         """
         self._check_fitted()
         ids = np.asarray(terms, dtype=np.int64).reshape(-1)

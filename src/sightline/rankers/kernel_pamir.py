@@ -87,30 +87,75 @@ class KernelPAMIR(PersistentEstimator):
 
     Parameters
     ----------
-    kernel : name in `sightline.similarity.formulas.KERNELS`, or one for each view; "precomputed"
-        takes tables of similarities in place of pictures.
-    factor : of the median distance, which is the bandwidth; or one for each view. At the default
-        the rbf kernel of two pictures at the median distance is 1/e.
-    weights : how much each view counts; alike by default.
-    landmarks : pictures that carry the weights, a seeded sample; None takes all. With a kernel that
-        is no inner product, any number, even that of all pictures, leaves its negative directions
-        out, for training and for new pictures alike, at the price of eigenvectors.
-    budget : bytes that the kernel of the training pictures and what is learnt may take.
-    C, variant, n_iter, eval_every, patience, pairs_per_query, sampling, averaged, max_len : as for
-        `sightline.rankers.pamir.PAMIR`.
-    random_state : a whole number that makes the draws, of triplets, of landmarks and of the pairs
-        that give the bandwidth; the same number gives the same weights, byte for byte.
+    kernel : str or tuple of str, default="rbf"
+        Name in `sightline.similarity.formulas.KERNELS`, or one for each view; "precomputed" takes
+        tables of similarities in place of pictures.
+    factor : float or tuple of float, default=0.7
+        Of the median distance, which is the bandwidth; or one for each view. At the default the rbf
+        kernel of two pictures at the median distance is 1/e.
+    weights : tuple of float, optional
+        How much each view counts; alike by default.
+    landmarks : int, optional
+        Pictures that carry the weights, a seeded sample; None takes all. With a kernel that is no
+        inner product, any number, even that of all pictures, leaves its negative directions out,
+        for training and for new pictures alike, at the price of eigenvectors.
+    budget : int, default=2147483648
+        Bytes that the kernel of the training pictures and what is learnt may take.
+    C : float, default=0.1
+        As for `sightline.rankers.pamir.PAMIR`.
+    variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
+        As for `sightline.rankers.pamir.PAMIR`.
+    n_iter : int, default=3000000
+        As for `sightline.rankers.pamir.PAMIR`.
+    eval_every : int, default=100000
+        As for `sightline.rankers.pamir.PAMIR`.
+    patience : int, default=3
+        As for `sightline.rankers.pamir.PAMIR`.
+    pairs_per_query : int, default=8
+        As for `sightline.rankers.pamir.PAMIR`.
+    sampling : {"query", "triplet"}, default="query"
+        As for `sightline.rankers.pamir.PAMIR`.
+    averaged : bool, default=False
+        As for `sightline.rankers.pamir.PAMIR`.
+    max_len : int, default=1
+        As for `sightline.rankers.pamir.PAMIR`.
+    random_state : int, default=0
+        A whole number that makes the draws, of triplets, of landmarks and of the pairs that give
+        the bandwidth; the same number gives the same weights, byte for byte.
 
     Attributes
     ----------
-    alpha_ : (words, support), float32. A word that no training query holds has zeros.
-    support_ : which training pictures carry weights, ascending.
-    support_rows_ : their views; empty for "precomputed".
-    kernel_ : with its bandwidths; None for "precomputed".
-    words_, idf_, n_iter_, best_iter_, best_score_, history_, n_updates_, n_rejected_, n_dropped_ :
-        as for `PAMIR`.
-    n_zero_, n_negative_ : triplets that were skipped because the kernel cannot tell their pictures
-        apart, and those of them whose squared distance was below 0.
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
+    alpha_ : ndarray of shape (words, support)
+        In float32. A word that no training query holds has zeros.
+    support_ : ndarray of int64
+        Which training pictures carry weights, ascending.
+    support_rows_ : tuple of ndarray or sparse matrix
+        Their views; empty for "precomputed".
+    kernel_ : MeanKernel or None
+        With its bandwidths; None for "precomputed".
+    words_ : tuple of str or None
+        As for `PAMIR`.
+    idf_ : ndarray of float64
+        As for `PAMIR`.
+    n_iter_ : int
+        As for `PAMIR`.
+    best_iter_ : int
+        As for `PAMIR`.
+    best_score_ : float
+        As for `PAMIR`.
+    history_ : list of tuple of (int, float)
+        As for `PAMIR`.
+    n_updates_ : int
+        As for `PAMIR`.
+    n_rejected_ : int
+        As for `PAMIR`.
+    n_dropped_ : int
+        As for `PAMIR`.
+    n_zero_, n_negative_ : int
+        Triplets that were skipped because the kernel cannot tell their pictures apart, and those of
+        them whose squared distance was below 0.
 
     Examples
     --------
@@ -192,11 +237,24 @@ class KernelPAMIR(PersistentEstimator):
 
         Parameters
         ----------
-        X : (pictures, features), dense or sparse, or a tuple of such views; for "precomputed" the
-            symmetric table of similarities, (pictures, pictures).
-        validation : pictures to stop by: (X, y), (X, y, qid) or (X, queries), for "precomputed"
-            with the similarities of validation pictures to training pictures.
-        y, qid, queries, n_words, n_iter, progress : as for `PAMIR.fit`.
+        X : array-like of shape (pictures, features)
+            Dense or sparse, or a tuple of such views; for "precomputed" the symmetric table of
+            similarities, (pictures, pictures).
+        validation : tuple of array-like, optional
+            Pictures to stop by: (X, y), (X, y, qid) or (X, queries), for "precomputed" with the
+            similarities of validation pictures to training pictures.
+        y : array-like, optional
+            As for `PAMIR.fit`.
+        qid : sequence of array-like or ndarray, optional
+            As for `PAMIR.fit`.
+        queries : QuerySet, optional
+            As for `PAMIR.fit`.
+        n_words : int, optional
+            As for `PAMIR.fit`.
+        n_iter : int, optional
+            As for `PAMIR.fit`.
+        progress : Progress, optional
+            As for `PAMIR.fit`.
         """
         self._check()
         if n_iter is not None:
@@ -241,8 +299,10 @@ class KernelPAMIR(PersistentEstimator):
 
         Parameters
         ----------
-        X : pictures as in `fit`; for "precomputed", (pictures, training pictures).
-        words : positions of the words to score alone; pictures are then compared with those words'
+        X : array-like
+            Pictures as in `fit`; for "precomputed", (pictures, training pictures).
+        words : array-like, optional
+            Positions of the words to score alone; pictures are then compared with those words'
             support only.
         """
         self._check_fitted()
@@ -280,8 +340,10 @@ class KernelPAMIR(PersistentEstimator):
 
         Parameters
         ----------
-        terms : positions of words, or words where the ranker knows them by name.
-        weights : the query vector's values; by default a unit vector of the words' idf.
+        terms : ndarray of int64
+            Positions of words, or words where the ranker knows them by name.
+        weights : array-like, optional
+            The query vector's values; by default a unit vector of the words' idf.
         """
         self._check_fitted()
         return self._scorer().query(terms, weights)[: len(self.support_)]

@@ -55,22 +55,33 @@ class LogProduct(PersistentEstimator):
 
     Parameters
     ----------
-    n_directions : length of z, the leading directions of all words' scores; 0 corrects no word by
-        others.
-    strength : s, how strongly M is held at 0.
-    own_strength : r, how strongly a is held at 1 and b at 0.
-    rate : length of the first steps.
-    n_steps : steps, each by the slopes of some queries.
-    batch : queries in a step; all of them where they are fewer.
-    max_len : words that a query made from captions may have.
-    most_queries : so many are learnt from at most, a seeded choice.
-    random_state : seed of that choice and of the order.
+    n_directions : int, default=128
+        Length of z, the leading directions of all words' scores; 0 corrects no word by others.
+    strength : float, default=0.03
+        S, how strongly M is held at 0.
+    own_strength : float, default=0.01
+        R, how strongly a is held at 1 and b at 0.
+    rate : float, default=0.02
+        Length of the first steps.
+    n_steps : int, default=100
+        Steps, each by the slopes of some queries.
+    batch : int, default=512
+        Queries in a step; all of them where they are fewer.
+    max_len : int, default=5
+        Words that a query made from captions may have.
+    most_queries : int, default=8000
+        So many are learnt from at most, a seeded choice.
+    random_state : int, default=0
+        Seed of that choice and of the order.
 
     Attributes
     ----------
-    a_, b_ : one for each word.
-    M_ : (directions, words).
-    history_ : mean loss of each step's queries, without the regularisers.
+    a_, b_ : ndarray
+        One for each word.
+    M_ : ndarray of shape (directions, words)
+        What corrects each word by the directions of all.
+    history_ : list of float
+        Mean loss of each step's queries, without the regularisers.
 
     Examples
     --------

@@ -55,7 +55,8 @@ class TwoSided(PersistentEstimator):
 
         Parameters
         ----------
-        q : one row, dense or scipy's sparse. A row of zeros, such as a text of unknown words alone
+        q : array-like
+            One row, dense or scipy's sparse. A row of zeros, such as a text of unknown words alone
             has, is refused, since it would put documents in no order.
         """
         row = q if hasattr(q, "tocsr") else np.atleast_2d(np.asarray(q))
@@ -79,8 +80,10 @@ class TwoSided(PersistentEstimator):
 
         Parameters
         ----------
-        Q, D : rows of queries and of documents.
-        relevance : (queries, documents), above 0 where a document is relevant.
+        Q, D : array-like
+            Rows of queries and of documents.
+        relevance : array-like of shape (queries, documents)
+            Above 0 where a document is relevant.
         """
         return mean_avgp(self.decision_function(Q, D), relevance)
 
@@ -90,7 +93,8 @@ class LowRank(TwoSided):
 
     Attributes
     ----------
-    U_, V_ : (k, columns of queries) and (k, columns of documents), float32.
+    U_, V_ : ndarray of float32
+        (k, columns of queries) and (k, columns of documents), float32.
     """
 
     U_: Floats

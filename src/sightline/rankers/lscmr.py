@@ -58,26 +58,39 @@ class LSCMR(LowRank):
 
     Parameters
     ----------
-    n_components : dimensions k of the shared space.
-    lam : strength of the regulariser, greater than 0.
-    optimise : "map", "ndcg", "ndcg@k", "p@k", "mrr" or "auc".
-    solver : "descent", or "planes" as in the paper.
-    max_rounds : the most rounds.
-    eps, patience, n_steps : of planes: by how much the worst orders may be violated more than those
-        learnt from, how many rounds may pass without a better objective, and sub-gradient steps in
-        a round.
-    random_state : makes the start; the same number gives the same factors, byte for byte.
-    shards : parts of the lists whose oracles work side by side; it changes no number.
+    n_components : int, default=10
+        Dimensions k of the shared space.
+    lam : float, default=0.001
+        Strength of the regulariser, greater than 0.
+    optimise : str, default="map"
+        "map", "ndcg", "ndcg@k", "p@k", "mrr" or "auc".
+    solver : {"descent", "planes"}, default="descent"
+        "descent", or "planes" as in the paper.
+    max_rounds : int, default=200
+        The most rounds.
+    eps, patience, n_steps : float or int
+        Of planes: by how much the worst orders may be violated more than those learnt from, how
+        many rounds may pass without a better objective, and sub-gradient steps in a round.
+    random_state : int, default=0
+        Makes the start; the same number gives the same factors, byte for byte.
+    shards : int, default=1
+        Parts of the lists whose oracles work side by side; it changes no number.
 
     Attributes
     ----------
-    U_, V_ : (k, columns of queries) and (k, columns of documents), float32.
-    rounds_ : every round: batches, penalty, xi, violation and objective.
-    objective_, xi_, violation_ : of what was kept, in round `best_round_` or on the way to it.
-    stop_reason_ : "converged", "stalled" or "max_rounds".
-    n_dropped_ : lists not learnt from, for want of a relevant or an other candidate, or because
-        their query is all zeros.
-    n_empty_ : documents that are all zeros; they score 0 for every query.
+    U_, V_ : ndarray
+        (k, columns of queries) and (k, columns of documents), float32.
+    rounds_ : tuple of Round
+        Every round: batches, penalty, xi, violation and objective.
+    objective_, xi_, violation_ : float
+        Of what was kept, in round `best_round_` or on the way to it.
+    stop_reason_ : str
+        "converged", "stalled" or "max_rounds".
+    n_dropped_ : int
+        Lists not learnt from, for want of a relevant or an other candidate, or because their query
+        is all zeros.
+    n_empty_ : int
+        Documents that are all zeros; they score 0 for every query.
 
     Examples
     --------
@@ -132,13 +145,19 @@ class LSCMR(LowRank):
 
         Parameters
         ----------
-        Q, D : rows of queries and of documents, dense or scipy's sparse. They need not come in
-            pairs, and either may have rows that are in no list.
-        candidates, relevance : for each list positions in D, and numbers above 0 where relevant.
-        query : the position in Q of each list's query; list i belongs to row i by default.
-        start : U and V to begin with, such as those of another ranker; random ones by default.
-        progress, told : told of each round, which `rounds_` keeps.
-        compute : where shards of lists are looked at; in this process by default.
+        Q, D : array-like
+            Rows of queries and of documents, dense or scipy's sparse. They need not come in pairs,
+            and either may have rows that are in no list.
+        candidates, relevance : array-like
+            For each list positions in D, and numbers above 0 where relevant.
+        query : array-like, optional
+            The position in Q of each list's query; list i belongs to row i by default.
+        start : tuple of (array-like, array-like), optional
+            U and V to begin with, such as those of another ranker; random ones by default.
+        progress, told : Progress or callable
+            Told of each round, which `rounds_` keeps.
+        compute : Mapper, optional
+            Where shards of lists are looked at; in this process by default.
         """
         criterion = self._check()
         queries, documents = as_side(Q, "Q", "LSCMR"), as_side(D, "D", "LSCMR")

@@ -65,39 +65,63 @@ class PAMIR(WordWeights):
 
     Parameters
     ----------
-    C : aggressiveness, greater than 0: no step is longer than this ("PA-I").
-    variant : "PA", "PA-I" (the paper) or "PA-II".
-    n_iter : the most triplets to learn from.
-    eval_every : triplets between two looks at the validation pictures.
-    patience : so many looks without a better mean AvgP end training.
-    pairs_per_query : triplets of a query that are learnt from in a row, on average; 1 is the paper,
-        in the order in which they are drawn, and takes three times as long.
-    sampling : "query" draws queries alike, "triplet" draws triplets alike.
-    averaged : serve the mean of the weights after each triplet instead of the last ones.
-    max_len : words that a query made from a table of pictures and words may have.
-    random_state : makes the draws; the same number gives the same weights, byte for byte.
-    grades : of judgements with a qid: "binary" asks whether they are above 0; "linear" and
-        "exponential" compare all that differ, by the difference of r or of 2^r - 1, the largest of
-        which is a margin of 1.
-    weight : "ndcg" multiplies C by what changing places of the two pictures would change of NDCG,
-        the largest change in a query being 1. It needs grades; ranks are looked at once a portion
-        of some ten thousand triplets.
-    max_bytes : the most memory that weights may take while they are learnt.
-    shards, mix, mix_every : parts of the pictures that learn side by side, 1 for none; "add" what
-        they change or take the "mean" (`solvers.mixing`); triplets of a round, by default five for
-        every two pictures. Judgements with a qid are learnt in one part.
+    C : float, default=0.1
+        Aggressiveness, greater than 0: no step is longer than this ("PA-I").
+    variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
+        "PA", "PA-I" (the paper) or "PA-II".
+    n_iter : int, default=3000000
+        The most triplets to learn from.
+    eval_every : int, default=100000
+        Triplets between two looks at the validation pictures.
+    patience : int, default=3
+        So many looks without a better mean AvgP end training.
+    pairs_per_query : int, default=8
+        Triplets of a query that are learnt from in a row, on average; 1 is the paper, in the order
+        in which they are drawn, and takes three times as long.
+    sampling : {"query", "triplet"}, default="query"
+        "query" draws queries alike, "triplet" draws triplets alike.
+    averaged : bool, default=False
+        Serve the mean of the weights after each triplet instead of the last ones.
+    max_len : int, default=1
+        Words that a query made from a table of pictures and words may have.
+    random_state : int or numpy.random.Generator or None, default=0
+        Makes the draws; the same number gives the same weights, byte for byte.
+    grades : {"binary", "linear", "exponential"}, default="binary"
+        Of judgements with a qid: "binary" asks whether they are above 0; "linear" and "exponential"
+        compare all that differ, by the difference of r or of 2^r - 1, the largest of which is a
+        margin of 1.
+    weight : {"ndcg"}, optional
+        "ndcg" multiplies C by what changing places of the two pictures would change of NDCG, the
+        largest change in a query being 1. It needs grades; ranks are looked at once a portion of
+        some ten thousand triplets.
+    max_bytes : int, default=2147483648
+        The most memory that weights may take while they are learnt.
+    shards, mix, mix_every : int or {"add", "mean"}
+        Parts of the pictures that learn side by side, 1 for none; "add" what they change or take
+        the "mean" (`solvers.mixing`); triplets of a round, by default five for every two pictures.
+        Judgements with a qid are learnt in one part.
 
     Attributes
     ----------
-    W_ : (words, features), float32. A word that no training query holds has zeros.
-    words_ : the words by position, where queries were given as strings; else None.
-    idf_ : how much each word counts in a query.
-    n_iter_, best_iter_ : triplets learnt from, and after how many `W_` was taken.
-    best_score_ : mean AvgP, or with grades NDCG, on the validation pictures then; NaN without any.
-    history_ : (triplets, mean AvgP or NDCG) at each look.
-    n_updates_, n_zero_, n_rejected_ : triplets that changed the weights, whose pictures are the
-        same, and whose numbers overflowed.
-    n_dropped_ : queries not learnt from, for want of a relevant or an other picture.
+    classes_ : ndarray of shape (words,)
+        The label of each word; its position, where y was a table.
+    W_ : ndarray of shape (words, features)
+        In float32. A word that no training query holds has zeros.
+    words_ : tuple of str or None
+        The words by position, where queries were given as strings; else None.
+    idf_ : ndarray
+        How much each word counts in a query.
+    n_iter_, best_iter_ : int
+        Triplets learnt from, and after how many `W_` was taken.
+    best_score_ : float
+        Mean AvgP, or with grades NDCG, on the validation pictures then; NaN without any.
+    history_ : list of tuple of (int, float)
+        (triplets, mean AvgP or NDCG) at each look.
+    n_updates_, n_zero_, n_rejected_ : int
+        Triplets that changed the weights, whose pictures are the same, and whose numbers
+        overflowed.
+    n_dropped_ : int
+        Queries not learnt from, for want of a relevant or an other picture.
 
     Examples
     --------
@@ -167,19 +191,28 @@ class PAMIR(WordWeights):
 
         Parameters
         ----------
-        X : (pictures, features), dense or scipy's sparse.
-        y : (pictures, words) with 1 where a word fits, dense or sparse; or, with `qid`, the
-            relevance of each row to its query, above 0 for relevant; or `Targets` made elsewhere.
-        qid : the query each row is judged for: a whole number, which is then a word of its own, or
-            a string of words. Only rows of the same query are compared.
-        validation : pictures to stop by: (X, y), (X, y, qid) or (X, queries). Without it, training
-            takes 64 steps for each relevant picture of a query, at least 20,000 and at most the
-            parameter `n_iter`.
-        queries, n_words : queries over the rows of X made elsewhere, in place of y, and the size of
-            their vocabulary.
-        n_iter : exactly so many triplets, such as were best before; at most, with validation.
-        progress : told how many triplets are done.
-        compute : where shards learn; in this process by default.
+        X : array-like of shape (pictures, features)
+            Dense or scipy's sparse.
+        y : array-like of shape (pictures, words) or (pictures,), optional
+            With 1 where a word fits, dense or sparse; or one label for each picture, which is then
+            a word; or, with `qid`, the relevance of each row to its query, above 0 for relevant; or
+            `Targets`.
+        qid : array-like, optional
+            The query each row is judged for: a whole number, which is then a word of its own, or a
+            string of words. Only rows of the same query are compared.
+        validation : tuple of array-like, optional
+            Pictures to stop by: (X, y), (X, y, qid) or (X, queries). Without it, training takes 64
+            steps for each relevant picture of a query, at least 20,000 and at most the parameter
+            `n_iter`.
+        queries, n_words : QuerySet or int
+            Queries over the rows of X made elsewhere, in place of y, and the size of their
+            vocabulary.
+        n_iter : int, optional
+            Exactly so many triplets, such as were best before; at most, with validation.
+        progress : Progress, optional
+            Told how many triplets are done.
+        compute : Mapper, optional
+            Where shards learn; in this process by default.
         """
         self._check()
         rows = as_rows(X, self._name)

@@ -44,15 +44,20 @@ class Posteriors:
 
     Parameters
     ----------
-    model : one of `MODELS`.
-    strength : how little is regularised, greater than 0: C of logistic regression and of machines,
-        1 / ridge of least squares.
-    factor : the kernel's bandwidth, as a share of the mean distance of rows.
-    calibration : of the decisions of kernels, "rows" of weights or one "scale" for all.
+    model : {"logistic", "chi2-svm", "chi2-ridge"}
+        One of `MODELS`.
+    strength : float, default=1.0
+        How little is regularised, greater than 0: C of logistic regression and of machines, 1 /
+        ridge of least squares.
+    factor : float, default=1.0
+        The kernel's bandwidth, as a share of the mean distance of rows.
+    calibration : {"rows", "scale"}, default="rows"
+        Of the decisions of kernels, "rows" of weights or one "scale" for all.
 
     Attributes
     ----------
-    held_out_ : probabilities of training rows, each by a model that was not fitted to it.
+    held_out_ : ndarray
+        Probabilities of training rows, each by a model that was not fitted to it.
     """
 
     def __init__(
@@ -80,8 +85,9 @@ class Posteriors:
 
         Parameters
         ----------
-        targets : (rows, classes), what "chi2-ridge" is to come near to in place of 1 for the class
-            and 0 for the others, such as the mean of these and of what a better model says.
+        targets : ndarray of shape (rows, classes), optional
+            What "chi2-ridge" is to come near to in place of 1 for the class and 0 for the others,
+            such as the mean of these and of what a better model says.
         """
         rows = _dense(X)
         present = np.bincount(classes, minlength=n_classes)

@@ -29,15 +29,19 @@ class SemanticMatching(TwoSided):
 
     Parameters
     ----------
-    model : "logistic"; "chi2-svm" or "chi2-ridge" for rows that are not negative.
-    q_strength, d_strength : how little each side is regularised, greater than 0.
-    q_factor, d_factor : each side's bandwidth as a share of the mean distance; for kernels alone.
+    model : {"logistic", "chi2-svm", "chi2-ridge"}, default="logistic"
+        "logistic"; "chi2-svm" or "chi2-ridge" for rows that are not negative.
+    q_strength, d_strength : float, default=1.0
+        How little each side is regularised, greater than 0.
+    q_factor, d_factor : float, default=1.0
+        Each side's bandwidth as a share of the mean distance; for kernels alone.
 
     Attributes
     ----------
-    classes_ : what the classes are called, ascending; the dimensions of the shared space.
-    q_held_out_, d_held_out_ : probabilities of the rows learnt from, each by a model that was not
-        fitted to it.
+    classes_ : ndarray
+        What the classes are called, ascending; the dimensions of the shared space.
+    q_held_out_, d_held_out_ : ndarray
+        Probabilities of the rows learnt from, each by a model that was not fitted to it.
 
     Examples
     --------

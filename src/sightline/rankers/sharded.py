@@ -35,12 +35,18 @@ class ShardedLoop:
 
     Parameters
     ----------
-    rows, targets : pictures, and queries over all of them.
-    weights : what to start from, and where what is learnt stands.
-    settings : of the learner: C, variant, sampling, pairs_per_query.
-    seed : makes every shard's stream.
-    shards, mix, mix_every : how many shards, how they are mixed, and triplets of a round.
-    compute : where shards learn; in this process by default.
+    rows, targets : ndarray or sparse matrix or Targets
+        Pictures, and queries over all of them.
+    weights : Weights
+        What to start from, and where what is learnt stands.
+    settings : dict
+        Of the learner: C, variant, sampling, pairs_per_query.
+    seed : int or numpy.random.Generator or None
+        Makes every shard's stream.
+    shards, mix, mix_every : int or {"add", "mean"}
+        How many shards, how they are mixed, and triplets of a round.
+    compute : Mapper, optional
+        Where shards learn; in this process by default.
     """
 
     def __init__(

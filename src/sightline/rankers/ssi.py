@@ -46,21 +46,30 @@ class SSI(LowRank):
 
     Parameters
     ----------
-    n_components : dimensions k of the shared space.
-    eta : the learning rate, greater than 0.
-    n_iter : the most pairs to learn from; all of them where there is no validation.
-    eval_every, patience : pairs between two looks at validation queries, and how many looks may
-        pass without a better mean AvgP.
-    pairs_per_query : pairs of a drawn query that are learnt from in a row.
-    random_state : makes the start and the draws.
+    n_components : int, default=10
+        Dimensions k of the shared space.
+    eta : float, default=0.01
+        The learning rate, greater than 0.
+    n_iter : int, default=500000
+        The most pairs to learn from; all of them where there is no validation.
+    eval_every, patience : int
+        Pairs between two looks at validation queries, and how many looks may pass without a better
+        mean AvgP.
+    pairs_per_query : int, default=8
+        Pairs of a drawn query that are learnt from in a row.
+    random_state : int, default=0
+        Makes the start and the draws.
 
     Attributes
     ----------
-    U_, V_ : (k, columns of queries) and (k, columns of documents), float32.
-    n_iter_, best_iter_, n_updates_ : pairs learnt from, after how many the factors were taken, and
-        how many moved them.
-    history_ : (pairs, mean AvgP) at each look.
-    n_dropped_, n_empty_ : see `LSCMR`.
+    U_, V_ : ndarray
+        (k, columns of queries) and (k, columns of documents), float32.
+    n_iter_, best_iter_, n_updates_ : int
+        Pairs learnt from, after how many the factors were taken, and how many moved them.
+    history_ : list of tuple
+        (pairs, mean AvgP) at each look.
+    n_dropped_, n_empty_ : int
+        See `LSCMR`.
 
     Examples
     --------
@@ -107,8 +116,20 @@ class SSI(LowRank):
 
         Parameters
         ----------
-        Q, D, candidates, relevance, query, progress : as for `LSCMR.fit`.
-        validation : queries, documents and relevance of all by all, to stop by.
+        Q : array-like
+            As for `LSCMR.fit`.
+        D : array-like
+            As for `LSCMR.fit`.
+        candidates : array-like
+            As for `LSCMR.fit`.
+        relevance : array-like
+            As for `LSCMR.fit`.
+        query : array-like, optional
+            As for `LSCMR.fit`.
+        progress : Progress, optional
+            As for `LSCMR.fit`.
+        validation : tuple of (array-like, array-like, array-like), optional
+            Queries, documents and relevance of all by all, to stop by.
         """
         self._check()
         queries, documents = as_side(Q, "Q", "SSI"), as_side(D, "D", "SSI")

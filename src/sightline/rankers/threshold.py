@@ -46,14 +46,37 @@ class ThresholdPAMIR(PAMIR):
 
     Parameters
     ----------
-    C, variant, n_iter, eval_every, patience, pairs_per_query, sampling, averaged, max_len,
-    random_state, max_bytes : as for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
-    grades, weight : must be as they are; a threshold tells relevant from other pictures.
+    C : float, default=0.1
+        As for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
+    variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
+        As for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
+    n_iter : int, default=3000000
+        As for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
+    eval_every : int, default=100000
+        As for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
+    patience : int, default=3
+        As for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
+    pairs_per_query : int, default=8
+        As for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
+    sampling : {"query", "triplet"}, default="query"
+        As for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
+    averaged : bool, default=False
+        As for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
+    max_len : int, default=1
+        As for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
+    random_state : int or numpy.random.Generator or None, default=0
+        As for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
+    max_bytes : int, default=2147483648
+        As for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
+    grades, weight : {"binary", "linear", "exponential"} or {"ndcg"}
+        Must be as they are; a threshold tells relevant from other pictures.
 
     Attributes
     ----------
-    h_ : the words' part in thresholds, float32.
-    W_ and all others : as for `PAMIR`.
+    h_ : ndarray of float32
+        The words' part in thresholds.
+    W_ : ndarray of shape (words, features)
+        As for `PAMIR`, as are all others.
 
     Examples
     --------
@@ -73,8 +96,10 @@ class ThresholdPAMIR(PAMIR):
 
         Parameters
         ----------
-        terms : positions of words, or words where the ranker knows them by name.
-        weights : the query vector's values; by default a unit vector of the words' idf.
+        terms : ndarray of int64
+            Positions of words, or words where the ranker knows them by name.
+        weights : array-like, optional
+            The query vector's values; by default a unit vector of the words' idf.
         """
         ids, q = self._vector(terms, weights)
         return float(q @ self.h_[ids])

@@ -203,7 +203,9 @@ class Learning(Protocol):
 
     weights: Weights
 
-    def run(self, n: int, progress: Progress) -> None: ...
+    def run(self, n: int, progress: Progress) -> None:
+        """Learn from n more triplets."""
+        ...
 
 
 def train_until_best(

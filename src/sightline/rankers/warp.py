@@ -49,20 +49,60 @@ class WARP(PAMIR):
 
     Parameters
     ----------
-    C : aggressiveness, greater than 0: no step is longer than this.
-    variant : "PA-I" or "PA-II"; PA has no C that a rank could weigh.
-    rank_loss : "harmonic" cares for the top, "auc" for every pair alike.
-    max_trials : other pictures to look at, at most, before a pair counts as learnt; never more than
-        there are.
-    n_iter : the most pairs of query and relevant picture to learn from.
-    eval_every, patience, pairs_per_query, sampling, averaged, max_len, random_state, max_bytes : as
-        for `sightline.rankers.pamir.PAMIR`.
-    grades : as for `PAMIR`; n- are then the pictures of lower grades.
+    C : float, default=0.05
+        Aggressiveness, greater than 0: no step is longer than this.
+    variant : {"PA-I", "PA-II"}, default="PA-I"
+        "PA-I" or "PA-II"; PA has no C that a rank could weigh.
+    rank_loss : {"harmonic", "auc"}, default="harmonic"
+        "harmonic" cares for the top, "auc" for every pair alike.
+    max_trials : int, default=50
+        Other pictures to look at, at most, before a pair counts as learnt; never more than there
+        are.
+    n_iter : int, default=3000000
+        The most pairs of query and relevant picture to learn from.
+    eval_every : int, default=100000
+        As for `sightline.rankers.pamir.PAMIR`.
+    patience : int, default=3
+        As for `sightline.rankers.pamir.PAMIR`.
+    pairs_per_query : int, default=8
+        As for `sightline.rankers.pamir.PAMIR`.
+    sampling : {"query", "triplet"}, default="query"
+        As for `sightline.rankers.pamir.PAMIR`.
+    averaged : bool, default=False
+        As for `sightline.rankers.pamir.PAMIR`.
+    max_len : int, default=1
+        As for `sightline.rankers.pamir.PAMIR`.
+    random_state : int or numpy.random.Generator or None, default=0
+        As for `sightline.rankers.pamir.PAMIR`.
+    max_bytes : int, default=2147483648
+        As for `sightline.rankers.pamir.PAMIR`.
+    grades : {"binary", "linear", "exponential"}, default="binary"
+        As for `PAMIR`; n- are then the pictures of lower grades.
 
     Attributes
     ----------
-    W_, words_, idf_, n_iter_, best_iter_, best_score_, history_, n_updates_, n_zero_, n_rejected_,
-    n_dropped_ : as for `PAMIR`.
+    W_ : ndarray
+        As for `PAMIR`.
+    words_ : tuple of str or None
+        As for `PAMIR`.
+    idf_ : ndarray
+        As for `PAMIR`.
+    n_iter_ : int
+        As for `PAMIR`.
+    best_iter_ : int
+        As for `PAMIR`.
+    best_score_ : float
+        As for `PAMIR`.
+    history_ : list of tuple of (int, float)
+        As for `PAMIR`.
+    n_updates_ : int
+        As for `PAMIR`.
+    n_zero_ : int
+        As for `PAMIR`.
+    n_rejected_ : int
+        As for `PAMIR`.
+    n_dropped_ : int
+        As for `PAMIR`.
 
     Examples
     --------

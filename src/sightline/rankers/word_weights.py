@@ -68,8 +68,10 @@ class WordWeights(PersistentEstimator):
 
         Parameters
         ----------
-        terms : positions of words, or words where the ranker knows them by name.
-        weights : the query vector's values; by default a unit vector of the words' idf.
+        terms : ndarray of int64
+            Positions of words, or words where the ranker knows them by name.
+        weights : array-like, optional
+            The query vector's values; by default a unit vector of the words' idf.
         """
         ids, q = self._vector(terms, weights)
         found: Floats = q @ self.W_[ids]

@@ -28,7 +28,8 @@ class Codewords:
 
     Parameters
     ----------
-    arrays : as `fit` and `to_arrays` give them: for each kind mean, scale and centres.
+    arrays : mapping
+        As `fit` and `to_arrays` give them: for each kind mean, scale and centres.
 
     Examples
     --------

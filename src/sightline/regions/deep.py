@@ -29,9 +29,12 @@ def region_vectors(
 
     Parameters
     ----------
-    rgb : array of uint8, (height, width, 3)
-    labels : the region of each pixel, from 0.
-    size : the picture is brought to about size × size pixels, its shape kept.
+    rgb : ndarray of uint8
+        Array of uint8, (height, width, 3)
+    labels : ndarray of int32
+        The region of each pixel, from 0.
+    size : int, default=448
+        The picture is brought to about size × size pixels, its shape kept.
     """
     return _pooled_maps(_maps(rgb, labels, network, size), labels)
 

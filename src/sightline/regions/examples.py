@@ -22,9 +22,12 @@ class Pictures:
 
     Attributes
     ----------
-    rows : (regions of all pictures, numbers).
-    start : the regions of picture n are rows start[n] to start[n + 1].
-    whole : (pictures, numbers), what a picture says of its scene.
+    rows : ndarray of shape (regions of all pictures, numbers)
+        Features of the regions.
+    start : ndarray of int64
+        The regions of picture n are rows start[n] to start[n + 1].
+    whole : ndarray of shape (pictures, numbers)
+        What a picture says of its scene.
     """
 
     rows: Doubles
@@ -50,8 +53,10 @@ class Pictures:
 
         Parameters
         ----------
-        X : for each picture its regions, (regions, numbers), one region at least.
-        whole : rows of whole pictures; by default the sums of their regions, as in the paper.
+        X : sequence of array-like
+            For each picture its regions, (regions, numbers), one region at least.
+        whole : array-like, optional
+            Rows of whole pictures; by default the sums of their regions, as in the paper.
 
         Examples
         --------

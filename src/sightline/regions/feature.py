@@ -74,6 +74,7 @@ class RegionWords:
 
     @property
     def parameters(self) -> dict[str, Json]:
+        """What besides name and version changes the vectors."""
         return {**_cut_parameters(self.cut), "arrays": checksum(self._arrays)}
 
     def describe(self, rgb: RGB) -> Floats:
@@ -125,6 +126,7 @@ class DeepRegions:
 
     @property
     def parameters(self) -> dict[str, Json]:
+        """What besides name and version changes the vectors."""
         network: list[Json] = [self.network.name, self.size]
         return {
             **_cut_parameters(self.cut), "network": network, "arrays": checksum(self._arrays)

@@ -37,8 +37,10 @@ class Placed:
 
     Attributes
     ----------
-    owner : the tag of each region, or -1.
-    value : of the objective.
+    owner : ndarray of int64
+        The tag of each region, or -1.
+    value : float
+        Of the objective.
     """
 
     owner: Int
@@ -56,8 +58,10 @@ def place_tags(a: Doubles, tags: Bools) -> Placed:
 
     Parameters
     ----------
-    a : (regions, tags), what a region is worth to a tag.
-    tags : which tags the picture has; no more of them than regions.
+    a : ndarray of shape (regions, tags)
+        What a region is worth to a tag.
+    tags : ndarray of bool
+        Which tags the picture has; no more of them than regions.
 
     Examples
     --------
@@ -84,8 +88,10 @@ def choose_tags(a: Doubles, b: Doubles) -> Placed:
 
     Parameters
     ----------
-    a : (regions, tags), what a region is worth to a tag.
-    b : (tags,), what having a tag is worth.
+    a : ndarray of shape (regions, tags)
+        What a region is worth to a tag.
+    b : ndarray of shape (tags,)
+        What having a tag is worth.
 
     Examples
     --------

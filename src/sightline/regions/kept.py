@@ -39,10 +39,14 @@ class CutPicture:
 
     Attributes
     ----------
-    height, width : in pixels, as it was cut; coarser where regions were too ragged.
-    values, lengths : runs of regions, down the columns.
-    rows : (regions, numbers).
-    whole : numbers of the whole picture; none where regions say it all.
+    height, width : int
+        In pixels, as it was cut; coarser where regions were too ragged.
+    values, lengths : ndarray of int64
+        Runs of regions, down the columns.
+    rows : ndarray of shape (regions, numbers)
+        Features of the regions.
+    whole : ndarray of float32
+        Numbers of the whole picture; none where regions say it all.
     """
 
     height: int

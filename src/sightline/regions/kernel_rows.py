@@ -29,7 +29,8 @@ class KernelRows:
 
     Parameters
     ----------
-    arrays : as `fit` and `to_arrays` give them.
+    arrays : mapping
+        As `fit` and `to_arrays` give them.
 
     Examples
     --------

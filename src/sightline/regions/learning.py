@@ -32,10 +32,14 @@ class Explained:
 
     Attributes
     ----------
-    values : score of each picture's explanation.
-    owner : the tag of each region, or -1.
-    tags : which tags each picture has.
-    scenes : of each picture.
+    values : ndarray of float64
+        Score of each picture's explanation.
+    owner : ndarray of int64
+        The tag of each region, or -1.
+    tags : ndarray of bool
+        Which tags each picture has.
+    scenes : ndarray of int64
+        Of each picture.
     """
 
     values: Doubles
@@ -55,9 +59,12 @@ def explain(
 
     Parameters
     ----------
-    extra : more gain of tags, (pictures, tags).
-    scenes_extra : more gain of scenes, (pictures, scenes).
-    workers : threads that share the pictures; what they find does not depend on it.
+    extra : ndarray of float64, optional
+        More gain of tags, (pictures, tags).
+    scenes_extra : ndarray of float64, optional
+        More gain of scenes, (pictures, scenes).
+    workers : int, default=1
+        Threads that share the pictures; what they find does not depend on it.
     """
     n, tags = len(pictures), weights.n_tags
     A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
@@ -128,12 +135,18 @@ class Risk:
 
     Attributes
     ----------
-    template : weights of the right shapes.
-    pictures, Y : to learn from; no picture has more tags than regions.
-    scenes : of the pictures, where they are known.
-    scene_loss : how much a wrong scene counts beside a wrong tag, where scenes are known.
-    right : explanations of the tags carried that stay as they are, which makes the risk convex.
-    workers : threads.
+    template : Weights
+        Weights of the right shapes.
+    pictures, Y : Pictures or ndarray of bool
+        To learn from; no picture has more tags than regions.
+    scenes : ndarray of int64 or None
+        Of the pictures, where they are known.
+    scene_loss : float
+        How much a wrong scene counts beside a wrong tag, where scenes are known.
+    right : Explained or None
+        Explanations of the tags carried that stay as they are, which makes the risk convex.
+    workers : int
+        Threads.
     """
 
     template: Weights

@@ -47,9 +47,12 @@ class Tagging:
 
     Attributes
     ----------
-    tags : (pictures, tags), which each has.
-    scenes : of each picture.
-    regions : for each picture the tag of each region, or -1.
+    tags : ndarray of shape (pictures, tags)
+        Which each has.
+    scenes : ndarray of int64
+        Of each picture.
+    regions : list of ndarray of int64
+        For each picture the tag of each region, or -1.
     """
 
     tags: Bools
@@ -63,9 +66,12 @@ class Step:
 
     Attributes
     ----------
-    iteration : from 0.
-    value, gap : of the objective.
-    f : F-measure of the best weights so far on the pictures learnt from.
+    iteration : int
+        From 0.
+    value, gap : float
+        Of the objective.
+    f : float
+        F-measure of the best weights so far on the pictures learnt from.
     """
 
     iteration: int
@@ -82,26 +88,42 @@ class RegionModel(PersistentEstimator):
 
     Parameters
     ----------
-    n_scenes : how many kinds of pictures to tell apart.
-    C : how much a wrong tag counts against large weights, greater than 0.
-    whole_tags : also learn what whole pictures say of tags; the paper does not.
-    scene_loss : how much a scene other than the start's counts beside a wrong tag; with 0 scenes
-        are found anew while learning, as in the paper.
-    solver : "bundle", the paper's; or "cccp", which solves a convex problem again and again.
-    inference : "exact", or "lp", the paper's relaxation, when predicting.
-    lean : gain of every tag when predicting; more of it gives more tags.
-    least_pictures : tags of fewer training pictures are never predicted.
-    max_iterations, tolerance : of the solver.
-    random_state : seed of the first scenes.
-    workers : threads that share the pictures while learning; they change nothing but the time.
+    n_scenes : int, default=8
+        How many kinds of pictures to tell apart.
+    C : float, default=1.0
+        How much a wrong tag counts against large weights, greater than 0.
+    whole_tags : bool, default=False
+        Also learn what whole pictures say of tags; the paper does not.
+    scene_loss : float, default=1.0
+        How much a scene other than the start's counts beside a wrong tag; with 0 scenes are found
+        anew while learning, as in the paper.
+    solver : {"bundle", "cccp"}, default="bundle"
+        "bundle", the paper's; or "cccp", which solves a convex problem again and again.
+    inference : {"exact", "lp"}, default="exact"
+        "exact", or "lp", the paper's relaxation, when predicting.
+    lean : float, default=0.0
+        Gain of every tag when predicting; more of it gives more tags.
+    least_pictures : int, default=3
+        Tags of fewer training pictures are never predicted.
+    max_iterations, tolerance : int or float
+        Of the solver.
+    random_state : int, default=0
+        Seed of the first scenes.
+    workers : int, default=1
+        Threads that share the pictures while learning; they change nothing but the time.
 
     Attributes
     ----------
-    weights_ : what was learnt.
-    minimum_ : value, gap and course of the objective.
-    start_scenes_ : the scenes that learning started with.
-    dropped_ : tags that had no region to lie in, since their picture has more tags than regions.
-    known_ : which tags had enough pictures.
+    weights_ : Weights
+        What was learnt.
+    minimum_ : Minimum
+        Value, gap and course of the objective.
+    start_scenes_ : ndarray
+        The scenes that learning started with.
+    dropped_ : int
+        Tags that had no region to lie in, since their picture has more tags than regions.
+    known_ : ndarray
+        Which tags had enough pictures.
 
     Examples
     --------
@@ -156,12 +178,17 @@ class RegionModel(PersistentEstimator):
 
         Parameters
         ----------
-        X : for each picture its regions, (regions, numbers).
-        whole : rows of whole pictures; by default the sums of their regions.
-        scenes : of each picture, from 0, where they are known; found by clustering else, and then
-            only the start of learning.
-        watch : told how learning stands after each iteration.
-        start : weights to stay near; found, and forgotten while learning, by default.
+        X : sequence of array-like
+            For each picture its regions, (regions, numbers).
+        whole : array-like, optional
+            Rows of whole pictures; by default the sums of their regions.
+        scenes : array-like, optional
+            Of each picture, from 0, where they are known; found by clustering else, and then only
+            the start of learning.
+        watch : callable, optional
+            Told how learning stands after each iteration.
+        start : Weights, optional
+            Weights to stay near; found, and forgotten while learning, by default.
         """
         self._check()
         pictures = Pictures.of(X, whole)

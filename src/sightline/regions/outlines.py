@@ -22,8 +22,10 @@ class Mask:
 
     Attributes
     ----------
-    height, width : of the picture as it was cut, in pixels.
-    counts : lengths of runs outside and inside by turns, outside first, down the columns.
+    height, width : int
+        Of the picture as it was cut, in pixels.
+    counts : tuple of int
+        Lengths of runs outside and inside by turns, outside first, down the columns.
     """
 
     height: int

@@ -26,10 +26,14 @@ class Relaxed:
 
     Attributes
     ----------
-    z : (regions, tags), from 0 to 1.
-    y : (tags,), from 0 to 1.
-    bound : its value; no tags are worth more.
-    fractional : some of it is neither 0 nor 1.
+    z : ndarray of shape (regions, tags)
+        From 0 to 1.
+    y : ndarray of shape (tags,)
+        From 0 to 1.
+    bound : float
+        Its value; no tags are worth more.
+    fractional : bool
+        Some of it is neither 0 nor 1.
     """
 
     z: Doubles

@@ -26,6 +26,7 @@ class Linear:
     constants: Doubles
 
     def __call__(self, rows: Doubles) -> Doubles:
+        """Return the scores of rows."""
         found: Doubles = rows @ self.weights + self.constants
         return found
 
@@ -50,9 +51,12 @@ def fit_region_ridge(
 
     Parameters
     ----------
-    areas : of all regions, the shares of their pictures.
-    whole_alpha, region_alpha : strength of the regulariser, against the rows' usual square.
-    rounds : how often regions are labelled and learnt from.
+    areas : ndarray of float64
+        Of all regions, the shares of their pictures.
+    whole_alpha, region_alpha : float
+        Strength of the regulariser, against the rows' usual square.
+    rounds : int, default=3
+        How often regions are labelled and learnt from.
 
     Examples
     --------

@@ -49,19 +49,38 @@ class ScoredRegionModel(PersistentEstimator):
 
     Parameters
     ----------
-    n_scenes : how many kinds of pictures to tell apart.
-    C : how much a wrong tag counts against weights far from the start, greater than 0.
-    whole_alpha, region_alpha : regularisers of ridge.
-    region_share : how much the best region says of a tag at the start, from 0 to 1; the whole
-        picture says the rest. Regions that are told apart badly should say little.
-    scene_loss : how much a wrong scene counts beside a wrong tag.
-    folds : parts of the pictures, each scored by what the others teach.
-    lean, least_pictures, max_iterations, tolerance, random_state, workers : as of `RegionModel`.
+    n_scenes : int, default=8
+        How many kinds of pictures to tell apart.
+    C : float, default=0.1
+        How much a wrong tag counts against weights far from the start, greater than 0.
+    whole_alpha, region_alpha : float
+        Regularisers of ridge.
+    region_share : float, default=0.5
+        How much the best region says of a tag at the start, from 0 to 1; the whole picture says the
+        rest. Regions that are told apart badly should say little.
+    scene_loss : float, default=3.0
+        How much a wrong scene counts beside a wrong tag.
+    folds : int, default=5
+        Parts of the pictures, each scored by what the others teach.
+    lean : float, default=0.0
+        As of `RegionModel`.
+    least_pictures : int, default=3
+        As of `RegionModel`.
+    max_iterations : int, default=60
+        As of `RegionModel`.
+    tolerance : float, default=0.01
+        As of `RegionModel`.
+    random_state : int, default=0
+        As of `RegionModel`.
+    workers : int, default=1
+        As of `RegionModel`.
 
     Attributes
     ----------
-    ridge_ : what regions and pictures are scored by.
-    model_ : the latent model on scores.
+    ridge_ : RegionRidge
+        What regions and pictures are scored by.
+    model_ : RegionModel
+        The latent model on scores.
 
     Examples
     --------
@@ -116,10 +135,14 @@ class ScoredRegionModel(PersistentEstimator):
 
         Parameters
         ----------
-        X : for each picture its regions, (regions, numbers).
-        whole : rows of whole pictures; by default the means of their regions, plain and by area.
-        areas : of each picture's regions; equal ones by default.
-        watch : told how learning stands after each iteration.
+        X : sequence of array-like
+            For each picture its regions, (regions, numbers).
+        whole : array-like, optional
+            Rows of whole pictures; by default the means of their regions, plain and by area.
+        areas : sequence of array-like, optional
+            Of each picture's regions; equal ones by default.
+        watch : callable, optional
+            Told how learning stands after each iteration.
         """
         self._check()
         pictures, sizes = self._pictures(X, whole, areas)

@@ -31,10 +31,14 @@ class Segmenter:
 
     Parameters
     ----------
-    scale : larger ones make larger regions.
-    sigma : of the blur before, in pixels.
-    smallest : share of the picture that no region is below.
-    most : number of regions.
+    scale : float
+        Larger ones make larger regions.
+    sigma : float
+        Of the blur before, in pixels.
+    smallest : float
+        Share of the picture that no region is below.
+    most : int
+        Number of regions.
 
     Examples
     --------
@@ -54,9 +58,11 @@ class Segmenter:
 
         Parameters
         ----------
-        rgb : array of uint8, (height, width, 3)
-        at_least : number of regions; where there are fewer the picture is cut finer, and at last
-            its largest regions in halves. A picture of few pixels may still have fewer.
+        rgb : ndarray of uint8
+            Array of uint8, (height, width, 3)
+        at_least : int, default=1
+            Number of regions; where there are fewer the picture is cut finer, and at last its
+            largest regions in halves. A picture of few pixels may still have fewer.
         """
         rgb = checked(rgb)
         self._check(at_least)

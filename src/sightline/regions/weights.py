@@ -30,10 +30,12 @@ class Weights:
 
     @property
     def n_tags(self) -> int:
+        """How many tags there are."""
         return int(self.alpha.shape[1])
 
     @property
     def n_scenes(self) -> int:
+        """How many scenes there are."""
         return int(self.beta.shape[1])
 
     def of_regions(self, rows: Doubles) -> Doubles:

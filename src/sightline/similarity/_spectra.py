@@ -30,9 +30,12 @@ class Spectrum:
 
     Attributes
     ----------
-    largest, smallest : eigenvalues.
-    n_negative : how many are below 0 by more than rounding.
-    negative_share : the negative ones' part of the sum of all sizes; 0 for an inner product.
+    largest, smallest : float
+        Eigenvalues.
+    n_negative : int
+        How many are below 0 by more than rounding.
+    negative_share : float
+        The negative ones' part of the sum of all sizes; 0 for an inner product.
     """
 
     largest: float

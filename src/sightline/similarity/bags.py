@@ -25,8 +25,10 @@ class Bags:
 
     Parameters
     ----------
-    values : (descriptors, numbers), finite; kept as float32.
-    start : one more than there are pictures, from 0 to the number of descriptors, never falling.
+    values : ndarray of shape (descriptors, numbers)
+        Finite; kept as float32.
+    start : ndarray of int64
+        One more than there are pictures, from 0 to the number of descriptors, never falling.
 
     Examples
     --------

@@ -53,8 +53,10 @@ class Context:
 
         Parameters
         ----------
-        views : rows of every picture.
-        sample : positions of pictures to compare with, two at least.
+        views : tuple of array-like
+            Rows of every picture.
+        sample : array-like
+            Positions of pictures to compare with, two at least.
         """
         chosen = np.asarray(sample, dtype=np.int64)
         if len(chosen) < 2:

@@ -44,10 +44,14 @@ class Measure:
 
     Attributes
     ----------
-    compare : from two blocks of dense float32 rows to an array of (rows, rows).
-    of_pairs : from two blocks and the places of pairs in them to one number for each pair.
-    falls : what is compared is a distance, from which exp(-distance / scale) is made.
-    counts : rows must not be negative.
+    compare : callable
+        From two blocks of dense float32 rows to an array of (rows, rows).
+    of_pairs : callable
+        From two blocks and the places of pairs in them to one number for each pair.
+    falls : bool
+        What is compared is a distance, from which exp(-distance / scale) is made.
+    counts : bool
+        Rows must not be negative.
     """
 
     compare: Callable[[Floats, Floats], Doubles]

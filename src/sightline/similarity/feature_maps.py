@@ -36,10 +36,14 @@ def additive_map(
 
     Parameters
     ----------
-    rows : a table of numbers that are not negative.
-    kernel : "chi2" or "intersection".
-    n_samples : n, of the spectrum.
-    step : L; by default what fits n.
+    rows : array-like
+        A table of numbers that are not negative.
+    kernel : {"chi2", "intersection"}, default="chi2"
+        "chi2" or "intersection".
+    n_samples : int, default=1
+        N, of the spectrum.
+    step : float, optional
+        L; by default what fits n.
 
     Examples
     --------

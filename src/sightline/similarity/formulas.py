@@ -39,12 +39,18 @@ class Kernel:
 
     Attributes
     ----------
-    compare : from two blocks of rows to a float64 array of distances, or of inner products.
-    value : from those and the bandwidth to similarities; may write over its first argument.
-    squared : `compare` gives squared distances; the bandwidth is a distance.
-    unit : k(x, x) is 1. Otherwise the kernel has no bandwidth either.
-    counts : rows must be dense and not negative.
-    gaussians : rows must be dense, means and as many logarithms of variances.
+    compare : callable
+        From two blocks of rows to a float64 array of distances, or of inner products.
+    value : callable
+        From those and the bandwidth to similarities; may write over its first argument.
+    squared : bool
+        `compare` gives squared distances; the bandwidth is a distance.
+    unit : bool
+        k(x, x) is 1. Otherwise the kernel has no bandwidth either.
+    counts : bool
+        Rows must be dense and not negative.
+    gaussians : bool
+        Rows must be dense, means and as many logarithms of variances.
     """
 
     compare: Callable[[Rows, Rows], NDArray[np.float64]]

@@ -155,9 +155,12 @@ class Frame:
 
     Attributes
     ----------
-    kind : one of `KINDS`.
-    length : how many numbers rows have before.
-    arrays : what was learnt.
+    kind : str
+        One of `KINDS`.
+    length : int
+        How many numbers rows have before.
+    arrays : mapping
+        What was learnt.
 
     Examples
     --------

@@ -109,10 +109,13 @@ def gram_of(
 
     Parameters
     ----------
-    kernel : called with blocks of pictures.
-    pictures, others : rows, a tuple of views, `Bags` or `GaussianBags`; without others, of the
-        pictures themselves, exactly symmetric.
-    budget : bytes that the table may take.
+    kernel : PictureKernel
+        Called with blocks of pictures.
+    pictures, others : tuple of array-like
+        Rows, a tuple of views, `Bags` or `GaussianBags`; without others, of the pictures
+        themselves, exactly symmetric.
+    budget : int, default=2147483648
+        Bytes that the table may take.
 
     Examples
     --------
@@ -162,8 +165,10 @@ class GramCache:
 
     Parameters
     ----------
-    folder : made if it is not there.
-    budget : bytes that a table may take.
+    folder : str or os.PathLike
+        Made if it is not there.
+    budget : int, default=2147483648
+        Bytes that a table may take.
 
     Examples
     --------

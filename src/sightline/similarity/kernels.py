@@ -37,9 +37,12 @@ class MeanKernel:
 
     Attributes
     ----------
-    names : kernels, one for each view.
-    bandwidths : one for each view; 1 for a linear kernel.
-    weights : one for each view, not negative, of sum 1.
+    names : tuple of str
+        Kernels, one for each view.
+    bandwidths : tuple of float
+        One for each view; 1 for a linear kernel.
+    weights : tuple of float
+        One for each view, not negative, of sum 1.
 
     Examples
     --------

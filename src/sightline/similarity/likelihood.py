@@ -50,9 +50,12 @@ class GaussianBags:
 
     Attributes
     ----------
-    log_weight : (pictures, components); minus infinity where a picture has fewer components.
-    mean, variance : (pictures, components, numbers of a descriptor).
-    floor : the least variance, for each number of a descriptor.
+    log_weight : ndarray of shape (pictures, components)
+        Minus infinity where a picture has fewer components.
+    mean, variance : ndarray of shape (pictures, components, numbers of a descriptor)
+        Of the Gaussians.
+    floor : ndarray of float64
+        The least variance, for each number of a descriptor.
 
     Examples
     --------
@@ -135,9 +138,12 @@ class LikelihoodKernel:
 
     Parameters
     ----------
-    temper : rho, greater than 0; 1 is the expected likelihood, 1/2 Bhattacharyya's kernel.
-    normalised : make k(p, p) 1.
-    power : what k is taken to, greater than 0; `of` finds one at which pictures can be compared.
+    temper : float
+        Rho, greater than 0; 1 is the expected likelihood, 1/2 Bhattacharyya's kernel.
+    normalised : bool
+        Make k(p, p) 1.
+    power : float
+        What k is taken to, greater than 0; `of` finds one at which pictures can be compared.
 
     Examples
     --------

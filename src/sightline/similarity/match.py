@@ -47,9 +47,12 @@ class MatchKernel:
 
     Parameters
     ----------
-    minor : "rbf", "linear" or "polynomial".
-    bandwidth : s of rbf, greater than 0, in the unit of the descriptors; `of` finds one.
-    degree, offset : of the polynomial.
+    minor : {"rbf", "linear", "polynomial"}
+        "rbf", "linear" or "polynomial".
+    bandwidth : float
+        S of rbf, greater than 0, in the unit of the descriptors; `of` finds one.
+    degree, offset : int or float
+        Of the polynomial.
 
     Examples
     --------

@@ -46,11 +46,16 @@ class Phi:
 
     Attributes
     ----------
-    kinds : measures, by name.
-    lengths : of each view.
-    scales : (views, measures), the mean distance, 0 where a measure needs none.
-    ranges : how each view becomes counts.
-    mean, factor : of each component; `factor` is 1 / deviation, 0 for a constant one.
+    kinds : tuple of str
+        Measures, by name.
+    lengths : tuple of int
+        Of each view.
+    scales : ndarray of shape (views, measures)
+        The mean distance, 0 where a measure needs none.
+    ranges : tuple of Range
+        How each view becomes counts.
+    mean, factor : ndarray of float64
+        Of each component; `factor` is 1 / deviation, 0 for a constant one.
 
     Examples
     --------
@@ -86,11 +91,15 @@ class Phi:
 
         Parameters
         ----------
-        views : one matrix for each descriptor, dense or scipy's sparse, a row for each picture.
-        kinds : names in `distances.MEASURES`.
-        pairs : how many pairs of different pictures to draw, or the pairs themselves, (n, 2). All
-            there are, where that is not more.
-        random_state : seed of the draws.
+        views : tuple of array-like
+            One matrix for each descriptor, dense or scipy's sparse, a row for each picture.
+        kinds : tuple of str, default=('cosine', 'exp-l1', 'exp-l2', 'exp-chi2')
+            Names in `distances.MEASURES`.
+        pairs : int or tuple of array-like, default=20000
+            How many pairs of different pictures to draw, or the pairs themselves, (n, 2). All there
+            are, where that is not more.
+        random_state : int, default=0
+            Seed of the draws.
         """
         check_measures(kinds, "Phi")
         given = _views(views)

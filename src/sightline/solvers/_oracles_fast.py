@@ -34,16 +34,25 @@ def separate(
 
     Parameters
     ----------
-    scores, relevant : of the candidates of all lists, one list after the other.
-    start : where each list begins, and the end of the last.
-    kind, k : the measure, and how many ranks it looks at; 0 for all of them.
-    exact : use the programme even where a faster form is known.
-    inverse : at r the number 1 / (r (r - 1)), for all ranks from 2.
-    harmonic : at r the sum of 1 / s over all s up to r.
-    discount : at r the discount of rank r, and 0 beyond rank k.
-    counts : is given, for each candidate, how many pairs it is inverted in: above 0 for a relevant
-        one, which others precede, below 0 for an other.
-    losses, values : are given 1 - measure, and the loss minus delta F, of each list's order.
+    scores, relevant : ndarray of float64 or ndarray of bool
+        Of the candidates of all lists, one list after the other.
+    start : ndarray of int64
+        Where each list begins, and the end of the last.
+    kind, k : int
+        The measure, and how many ranks it looks at; 0 for all of them.
+    exact : bool
+        Use the programme even where a faster form is known.
+    inverse : ndarray of float64
+        At r the number 1 / (r (r - 1)), for all ranks from 2.
+    harmonic : ndarray of float64
+        At r the sum of 1 / s over all s up to r.
+    discount : ndarray of float64
+        At r the discount of rank r, and 0 beyond rank k.
+    counts : ndarray of int32
+        Is given, for each candidate, how many pairs it is inverted in: above 0 for a relevant one,
+        which others precede, below 0 for an other.
+    losses, values : ndarray of float64
+        Are given 1 - measure, and the loss minus delta F, of each list's order.
     """
     longest = 0
     for i in range(len(start) - 1):

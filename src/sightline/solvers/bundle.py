@@ -37,11 +37,16 @@ class Minimum:
 
     Attributes
     ----------
-    w : the best place.
-    value, risk : f and R there.
-    gap : value less the bound; a certificate where R is convex.
-    values : the best f after each answer; never rises.
-    gaps : the gap after each answer.
+    w : ndarray of float64
+        The best place.
+    value, risk : float
+        F and R there.
+    gap : float
+        Value less the bound; a certificate where R is convex.
+    values : list of float
+        The best f after each answer; never rises.
+    gaps : list of float
+        The gap after each answer.
     """
 
     w: Doubles
@@ -65,13 +70,20 @@ def minimize(
 
     Parameters
     ----------
-    risk : gives R and one of its slopes at w.
-    start : where to ask first.
-    strength : of the regulariser, greater than 0.
-    convex : R is convex, so that planes need no mending and the gap is a certificate.
-    tolerance : stop when the gap is below this share of the value.
-    max_iterations : how often to ask at most.
-    watch : told iteration, best value, gap and best place after each answer.
+    risk : ndarray of float64
+        Gives R and one of its slopes at w.
+    start : ndarray of float64
+        Where to ask first.
+    strength : float
+        Of the regulariser, greater than 0.
+    convex : bool, default=False
+        R is convex, so that planes need no mending and the gap is a certificate.
+    tolerance : float, default=0.001
+        Stop when the gap is below this share of the value.
+    max_iterations : int, default=200
+        How often to ask at most.
+    watch : callable, optional
+        Told iteration, best value, gap and best place after each answer.
 
     Examples
     --------
@@ -106,8 +118,10 @@ class Bundle:
 
     Attributes
     ----------
-    A, b : the planes, a row each.
-    best, value, risk : the best place, f and R there.
+    A, b : ndarray of float64
+        The planes, a row each.
+    best, value, risk : ndarray of float64 or float
+        The best place, f and R there.
     """
 
     strength: float
@@ -187,8 +201,10 @@ def on_simplex(G: Doubles, b: Doubles, start: Doubles) -> Doubles:
 
     Parameters
     ----------
-    G : positive semidefinite.
-    start : shares to begin with.
+    G : ndarray of float64
+        Positive semidefinite.
+    start : ndarray of float64
+        Shares to begin with.
 
     Examples
     --------

@@ -44,10 +44,14 @@ class Shown:
 
     Attributes
     ----------
-    list : the list a row belongs to, 0, 1, …
-    query, picture : what was asked for, and what was shown, as numbers.
-    rank : where, from 1 on.
-    clicked : whether it was clicked there.
+    list : ndarray of int64
+        The list a row belongs to, 0, 1, …
+    query, picture : ndarray of int64
+        What was asked for, and what was shown, as numbers.
+    rank : ndarray of int64
+        Where, from 1 on.
+    clicked : ndarray of bool
+        Whether it was clicked there.
     """
 
     list: Int
@@ -84,11 +88,16 @@ class Relevance:
 
     Attributes
     ----------
-    query, picture : whose estimate it is.
-    clicks : how often it was clicked.
-    worth : sum of the clicks' weights.
-    error : standard error of `worth`, as clicks that come by themselves have it.
-    exposure : how many lists it was shown in, less where weights are clipped.
+    query, picture : ndarray of int64
+        Whose estimate it is.
+    clicks : ndarray of int64
+        How often it was clicked.
+    worth : ndarray of float64
+        Sum of the clicks' weights.
+    error : ndarray of float64
+        Standard error of `worth`, as clicks that come by themselves have it.
+    exposure : ndarray of float64
+        How many lists it was shown in, less where weights are clipped.
     """
 
     query: Int
@@ -163,10 +172,14 @@ def relevance(
 
     Parameters
     ----------
-    rows : what was shown.
-    eta : of all rows, or of each row where lists come from several places.
-    floor : no click is worth more than 1 / floor.
-    most : exposure of a picture for a query counts up to this; worth shrinks with it.
+    rows : Shown
+        What was shown.
+    eta : float or ndarray of float64
+        Of all rows, or of each row where lists come from several places.
+    floor : float, default=0.1
+        No click is worth more than 1 / floor.
+    most : float, default=np.inf
+        Exposure of a picture for a query counts up to this; worth shrinks with it.
     """
     prop = np.asarray(np.asarray(rows.rank, np.float64) ** -np.asarray(eta))
     w = 1.0 / np.maximum(prop, _checked(floor))

@@ -56,9 +56,11 @@ def descend(
 
     Parameters
     ----------
-    max_rounds : steps at most.
-    progress, told : advanced by each step, and called with it. The slack `xi` of a step is that of
-        its own batch, which is the worst of all.
+    max_rounds : int, default=200
+        Steps at most.
+    progress, told : Progress or callable
+        Advanced by each step, and called with it. The slack `xi` of a step is that of its own
+        batch, which is the worst of all.
     """
     from scipy.optimize import minimize
 

@@ -33,15 +33,22 @@ class Graded:
 
     Attributes
     ----------
-    grades : of each row, none below 0.
-    gains : g(r) / unit of each row; the margin of a pair is their difference.
-    unit : what gains are measured in.
-    which : the query of each row.
-    upper_start, upper : rows above the lowest grade of query i, ascending, are
-        `upper[upper_start[i] : upper_start[i + 1]]`.
-    lower_start, lower : all rows of a query, from the lowest grade up, ascending within a grade.
-    n_lower : how many rows of its query have a lower grade, for each row; they are the first ones
-        in `lower`.
+    grades : ndarray of float64
+        Of each row, none below 0.
+    gains : ndarray of float64
+        g(r) / unit of each row; the margin of a pair is their difference.
+    unit : float
+        What gains are measured in.
+    which : ndarray of int64
+        The query of each row.
+    upper_start, upper : ndarray of int64
+        Rows above the lowest grade of query i, ascending, are `upper[upper_start[i] : upper_start[i
+        + 1]]`.
+    lower_start, lower : ndarray of int64
+        All rows of a query, from the lowest grade up, ascending within a grade.
+    n_lower : ndarray of int64
+        How many rows of its query have a lower grade, for each row; they are the first ones in
+        `lower`.
     """
 
     grades: Doubles
@@ -73,10 +80,14 @@ def graded(
 
     Parameters
     ----------
-    grades, which : the grade of each row, and the query it is judged for.
-    n_queries : how many queries there are.
-    how : "linear" or "exponential".
-    unit : what gains are measured in; the largest difference within a query by default.
+    grades, which : ndarray of float64 or ndarray of int64
+        The grade of each row, and the query it is judged for.
+    n_queries : int
+        How many queries there are.
+    how : {"binary", "linear", "exponential"}
+        "linear" or "exponential".
+    unit : float, optional
+        What gains are measured in; the largest difference within a query by default.
 
     Examples
     --------

@@ -41,10 +41,14 @@ def mixed(
 
     Parameters
     ----------
-    before : what every shard started from.
-    after : what each ended with.
-    sizes : how many examples each learnt from.
-    mix : "add" or "mean".
+    before : ndarray
+        What every shard started from.
+    after : sequence of ndarray
+        What each ended with.
+    sizes : sequence of int
+        How many examples each learnt from.
+    mix : {"add", "mean"}
+        "add" or "mean".
 
     Examples
     --------

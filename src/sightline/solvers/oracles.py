@@ -74,11 +74,16 @@ class Lists:
 
     Attributes
     ----------
-    start : list i has the candidates from start[i] to start[i + 1].
-    candidate : their positions among the documents.
-    relevant : whether they are.
-    query : the position of each list's query.
-    n_dropped : lists left out, for want of a relevant or an other candidate.
+    start : ndarray of int64
+        List i has the candidates from start[i] to start[i + 1].
+    candidate : ndarray of int64
+        Their positions among the documents.
+    relevant : ndarray of bool
+        Whether they are.
+    query : ndarray of int64
+        The position of each list's query.
+    n_dropped : int
+        Lists left out, for want of a relevant or an other candidate.
     """
 
     start: Int
@@ -96,9 +101,11 @@ class Lists:
 
         Parameters
         ----------
-        candidates, relevance : for each list positions of documents, and numbers above 0 where
-            these are relevant; tables, or sequences of different length.
-        query : of each list; the first list belongs to query 0 and so on by default.
+        candidates, relevance : array-like
+            For each list positions of documents, and numbers above 0 where these are relevant;
+            tables, or sequences of different length.
+        query : array-like, optional
+            Of each list; the first list belongs to query 0 and so on by default.
 
         Examples
         --------
@@ -153,10 +160,14 @@ def separate(
 
     Parameters
     ----------
-    scores : of all candidates of all lists, in their order.
-    lists : as `Lists.of` makes them.
-    criterion : the measure.
-    exact : use the programme also where a faster form is known; the values are the same.
+    scores : array-like
+        Of all candidates of all lists, in their order.
+    lists : Lists
+        As `Lists.of` makes them.
+    criterion : Criterion
+        The measure.
+    exact : bool, default=False
+        Use the programme also where a faster form is known; the values are the same.
 
     Examples
     --------

@@ -53,13 +53,13 @@ def step_size(loss: float, norm2: float, C: float, variant: int) -> tuple[float,
 
     Parameters
     ----------
-    loss
-        rho - w.x; 0 and below is no loss.
-    norm2
-        ||x||^2.
-    C
+    loss : float
+        The loss, rho - w.x; 0 and below is no loss.
+    norm2 : float
+        The squared length, ||x||^2.
+    C : float
         Aggressiveness; for an example of weight a it is a C. PA has no use for it.
-    variant
+    variant : int
         Place in `VARIANTS`.
 
     Examples
@@ -99,15 +99,21 @@ class PassiveAggressive:
 
     Parameters
     ----------
-    n_features : length of the vectors.
-    C : aggressiveness, greater than 0.
-    variant : "PA", "PA-I" or "PA-II".
+    n_features : int
+        Length of the vectors.
+    C : float, default=1.0
+        Aggressiveness, greater than 0.
+    variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
+        "PA", "PA-I" or "PA-II".
 
     Attributes
     ----------
-    w : the weights.
-    t : number of examples seen, those that changed nothing too.
-    counts : how many of them were passive, updates, too near and rejected.
+    w : ndarray of float64
+        The weights.
+    t : int
+        Number of examples seen, those that changed nothing too.
+    counts : ndarray of int64
+        How many of them were passive, updates, too near and rejected.
 
     Examples
     --------

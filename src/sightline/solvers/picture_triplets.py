@@ -33,10 +33,14 @@ class PictureTriplets:
 
     Attributes
     ----------
-    query, first, second, y : of each triplet; where y is -1 the second comes before the first.
-    n_equal : triplets left out since two of their pictures are equal.
-    n_contradicted : judgements left out since a later one says something else.
-    n_dropped : queries never drawn, for want of a relevant or an other picture.
+    query, first, second, y : ndarray of int64 or ndarray
+        Of each triplet; where y is -1 the second comes before the first.
+    n_equal : int
+        Triplets left out since two of their pictures are equal.
+    n_contradicted : int
+        Judgements left out since a later one says something else.
+    n_dropped : int
+        Queries never drawn, for want of a relevant or an other picture.
 
     Examples
     --------
@@ -119,14 +123,19 @@ def of_classes(
 
     Parameters
     ----------
-    classes : the class of each picture, a number or a string.
-    n : how many triplets to draw; by default as many as there are pairs of a query and a relevant
+    classes : array-like
+        The class of each picture, a number or a string.
+    n : int, optional
+        How many triplets to draw; by default as many as there are pairs of a query and a relevant
         picture. Those left out as equal count.
-    queries, pictures : positions of the pictures that may be queries, and that may be ranked; all
-        by default.
-    copies : see `PictureTriplets.of`.
-    law : "pairs" or "queries".
-    random_state : seed of the draws.
+    queries, pictures : array-like, optional
+        Positions of the pictures that may be queries, and that may be ranked; all by default.
+    copies : array-like, optional
+        See `PictureTriplets.of`.
+    law : {"pairs", "queries"}, default="pairs"
+        "pairs" or "queries".
+    random_state : int, default=0
+        Seed of the draws.
 
     Examples
     --------
@@ -171,9 +180,22 @@ def of_tags(
 
     Parameters
     ----------
-    tags : (pictures, tags), 1 where a picture has a tag; dense or scipy's sparse.
-    least : so many tags make a relevant picture; an other one shares none.
-    n, queries, pictures, copies, law, random_state : as for `of_classes`.
+    tags : array-like
+        (pictures, tags), 1 where a picture has a tag; dense or scipy's sparse.
+    least : int, default=1
+        So many tags make a relevant picture; an other one shares none.
+    n : int, optional
+        As for `of_classes`.
+    queries : array-like, optional
+        As for `of_classes`.
+    pictures : array-like, optional
+        As for `of_classes`.
+    copies : array-like, optional
+        As for `of_classes`.
+    law : {"pairs", "queries"}, default="pairs"
+        As for `of_classes`.
+    random_state : int, default=0
+        As for `of_classes`.
 
     Examples
     --------
@@ -231,9 +253,14 @@ def of_judgements(
 
     Parameters
     ----------
-    query, picture, relevance : of each judgement, in the order in which they were made.
-    n : the most to draw; all pairs there are by default, and no pair twice.
-    copies, random_state : as for `of_classes`.
+    query, picture, relevance : array-like
+        Of each judgement, in the order in which they were made.
+    n : int, optional
+        The most to draw; all pairs there are by default, and no pair twice.
+    copies : array-like, optional
+        As for `of_classes`.
+    random_state : int, default=0
+        As for `of_classes`.
 
     Examples
     --------

@@ -52,11 +52,15 @@ class PositionBias:
 
     Attributes
     ----------
-    eta : the estimate.
-    how : what it rests on: "swaps" of two pictures, other "rank changes", or nothing ("assumed",
+    eta : float
+        The estimate.
+    how : {"swaps", "rank changes", "assumed", "given"}
+        What it rests on: "swaps" of two pictures, other "rank changes", or nothing ("assumed",
         "given").
-    error : its standard error; infinite where it rests on nothing.
-    clicks : how many clicks it rests on.
+    error : float
+        Its standard error; infinite where it rests on nothing.
+    clicks : int
+        How many clicks it rests on.
     """
 
     eta: float

@@ -38,10 +38,14 @@ def step_sizes(
 
     Parameters
     ----------
-    margin, variance : w.x and x'Sx.
-    C : aggressiveness; for AROW r, which works against it.
-    z : how many deviations the margin should be above 0; AROW has no use for it.
-    rule : `AROW`, `SCW_I` or `SCW_II`.
+    margin, variance : float
+        W.x and x'Sx.
+    C : float
+        Aggressiveness; for AROW r, which works against it.
+    z : float
+        How many deviations the margin should be above 0; AROW has no use for it.
+    rule : int
+        `AROW`, `SCW_I` or `SCW_II`.
 
     Examples
     --------

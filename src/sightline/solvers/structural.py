@@ -90,7 +90,7 @@ class Round:
 
     @property
     def objective(self) -> float:
-        """penalty + max(0, violation), which is no less than the one solved for."""
+        """The penalty + max(0, violation), which is no less than the one solved for."""
         return self.penalty + max(0.0, self.violation)
 
     def __str__(self) -> str:
@@ -126,13 +126,19 @@ def cutting_planes(
 
     Parameters
     ----------
-    model : holds the start. The first batch is made there, never an empty set solved, which would
+    model : Structured
+        Holds the start. The first batch is made there, never an empty set solved, which would
         minimise the penalty alone.
-    eps : by how much the worst batch of all may be violated more than the ones solved for.
-    max_rounds, patience : the most rounds, and how many may pass without a better objective.
-    max_batches : how many are kept at once.
-    progress : advanced by each round.
-    on_round : called with each round as it ends.
+    eps : float, default=0.01
+        By how much the worst batch of all may be violated more than the ones solved for.
+    max_rounds, patience : int
+        The most rounds, and how many may pass without a better objective.
+    max_batches : int, default=100
+        How many are kept at once.
+    progress : Progress, optional
+        Advanced by each round.
+    on_round : callable, optional
+        Called with each round as it ends.
     """
     batches = [model.separate()]
     (violation,) = model.violations(batches)

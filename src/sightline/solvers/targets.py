@@ -41,14 +41,18 @@ class Targets:
 
     Attributes
     ----------
-    queries : their words, weights and relevant pictures.
-    n_pictures : rows of the matrix.
-    known : the words there are.
-    other_start, other : the pictures judged not relevant to query i are
-        `other[other_start[i] : other_start[i + 1]]`. Both are empty where every picture that is
-        not relevant counts as such.
-    graded : the pairs of rows with different grades, where grades count; `other` are then still the
-        rows without relevance.
+    queries : QuerySet
+        Their words, weights and relevant pictures.
+    n_pictures : int
+        Rows of the matrix.
+    known : Known
+        The words there are.
+    other_start, other : ndarray of int64
+        The pictures judged not relevant to query i are `other[other_start[i] : other_start[i +
+        1]]`. Both are empty where every picture that is not relevant counts as such.
+    graded : Graded or None
+        The pairs of rows with different grades, where grades count; `other` are then still the rows
+        without relevance.
     """
 
     queries: QuerySet
@@ -139,14 +143,21 @@ def from_judgements(
 
     Parameters
     ----------
-    y : the relevance of each row.
-    qid : the query of each row: a number, which is then a word of its own, or a string of words.
-    n_pictures : how many rows there should be.
-    known : the words there are; all that are asked for, alike, by default.
-    strict : whether a query with other words is an error; else they count for nothing.
-    grades : "binary" asks whether a row is relevant; "linear" and "exponential" also compare
-        relevant rows of different grades (`solvers.graded`).
-    unit : what differences of grades are measured in; the largest one by default.
+    y : array-like
+        The relevance of each row.
+    qid : array-like
+        The query of each row: a number, which is then a word of its own, or a string of words.
+    n_pictures : int
+        How many rows there should be.
+    known : Known, optional
+        The words there are; all that are asked for, alike, by default.
+    strict : bool, default=False
+        Whether a query with other words is an error; else they count for nothing.
+    grades : {"binary", "linear", "exponential"}, default="binary"
+        "binary" asks whether a row is relevant; "linear" and "exponential" also compare relevant
+        rows of different grades (`solvers.graded`).
+    unit : float, optional
+        What differences of grades are measured in; the largest one by default.
 
     Examples
     --------

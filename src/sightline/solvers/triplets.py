@@ -35,15 +35,20 @@ class TripletSampler:
 
     Parameters
     ----------
-    targets : queries over the rows of a matrix.
-    sampling : "query" draws queries alike, "triplet" draws triplets alike.
-    pairs_per_query : a block has so many triplets for each query, on average; 1 is the paper, with
-        triplets in the order in which they are drawn.
-    seed : a number, a generator to take one from, or None for another stream each time.
+    targets : Targets
+        Queries over the rows of a matrix.
+    sampling : {"query", "triplet"}, default="query"
+        "query" draws queries alike, "triplet" draws triplets alike.
+    pairs_per_query : int, default=8
+        A block has so many triplets for each query, on average; 1 is the paper, with triplets in
+        the order in which they are drawn.
+    seed : int or numpy.random.Generator or None, default=0
+        A number, a generator to take one from, or None for another stream each time.
 
     Attributes
     ----------
-    n_dropped : queries that are never drawn, for want of a word, a relevant or an other picture.
+    n_dropped : int
+        Queries that are never drawn, for want of a word, a relevant or an other picture.
 
     Examples
     --------

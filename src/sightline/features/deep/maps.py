@@ -28,13 +28,14 @@ def deep_map(
 
     Parameters
     ----------
-    rgb : array of uint8, (height, width, 3)
+    rgb : ndarray of uint8
+        Array of uint8, (height, width, 3)
     size : int
         The picture is brought to about size x size pixels, its shape kept; 32 pixels are a cell.
     fine : bool
         Give the map before the last halving instead: cells of 16 pixels, 672 numbers each.
-    framing : {"area", "squash", "pad"}
-        With "pad", cells stand for places of the padded square.
+    framing : str, default="area"
+        {"area", "squash", "pad"} With "pad", cells stand for places of the padded square.
 
     Returns
     -------
@@ -61,8 +62,8 @@ class DeepGrid:
         Side of the square the picture is brought to, in pixels.
     flips : bool
         Average the map with that of the mirror image, turned back, at twice the cost.
-    framing : {"pad", "squash", "area"}
-        See `sightline.features.deep.framing`.
+    framing : str, default="area"
+        {"pad", "squash", "area"} See `sightline.features.deep.framing`.
     """
 
     name = "deep-grid"
@@ -81,6 +82,7 @@ class DeepGrid:
 
     @property
     def parameters(self) -> dict[str, Json]:
+        """What besides name and version changes the vectors."""
         return {
             **identity(self.network),
             "cells": self.cells,

@@ -24,13 +24,20 @@ class Network:
 
     Attributes
     ----------
-    name : of the network.
-    package : with the weights, as pip names it, and its version.
-    file : the weights, within the package.
-    sha256 : of the file.
-    size : side of the square pictures it was trained on, in pixels.
-    repeats : blocks in each group.
-    widths : channels that the blocks of each group give.
+    name : str
+        Of the network.
+    package : str
+        With the weights, as pip names it, and its version.
+    file : str
+        The weights, within the package.
+    sha256 : str
+        Of the file.
+    size : int
+        Side of the square pictures it was trained on, in pixels.
+    repeats : tuple of int
+        Blocks in each group.
+    widths : tuple of int
+        Channels that the blocks of each group give.
     """
 
     name: str

@@ -44,7 +44,9 @@ def run(network: Network, pixels: NDArray[np.uint8], *outputs: str) -> list[NDAr
     Parameters
     ----------
     network : Network
-    pixels : array of uint8, (pictures, height, width, 3)
+        Network
+    pixels : ndarray of uint8
+        Array of uint8, (pictures, height, width, 3)
     outputs : str
         Names from `network.outputs`.
     """

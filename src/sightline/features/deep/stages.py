@@ -34,8 +34,8 @@ class DeepStages:
         Side of the square the picture is brought to, in pixels.
     flips : bool
         Average over the picture and its mirror image, at twice the cost.
-    framing : {"pad", "squash", "area"}
-        See `sightline.features.deep.framing`.
+    framing : str, default="area"
+        {"pad", "squash", "area"} See `sightline.features.deep.framing`.
     """
 
     name = "deep-stages"
@@ -60,6 +60,7 @@ class DeepStages:
 
     @property
     def parameters(self) -> dict[str, Json]:
+        """What besides name and version changes the vectors."""
         return {
             **identity(self.network),
             "blocks": list(self.blocks),

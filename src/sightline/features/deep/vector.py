@@ -31,10 +31,10 @@ class DeepVector:
         Sides of the squares the picture is brought to, in pixels.
     flips : bool
         Average over the picture and its mirror image, at twice the cost.
-    join : {"mean", "concat"}
-        How the vectors of several sizes, each of length one, become one.
-    framing : {"pad", "squash", "area"}
-        See `sightline.features.deep.framing`.
+    join : str, default="mean"
+        {"mean", "concat"} How the vectors of several sizes, each of length one, become one.
+    framing : str, default="area"
+        {"pad", "squash", "area"} See `sightline.features.deep.framing`.
 
     Examples
     --------
@@ -64,6 +64,7 @@ class DeepVector:
 
     @property
     def parameters(self) -> dict[str, Json]:
+        """What besides name and version changes the vectors."""
         return {
             **identity(self.network),
             "sizes": list(self.sizes),

@@ -30,9 +30,12 @@ class View:
 
     Attributes
     ----------
-    vector : (1280,)
-    stages, peaks : (3360,) or what else `Network.outputs` says
-    map : (rows, columns, 1280)
+    vector : ndarray of shape (1280,)
+        What the network says of the picture.
+    stages, peaks : ndarray of float32
+        Mean and largest outputs of the stages: 3360 numbers, or as many as `Network.outputs` says.
+    map : ndarray of shape (rows, columns, 1280)
+        The same by place.
     """
 
     vector: NDArray[np.float32]

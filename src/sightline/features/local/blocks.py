@@ -57,10 +57,12 @@ def grid(height: int, width: int, block: int = 64, relative: bool = True) -> Gri
 
     Parameters
     ----------
-    height, width : of the picture, at least 2 pixels each.
-    block : the side of a block, even: in pixels, or, if `relative`, in pixels of a picture whose
-        long side is 384; then it is rounded to an even number of at least 8. A picture narrower
-        than that has blocks as wide as itself.
+    height, width : int
+        Of the picture, at least 2 pixels each.
+    block : int, default=64
+        The side of a block, even: in pixels, or, if `relative`, in pixels of a picture whose long
+        side is 384; then it is rounded to an even number of at least 8. A picture narrower than
+        that has blocks as wide as itself.
 
     Examples
     --------
@@ -91,12 +93,16 @@ def block_descriptors(
 
     Parameters
     ----------
-    rgb : the picture, any size; one that is a single pixel wide is taken twice.
-    table, n_colors : the colour of each of 64³ kinds of pixel, and how many colours there are
+    rgb : ndarray of uint8
+        The picture, any size; one that is a single pixel wide is taken twice.
+    table, n_colors : ndarray of uint8 or int
+        The colour of each of 64³ kinds of pixel, and how many colours there are
         (`color.color_table`).
-    blocks, relative : sides of blocks, see `grid`.
-    every : 2 counts, where cells are not small, the patterns of every second and the colours of
-        every fourth pixel in both directions; 1 counts all.
+    blocks, relative : sequence of int or bool
+        Sides of blocks, see `grid`.
+    every : int, default=2
+        2 counts, where cells are not small, the patterns of every second and the colours of every
+        fourth pixel in both directions; 1 counts all.
 
     Examples
     --------

@@ -56,16 +56,22 @@ def codebook(
 
     Parameters
     ----------
-    points : one in a row.
-    n_centers : how many; if there are fewer different points, these are the centres, and a
+    points : ndarray of float32
+        One in a row.
+    n_centers : int
+        How many; if there are fewer different points, these are the centres, and a
         `ReducedCodebook` warning says so.
-    seed : the same seed gives the same centres.
-    passes : how often all points are assigned and all centres moved; by default once for each
-        four points that a centre has, but at most five times, since with few points each a centre
-        is soon where it belongs.
-    probes : in how many coarse cells a point looks for its centre.
-    shards, compute : in how many parts points are assigned, and where (`codebook_shards`); sums of
-        parts round otherwise than one sum.
+    seed : int, default=0
+        The same seed gives the same centres.
+    passes : int, optional
+        How often all points are assigned and all centres moved; by default once for each four
+        points that a centre has, but at most five times, since with few points each a centre is
+        soon where it belongs.
+    probes : int, default=2
+        In how many coarse cells a point looks for its centre.
+    shards, compute : int or Mapper
+        In how many parts points are assigned, and where (`codebook_shards`); sums of parts round
+        otherwise than one sum.
 
     Examples
     --------

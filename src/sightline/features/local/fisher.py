@@ -49,11 +49,16 @@ class Fisher:
 
     Attributes
     ----------
-    cells : sides of a descriptor's 4×4 cells, in pixels of a picture whose long side is 192.
-    step : from one descriptor to the next, in such pixels.
-    n_directions : of each descriptor, at most 96.
-    n_components : Gaussians of each mixture, at most; one for each 20 descriptors of the sample.
-    parts : where the vectors of gradients and of colours lie, each of the same length.
+    cells : tuple of int
+        Sides of a descriptor's 4×4 cells, in pixels of a picture whose long side is 192.
+    step : int
+        From one descriptor to the next, in such pixels.
+    n_directions : int
+        Of each descriptor, at most 96.
+    n_components : int
+        Gaussians of each mixture, at most; one for each 20 descriptors of the sample.
+    parts : tuple of slice
+        Where the vectors of gradients and of colours lie, each of the same length.
 
     Examples
     --------
@@ -141,9 +146,11 @@ def main_directions(points: Floats, n_directions: int) -> tuple[Floats, Floats]:
 
     Parameters
     ----------
-    points : one in a row.
-    n_directions : how many, in columns; points turned to them have a mean variance of 1, and are
-        not correlated.
+    points : ndarray of float32
+        One in a row.
+    n_directions : int
+        How many, in columns; points turned to them have a mean variance of 1, and are not
+        correlated.
 
     Examples
     --------

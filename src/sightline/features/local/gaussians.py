@@ -36,7 +36,14 @@ class Gaussians:
 
     Attributes
     ----------
-    blocks, relative, n_colors, every : as of `Visterms`.
+    blocks : tuple of int
+        As of `Visterms`.
+    relative : bool
+        As of `Visterms`.
+    n_colors : int
+        As of `Visterms`.
+    every : int
+        As of `Visterms`.
 
     Examples
     --------

@@ -48,9 +48,12 @@ class Descriptors:
 
     Attributes
     ----------
-    gradients : (descriptors, 128).
-    colors : (descriptors, 96).
-    places : the middle of each, (down, right) in 0..1 of the picture.
+    gradients : ndarray of shape (descriptors, 128)
+        Histograms of gradients.
+    colors : ndarray of shape (descriptors, 96)
+        Statistics of colours.
+    places : ndarray of float32
+        The middle of each, (down, right) in 0..1 of the picture.
     """
 
     gradients: Floats
@@ -66,10 +69,13 @@ def dense_descriptors(rgb: RGB, cells: tuple[int, ...] = (3, 5, 8), step: int = 
 
     Parameters
     ----------
-    rgb : a picture.
-    cells : sides of a cell in pixels, ascending; sizes that do not fit into the picture are left
-        out, but for the first.
-    step : from one descriptor to the next, in pixels.
+    rgb : ndarray of uint8
+        A picture.
+    cells : tuple of int, default=(3, 5, 8)
+        Sides of a cell in pixels, ascending; sizes that do not fit into the picture are left out,
+        but for the first.
+    step : int, default=5
+        From one descriptor to the next, in pixels.
 
     Examples
     --------

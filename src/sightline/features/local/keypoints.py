@@ -48,7 +48,8 @@ class Sift200:
 
     Attributes
     ----------
-    n_words : words, at most; `length` is how many there are.
+    n_words : int
+        Words, at most; `length` is how many there are.
 
     Examples
     --------

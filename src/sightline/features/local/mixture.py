@@ -43,8 +43,10 @@ class Mixture:
 
     Parameters
     ----------
-    weights : (components,), of sum 1, each above 0.
-    means, variances : (components, dimensions).
+    weights : ndarray of shape (components,)
+        Of sum 1, each above 0.
+    means, variances : ndarray of shape (components, dimensions)
+        Of the Gaussians.
 
     Examples
     --------
@@ -86,10 +88,14 @@ class Mixture:
 
         Parameters
         ----------
-        points : one in a row, finite.
-        n_components : how many Gaussians.
-        seed : the same seed gives the same mixture.
-        passes : how often it is improved.
+        points : ndarray of float32
+            One in a row, finite.
+        n_components : int
+            How many Gaussians.
+        seed : int, default=0
+            The same seed gives the same mixture.
+        passes : int, default=10
+            How often it is improved.
         """
         if n_components < 1:
             raise ParameterError.of("n_components", "Mixture.fit", "at least 1", n_components)
@@ -145,8 +151,10 @@ class Mixture:
 
         Parameters
         ----------
-        points : one in a row, at least one.
-        negligible : probabilities below this count as zero.
+        points : ndarray of float32
+            One in a row, at least one.
+        negligible : float, default=0.0001
+            Probabilities below this count as zero.
         """
         if points.ndim != 2 or points.shape[1] != self.means.shape[1] or not len(points):
             must_be = f"a table with {self.means.shape[1]} columns"

@@ -51,10 +51,14 @@ class Keypoints:
 
     Attributes
     ----------
-    descriptors : (keypoints, 128).
-    places : (down, right) in pixels of the picture.
-    sigmas : the scale of each, in pixels.
-    angles : the main direction of each, in radians, from the right clockwise.
+    descriptors : ndarray of shape (keypoints, 128)
+        Histograms of gradients around each.
+    places : ndarray of float64
+        (down, right) in pixels of the picture.
+    sigmas : ndarray of float64
+        The scale of each, in pixels.
+    angles : ndarray of float64
+        The main direction of each, in radians, from the right clockwise.
     """
 
     descriptors: Floats
@@ -77,8 +81,10 @@ def keypoints(rgb: RGB, most: int = MOST) -> Keypoints:
 
     Parameters
     ----------
-    rgb : a picture.
-    most : places, at most, the strongest; some have more than one main direction.
+    rgb : ndarray of uint8
+        A picture.
+    most : int, default=1000
+        Places, at most, the strongest; some have more than one main direction.
 
     Examples
     --------

@@ -38,12 +38,17 @@ class Visterms:
 
     Attributes
     ----------
-    blocks : sides of the blocks, each with a codebook of its own; `relative` to a picture of 384
-        pixels, or absolute.
-    n_centers : terms of each block size, at most.
-    n_colors : colours that are told apart, at most.
-    spatial : 1 counts the whole picture, 2 each of its 2×2 parts, and so on, one after the other.
-    every : 2 samples the pixels of large blocks, 1 counts all; see `block_descriptors`.
+    blocks : tuple of int
+        Sides of the blocks, each with a codebook of its own; `relative` to a picture of 384 pixels,
+        or absolute.
+    n_centers : int
+        Terms of each block size, at most.
+    n_colors : int
+        Colours that are told apart, at most.
+    spatial : tuple of int
+        1 counts the whole picture, 2 each of its 2×2 parts, and so on, one after the other.
+    every : int
+        2 samples the pixels of large blocks, 1 counts all; see `block_descriptors`.
 
     Examples
     --------
@@ -144,7 +149,8 @@ def idf_of(counts: Any) -> Floats:
 
     Parameters
     ----------
-    counts : one row for each training picture, an array or a scipy sparse matrix.
+    counts : ndarray or sparse matrix
+        One row for each training picture, an array or a scipy sparse matrix.
 
     Examples
     --------
@@ -163,8 +169,10 @@ def weighted(counts: Any, idf: Floats) -> Any:
 
     Parameters
     ----------
-    counts : one row for each picture: an array, or a scipy sparse matrix, which stays sparse.
-    idf : what each term counts.
+    counts : ndarray or sparse matrix
+        One row for each picture: an array, or a scipy sparse matrix, which stays sparse.
+    idf : ndarray of float32
+        What each term counts.
 
     Examples
     --------
