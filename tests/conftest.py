@@ -163,6 +163,25 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Collection:
     return painted(tmp_path_factory.mktemp("taught"))
 
 
+@pytest.fixture(autouse=True)
+def taught_unchanged(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail the test that changes the collection which all tests of this process share."""
+    if "taught" not in request.fixturenames or _is_replaced(request, "taught"):
+        yield
+        return
+    shared = request.getfixturevalue("taught")
+    before = shared.version(), [s.id for s in shared.sessions(empty=True)]
+    yield
+    after = shared.version(), [s.id for s in shared.sessions(empty=True)]
+    assert after == before, "This test changes the shared collection; give it one of its own."
+
+
+def _is_replaced(request: pytest.FixtureRequest, name: str) -> bool:
+    """Say whether a file has a fixture of its own by the name of a shared one."""
+    found = request._fixturemanager.getfixturedefs(name, request.node)
+    return found is not None and found[-1].baseid not in ("", "tests")
+
+
 @pytest.fixture(scope="module")
 def served(taught: Collection) -> Iterator[Served]:
     """Serve it while the tests of a file run."""

@@ -7,11 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from sightline.collection import Collection
 from tests.served import Served, painted, running
+from tests.tagged_made import copied
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Served]:
     """Serve a collection that a test may change."""
     with running(painted(tmp_path, train=False, n=24)) as found:
+        yield found
+
+
+@pytest.fixture
+def served_copy(taught: Collection, tmp_path: Path) -> Iterator[Served]:
+    """Serve a copy of the shared collection, which a test may change."""
+    with running(copied(taught.home.folder.parent, tmp_path)) as found:
         yield found

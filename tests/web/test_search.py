@@ -272,42 +272,48 @@ def test_words_are_suggested(own: Served) -> None:
     assert own.client.words("red") == (("red", 3),)
 
 
-def test_only_pictures_that_carry_some_word(served: Served, taught: Collection) -> None:
+def test_only_pictures_that_carry_some_word(served_copy: Served, taught: Collection) -> None:
     body = {"query": "red", "limit": 200, "cut": False, "tagged": True}
-    found = ids(served.post("/v1/search", body).json)
+    found = ids(served_copy.post("/v1/search", body).json)
     assert found == [
         h.picture for h in taught.search("red", 200, cut=False, filters=Filters(tagged=True))
     ]
     assert len(found) == 90
     assert (
-        len(ids(served.post("/v1/similar", {"like": [1], "limit": 200, "tagged": True}).json)) == 89
+        len(ids(served_copy.post("/v1/similar", {"like": [1], "limit": 200, "tagged": True}).json))
+        == 89
     )
     session = {"query": "red", "limit": 200, "tagged": True}
-    assert len(ids(served.post("/v1/sessions", session).json)) == 90
+    assert len(ids(served_copy.post("/v1/sessions", session).json)) == 90
     picture = Path(taught.root.decode(), "000_x.png").read_bytes()
     sent = "/v1/search/picture?limit=200&tagged=true"
-    assert len(served.ask("POST", sent, picture, {"Content-Type": "image/png"}).json["hits"]) == 90
+    assert (
+        len(served_copy.ask("POST", sent, picture, {"Content-Type": "image/png"}).json["hits"])
+        == 90
+    )
     for path, asked in (
         ("/v1/search", body), ("/v1/sessions", session), ("/v1/where", {"query": "red"}),
         ("/v1/why", {"query": "red"}), ("/v1/similar", {"like": [1]}),
         ("/v1/search", {"query": "red", "like": [3]}), ("/v1/search/text", {"text": "red"}),
     ):  # fmt: skip
-        both = served.post(path, {**asked, "tagged": True, "untagged": True})
+        both = served_copy.post(path, {**asked, "tagged": True, "untagged": True})
         assert (both.status, both.code) == (400, "usage"), path
 
 
-def test_words_that_were_not_learned_are_named(served: Served, taught: Collection) -> None:
-    alone = served.post("/v1/search", {"query": "red", "limit": 60, "untagged": True}).json
-    found = served.post("/v1/search", {"query": "red xyzzy", "limit": 60, "untagged": True}).json
+def test_words_that_were_not_learned_are_named(served_copy: Served) -> None:
+    alone = served_copy.post("/v1/search", {"query": "red", "limit": 60, "untagged": True}).json
+    found = served_copy.post(
+        "/v1/search", {"query": "red xyzzy", "limit": 60, "untagged": True}
+    ).json
     assert ids(found) == ids(alone) and ids(found)
     assert found["not_learned"] == [{"word": "xyzzy", "pictures": 0}] and found["predicted"]
     assert alone["not_learned"] == []
-    nothing = served.post("/v1/search", {"query": "xyzzy"}).json
+    nothing = served_copy.post("/v1/search", {"query": "xyzzy"}).json
     assert nothing["predicted"] is False and not nothing["hits"]
-    without = served.post("/v1/search", {"query": "red xyzzy", "learnt": False}).json
+    without = served_copy.post("/v1/search", {"query": "red xyzzy", "learnt": False}).json
     assert without["predicted"] is None and not without["not_learned"]
-    assert served.client.search("red xyzzy").not_learned == (("xyzzy", 0),)
-    assert served.client.begin("red xyzzy").not_learned == (("xyzzy", 0),)
+    assert served_copy.client.search("red xyzzy").not_learned == (("xyzzy", 0),)
+    assert served_copy.client.begin("red xyzzy").not_learned == (("xyzzy", 0),)
     for path, body in (
         ("/v1/why", {"query": "red xyzzy", "limit": 1}),
         ("/v1/sessions", {"query": "red xyzzy"}),
@@ -316,4 +322,4 @@ def test_words_that_were_not_learned_are_named(served: Served, taught: Collectio
         ("/rank/words",
          {"items": [{"id": "1"}], "fields": [{"name": "query", "value": "red xyzzy"}]}),
     ):  # fmt: skip
-        assert served.post(path, body).json["not_learned"] == found["not_learned"], path
+        assert served_copy.post(path, body).json["not_learned"] == found["not_learned"], path

@@ -154,7 +154,7 @@ class LSCMR(LowRank):
             The position in Q of each list's query; list i belongs to row i by default.
         start : tuple of (array-like, array-like), optional
             U and V to begin with, such as those of another ranker; random ones by default.
-        progress, told : Progress or callable
+        progress, on_round : Progress or callable
             Told of each round, which `rounds_` keeps.
         compute : Mapper, optional
             Where shards of lists are looked at; in this process by default.

@@ -58,7 +58,7 @@ def descend(
     ----------
     max_rounds : int, default=200
         Steps at most.
-    progress, told : Progress or callable
+    progress, on_round : Progress or callable
         Advanced by each step, and called with it. The slack `xi` of a step is that of its own
         batch, which is the worst of all.
     """
