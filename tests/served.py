@@ -21,7 +21,7 @@ from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.testing import watchdog
 from sightline.web.client import Client
-from sightline.web.hosts import Origin
+from sightline.web.hosts import WebOrigin
 from sightline.web.limits import Limits
 from sightline.web.server import Address, serve
 from sightline.web.service import Service
@@ -140,7 +140,7 @@ def running(
     service = Service(c, limits=limits)
     told: queue.Queue[Any] = queue.Queue()
     thread = threading.Thread(
-        target=serve, args=(service, "127.0.0.1", 0, (), [Origin.of(o) for o in origins]),
+        target=serve, args=(service, "127.0.0.1", 0, (), [WebOrigin.of(o) for o in origins]),
         kwargs={"ready": lambda *a: told.put(a)},
     )  # fmt: skip
     thread.start()

@@ -16,7 +16,7 @@ from sightline.collection.index.run import IndexReport
 from sightline.compute.inline import InlineCompute
 from sightline.contracts import Compute
 from sightline.pictures.folder import PictureFile
-from sightline.store.catalogue import Known
+from sightline.store.catalogue import KnownPicture
 from sightline.testing.faults import FAULTY_READ_TASK
 from tests.pictures_made import bad, good, huge_png, odd_but_good, zoo
 from tests.waiting import LIMIT, time_only_what_hangs
@@ -284,7 +284,10 @@ def test_plan_neither_follows_links_nor_waits_for_pipes(tmp_path: Path) -> None:
     os.mkfifo(photos / "new.png")
     (photos / "link.png").symlink_to(tmp_path / "outside.png")
     secret = hashlib.sha256(b"secret").hexdigest()
-    known = [Known(1, b"link.png", secret, 9, 9, ""), Known(2, b"pipe.png", "0", 9, 9, "")]
+    known = [
+        KnownPicture(1, b"link.png", secret, 9, 9, ""),
+        KnownPicture(2, b"pipe.png", "0", 9, 9, ""),
+    ]
     plan = make_plan(walked, known, [], {1, 2}, root)
     assert [t.found.path for t in plan.read] == list(names)
     assert plan.touched == []  # Its content outside, though known, was not looked at.

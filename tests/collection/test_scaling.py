@@ -11,8 +11,8 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.engines.sizing import (
-    Rows,
-    Scale,
+    SizingEstimate,
+    TableSize,
     assumed,
     machine_memory,
     scale,
@@ -25,17 +25,17 @@ from tests.cli.test_commands import Shell
 from tests.engines_made import opened, store_of
 from tests.photos import make_photos
 
-DEEP = Rows("deep", 5_120.0, copies=2)
-WORDS = Rows("word scores", 4_000.0, listed=False)
+DEEP = TableSize("deep", 5_120.0, copies=2)
+WORDS = TableSize("word scores", 4_000.0, listed=False)
 MEMORY = 16 * 10**9
 
 
 def test_small_is_flat_larger_is_lists_and_the_largest_is_a_cluster() -> None:
     found = [scale(n, [DEEP, WORDS], MEMORY, 10e9, 1_000_000) for n in (10**4, 10**6, 10**8)]
     assert [(s.engine, s.machines) for s in found] == [("flat", 1), ("milvus", 2), ("milvus", 178)]
-    faiss = scale(10**6, [Rows("short", 512.0, copies=2)], MEMORY, 1e9, 1_000_000)
+    faiss = scale(10**6, [TableSize("short", 512.0, copies=2)], MEMORY, 1e9, 1_000_000)
     assert (faiss.engine, faiss.machines) == ("faiss", 1)
-    slow = scale(900_000, [Rows("short", 512.0)], MEMORY, 1e9, 1_000_000)
+    slow = scale(900_000, [TableSize("short", 512.0)], MEMORY, 1e9, 1_000_000)
     assert slow.engine == "flat" and "ivf_rows" in slow.lines[-1]
 
 
@@ -94,7 +94,7 @@ def test_the_document_says_what_is_computed() -> None:
         assert f"| {name} | {' | '.join(values)} |" in text
 
 
-def _part(s: Scale, line: str, pattern: str) -> str:
+def _part(s: SizingEstimate, line: str, pattern: str) -> str:
     (own,) = [x.removeprefix(line) for x in s.lines if x.startswith(line)]
     found = re.search(pattern, own)
     assert found is not None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sightline.exchange.exported import folded, writable
 from sightline.exchange.xmp_merging import EMPTY, Additions, merged
-from sightline.exchange.xmp_regions import Frame, Region
+from sightline.exchange.xmp_regions import Region, RegionFrame
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.keyword_lists import HIERARCHICAL, SUBJECT, TAGS_LIST
 from tests.exiftool import Seen, immich, lightroom, read_packets
@@ -32,7 +32,7 @@ BEFORE = {
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Seen, Seen]]:
     """Return what exiftool reads before and after words are added, by what was there."""
-    new = Additions(WORDS.words, "A caption", (BOX,), Frame(24, 18))
+    new = Additions(WORDS.words, "A caption", (BOX,), RegionFrame(24, 18))
     packets = [*BEFORE.values(), *(merged(before, new).data for before in BEFORE.values())]
     found = read_packets(packets, tmp_path_factory.mktemp("sidecars"))
     pairs = zip(found[: len(BEFORE)], found[len(BEFORE) :], strict=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sightline.errors import DataError
 from sightline.exchange.xmp_merging import EMPTY, Additions, merged
-from sightline.exchange.xmp_regions import Frame, Region, area
+from sightline.exchange.xmp_regions import Region, RegionFrame, area
 from sightline.pictures._xmp import read_keywords, read_xmp
 from sightline.pictures.xmp_names import ADDRESSES, Prefixes
 from sightline.words.tokens import tag_terms
@@ -21,7 +21,7 @@ RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 MWG = "{http://www.metadataworkinggroup.com/schemas/regions/}"
 NEW = Additions(
-    ("Snow", "a & <b>"), "A caption", (Region("tree", (0.1, 0.2, 0.3, 0.4)),), Frame(24, 18)
+    ("Snow", "a & <b>"), "A caption", (Region("tree", (0.1, 0.2, 0.3, 0.4)),), RegionFrame(24, 18)
 )
 
 
@@ -101,7 +101,9 @@ def test_keywords_that_are_no_list_are_refused_only_if_one_is_missing(name: str)
 def test_regions_join_those_of_people_and_are_named_once() -> None:
     for before in (DIGIKAM, EXIFTOOL):
         box = (0.0, 0.0, 1.0, 1.0)
-        new = Additions(regions=(Region("anna", box), Region("dog", box)), frame=Frame(24, 18))
+        new = Additions(
+            regions=(Region("anna", box), Region("dog", box)), frame=RegionFrame(24, 18)
+        )
         done = merged(before.encode(), new)
         assert done.regions == 1
         root = ElementTree.fromstring(done.data)
@@ -142,7 +144,7 @@ def test_regions_are_turned_back_as_readers_turn_them(orientation: int) -> None:
     }[orientation]  # fmt: skip
     assert forth == pytest.approx((0.2, 0.5))
     assert (w, h) == ((0.2, 0.4) if orientation < 5 else (0.4, 0.2))
-    new = Additions(regions=(Region("a", box),), frame=Frame(400, 300, orientation))
+    new = Additions(regions=(Region("a", box),), frame=RegionFrame(400, 300, orientation))
     assert (b'stDim:w="300"' in merged(EMPTY, new).data) == (orientation >= 5)
 
 
@@ -251,7 +253,7 @@ def test_odd_words_come_back_as_the_same_words(words: list[str], sidecar: str) -
 
 @given(ODD)
 def test_odd_captions_and_region_names_are_well_formed(text: str) -> None:
-    new = Additions((), text, (Region(text, (0, 0, 1, 1)),), Frame(4, 3))
+    new = Additions((), text, (Region(text, (0, 0, 1, 1)),), RegionFrame(4, 3))
     for before in (EMPTY, LIGHTROOM.encode(), STRANGE.encode()):
         done = merged(before, new)
         ElementTree.fromstring(done.data)

@@ -16,7 +16,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.pictures import Pictures
 from sightline.web.client import Client, ServiceError
-from sightline.web.jobs import Job
+from sightline.web.jobs import ServerJob
 from sightline.web.limits import Limits
 from tests.photos import paint
 from tests.served import Served, grow, painted, running
@@ -176,7 +176,7 @@ def test_jobs_are_cancelled_waiting_or_running(tmp_path: Path) -> None:
 def test_a_server_that_ends_takes_its_jobs_along(tmp_path: Path) -> None:
     c = painted(tmp_path, train=False, n=1500)
     with running(c) as s:
-        job: Job = s.service.jobs.get(s.client.start("train").id)
+        job: ServerJob = s.service.jobs.get(s.client.start("train").id)
         for kind, _ in s.client.follow(job.id):
             if kind == "progress":
                 break

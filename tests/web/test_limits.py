@@ -24,7 +24,7 @@ from sightline.web.app import guarded
 from sightline.web.client import ServiceError
 from sightline.web.guard import UPLOADS
 from sightline.web.hosts import Hosts
-from sightline.web.jobs import Job
+from sightline.web.jobs import ServerJob
 from sightline.web.limits import Limits
 from sightline.web.routes.pictures import original
 from sightline.web.service import Service
@@ -56,7 +56,7 @@ def test_too_much_at_once_is_said_and_when_to_come_back(tmp_path: Path) -> None:
         assert (reply.status, reply.code, reply.headers["retry-after"]) == (429, "jobs", "10")
     with running(c, Limits(streams=1)) as s:
         # A job that never ends, so that whoever listens to it stays.
-        s.service.jobs._jobs["waits"] = Job("waits", "index", {})
+        s.service.jobs._jobs["waits"] = ServerJob("waits", "index", {})
         path = "/v1/jobs/waits/events"
         first = s.client.follow("waits")
         s.service.jobs.get("waits").tell("queued")
@@ -71,7 +71,7 @@ def test_too_much_at_once_is_said_and_when_to_come_back(tmp_path: Path) -> None:
 
 def test_no_more_listen_than_may_however_they_come_at_once(taught: Collection) -> None:
     service = Service(taught, limits=Limits(streams=2))
-    service.jobs._jobs["waits"] = job = Job("waits", "index", {})
+    service.jobs._jobs["waits"] = job = ServerJob("waits", "index", {})
     app, statuses = guarded(service, Hosts(80)), []
 
     async def listen(begun: asyncio.Semaphore, go_on: asyncio.Event) -> None:

@@ -30,7 +30,7 @@ from schemathesis.specs.openapi.checks import (
 from sightline.collection import Collection
 from sightline.collection.search.vocabulary import Words
 from sightline.web.app import build
-from sightline.web.jobs import Job, Jobs
+from sightline.web.jobs import Jobs, ServerJob
 from sightline.web.service import Service
 from sightline.web.session_pool import SessionPool
 from tests.served import Served, painted, running
@@ -70,7 +70,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def jobs_that_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start no process for each of thousands of jobs."""
 
-    def run(self: Jobs, job: Job) -> None:
+    def run(self: Jobs, job: ServerJob) -> None:
         job.tell("progress", what="x", done=0, total=None, note="")
         job.end("done", report={})
 

@@ -10,7 +10,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.compute.inline import InlineCompute
-from sightline.web.client import Hits, ServiceError
+from sightline.web.client import ClientHits, ServiceError
 from tests.served import Served, grow
 
 
@@ -54,10 +54,10 @@ def test_pages_for_a_picture_that_is_sent_make_up_the_whole_list(
 ) -> None:
     picture = Path(os.fsdecode(taught.root), "000_x.png").read_bytes()
 
-    def with_words(limit: int, cursor: str | None) -> Hits:
+    def with_words(limit: int, cursor: str | None) -> ClientHits:
         return served.client.search_with("warm", picture, limit=limit, cursor=cursor)
 
-    def alone(limit: int, cursor: str | None) -> Hits:
+    def alone(limit: int, cursor: str | None) -> ClientHits:
         return served.client.similar_to(picture, limit, cursor)
 
     for ask in (with_words, alone):

@@ -17,7 +17,7 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.web.hosts import Origin
+    from sightline.web.hosts import WebOrigin
     from sightline.web.service import Service
 
 _PORT = 8421
@@ -65,7 +65,7 @@ def serve(
         from sightline.web import server
     except ImportError as e:
         raise MissingExtra.of("The service", "serve") from e
-    from sightline.web.hosts import Origin, is_name
+    from sightline.web.hosts import WebOrigin, is_name
     from sightline.web.service import Service
 
     c = open_collection(collection, store, engine=engine)
@@ -76,7 +76,7 @@ def serve(
     for name in allow_host:
         if not is_name(name):
             raise UsageError(f"{name!r} is no name of a host. Name one as it stands in the URL.")
-    origins = tuple(map(Origin.of, allow_origin))
+    origins = tuple(map(WebOrigin.of, allow_origin))
     token = _token(c, token_file)
     from sightline.collection.index.checks import check_indexable
 
@@ -110,7 +110,7 @@ def _token(c: Collection, file: Path | None) -> str:
 
 
 def _serve(
-    c: Collection, service: Service, where: tuple[str, int, tuple[str, ...], tuple[Origin, ...]],
+    c: Collection, service: Service, where: tuple[str, int, tuple[str, ...], tuple[WebOrigin, ...]],
     as_json: bool, token_file: Path | None,
 ) -> None:  # fmt: skip
     from sightline.cli.log import logged

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sightline.store.catalogue import Facts
     from sightline.store.home import Home, Reader
 
-__all__ = ["Hit", "MatchKind", "Part", "Results", "UnknownWord", "best_hits", "hits_of"]
+__all__ = ["Hit", "MatchKind", "ResultPart", "Results", "UnknownWord", "best_hits", "hits_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class UnknownWord:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ResultPart:
     """Which part of a whole list the hits of an answer are.
 
     Attributes
@@ -73,7 +73,7 @@ class Results:
     unknown: tuple[UnknownWord, ...]
     version: int
     missing: int = 0
-    part: Part | None = field(default=None, kw_only=True)
+    part: ResultPart | None = field(default=None, kw_only=True)
     served: str = field(default="", kw_only=True)
     not_learned: tuple[NotLearned, ...] = field(default=(), kw_only=True)
     predicted: bool | None = field(default=None, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sightline.errors import DataError
 from sightline.exchange import metarank, ubi
-from sightline.exchange.impressions import Impression, Joining, Place, SkippedEvents
+from sightline.exchange.impressions import Impression, Joining, LogPlace, SkippedEvents
 from sightline.exchange.json_records import Advance, Record, read_records
 
 _FORMATS = (ubi, metarank)
@@ -54,7 +54,7 @@ def read_clicks(paths: Sequence[str], advance: Advance = lambda n: None) -> Clic
     for i, path in enumerate(paths):
         found = ""
         for record in _records(path, i, told, advance):
-            found = _take(record, joining, Place(i, record.line)) or found
+            found = _take(record, joining, LogPlace(i, record.line)) or found
             n += 1
         formats.append(found)
     if not any(formats):
@@ -67,12 +67,12 @@ def read_clicks(paths: Sequence[str], advance: Advance = lambda n: None) -> Clic
 
 def _records(path: str, file: int, told: SkippedEvents, advance: Advance) -> Iterator[Record]:
     def problem(line: int, what: str) -> None:
-        told.skip("record that cannot be read", Place(file, line), what)
+        told.skip("record that cannot be read", LogPlace(file, line), what)
 
     return read_records(path, problem, advance)
 
 
-def _take(record: Record, joining: Joining, place: Place) -> str:
+def _take(record: Record, joining: Joining, place: LogPlace) -> str:
     body = ubi.inner(record.body)
     for form in _FORMATS:
         if form.recognises(body):

@@ -51,7 +51,7 @@ class Impression:
     file: int = 0
 
 
-class Place(NamedTuple):
+class LogPlace(NamedTuple):
     """Where a record stands."""
 
     file: int
@@ -66,7 +66,7 @@ class SkippedEvents:
     counts: Counter[str] = field(default_factory=Counter)
     named: list[str] = field(default_factory=list)
 
-    def skip(self, reason: str, place: Place | None = None, detail: str = "") -> None:
+    def skip(self, reason: str, place: LogPlace | None = None, detail: str = "") -> None:
         """Count something left out for a reason, and name where it stands."""
         self.counts[reason] += 1
         if place is not None and len(self.named) < _NAMED:
@@ -82,7 +82,7 @@ class _List:
     picture each.
     """
 
-    place: Place
+    place: LogPlace
     query: str | None = None
     names: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
@@ -102,7 +102,7 @@ class Joining:
         self._places = 0
 
     def add_query(
-        self, form: str, key: str, query: str, names: Sequence[object], place: Place
+        self, form: str, key: str, query: str, names: Sequence[object], place: LogPlace
     ) -> None:
         """Take in what was asked for, and the names that were shown, first to last.
 
@@ -126,7 +126,7 @@ class Joining:
         at = known.at if known is not None else {}
         self._lists[form, key] = _List(place, query, tuple(first), tuple(first.values()), at)
 
-    def saw(self, form: str, key: str, name: object, rank: object, place: Place) -> None:
+    def saw(self, form: str, key: str, name: object, rank: object, place: LogPlace) -> None:
         """Take in that one picture was shown, and where."""
         good = self._name(name)
         if not good:
@@ -144,7 +144,9 @@ class Joining:
                 )
             self._count(1)
 
-    def clicked(self, form: str, key: str, name: object, place: Place, rank: object = None) -> None:
+    def clicked(
+        self, form: str, key: str, name: object, place: LogPlace, rank: object = None
+    ) -> None:
         """Take in a click; `rank` is where it says it was, if it does."""
         good = self._name(name)
         if not good:

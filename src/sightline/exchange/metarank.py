@@ -11,7 +11,7 @@ out; so are interactions that belong to no ranking. Events about items and users
 
 from __future__ import annotations
 
-from sightline.exchange.impressions import CLICKS, Joining, Place
+from sightline.exchange.impressions import CLICKS, Joining, LogPlace
 
 NAME = "Metarank"
 _EVENTS = frozenset(("item", "user", "ranking", "interaction"))
@@ -27,7 +27,7 @@ def recognises(body: dict[str, object]) -> bool:
     return isinstance(event, str) and event in _EVENTS
 
 
-def take(body: dict[str, object], joining: Joining, place: Place) -> None:
+def take(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
     """Add an event to what is known of its ranking."""
     if body["event"] == "ranking":
         _ranking(body, joining, place)
@@ -35,7 +35,7 @@ def take(body: dict[str, object], joining: Joining, place: Place) -> None:
         _interaction(body, joining, place)
 
 
-def _ranking(body: dict[str, object], joining: Joining, place: Place) -> None:
+def _ranking(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
     key, items = _id(body.get("id")), body.get("items")
     if not key:
         joining.told.skip("ranking without id", place)
@@ -50,7 +50,7 @@ def _ranking(body: dict[str, object], joining: Joining, place: Place) -> None:
         joining.add_query(NAME, key, query, names, place)
 
 
-def _interaction(body: dict[str, object], joining: Joining, place: Place) -> None:
+def _interaction(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
     kind, key = body.get("type"), _id(body.get("ranking"))
     if not isinstance(kind, str):
         joining.told.skip("interaction without type", place)

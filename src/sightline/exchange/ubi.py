@@ -14,7 +14,7 @@ only name an index, as bulk files have them, are passed over.
 
 from __future__ import annotations
 
-from sightline.exchange.impressions import CLICKS, Joining, Place
+from sightline.exchange.impressions import CLICKS, Joining, LogPlace
 
 NAME = "UBI"
 _BULK = frozenset(("index", "create"))
@@ -44,7 +44,7 @@ def recognises(body: dict[str, object]) -> bool:
     return "action_name" in body or "user_query" in body or "query_response_hit_ids" in body
 
 
-def take(body: dict[str, object], joining: Joining, place: Place) -> None:
+def take(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
     """Add a record to what is known of its query."""
     key = body.get("query_id")
     if isinstance(key, int) and not isinstance(key, bool):
@@ -61,7 +61,7 @@ def take(body: dict[str, object], joining: Joining, place: Place) -> None:
         _event(body, key, action, joining, place)
 
 
-def _query(body: dict[str, object], key: str, joining: Joining, place: Place) -> None:
+def _query(body: dict[str, object], key: str, joining: Joining, place: LogPlace) -> None:
     query, hits = body.get("user_query"), body.get("query_response_hit_ids", [])
     if not isinstance(query, str):
         joining.told.skip(
@@ -76,7 +76,9 @@ def _query(body: dict[str, object], key: str, joining: Joining, place: Place) ->
         joining.add_query(NAME, key, query, hits, place)
 
 
-def _event(body: dict[str, object], key: str, action: str, joining: Joining, place: Place) -> None:
+def _event(
+    body: dict[str, object], key: str, action: str, joining: Joining, place: LogPlace
+) -> None:
     attributes = _dict(body.get("event_attributes"))
     name = _dict(attributes.get("object")).get("object_id", body.get("object_id"))
     rank = _dict(attributes.get("position")).get("ordinal")

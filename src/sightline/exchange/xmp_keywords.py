@@ -33,7 +33,7 @@ _Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingKeywords:
     """Entries to add to each list.
 
     Attributes
@@ -82,7 +82,9 @@ def known_paths(lists: Lists) -> dict[str, Levels]:
     return found
 
 
-def missing(lists: Lists, keywords: Iterable[Levels], refused: Collection[str] = ()) -> Missing:
+def missing(
+    lists: Lists, keywords: Iterable[Levels], refused: Collection[str] = ()
+) -> MissingKeywords:
     """Return what the three lists lack of their own keywords and of those that are given.
 
     Parameters
@@ -117,7 +119,7 @@ def missing(lists: Lists, keywords: Iterable[Levels], refused: Collection[str] =
     added[SUBJECT] = _lacking_subjects(everything, own, lists.get(SUBJECT, ()))
     changed = {_key(p)[-1]: p[-1] for paths in added.values() for p in paths}
     fresh = {_key(p)[-1] for p in wanted if not own.has(p)}
-    return Missing(
+    return MissingKeywords(
         {name: tuple(joined(p, name) for p in paths) for name, paths in added.items() if paths},
         tuple(word for key, word in changed.items() if key in fresh),
         tuple(word for key, word in changed.items() if key not in fresh),

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from sightline.errors import DataError
 from sightline.exchange.exported import folded, writable
-from sightline.exchange.xmp_keywords import WRITTEN, Missing, levels, missing
+from sightline.exchange.xmp_keywords import WRITTEN, MissingKeywords, levels, missing
 from sightline.exchange.xmp_offsets import Element, Offsets, inside, line_before, offsets_in
-from sightline.exchange.xmp_regions import UNSEEN, Frame, Region, region_node, regions_node
+from sightline.exchange.xmp_regions import UNSEEN, Region, RegionFrame, region_node, regions_node
 from sightline.exchange.xmp_text import Node, listed, written
 from sightline.pictures._xmp import MAX_BYTES, read_keywords
 from sightline.pictures.keyword_lists import Levels
@@ -55,7 +55,7 @@ class Additions:
     words: tuple[str | Levels, ...] = ()
     caption: str = ""
     regions: tuple[Region, ...] = ()
-    frame: Frame = UNSEEN
+    frame: RegionFrame = UNSEEN
     complete: bool = False
     refused: frozenset[str] = frozenset()
 
@@ -145,10 +145,10 @@ def _text(packet: bytes) -> tuple[bytes, str, bytes, bool]:
     return mark, codec, text, said in _ASCII
 
 
-def _lacking(packet: bytes, found: Offsets, new: Additions) -> Missing:
+def _lacking(packet: bytes, found: Offsets, new: Additions) -> MissingKeywords:
     """Return what the keyword lists lack; nothing where no words are given."""
     if not new.words and not new.complete:
-        return Missing()
+        return MissingKeywords()
     given = [levels(word) if isinstance(word, str) else word for word in new.words]
     lacking = missing(read_keywords(packet), given, new.refused)
     for name in lacking.entries:
@@ -170,7 +170,9 @@ def _new_regions(found: Offsets, new: Additions) -> list[Region]:
 _Change = tuple[int, int, str]
 
 
-def _changes(body: bytes, found: Offsets, lacking: Missing, new: Additions) -> list[_Change]:
+def _changes(
+    body: bytes, found: Offsets, lacking: MissingKeywords, new: Additions
+) -> list[_Change]:
     inserted: list[tuple[Element, list[Node]]] = []
     properties: list[Node] = []
     if caption := writable(new.caption):
@@ -213,7 +215,7 @@ def _spliced(body: bytes, changes: list[_Change], plain_ascii: bool) -> bytes:
     return body
 
 
-def _check_readable(packet: bytes, data: bytes, lacking: Missing) -> None:
+def _check_readable(packet: bytes, data: bytes, lacking: MissingKeywords) -> None:
     """Read what was made as an index will: each list must hold what it held, and what is new."""
     if len(data) > MAX_BYTES:
         raise DataError(f"with the words it would have {len(data)} bytes, more than {MAX_BYTES}")

@@ -36,7 +36,7 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class RegionFrame:
     """Size of the upright picture, and how its file is turned."""
 
     width: int
@@ -44,7 +44,7 @@ class Frame:
     orientation: int = 1
 
 
-UNSEEN = Frame(0, 0)
+UNSEEN = RegionFrame(0, 0)
 
 
 def area(box: Box, orientation: int) -> Box:
@@ -74,7 +74,7 @@ def region_node(region: Region, orientation: int) -> Node:
     return Node("rdf:li", {"rdf:parseType": "Resource"}, parts)
 
 
-def regions_node(regions: Sequence[Region], frame: Frame) -> Node:
+def regions_node(regions: Sequence[Region], frame: RegionFrame) -> Node:
     """Return the property that holds a picture's regions."""
     wide, high = frame.width, frame.height
     if frame.orientation in _SIDEWAYS:

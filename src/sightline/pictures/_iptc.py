@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sightline.pictures._xmp import MAX_BYTES, Described, decoded, plain, running
+from sightline.pictures._xmp import MAX_BYTES, XmpDescription, decoded, plain, running
 
 _RESOURCE = b"8BIM"
 _IPTC_RESOURCE = 0x0404
@@ -17,7 +17,7 @@ _CAPTION = (2, 120)
 _UTF8 = b"\x1b%G"
 
 
-def read_iptc(data: bytes) -> Described:
+def read_iptc(data: bytes) -> XmpDescription:
     r"""Read the IPTC fields of a block; what cannot be read says nothing.
 
     Parameters
@@ -36,7 +36,7 @@ def read_iptc(data: bytes) -> Described:
     Described(labels=('snow',), text='trees', dates=())
     """
     if not 0 < len(data) <= MAX_BYTES:
-        return Described()
+        return XmpDescription()
     if data.startswith(_RESOURCE):
         data = iptc_resource(data)
     fields: dict[tuple[int, int], list[bytes]] = {}
@@ -45,7 +45,7 @@ def read_iptc(data: bytes) -> Described:
     utf8 = fields.get(_CHARACTER_SET, [b""])[0].startswith(_UTF8)
     labels = (_text(value, utf8) for value in fields.get(_KEYWORDS, ()))
     texts = [_text(value, utf8) for key in (_HEADLINE, _CAPTION) for value in fields.get(key, ())]
-    return Described(
+    return XmpDescription(
         tuple(dict.fromkeys(label for label in labels if label)), running(texts), _dates(fields)
     )
 

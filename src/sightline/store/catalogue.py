@@ -54,7 +54,7 @@ class Outdated:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownPicture:
     """What the catalogue remembers of a picture, to tell whether it changed."""
 
     picture: int
@@ -218,21 +218,21 @@ class Catalogue:
 
     # -- pictures ----------------------------------------------------------------------------
 
-    def known(self) -> list[Known]:
+    def known(self) -> list[KnownPicture]:
         """Return every picture that is not gone."""
         sql = f"SELECT {_KNOWN} FROM pictures WHERE gone=0"
         with database_errors(self.path):
-            return [Known(*row) for row in self.db.execute(sql)]
+            return [KnownPicture(*row) for row in self.db.execute(sql)]
 
     def gone(self) -> list[tuple[int, bytes]]:
         """Return id and last path of every picture that is gone."""
         with database_errors(self.path):
             return list(self.db.execute("SELECT id, path FROM pictures WHERE gone=1 ORDER BY id"))
 
-    def gone_with(self, sha: str) -> list[Known]:
+    def gone_with(self, sha: str) -> list[KnownPicture]:
         """Return the pictures with this content that are gone, oldest first."""
         sql = f"SELECT {_KNOWN} FROM pictures WHERE gone=1 AND sha=? ORDER BY id"
-        return [Known(*row) for row in self.db.execute(sql, (sha,))]
+        return [KnownPicture(*row) for row in self.db.execute(sql, (sha,))]
 
     def stamp(self, picture: int, size: int, mtime: int, stamps: str) -> None:
         """Remember size and times, so that the picture is not read again while they hold."""

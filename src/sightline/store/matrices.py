@@ -21,7 +21,7 @@ Float = NDArray[np.float32]
 Arrays = dict[str, NDArray[Any] | Rows]
 
 
-class SparseMatrix:
+class StoredSparseMatrix:
     """Rows that are mostly zero, mapped into memory.
 
     >>> m = SparseMatrix(np.array([0, 1, 1, 3]), np.array([2, 0, 1]), np.array([5, 1, 2.0]), 4)
@@ -36,14 +36,14 @@ class SparseMatrix:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: slice | Int) -> SparseMatrix:
+    def __getitem__(self, rows: slice | Int) -> StoredSparseMatrix:
         if isinstance(rows, slice):
             first, last, _ = rows.indices(len(self))
             part = self.start[first : max(first, last) + 1]
-            return SparseMatrix(part, self.index, self.value, self.shape[1])
+            return StoredSparseMatrix(part, self.index, self.value, self.shape[1])
         at = spans(self.start, rows)
         start = starts(self.start[rows + 1] - self.start[rows])
-        return SparseMatrix(start, self.index[at], self.value[at], self.shape[1])
+        return StoredSparseMatrix(start, self.index[at], self.value[at], self.shape[1])
 
     def dot(self, weights: Float) -> Float:
         """Return the inner product of each row with the weights."""
@@ -69,7 +69,7 @@ class SparseMatrix:
         return self.index[low:high], self.value[low:high]
 
 
-Matrix = Float | SparseMatrix
+Matrix = Float | StoredSparseMatrix
 
 
 def starts(lengths: Sequence[int] | Int) -> Int:
@@ -115,7 +115,7 @@ def open_matrix(arrays: Mapping[str, NDArray[Any]], name: str) -> Matrix:
         return np.asarray(arrays["rows"])
     try:
         length = int(arrays["length"][0])
-        return SparseMatrix(arrays["start"], arrays["index"], arrays["value"], length)
+        return StoredSparseMatrix(arrays["start"], arrays["index"], arrays["value"], length)
     except (KeyError, IndexError) as e:
         raise StoreDamaged(
             f"The feature file {name} is incomplete. Run: sightline store repair"
@@ -125,9 +125,9 @@ def open_matrix(arrays: Mapping[str, NDArray[Any]], name: str) -> Matrix:
 def joined(parts: Sequence[Matrix]) -> Arrays:
     """Return what the file of several matrices, one below the other, holds."""
     n, length = sum(len(p) for p in parts), parts[0].shape[1]
-    sparse = [p for p in parts if isinstance(p, SparseMatrix)]
+    sparse = [p for p in parts if isinstance(p, StoredSparseMatrix)]
     if not sparse:
-        dense = (p for p in parts if not isinstance(p, SparseMatrix))
+        dense = (p for p in parts if not isinstance(p, StoredSparseMatrix))
         return {"rows": Rows(dense, (n, length), np.float32)}
     start = starts(np.concatenate([np.diff(p.start) for p in sparse]))
     index: Iterable[NDArray[Any]] = (p.entries()[0] for p in sparse)
@@ -137,11 +137,11 @@ def joined(parts: Sequence[Matrix]) -> Arrays:
 
 def taken(name: str, parts: Sequence[Matrix], order: Int) -> FeatureRows | SparseRows:
     """Return the rows of several matrices, put into an order, as they travel."""
-    sparse = [p for p in parts if isinstance(p, SparseMatrix)]
+    sparse = [p for p in parts if isinstance(p, StoredSparseMatrix)]
     if not sparse:
         return FeatureRows(name, np.concatenate([np.asarray(p) for p in parts])[order])
     start = starts(np.concatenate([np.diff(p.start) for p in sparse]))
     index = np.concatenate([p.entries()[0] for p in sparse])
     value = np.concatenate([p.entries()[1] for p in sparse])
-    m = SparseMatrix(start, index, value, sparse[0].shape[1])[order]
+    m = StoredSparseMatrix(start, index, value, sparse[0].shape[1])[order]
     return SparseRows(name, m.shape[1], m.start, m.index.astype(np.int32), np.asarray(m.value))

@@ -41,7 +41,7 @@ class ServiceError(SightlineError):
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class ClientHit:
     """A picture that was found."""
 
     id: int
@@ -54,7 +54,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
+class ClientHits:
     """Pictures, best first, of one version; `next` is the cursor of the following page.
 
     Where they were counted, the list has `total`, of which the first `within` probably fit.
@@ -62,7 +62,7 @@ class Hits:
     """
 
     version: int
-    hits: tuple[Hit, ...]
+    hits: tuple[ClientHit, ...]
     next: str | None
     said: tuple[str, ...]
     total: int | None = None
@@ -71,19 +71,19 @@ class Hits:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class ClientRound:
     """Hits of a judging session."""
 
     version: int
     session: str
     round: int
-    hits: tuple[Hit, ...]
+    hits: tuple[ClientHit, ...]
     said: tuple[str, ...]
     not_learned: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class ClientMarked:
     """Judgements that are on the server's disk."""
 
     version: int
@@ -93,7 +93,7 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ClientJob:
     """A job of the server."""
 
     id: str
@@ -132,7 +132,7 @@ class Client:
         limit: int = 10,
         cursor: str | None = None,
         **more: Any,
-    ) -> Hits:
+    ) -> ClientHits:
         """Find pictures by words, and by examples if any are given.
 
         `more` are other fields of the request, such as `offset`, `count`, `cut` and `filters`.
@@ -142,12 +142,12 @@ class Client:
 
     def similar(
         self, *like: int, negative: Sequence[int] = (), limit: int = 10, cursor: str | None = None
-    ) -> Hits:
+    ) -> ClientHits:
         """Find pictures that look like some."""
         body = {"like": list(like), "unlike": list(negative), "limit": limit, "cursor": cursor}
         return _hits(self.post("/v1/similar", body))
 
-    def similar_to(self, picture: bytes, limit: int = 10, cursor: str | None = None) -> Hits:
+    def similar_to(self, picture: bytes, limit: int = 10, cursor: str | None = None) -> ClientHits:
         """Find pictures like one that is sent, and for the next page again."""
         path = f"/v1/search/picture?{urlencode(_page(limit, cursor))}"
         return _hits(json.loads(self._sent(path, picture)))
@@ -162,7 +162,7 @@ class Client:
         feature: str = "",
         limit: int = 10,
         cursor: str | None = None,
-    ) -> Hits:
+    ) -> ClientHits:
         """Find pictures by words and by a picture that is sent, and for the next page again."""
         named = {"like": like, "unlike": negative}
         asked = {"query": query, **named, "feature": feature, **_page(limit, cursor)}
@@ -180,12 +180,12 @@ class Client:
 
     # -- judging
 
-    def begin(self, query: str = "", *, like: Sequence[int] = (), limit: int = 20) -> Round:
+    def begin(self, query: str = "", *, like: Sequence[int] = (), limit: int = 20) -> ClientRound:
         """Begin a judging session."""
         body = {"query": query, "like": list(like), "limit": limit}
         return _round(self.post("/v1/sessions", body))
 
-    def hits(self, session: str, limit: int = 20, *, hide_judged: bool = False) -> Round:
+    def hits(self, session: str, limit: int = 20, *, hide_judged: bool = False) -> ClientRound:
         """Return the best hits of a session."""
         asked = urlencode({"limit": limit, "hide_judged": str(hide_judged).lower()})
         return _round(self.get(f"/v1/sessions/{quote(session)}/hits?{asked}"))
@@ -196,10 +196,12 @@ class Client:
         relevant: Sequence[int] = (),
         negative: Sequence[int] = (),
         key: str = "",
-    ) -> Marked:
+    ) -> ClientMarked:
         """Judge pictures. Where no answer comes it is sent once more, and counts once."""
         body = {"relevant": list(relevant), "other": list(negative)}
-        return _made(Marked, self._once(f"/v1/sessions/{quote(session)}/judgements", body, key))
+        return _made(
+            ClientMarked, self._once(f"/v1/sessions/{quote(session)}/judgements", body, key)
+        )
 
     def undo(self, session: str, key: str = "") -> Any:
         """Take the last judgements back."""
@@ -221,17 +223,17 @@ class Client:
 
     # -- learning
 
-    def start(self, verb: str, **options: Any) -> Job:
+    def start(self, verb: str, **options: Any) -> ClientJob:
         """Start a job: index, train or evaluate."""
-        return _made(Job, self.post("/v1/jobs", {"verb": verb, **options}))
+        return _made(ClientJob, self.post("/v1/jobs", {"verb": verb, **options}))
 
-    def job(self, job: str) -> Job:
+    def job(self, job: str) -> ClientJob:
         """Return how a job stands."""
-        return _made(Job, self.get(f"/v1/jobs/{quote(job)}"))
+        return _made(ClientJob, self.get(f"/v1/jobs/{quote(job)}"))
 
-    def cancel(self, job: str) -> Job:
+    def cancel(self, job: str) -> ClientJob:
         """Stop a job."""
-        return _made(Job, self.post(f"/v1/jobs/{quote(job)}/cancel", None))
+        return _made(ClientJob, self.post(f"/v1/jobs/{quote(job)}/cancel", None))
 
     def follow(self, job: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the events of a job, kind and data, until it ends."""
@@ -251,7 +253,7 @@ class Client:
         finally:
             connection.close()
 
-    def finish(self, job: str) -> Job:
+    def finish(self, job: str) -> ClientJob:
         """Wait until a job ends, and return how."""
         for _ in self.follow(job):
             pass
@@ -326,11 +328,11 @@ def _page(limit: int, cursor: str | None) -> dict[str, int | str]:
     return {"limit": limit, **({"cursor": cursor} if cursor else {})}
 
 
-def _hits(said: Mapping[str, Any]) -> Hits:
-    found = tuple(_made(Hit, h) for h in said["hits"])
+def _hits(said: Mapping[str, Any]) -> ClientHits:
+    found = tuple(_made(ClientHit, h) for h in said["hits"])
     more = said.get("total"), said.get("within")
     words = _not_learned(said)
-    return Hits(said["version"], found, said["next"], tuple(said["said"]), *more, words)
+    return ClientHits(said["version"], found, said["next"], tuple(said["said"]), *more, words)
 
 
 def _not_learned(said: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
@@ -338,7 +340,7 @@ def _not_learned(said: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
     return tuple((w["word"], w["pictures"]) for w in said.get("not_learned", ()))
 
 
-def _round(said: Mapping[str, Any]) -> Round:
-    found = tuple(_made(Hit, h) for h in said["hits"])
+def _round(said: Mapping[str, Any]) -> ClientRound:
+    found = tuple(_made(ClientHit, h) for h in said["hits"])
     notes, words = tuple(said["said"]), _not_learned(said)
-    return Round(said["version"], said["session"], said["round"], found, notes, words)
+    return ClientRound(said["version"], said["session"], said["round"], found, notes, words)

@@ -22,7 +22,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class WebOrigin:
     """Where pages lie that a proxy in front of this server shows, as a browser names it.
 
     >>> Origin.of("https://Photos.example:443")
@@ -36,7 +36,7 @@ class Origin:
     port: int
 
     @classmethod
-    def of(cls, text: str) -> Origin:
+    def of(cls, text: str) -> WebOrigin:
         """Read what somebody typed."""
         found = _ORIGIN.fullmatch(text.lower()) if text.isascii() else None
         if found is None or not is_name(found[2]) or not 0 < int(found[3] or 1) < 65536:
@@ -68,7 +68,7 @@ class Hosts:
     """
 
     def __init__(
-        self, port: int, names: Iterable[str] = LOOPBACK, origins: Iterable[Origin] = ()
+        self, port: int, names: Iterable[str] = LOOPBACK, origins: Iterable[WebOrigin] = ()
     ) -> None:
         own, shown = [n.lower() for n in names], tuple(origins)
         self._own = {f"{n}:{port}" for n in own} | ({*own} if port == 80 else set())

@@ -42,7 +42,7 @@ class JobEvent:
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class ServerJob:
     """A job: queued, running, done, failed or cancelled."""
 
     id: str
@@ -100,14 +100,14 @@ class Jobs:
 
     def __init__(self, root: bytes, store: str, waiting: int) -> None:
         self._root, self._store, self._waiting = root, store, waiting
-        self._jobs: dict[str, Job] = {}
-        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._jobs: dict[str, ServerJob] = {}
+        self._queue: queue.SimpleQueue[ServerJob | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def start(self, verb: str, options: Mapping[str, Any]) -> Job:
+    def start(self, verb: str, options: Mapping[str, Any]) -> ServerJob:
         """Put a job into the queue."""
-        job = Job(secrets.token_hex(6), verb, dict(options))
+        job = ServerJob(secrets.token_hex(6), verb, dict(options))
         with self._lock:
             if sum(j.state == "queued" for j in self._jobs.values()) >= self._waiting:
                 raise Problem(429, "jobs", f"{self._waiting} jobs are waiting already. Come back.")
@@ -125,12 +125,12 @@ class Jobs:
         for name in old[: max(0, len(old) - _REMEMBERED)]:
             del self._jobs[name]
 
-    def all(self) -> list[Job]:
+    def all(self) -> list[ServerJob]:
         """Return all jobs, the newest first."""
         with self._lock:
             return list(self._jobs.values())[::-1]
 
-    def get(self, name: str) -> Job:
+    def get(self, name: str) -> ServerJob:
         """Return one job."""
         with self._lock:
             job = self._jobs.get(name)
@@ -138,7 +138,7 @@ class Jobs:
             raise Problem(404, "no-job", f"There is no job {name}. Jobs end with the server.")
         return job
 
-    def cancel(self, name: str) -> Job:
+    def cancel(self, name: str) -> ServerJob:
         """Stop a job as soon as it can be; one that has ended stays as it is."""
         job = self.get(name)
         with job.lock:
@@ -171,7 +171,7 @@ class Jobs:
                 _log.error("job %s failed: %s", job.verb, where_it_failed(e))
                 self._failed(job, of_error(e).detail)
 
-    def _run(self, job: Job) -> None:
+    def _run(self, job: ServerJob) -> None:
         with job.lock:
             if job.wanted:
                 job.process = _started()
@@ -198,10 +198,10 @@ class Jobs:
             _log.error("job %s ended by itself, code %d", job.verb, code)
             job.end("failed", f"The process of the job ended by itself (code {code}). {LOG}")
 
-    def _failed(self, job: Job, detail: str) -> None:
+    def _failed(self, job: ServerJob, detail: str) -> None:
         job.end("failed", redacted(detail, self._root, self._store))
 
-    def _followed(self, job: Job, process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    def _followed(self, job: ServerJob, process: subprocess.Popen[bytes]) -> dict[str, Any]:
         """Pass on what a job says, until it has no more to say; return the last of it."""
         request = {
             "root": self._root.decode("utf-8", "surrogateescape"), "store": self._store,

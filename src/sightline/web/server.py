@@ -14,7 +14,7 @@ import uvicorn
 from sightline.errors import UsageError
 from sightline.web.app import guarded
 from sightline.web.guard import Guard
-from sightline.web.hosts import LOOPBACK, Hosts, Origin, is_loopback, is_name, stands_for_all
+from sightline.web.hosts import LOOPBACK, Hosts, WebOrigin, is_loopback, is_name, stands_for_all
 from sightline.web.service import Service
 from sightline.web.serving.connection import Connection, room_for
 from sightline.web.serving.ending import EndingServer, LastResort
@@ -58,7 +58,7 @@ def serve(
     host: str,
     port: int,
     names: Sequence[str] = (),
-    origins: Sequence[Origin] = (),
+    origins: Sequence[WebOrigin] = (),
     ready: Callable[[Address, uvicorn.Server], None] = lambda address, server: None,
     resort: LastResort | None = None,
 ) -> None:

@@ -56,7 +56,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Filters(Body):
+class FiltersRequest(Body):
     """Which pictures may appear; a folder goes by the id that GET /v1/folders shows."""
 
     folder: Name | None = None
@@ -69,7 +69,7 @@ class Filters(Body):
 
     def values(self, service: Service) -> dict[str, Any]:
         """Return what was given, a folder by its path."""
-        values = self.model_dump(include=set(Filters.model_fields), exclude_none=True)
+        values = self.model_dump(include=set(FiltersRequest.model_fields), exclude_none=True)
         if self.folder is not None:
             values["folder"] = service.folder(self.folder)
         return values
@@ -80,7 +80,7 @@ class Chosen(Body):
 
     untagged: bool = False
     tagged: bool = False
-    filters: Filters = Filters()
+    filters: FiltersRequest = FiltersRequest()
 
     def filters_in(self, service: Service) -> collection.Filters:
         """Return it as methods of a collection take it."""
@@ -88,7 +88,7 @@ class Chosen(Body):
         return collection.Filters(**values, tagged=self.tagged, untagged=self.untagged)
 
 
-class Hit(BaseModel):
+class HitResponse(BaseModel):
     """A picture of an answer; `name` is for people, `id` for programs."""
 
     id: int
@@ -107,14 +107,14 @@ class Unknown(BaseModel):
     near: list[str]
 
 
-class NotLearned(BaseModel):
+class NotLearnedResponse(BaseModel):
     """A word that the model has not learned, and on how many pictures it is."""
 
     word: str
     pictures: int
 
 
-class Hits(BaseModel):
+class HitsResponse(BaseModel):
     """Pictures, best first, of one version; `next` asks for more of the same version.
 
     `total` counts the whole list and `within` its first pictures that carry every word or lie above
@@ -127,32 +127,32 @@ class Hits(BaseModel):
     """
 
     version: int
-    hits: list[Hit]
+    hits: list[HitResponse]
     next: str | None = None
     total: int | None = None
     within: int | None = None
     unknown: tuple[Unknown, ...] = ()
-    not_learned: tuple[NotLearned, ...] = ()
+    not_learned: tuple[NotLearnedResponse, ...] = ()
     predicted: bool | None = None
     missing: int = 0
     said: tuple[str, ...] = ()
 
 
-def hit(h: Found) -> Hit:
+def hit(h: Found) -> HitResponse:
     """Return a hit as it is sent."""
     at = f"/v1/pictures/{h.picture}"
-    return Hit(
+    return HitResponse(
         id=h.picture, score=h.score, name=shown(h.path), tagged=h.tagged, learnt=h.learned,
         thumbnail=f"{at}/thumbnail", original=f"{at}/original",
     )  # fmt: skip
 
 
-def not_learned(words: Iterable[UnlearnedWord]) -> tuple[NotLearned, ...]:
+def not_learned(words: Iterable[UnlearnedWord]) -> tuple[NotLearnedResponse, ...]:
     """Return words that the model has not learned as they are sent."""
-    return tuple(NotLearned(word=w.word, pictures=w.pictures) for w in words)
+    return tuple(NotLearnedResponse(word=w.word, pictures=w.pictures) for w in words)
 
 
-def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> Hits:
+def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsResponse:
     """Return one page: a part of a list, or of the first `page.depth` of one."""
     page.check_known(results.version)
     part = results.part
@@ -163,7 +163,7 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> Hits:
     else:
         some, end = results.hits, part.reached
         more = part.more and end < DEEPEST
-    return Hits(
+    return HitsResponse(
         version=results.version, hits=[hit(h) for h in some],
         next=cursor(results.version, end) if more else None,
         total=part.total if part else None, within=part.within if part else None,

@@ -26,7 +26,7 @@ _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TypedAnswer:
     """One answer: what was said, of which hits (from 0), and the word for `save`."""
 
     what: What
@@ -34,7 +34,7 @@ class Answer:
     word: str = ""
 
 
-def read_answer(text: str, n: int, at: int) -> Answer:
+def read_answer(text: str, n: int, at: int) -> TypedAnswer:
     """Return what a line says, where there are n hits and the one at `at` is asked for.
 
     >>> read_answer("2,4-5 y", 10, 0)
@@ -47,18 +47,18 @@ def read_answer(text: str, n: int, at: int) -> Answer:
     words = text.split()
     line = " ".join(words).lower()
     if line in _ALONE:
-        return Answer(_ALONE[line])
+        return TypedAnswer(_ALONE[line])
     first = words[0].lower()
     if first == "save" and len(words) > 1:
-        return Answer("save", word=" ".join(words[1:]))
+        return TypedAnswer("save", word=" ".join(words[1:]))
     if first == "why":
         named = _hits(words[1:], n) if len(words) > 1 else (at,)
-        return Answer("why", named[:1])
+        return TypedAnswer("why", named[:1])
     if line in _KINDS:
-        return Answer(_KINDS[line], (at,))
+        return TypedAnswer(_KINDS[line], (at,))
     for kind, rest in ((words[-1], words[:-1]), (words[0], words[1:])):
         if kind.lower() in _KINDS and rest:
-            return Answer(_KINDS[kind.lower()], _hits(rest, n))
+            return TypedAnswer(_KINDS[kind.lower()], _hits(rest, n))
     raise UsageError(f"{text.strip()!r} is no answer. Write y, n or s, such as: 1-5 y; ? for help.")
 
 

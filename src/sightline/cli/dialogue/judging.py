@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sightline.cli.common import text_of
-from sightline.cli.dialogue.answers import HELP, Answer, read_answer
+from sightline.cli.dialogue.answers import HELP, TypedAnswer, read_answer
 from sightline.cli.dialogue.terminal import Way, drawn
 from sightline.cli.filters import full_path, not_learned_json, say_missing, say_not_learned
 from sightline.errors import SightlineError, UsageError
@@ -21,7 +21,7 @@ from sightline.records import Hit, shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.sessions.session import Ranking, Session
+    from sightline.collection.sessions.session import Session, SessionRanking
 
 
 _NAMED = 5
@@ -66,7 +66,7 @@ class Dialogue:
             if not ranking.hits or not self._round(ranking):
                 return
 
-    def _ranking(self) -> Ranking:
+    def _ranking(self) -> SessionRanking:
         """Return what to show, of which there is always something to be asked, if anything is.
 
         What is doubted comes first: judged pictures may be hidden, and whoever insists must be able
@@ -77,7 +77,7 @@ class Dialogue:
         twice = {h.picture for h in first}
         return replace(found, hits=(*first, *(h for h in found.hits if h.picture not in twice)))
 
-    def _found(self) -> Ranking:
+    def _found(self) -> SessionRanking:
         if self.propose:
             return self._without_skipped(self.session.propose)
         ranking = self._without_skipped(partial(self.session.next, hide_judged=self.hide_judged))
@@ -89,12 +89,12 @@ class Dialogue:
         others = self._without_skipped(partial(self.session.next, hide_judged=True))
         return replace(others, said=(*others.said, said) if others.hits else others.said)
 
-    def _without_skipped(self, ask: Callable[[int], Ranking]) -> Ranking:
+    def _without_skipped(self, ask: Callable[[int], SessionRanking]) -> SessionRanking:
         found = ask(self.top + len(self.skipped))
         hits = [h for h in found if h.picture not in self.skipped]
         return replace(found, hits=tuple(hits[: self.top]))
 
-    def _round(self, ranking: Ranking) -> bool:
+    def _round(self, ranking: SessionRanking) -> bool:
         """Take the answers of one round; return whether there is another."""
         while True:
             left = self._left(ranking)
@@ -117,7 +117,7 @@ class Dialogue:
                     raise
                 click.echo(str(e), err=True)
 
-    def _left(self, ranking: Ranking) -> list[int]:
+    def _left(self, ranking: SessionRanking) -> list[int]:
         """Return the places of hits to be asked about: not judged, or doubted, and not skipped."""
         now = [t.pictures for t in self.turns if t.round == ranking.round and not t.skip]
         doubted = ranking.suspected_mislabels.difference(*now) & {
@@ -126,7 +126,7 @@ class Dialogue:
         done = (self.session.judged.keys() - doubted) | self.skipped
         return [i for i, h in enumerate(ranking.hits) if h.picture not in done]
 
-    def _ask(self, ranking: Ranking, at: int) -> Answer | None:
+    def _ask(self, ranking: SessionRanking, at: int) -> TypedAnswer | None:
         """Return the next answer that can be understood; None at the end of them."""
         while True:
             self.line += 1
@@ -156,7 +156,7 @@ class Dialogue:
                 click.echo(err=True)
         return text
 
-    def _take(self, answer: Answer, ranking: Ranking) -> bool:
+    def _take(self, answer: TypedAnswer, ranking: SessionRanking) -> bool:
         """Do what an answer says; return whether the hits are still those to be asked about."""
         hits = [ranking.hits[i] for i in answer.hits]
         if answer.what == "undo":
@@ -173,12 +173,12 @@ class Dialogue:
             self.turns.append(Turn(frozenset(h.picture for h in hits), ranking.round, False))
         return True
 
-    def _skip(self, hits: Sequence[Hit], ranking: Ranking) -> None:
+    def _skip(self, hits: Sequence[Hit], ranking: SessionRanking) -> None:
         new = frozenset(h.picture for h in hits) - self.skipped
         self.skipped |= new
         self.turns.append(Turn(new, ranking.round, True))
 
-    def _undo(self, ranking: Ranking) -> bool:
+    def _undo(self, ranking: SessionRanking) -> bool:
         """Take the last answer back; return whether the hits are still those to be asked about."""
         last = self.turns[-1] if self.turns else None
         if last is not None and last.skip:
@@ -215,7 +215,7 @@ class Dialogue:
                 err=True,
             )
 
-    def _show(self, ranking: Ranking) -> None:
+    def _show(self, ranking: SessionRanking) -> None:
         if self.asks and self.line:
             click.echo(err=True)
         judged = self.session.judged
@@ -258,7 +258,7 @@ def _say(c: Collection, what: str, pictures: list[int]) -> None:
 
 
 def _as_json(
-    c: Collection, session: Session, ranking: Ranking, judged: dict[int, bool]
+    c: Collection, session: Session, ranking: SessionRanking, judged: dict[int, bool]
 ) -> dict[str, object]:
     fit = sum(judged.values())
     return {

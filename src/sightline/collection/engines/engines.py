@@ -11,7 +11,7 @@ from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.engines.sizing import Scale
+    from sightline.collection.engines.sizing import SizingEstimate
     from sightline.contracts import Progress
     from sightline.store.engines.faiss_files import Built
     from sightline.store.engines.milvus_comparing import EngineState
@@ -130,7 +130,7 @@ class Engines:
                 return faiss_state(self._home.ivf, p, self._collection.settings.ivf_rows)
             return milvus_state(engine, self._home.folder, p)
 
-    def sizing(self, pictures: int | None = None) -> Scale:
+    def sizing(self, pictures: int | None = None) -> SizingEstimate:
         """Return which engine so many pictures need, and how many machines like this one.
 
         Parameters

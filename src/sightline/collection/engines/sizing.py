@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightline.store.engines.views import MEASURES, Published
-from sightline.store.matrices import SparseMatrix
+from sightline.store.matrices import StoredSparseMatrix
 
 # What a search may take of a person's patience, and of the memory of a machine.
 PATIENCE_MS = 100.0
@@ -30,7 +30,7 @@ _WORDS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TableSize:
     """A table of a collection: its name, the bytes of a picture, and whether engines hold it.
 
     `copies` is in how many tables an engine has it, one for each way of ranking; `listed` says
@@ -45,7 +45,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class SizingEstimate:
     """What a number of pictures needs: the engine, how many machines, and why, line by line."""
 
     pictures: int
@@ -54,32 +54,32 @@ class Scale:
     lines: tuple[str, ...]
 
 
-def tables_of(p: Published) -> list[Rows]:
+def tables_of(p: Published) -> list[TableSize]:
     """Return the tables of a version; rows that are mostly zero count as long as they are here."""
     found = []
     for feature in sorted({f for s in p.segments for f in s.features}):
         parts = [m for s in p.segments if (m := s.matrix(feature)) is not None]
         rows = max(1, sum(len(m) for m in parts))
-        if any(isinstance(m, SparseMatrix) for m in parts):
+        if any(isinstance(m, StoredSparseMatrix) for m in parts):
             size = sum(
                 m.entries()[0].nbytes + m.entries()[1].nbytes + 8 * len(m)
                 for m in parts
-                if isinstance(m, SparseMatrix)
+                if isinstance(m, StoredSparseMatrix)
             )
-            found.append(Rows(feature, size / rows, dense=False))
+            found.append(TableSize(feature, size / rows, dense=False))
         else:
-            found.append(Rows(feature, 4.0 * parts[0].shape[1], copies=len(MEASURES)))
+            found.append(TableSize(feature, 4.0 * parts[0].shape[1], copies=len(MEASURES)))
     scored = [s.scores for s in p.segments if s.scores is not None and s.scores.model == p.model]
     if scored:
-        found.append(Rows("word scores", 4.0 * len(scored[0].terms), listed=False))
-        found += [Rows(f"points {n}", 4.0 * a.shape[1]) for n, a in scored[0].points.items()]
+        found.append(TableSize("word scores", 4.0 * len(scored[0].terms), listed=False))
+        found += [TableSize(f"points {n}", 4.0 * a.shape[1]) for n, a in scored[0].points.items()]
     return found
 
 
-def assumed() -> list[Rows]:
+def assumed() -> list[TableSize]:
     """Return the tables of a collection that does not exist: `deep`, and a thousand words."""
-    words = Rows("word scores", 4.0 * _WORDS, listed=False)
-    return [Rows("deep", 4.0 * 1280, copies=len(MEASURES)), words]
+    words = TableSize("word scores", 4.0 * _WORDS, listed=False)
+    return [TableSize("deep", 4.0 * 1280, copies=len(MEASURES)), words]
 
 
 def scan_speed() -> float:
@@ -105,8 +105,8 @@ def machine_memory() -> int:
 
 
 def scale(
-    pictures: int, tables: list[Rows], memory: int, bytes_a_second: float, listed_rows: int
-) -> Scale:
+    pictures: int, tables: list[TableSize], memory: int, bytes_a_second: float, listed_rows: int
+) -> SizingEstimate:
     """Say which engine serves so many pictures, on how many machines like this one.
 
     >>> found = scale(10_000, [Rows("deep", 5120.0)], 16 << 30, 8e9, 1_000_000)
@@ -142,7 +142,7 @@ def scale(
         f"call and the same share of a machine's part: {_time(CALL_MS + lists / spread)}",
         _because(engine, scan_ms, pictures, listed_rows, fits),
     ]
-    return Scale(pictures, engine, spread if engine == "milvus" else 1, tuple(lines))
+    return SizingEstimate(pictures, engine, spread if engine == "milvus" else 1, tuple(lines))
 
 
 def sized(n: float) -> str:
@@ -161,7 +161,7 @@ def _time(ms: float) -> str:
     return f"{ms:.1f} ms" if ms < 1e3 else f"{ms / 1e3:,.1f} s"
 
 
-def _line(t: Rows, pictures: int) -> str:
+def _line(t: TableSize, pictures: int) -> str:
     size = f"{t.bytes_each:,.0f} bytes a picture, {sized(t.bytes_each * pictures)}"
     if not t.dense:
         return f"{t.name}: {size}; mostly zero, searched at home alone"

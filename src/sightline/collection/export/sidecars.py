@@ -28,7 +28,7 @@ from sightline.errors import DataError
 from sightline.exchange.exported import ExportedPicture, ExportedWord
 from sightline.exchange.xmp_keywords import known_paths, levels, separated
 from sightline.exchange.xmp_merging import EMPTY, Additions, Merged, made_here, merged
-from sightline.exchange.xmp_regions import Frame, Region
+from sightline.exchange.xmp_regions import Region, RegionFrame
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.captions import MAX_SIDECAR, sidecar_names
 from sightline.pictures.folder import EXTRA, PICTURES, REFUSED
@@ -96,7 +96,7 @@ def _shared(picture: bytes, listed: Names[bytes]) -> bool:
     return any(other in listed for other in others)
 
 
-class Writer(ABC):
+class SidecarWriter(ABC):
     """Puts sidecars somewhere; several may be written at once."""
 
     @abstractmethod
@@ -132,7 +132,7 @@ class Writer(ABC):
         return ""
 
 
-class Beside(Writer):
+class Beside(SidecarWriter):
     """Sidecars beside the pictures of a collection, whose root and links are resolved."""
 
     def __init__(self, root: bytes, *, boxes: bool, follow: bool, max_bytes: int) -> None:
@@ -180,7 +180,7 @@ class Beside(Writer):
         """Return what a sidecar should say of a picture: some of its words, boxes, perhaps text."""
         boxes = ((w.word, w.box) for w in p.words if self.boxes)
         placed = tuple(Region(word, box) for word, box in boxes if box is not None)
-        frame = Frame(p.width, p.height, self._orientation(p) if placed else 1)
+        frame = RegionFrame(p.width, p.height, self._orientation(p) if placed else 1)
         caption = p.caption if text else ""
         return Additions(self._paths(p, words), caption, placed, frame, refused=p.refused)
 
@@ -243,7 +243,7 @@ class Beside(Writer):
                 sweep(at)
 
 
-class Mirror(Writer):
+class Mirror(SidecarWriter):
     """Sidecars in a folder of their own, laid out as the collection is."""
 
     def __init__(self, target: bytes, source: Beside, *, overwrite: bool) -> None:

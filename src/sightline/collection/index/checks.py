@@ -28,7 +28,7 @@ from sightline.errors import (
 from sightline.features.imported import ImportedVectors
 from sightline.pictures.folder import walk
 from sightline.records import shown
-from sightline.store.catalogue import Catalogue, Known, VectorsFile
+from sightline.store.catalogue import Catalogue, KnownPicture, VectorsFile
 from sightline.store.home import Home, current_version
 from sightline.store.snapshot import Snapshot
 
@@ -161,7 +161,7 @@ def _check(
 
 def _planned(
     home: Home, root: bytes, o: IndexOptions
-) -> tuple[Plan, list[Known], list[VectorsFile]]:
+) -> tuple[Plan, list[KnownPicture], list[VectorsFile]]:
     if home.exists():
         try:
             # Without the engine that a reader would ask.
@@ -176,7 +176,7 @@ def _planned(
     return make_plan(walked, [], [], set(), root, follow=o.limits.follow), [], []
 
 
-def _expected(plan: Plan, known: Sequence[Known]) -> dict[bytes, int]:
+def _expected(plan: Plan, known: Sequence[KnownPicture]) -> dict[bytes, int]:
     """Return the paths of the pictures there will be, each with a number of its own."""
     leaving = {k.picture for k in plan.vanished} | {t.picture for t in plan.read}
     skipped = {s.path for s in (*plan.still_skipped, *plan.skipped_now)}

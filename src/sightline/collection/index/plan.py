@@ -20,7 +20,7 @@ from sightline.errors import DataError
 from sightline.pictures.folder import PictureFile, Unreadable
 from sightline.pictures.reading import open_regular
 from sightline.records import Skipped
-from sightline.store.catalogue import UNPUBLISHED, Known
+from sightline.store.catalogue import UNPUBLISHED, KnownPicture
 
 # Reasons that may have gone by themselves; files skipped for others are tried again when changed.
 _PASSING = frozenset(["unreadable", "special"])
@@ -42,11 +42,11 @@ class Plan:
     """The work of one run."""
 
     read: list[ToRead] = field(default_factory=list)
-    words: list[tuple[PictureFile, Known]] = field(default_factory=list)
-    reuse: list[tuple[PictureFile, Known]] = field(default_factory=list)
-    touched: list[tuple[PictureFile, Known]] = field(default_factory=list)
-    vanished: list[Known] = field(default_factory=list)
-    unlisted: list[Known] = field(default_factory=list)
+    words: list[tuple[PictureFile, KnownPicture]] = field(default_factory=list)
+    reuse: list[tuple[PictureFile, KnownPicture]] = field(default_factory=list)
+    touched: list[tuple[PictureFile, KnownPicture]] = field(default_factory=list)
+    vanished: list[KnownPicture] = field(default_factory=list)
+    unlisted: list[KnownPicture] = field(default_factory=list)
     still_skipped: list[Skipped] = field(default_factory=list)
     skipped_now: list[Skipped] = field(default_factory=list)
     no_longer_skipped: list[bytes] = field(default_factory=list)
@@ -70,7 +70,7 @@ def stamps_of(file: PictureFile) -> str:
 
 def make_plan(
     walked: Iterable[PictureFile | Skipped | Unreadable],
-    known: Iterable[Known],
+    known: Iterable[KnownPicture],
     skipped: Iterable[tuple[Skipped, int, int]],
     live: set[int],
     root: bytes,
@@ -86,7 +86,7 @@ def make_plan(
     plan = Plan()
     by_path = {k.path: k for k in known}
     bad = {s.path: (s, size, mtime) for s, size, mtime in skipped}
-    changed: list[tuple[PictureFile, Known]] = []
+    changed: list[tuple[PictureFile, KnownPicture]] = []
     for item in walked:
         if isinstance(item, Unreadable):
             plan.unreadable.append(item)
@@ -120,7 +120,7 @@ def _still_bad(found: PictureFile, before: tuple[Skipped, int, int]) -> bool:
 
 
 def _place(
-    plan: Plan, found: PictureFile, k: Known, live: set[int], reusable: Container[int]
+    plan: Plan, found: PictureFile, k: KnownPicture, live: set[int], reusable: Container[int]
 ) -> bool:
     """Say what to do for a picture whose content is as known; return whether nothing is."""
     outdated = k.outdated
@@ -142,14 +142,14 @@ def _below(path: bytes, folders: list[Unreadable]) -> bool:
 
 def _identify(
     plan: Plan,
-    changed: list[tuple[PictureFile, Known]],
+    changed: list[tuple[PictureFile, KnownPicture]],
     sha_of: _Hash,
     live: set[int],
     reusable: Container[int],
 ) -> None:
     """Settle who is who among files that changed in place, and note whose content is homeless."""
     homeless = list(plan.vanished)
-    edited: list[tuple[PictureFile, Known, str]] = []
+    edited: list[tuple[PictureFile, KnownPicture, str]] = []
     for found, k in changed:
         sha = sha_of(found.path)
         if sha != k.sha:
@@ -166,7 +166,7 @@ def _identify(
 
 
 def _settle(
-    plan: Plan, edited: list[tuple[PictureFile, Known, str]], sha_of: _Hash, sizes: set[int]
+    plan: Plan, edited: list[tuple[PictureFile, KnownPicture, str]], sha_of: _Hash, sizes: set[int]
 ) -> None:
     """Let content find its picture first; what is left keeps the id of its path."""
     waiting = []

@@ -20,7 +20,7 @@ from sightline.errors import SightlineError
 from sightline.pictures.folder import PictureFile
 from sightline.pictures.tables import WordsFile
 from sightline.records import Batch, Tags, shown
-from sightline.store.catalogue import Catalogue, Known
+from sightline.store.catalogue import Catalogue, KnownPicture
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Stamp, Writer
@@ -221,7 +221,7 @@ def publish_words(
 
 def publish_kept(
     writer: Writer,
-    part: Sequence[tuple[PictureFile, Known]],
+    part: Sequence[tuple[PictureFile, KnownPicture]],
     sources: Mapping[int, Snapshot],
     features: set[str],
 ) -> None:

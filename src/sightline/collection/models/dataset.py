@@ -27,7 +27,7 @@ from sightline import plugins
 from sightline.errors import CollectionError
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
 from sightline.records import FeatureRows, Judgement, SparseRows
-from sightline.store.matrices import Matrix, SparseMatrix
+from sightline.store.matrices import Matrix, StoredSparseMatrix
 from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
@@ -312,7 +312,7 @@ def common_features(snapshot: Snapshot, ids: Int) -> tuple[str, ...]:
 def is_sparse(snapshot: Snapshot, feature: str) -> bool:
     """Say whether rows of a feature, by fingerprint, are mostly zero, as counts are."""
     parts = [s.features[feature] for s in snapshot.segments if feature in s.features]
-    return any(isinstance(p, SparseMatrix) for p in parts)
+    return any(isinstance(p, StoredSparseMatrix) for p in parts)
 
 
 def _rows(snapshot: Snapshot, features: Sequence[str], ids: Int) -> tuple[Int, dict[str, View]]:
@@ -364,7 +364,7 @@ def as_view(rows: FeatureRows | SparseRows | Matrix) -> View:
     """Return rows of the store as a matrix to compute with."""
     if isinstance(rows, FeatureRows):
         return np.asarray(rows.rows, np.float32)
-    if isinstance(rows, SparseMatrix):
+    if isinstance(rows, StoredSparseMatrix):
         index, value = rows.entries()
         return _csr(value, index, rows.start - rows.start[0], rows.shape[1])
     if isinstance(rows, SparseRows):

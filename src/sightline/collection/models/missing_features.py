@@ -23,7 +23,7 @@ _FOR_SIMILARITY = ["whole-all"]
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingFeatures:
     """Features to compute: those of `names`, besides what every index computes."""
 
     names: tuple[str, ...] = ()
@@ -49,7 +49,9 @@ class Missing:
         return [n for n in names if n not in self.imported]
 
 
-def missing_for_words(home: Home, rankers: Sequence[str], features: Sequence[str]) -> Missing:
+def missing_for_words(
+    home: Home, rankers: Sequence[str], features: Sequence[str]
+) -> MissingFeatures:
     """Return the features that word models need."""
     default = default_features()
     requirements.check_vectors(features, requirements.FOR_WORDS, default)
@@ -62,15 +64,15 @@ def missing_for_words(home: Home, rankers: Sequence[str], features: Sequence[str
     known = {**dict.fromkeys(imported, False), **computed}
     requirements.check_known(features, known)
     if not learnable:
-        return Missing()
+        return MissingFeatures()
     requirements.check_rankers(rankers, list(features) or list(computed) or default, known)
     requested = set(expanded(features))
     if requested <= known.keys() if requested else computed:
-        return Missing()
-    return Missing(tuple(features or default), imported, "features to learn from")
+        return MissingFeatures()
+    return MissingFeatures(tuple(features or default), imported, "features to learn from")
 
 
-def missing_for_similarity(home: Home, features: Sequence[str]) -> Missing:
+def missing_for_similarity(home: Home, features: Sequence[str]) -> MissingFeatures:
     """Return the features that a similarity model needs."""
     requirements.check_vectors(features, requirements.FOR_SIMILARITY, _FOR_SIMILARITY)
     with home.reader() as reader:
@@ -80,11 +82,11 @@ def missing_for_similarity(home: Home, features: Sequence[str]) -> Missing:
     requirements.check_known(features, computed | imported)
     requested = list(features) or ([] if computed else _FOR_SIMILARITY)
     if len(ids) < 2 or set(expanded(requested)) <= computed | imported:
-        return Missing()
-    return Missing(tuple(requested), imported, "descriptors to compare them by")
+        return MissingFeatures()
+    return MissingFeatures(tuple(requested), imported, "descriptors to compare them by")
 
 
-def missing_for_regions(home: Home, feature: str) -> Missing:
+def missing_for_regions(home: Home, feature: str) -> MissingFeatures:
     """Return the region feature that a region model needs, unless all tagged pictures have it."""
     from sightline.collection.tagging.dataset import default_regions, kept_ids
     from sightline.regions.segment import require
@@ -98,7 +100,7 @@ def missing_for_regions(home: Home, feature: str) -> Missing:
         stored = {f for have, _ in reader.snapshot.by_features(ids) for f in have}
         prints = [f for f in stored if f.rpartition("-")[0] == name]
         if len(ids) == max((len(kept_ids(reader.snapshot, f, ids)) for f in prints), default=0):
-            return Missing()
+            return MissingFeatures()
     # Before index remembers to segment pictures, which would fail from then on.
     require()
-    return Missing((name,), purpose="regions")
+    return MissingFeatures((name,), purpose="regions")

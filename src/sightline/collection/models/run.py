@@ -11,7 +11,7 @@ from sightline.errors import Interrupted
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.models.missing_features import Missing
+    from sightline.collection.models.missing_features import MissingFeatures
     from sightline.contracts import Compute, Progress
 
 
@@ -24,7 +24,7 @@ class TrainingRun:
     progress: Progress
     compute: Compute | None
 
-    def compute_features(self, missing: Missing) -> None:
+    def compute_features(self, missing: MissingFeatures) -> None:
         """Index the features that pictures lack."""
         features = missing.to_index(self.collection.settings, dry_run=self.dry_run)
         if features:

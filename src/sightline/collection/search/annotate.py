@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sightline.collection.models.dataset import View
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.collection.similarity.descriptors import (
-    Described,
+    DescribedPictures,
     describe_files,
     lengths_of,
     name_of,
@@ -121,7 +121,7 @@ def views_of(
     """Return the picture's rows of every feature the model sees; made now where they lack."""
     features = model.features
     lengths = lengths_of(reader.snapshot, features)
-    known: Described | None = None
+    known: DescribedPictures | None = None
     if named.picture is not None:
         known = stored(reader.snapshot, np.array([named.picture], np.int64), features, lengths)
     if known is None or not known.have.all():
@@ -142,7 +142,7 @@ def _made(
     file: bytes,
     s: Settings,
     compute: Compute | None,
-) -> Described:
+) -> DescribedPictures:
     if not os.path.exists(file):
         raise CollectionError(f"The file {shown(file)} is not there. Is its disk mounted?")
     limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), False)

@@ -23,7 +23,7 @@ class CarriedWord:
     pictures: int
 
 
-class Vocabulary:
+class CompletionIndex:
     """The spellings of all words in one version, for completion while somebody types."""
 
     def __init__(self, reader: Reader) -> None:
@@ -43,7 +43,7 @@ class Words:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._vocabulary: Vocabulary | None = None
+        self._vocabulary: CompletionIndex | None = None
 
     def not_learned(self, query: str) -> tuple[NotLearned, ...]:
         """Return the words of a query that the model has not learned; none without a model."""
@@ -62,7 +62,7 @@ class Words:
         with self._collection.home.reader() as reader:
             vocabulary = self._vocabulary
             if vocabulary is None or vocabulary.version != reader.snapshot.version:
-                vocabulary = self._vocabulary = Vocabulary(reader)
+                vocabulary = self._vocabulary = CompletionIndex(reader)
         return vocabulary.completions(prefix, k), vocabulary.version
 
     def topics(self, n: int = 8, *, pictures: int = 0, dimension: int | None = None) -> list[Topic]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sightline.collection.filters import allowed_ids
 from sightline.collection.query import NotLearned, ResolvedQuery
-from sightline.collection.results import MatchKind, Part, Results, UnknownWord, hits_of
+from sightline.collection.results import MatchKind, ResultPart, Results, UnknownWord, hits_of
 from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Where
@@ -157,7 +157,7 @@ class _Search:
             want *= 4  # Files of some hits are gone; look further down, in few steps.
         return self._answer(hits[: self.k], missing)
 
-    def _answer(self, hits: list[Hit], missing: int, part: Part | None = None) -> Results:
+    def _answer(self, hits: list[Hit], missing: int, part: ResultPart | None = None) -> Results:
         asked = self.asked
         return Results(
             tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
@@ -182,7 +182,7 @@ class _Search:
         within = None
         if count and self.learnt is not None:
             within = self.above + (len(tops[0][0].ids) if tops else 0)
-        part = Part(min(ranked, end), ranked > end, ranked if count else None, within)
+        part = ResultPart(min(ranked, end), ranked > end, ranked if count else None, within)
         return self._answer(hits, missing, part)
 
     def _allowed(self) -> Int | None:

@@ -25,7 +25,7 @@ from sightline.pictures.reading import ReadLimits
 from sightline.records import DenseQuery, FeatureRows, shown
 from sightline.settings import Settings
 from sightline.store.home import Reader
-from sightline.store.matrices import SparseMatrix
+from sightline.store.matrices import StoredSparseMatrix
 from sightline.store.snapshot import Snapshot
 
 # The best first; other deep features come after these, vectors from outside after them.
@@ -68,7 +68,7 @@ def _rank(name: str) -> tuple[int, int, str]:
 
 def _dense(snapshot: Snapshot, feature: str) -> bool:
     parts = [s.features[feature] for s in snapshot.segments if feature in s.features]
-    return bool(parts) and not any(isinstance(p, SparseMatrix) for p in parts)
+    return bool(parts) and not any(isinstance(p, StoredSparseMatrix) for p in parts)
 
 
 class FeatureSpace:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking(Results):
+class SessionRanking(Results):
     """The answer of a session: hits, best first, and what there is to say about them.
 
     `round` counts the rounds that were learnt from; `share`, `before`, `after` and `slips` are as
@@ -212,7 +212,7 @@ class Session:
 
     # -- what follows from it
 
-    def next(self, n: int = 20, *, hide_judged: bool = False) -> Ranking:
+    def next(self, n: int = 20, *, hide_judged: bool = False) -> SessionRanking:
         """Return the best hits by all that was judged so far.
 
         Pictures that were judged to fit come first, and those judged not to fit last.
@@ -234,7 +234,7 @@ class Session:
         positive: Iterable[PictureLike] = (),
         negative: Iterable[PictureLike] = (),
         n: int = 20,
-    ) -> Ranking:
+    ) -> SessionRanking:
         """Return the best unjudged hits if these pictures were judged too; nothing is kept.
 
         Parameters
@@ -252,7 +252,7 @@ class Session:
             record.marks.append(Mark(f"supposed {judged}", record.round + 1, judged=judged))
         return self._best(record, whole_number(n, "hit"), True)
 
-    def _best(self, record: SessionRecord, n: int, hide_judged: bool) -> Ranking:
+    def _best(self, record: SessionRecord, n: int, hide_judged: bool) -> SessionRanking:
         with self._home.reader() as reader:
             ground, learnt, said = self._learnt(reader, record)
             # An engine names some pictures; if the files of many are gone, all are looked at.
@@ -270,7 +270,7 @@ class Session:
         ranking = self._ranking(ground, learnt, record, hits, missing, said, doubted)
         return replace(ranking, served=served)
 
-    def propose(self, n: int = 20) -> Ranking:
+    def propose(self, n: int = 20) -> SessionRanking:
         """Return pictures to judge next: those the session is least sure of, no two alike."""
         n, record = whole_number(n, "picture"), self._record()
         with self._home.reader() as reader:
@@ -391,10 +391,10 @@ class Session:
         missing: int,
         said: list[str],
         doubted: list[Hit],
-    ) -> Ranking:
+    ) -> SessionRanking:
         words = ground.words
         more = remarks(record, learnt, bool(hits), ground, doubted)
-        return Ranking(
+        return SessionRanking(
             tuple(hits), words.unknown if words else (), ground.version, missing, self.id,
             record.round, (*said, *more), learnt.share, learnt.before, learnt.after,
             learnt.suspected_mislabels,

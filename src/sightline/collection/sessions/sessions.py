@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.pictures import PictureLike
     from sightline.collection.sessions.log import SessionRecord, SessionStart
-    from sightline.collection.sessions.session import Ranking, Session
+    from sightline.collection.sessions.session import Session, SessionRanking
     from sightline.contracts import Compute
 
 
@@ -155,7 +155,7 @@ class Sessions:
         feature: str = "",
         filters: Filters = NO_FILTERS,
         compute: Compute | None = None,
-    ) -> Ranking:
+    ) -> SessionRanking:
         """Find pictures by words, pictures or both, and by judgements, of which nothing is kept.
 
         Parameters

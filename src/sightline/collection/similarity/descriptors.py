@@ -60,7 +60,7 @@ class _ByDescriptor:
         return type(self)(tuple(v[rows] for v in self.views), self.have[rows])
 
 
-class Described(_ByDescriptor):
+class DescribedPictures(_ByDescriptor):
     """Pictures with rows as the store has them."""
 
 
@@ -121,7 +121,7 @@ def lengths_of(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[int, ...
 
 def stored(
     snapshot: Snapshot, ids: Int, descriptors: Sequence[str], lengths: Sequence[int]
-) -> Described:
+) -> DescribedPictures:
     """Return rows of the store for some pictures, ids ascending."""
     groups = snapshot.by_features(ids)
     have = np.zeros((len(ids), len(descriptors)), bool)
@@ -133,7 +133,7 @@ def stored(
         at = np.flatnonzero(have[:, v])
         rows = as_view(snapshot.rows(d, ids[at])) if len(at) else None
         views.append(_spread(rows, at, len(ids), length))
-    return Described(tuple(views), have)
+    return DescribedPictures(tuple(views), have)
 
 
 def _spread(rows: View | None, at: Int, n: int, length: int) -> View:
@@ -158,7 +158,7 @@ def describe_files(
     lengths: Sequence[int],
     limits: ReadLimits,
     compute: Compute,
-) -> Described:
+) -> DescribedPictures:
     """Describe pictures that lie anywhere; a descriptor that cannot be computed here is lacking.
 
     Raises
@@ -176,7 +176,7 @@ def describe_files(
     jobs = [describe_job(f, rgb, wanted) for f, rgb in zip(files, pictures, strict=True)]
     views: list[View] = [np.zeros((len(files), n), np.float32) for n in lengths]
     if not wanted:
-        return Described(tuple(views), have)
+        return DescribedPictures(tuple(views), have)
     told = []
     for file, done in zip(files, compute.run(DESCRIBE_TASK, jobs, "describe"), strict=True):
         if isinstance(done, Failed):
@@ -185,7 +185,7 @@ def describe_files(
     for i, v in enumerate(usable):
         length = load_feature(places[v]).length
         views[v] = as_view(stacked(descriptors[v], length, [rows[i] for rows in told]))
-    return Described(tuple(views), have)
+    return DescribedPictures(tuple(views), have)
 
 
 def _pixels(file: bytes, limits: ReadLimits, compute: Compute) -> NDArray[np.uint8]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.similarity.descriptors import (
-    Described,
+    DescribedPictures,
     Framed,
     Int,
     descriptors_of,
@@ -105,7 +105,7 @@ class SimilarityModel:
         still = (self.phi.factor == 0).reshape(len(self.descriptors), -1).all(axis=1)
         return tuple(n for n, s in zip(self.names, still, strict=True) if s)
 
-    def framed(self, pictures: Described) -> Framed:
+    def framed(self, pictures: DescribedPictures) -> Framed:
         """Return pictures with their rows scaled."""
         views = zip(self.frames, pictures.views, strict=True)
         return Framed(tuple(frame(rows) for frame, rows in views), pictures.have)
@@ -244,7 +244,10 @@ def as_stored(lengths: Sequence[int]) -> tuple[Frame, ...]:
 
 
 def evenly(
-    descriptors: tuple[str, ...], frames: tuple[Frame, ...], data: Described, pairs: int = PAIRS
+    descriptors: tuple[str, ...],
+    frames: tuple[Frame, ...],
+    data: DescribedPictures,
+    pairs: int = PAIRS,
 ) -> SimilarityModel:
     """Return a model of equal weights for some scalings; phi is scaled by pairs of pictures."""
     views = tuple(frame(rows) for frame, rows in zip(frames, data.views, strict=True))
@@ -253,7 +256,7 @@ def evenly(
     return SimilarityModel(descriptors, frames, phi, w, w, all_of(len(descriptors)), {})
 
 
-def complete(data: Described) -> Int:
+def complete(data: DescribedPictures) -> Int:
     """Return which pictures have every descriptor, by position."""
     return np.flatnonzero(np.all(data.have, axis=1))
 

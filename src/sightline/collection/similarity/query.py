@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.pictures import find_picture
-from sightline.collection.similarity.descriptors import Described, describe_files, stored
+from sightline.collection.similarity.descriptors import DescribedPictures, describe_files, stored
 from sightline.collection.similarity.model import SimilarityModel
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
@@ -43,7 +43,7 @@ class PictureQuery:
     """
 
     asked: tuple[QueryPicture, ...]
-    rows: Described
+    rows: DescribedPictures
     weights: NDArray[np.float64]
     lacking: dict[str, int]
 
@@ -79,7 +79,7 @@ def question(
     A picture of the collection that lacks a descriptor is described now, if its file is there.
     """
     asked = (*positive, *negative)
-    parts: list[Described] = []
+    parts: list[DescribedPictures] = []
     own = compute
     try:
         for a in asked:
@@ -110,27 +110,27 @@ def _shares(asked: Sequence[QueryPicture], sign: float) -> NDArray[np.float64]:
     return sign * given / given.sum() if len(given) else given
 
 
-def _stored(reader: Reader, alike: SimilarityModel, picture: int) -> Described:
+def _stored(reader: Reader, alike: SimilarityModel, picture: int) -> DescribedPictures:
     ids = np.array([picture], np.int64)
     return stored(reader.snapshot, ids, alike.descriptors, alike.lengths)
 
 
 def _described(
     reader: Reader, alike: SimilarityModel, file: bytes, s: Settings, compute: Compute
-) -> Described:
+) -> DescribedPictures:
     # A query may lie anywhere, behind a link too: whoever asks named it.
     limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), False)
     return describe_files(reader, [file], alike.descriptors, alike.lengths, limits, compute)
 
 
-def _filled(known: Described, made: Described) -> Described:
+def _filled(known: DescribedPictures, made: DescribedPictures) -> DescribedPictures:
     """Return a picture's stored rows, and those made now in place of the ones it lacks."""
     parts = zip(known.views, made.views, known.have[0].tolist(), strict=True)
     views = [k if has else m for k, m, has in parts]
-    return Described(tuple(views), known.have | made.have)
+    return DescribedPictures(tuple(views), known.have | made.have)
 
 
-def joined(parts: Sequence[Described]) -> Described:
+def joined(parts: Sequence[DescribedPictures]) -> DescribedPictures:
     """Return pictures of several parts, one below the other."""
     views = []
     for of_view in zip(*(p.views for p in parts), strict=True):
@@ -140,4 +140,4 @@ def joined(parts: Sequence[Described]) -> Described:
             views.append(vstack(of_view, format="csr"))
         else:
             views.append(np.vstack([v.toarray() if hasattr(v, "tocsr") else v for v in of_view]))
-    return Described(tuple(views), np.vstack([p.have for p in parts]))
+    return DescribedPictures(tuple(views), np.vstack([p.have for p in parts]))

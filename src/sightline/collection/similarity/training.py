@@ -33,7 +33,7 @@ from sightline.collection.models.versions import SIMILARITY
 from sightline.collection.similarity.candidates import choose_shortlist, measure_recall
 from sightline.collection.similarity.descriptors import (
     Bool,
-    Described,
+    DescribedPictures,
     Framed,
     Int,
     descriptors_of,
@@ -168,7 +168,7 @@ class _SimilarityTraining:
         data = stored(self.snapshot, supervision.ids[few], prints, lengths)
         whole = complete(data)
         self.left_out = len(few) - len(whole)
-        self.raw: Described = data.only(whole)
+        self.raw: DescribedPictures = data.only(whole)
         self.supervision: Supervision = supervision.only(few[whole])
         fold = fold_of(self.supervision.ids)
         self.held, self.validating = fold == HELD_OUT, fold == VALIDATION
@@ -313,7 +313,7 @@ def frames_to_try(view: View) -> tuple[str, ...]:
 
 
 def choose_frames(
-    supervision: Supervision, data: Described, queries: Int, pictures: Int
+    supervision: Supervision, data: DescribedPictures, queries: Int, pictures: Int
 ) -> tuple[Frame, ...]:
     """Return the best scaling of each descriptor; the plain one where there is no query.
 
@@ -330,12 +330,12 @@ def choose_frames(
     return tuple(_best(evaluation, data, v, pictures) for v in range(len(data.views)))
 
 
-def _best(evaluation: EvaluationQueries, data: Described, v: int, pictures: Int) -> Frame:
+def _best(evaluation: EvaluationQueries, data: DescribedPictures, v: int, pictures: Int) -> Frame:
     rows = data.views[v]
     frames = [Frame.of(kind, rows[pictures]) for kind in frames_to_try(rows)]
     if len(frames) == 1 or not len(evaluation):
         return frames[0]
-    one = Described((rows,), data.have[:, v : v + 1])
+    one = DescribedPictures((rows,), data.have[:, v : v + 1])
     avgp = []
     for frame in frames:
         model = evenly(("",), (frame,), one.only(pictures), PAIRS)

@@ -60,7 +60,7 @@ Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class FaissLists:
     """The lists of one table: the parts they hold, and how they are searched."""
 
     feature: str
@@ -90,14 +90,14 @@ def client() -> Any:
     return faiss
 
 
-def read_lists(folder: Path, name: str) -> Lists | None:
+def read_lists(folder: Path, name: str) -> FaissLists | None:
     """Return what the lists of a table are; None if there are none."""
     path = folder / f"{name}.json"
     try:
         found = json.loads(path.read_bytes())
         file, probes = FileEntry(**found.pop("file")), probing.Probes(**found.pop("probes"))
         held = found.pop("held")
-        return Lists(
+        return FaissLists(
             **found, held=Held(held["version"], tuple(held["parts"])), probes=probes, file=file
         )
     except FileNotFoundError:
@@ -172,7 +172,7 @@ def _build_one(folder: Path, p: Published, view: View, progress: Progress) -> Bu
     aside = folder / f"lists-.faiss.{os.getpid()}.part"
     _write(index, aside)
     written = adopt_file(folder, aside, lambda sha: f"lists-{sha[:20]}.faiss")
-    made = Lists(
+    made = FaissLists(
         view.feature, view.by, view.length, view.rows, held_of(p, view), probes,
         FileEntry.of(written),
     )  # fmt: skip
@@ -197,7 +197,7 @@ def _write(index: Any, aside: Path) -> None:
         ) from e
 
 
-def problem(folder: Path, lists: Lists, *, deep: bool = False) -> str | None:
+def problem(folder: Path, lists: FaissLists, *, deep: bool = False) -> str | None:
     """Return what is wrong with the file of some lists; `deep` reads every byte of it."""
     path = folder / lists.file.name
     try:

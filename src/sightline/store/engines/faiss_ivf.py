@@ -18,7 +18,7 @@ from sightline.errors import StoreDamaged
 from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
 from sightline.store.engines import candidates, faiss_files, parts, word_rows
 from sightline.store.engines.candidates import Named, Notices
-from sightline.store.engines.faiss_files import Lists
+from sightline.store.engines.faiss_files import FaissLists
 from sightline.store.engines.probing import LISTED_ROWS
 from sightline.store.engines.views import Published, View
 
@@ -38,7 +38,7 @@ class FaissEngine(Notices):
         super().__init__()
         self._folder, self._listed_rows = folder, listed_rows
         self._lock = threading.Lock()
-        self._open: dict[str, tuple[Lists, Any]] = {}
+        self._open: dict[str, tuple[FaissLists, Any]] = {}
         self.asked = 0
 
     def top(
@@ -84,7 +84,7 @@ class FaissEngine(Notices):
         return None if top is None else parts.with_scanned(rest, query, k, where, None, top)
 
     def _asking(
-        self, index: Any, lists: Lists, view: View, weights: Float, where: Int | None
+        self, index: Any, lists: FaissLists, view: View, weights: Float, where: Int | None
     ) -> candidates.Ask:
         faiss = faiss_files.client()
         probes = lists.probes.for_share(None if where is None else len(where) / view.rows)
@@ -108,7 +108,7 @@ class FaissEngine(Notices):
 
         return ask
 
-    def _lists(self, view: View) -> tuple[Lists, Any] | None:
+    def _lists(self, view: View) -> tuple[FaissLists, Any] | None:
         """Return the lists of a table, opened; None if there are none."""
         found = faiss_files.read_lists(self._folder, view.name)
         if found is None:
@@ -128,7 +128,7 @@ class FaissEngine(Notices):
             return self._open[view.name]
 
 
-def _refused(lists: Lists, view: View) -> str | None:
+def _refused(lists: FaissLists, view: View) -> str | None:
     if lists.length == view.length:
         return None
     return f"holds rows of {lists.length} numbers, not of {view.length}"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sightline.errors import ParameterError, StoreError
 from sightline.records import DenseQuery, SparseQuery, Top
-from sightline.store.matrices import Matrix, SparseMatrix, spans
+from sightline.store.matrices import Matrix, StoredSparseMatrix, spans
 from sightline.store.segments import OpenSegment
 
 BLOCK_BYTES = 16 << 20
@@ -110,7 +110,7 @@ def _products(matrix: Matrix, weights: Float, out: Float | None = None) -> Float
     Row by row is faster for long rows (they stream), and gives a row the same score wherever it
     lies; for short rows the cost of a call for each outweighs that.
     """
-    if isinstance(matrix, SparseMatrix):
+    if isinstance(matrix, StoredSparseMatrix):
         return matrix.dot(weights)
     if len(weights) >= _LONG:
         return np.vecdot(matrix, weights, out=out)
@@ -133,7 +133,7 @@ def _scores(matrix: Matrix, weights: Float, by: By, out: Float | None = None) ->
 
 def _squares(matrix: Matrix) -> Float:
     """Return the squared length of each row."""
-    if isinstance(matrix, SparseMatrix):
+    if isinstance(matrix, StoredSparseMatrix):
         return matrix.squares()
     return np.asarray(np.vecdot(matrix, matrix), np.float32)
 
@@ -219,7 +219,7 @@ class _Few:
     def add(self, ids: Int, rows: Int, matrix: Matrix) -> None:
         if not len(rows):
             return
-        if isinstance(matrix, SparseMatrix):
+        if isinstance(matrix, StoredSparseMatrix):
             self.best.offer(ids[rows], _scores(matrix[rows], self.weights, self.by))
             return
         self.ids.append(ids[rows])

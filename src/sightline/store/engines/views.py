@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sightline.errors import StoreError
 from sightline.records import DenseQuery, WordQuery
-from sightline.store.matrices import SparseMatrix
+from sightline.store.matrices import StoredSparseMatrix
 from sightline.store.scores import points_feature
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Segment
@@ -124,7 +124,7 @@ def part_files(s: OpenSegment, listed: Segment, view: View) -> list[str]:
 def _length(p: Published, feature: str) -> int:
     """Return how long the rows of a feature are; 0 where they are not dense."""
     found = [m for s in p.segments if (m := s.matrix(feature)) is not None]
-    if not found or any(isinstance(m, SparseMatrix) for m in found):
+    if not found or any(isinstance(m, StoredSparseMatrix) for m in found):
         return 0
     return int(found[0].shape[1])
 
@@ -174,7 +174,7 @@ def _rows(s: OpenSegment, view: View, at: Int) -> Float:
     if view.by == "words" and s.scores is not None:
         return np.ascontiguousarray(s.scores.rows[:, at].T)
     matrix = s.matrix(view.feature)
-    if matrix is None or isinstance(matrix, SparseMatrix):
+    if matrix is None or isinstance(matrix, StoredSparseMatrix):
         raise StoreError(f"The rows of {view.feature} are not dense.")
     rows = np.asarray(matrix[at], np.float32)
     if view.by != "cosine":

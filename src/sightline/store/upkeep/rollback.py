@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import StoreDamaged, StoreError
-from sightline.store.catalogue import UNPUBLISHED, Known, Outdated
+from sightline.store.catalogue import UNPUBLISHED, KnownPicture, Outdated
 from sightline.store.events import EventLog
 from sightline.store.home import Home
-from sightline.store.matrices import Matrix, SparseMatrix
+from sightline.store.matrices import Matrix, StoredSparseMatrix
 from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
 from sightline.store.upkeep.verifying import file_problem
@@ -29,7 +29,7 @@ Int = NDArray[np.int64]
 
 
 def outdated_after(
-    home: Home, log: EventLog, known: Sequence[Known], now: Version, old: Version
+    home: Home, log: EventLog, known: Sequence[KnownPicture], now: Version, old: Version
 ) -> list[tuple[int, str]]:
     """Return the new stamps of every picture for which publishing `old` after `now` matters.
 
@@ -49,11 +49,11 @@ def outdated_after(
 
 
 def _by_source(
-    home: Home, known: Iterable[Known], now: Version
-) -> Iterator[tuple[Version | None, list[Known]]]:
+    home: Home, known: Iterable[KnownPicture], now: Version
+) -> Iterator[tuple[Version | None, list[KnownPicture]]]:
     """Yield each version that has right rows, with their pictures; None for rows that are lost."""
     versions: dict[int, Version | None] = {now.number: now}
-    groups: dict[int | None, list[Known]] = {}
+    groups: dict[int | None, list[KnownPicture]] = {}
     for k in known:
         if k.stamps == UNPUBLISHED:
             continue
@@ -129,7 +129,7 @@ class _Rows:
 
 
 def _compared(
-    target: _Rows, source: _Rows, number: int, pictures: list[Known], edited: set[int] | None
+    target: _Rows, source: _Rows, number: int, pictures: list[KnownPicture], edited: set[int] | None
 ) -> Iterator[tuple[int, str]]:
     """Yield the stamps of pictures that need others, given the rows to be and the right ones."""
     ids = np.array([k.picture for k in pictures], np.int64)
@@ -176,16 +176,16 @@ def _same_content(a: OpenSegment, at: int, b: OpenSegment, right: int) -> bool:
 
 
 def _same_numbers(a: Matrix, b: Matrix) -> bool:
-    if isinstance(a, SparseMatrix) and isinstance(b, SparseMatrix):
+    if isinstance(a, StoredSparseMatrix) and isinstance(b, StoredSparseMatrix):
         pairs = zip(a.entries(), b.entries(), strict=True)
         return all(np.array_equal(x, y) for x, y in pairs)
-    if isinstance(a, SparseMatrix) or isinstance(b, SparseMatrix):
+    if isinstance(a, StoredSparseMatrix) or isinstance(b, StoredSparseMatrix):
         return False
     return np.array_equal(a, b)
 
 
 def kept_rows(
-    home: Home, known: Iterable[Known], current: Snapshot, live: set[int], features: set[str]
+    home: Home, known: Iterable[KnownPicture], current: Snapshot, live: set[int], features: set[str]
 ) -> dict[int, Snapshot]:
     """Return where to take the right rows of pictures with outdated ones; no file is read for them.
 

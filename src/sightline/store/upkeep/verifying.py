@@ -35,7 +35,7 @@ _NOT_DATA = frozenset([*_SETTINGS, "log", "lock", "exporting", "writers", "seal.
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class StoreProblem:
     """Something wrong: where, what, and whether it can be made again from log and pictures."""
 
     file: str
@@ -51,7 +51,7 @@ class Verified:
     files and folders that they had permissions for until now.
     """
 
-    problems: tuple[Problem, ...]
+    problems: tuple[StoreProblem, ...]
     sealed: bool
     files: int
     n_bytes: int
@@ -79,10 +79,12 @@ def verify(
     problems = [_seal_problem(p) for p in state.problems]
     if not state.sealed and not home.exists():
         raise StoreError(f"There is no store in {home.folder}. Run: sightline index FOLDER")
-    problems += [Problem("events.sqlite3", p, derived=False) for p in _log_problems(home, state)]
+    problems += [
+        StoreProblem("events.sqlite3", p, derived=False) for p in _log_problems(home, state)
+    ]
     last_seq = _last_seq(home, state)
     found = _catalogue_problems(home, state, last_seq)
-    problems += [Problem("catalogue.sqlite3", p) for p in found]
+    problems += [StoreProblem("catalogue.sqlite3", p) for p in found]
     entries, models, more = _version_files(home)
     problems += more
     n_bytes = 0
@@ -94,7 +96,7 @@ def verify(
         if problem is not None:
             problems.append(problem)
     progress.finish()
-    problems += [Problem(f"ivf/{name}", what) for name, what in faiss_files.problems(home.ivf)]
+    problems += [StoreProblem(f"ivf/{name}", what) for name, what in faiss_files.problems(home.ivf)]
     strays = tuple(_strays(home, set(entries), models))
     return Verified(
         tuple(problems), state.sealed, len(entries), n_bytes, strays, exposed(home.folder),
@@ -102,9 +104,9 @@ def verify(
     )  # fmt: skip
 
 
-def _seal_problem(text: str) -> Problem:
+def _seal_problem(text: str) -> StoreProblem:
     name = text.split(" ", 1)[0]
-    return Problem(name, text, derived=name != "events.sqlite3")
+    return StoreProblem(name, text, derived=name != "events.sqlite3")
 
 
 def _log_problems(home: Home, state: seal.SealState) -> list[str]:
@@ -165,7 +167,7 @@ def _catalogue_problems(home: Home, state: seal.SealState, last_seq: int) -> lis
         catalogue.close()
 
 
-def _version_files(home: Home) -> tuple[dict[str, FileEntry], set[str], list[Problem]]:
+def _version_files(home: Home) -> tuple[dict[str, FileEntry], set[str], list[StoreProblem]]:
     """Return the files and the models that versions list, and what is wrong with these."""
     entries: dict[str, FileEntry] = {}
     models: set[str] = set()
@@ -174,25 +176,25 @@ def _version_files(home: Home) -> tuple[dict[str, FileEntry], set[str], list[Pro
         try:
             version = home.versions.read(number)
         except StoreError as e:
-            problems.append(Problem(f"versions/{number:08d}.json", str(e)))
+            problems.append(StoreProblem(f"versions/{number:08d}.json", str(e)))
             continue
         entries.update((f.name, f) for f in version.files())
         models |= version.models()
     for model in sorted(models):
-        problems += [Problem(f"models/{model}", p) for p in model_problems(home.models, model)]
+        problems += [StoreProblem(f"models/{model}", p) for p in model_problems(home.models, model)]
     return entries, models, problems
 
 
-def file_problem(folder: Path, entry: FileEntry) -> Problem | None:
+def file_problem(folder: Path, entry: FileEntry) -> StoreProblem | None:
     path = folder / entry.name
     name = f"shards/{entry.name}"
     try:
         if path.stat().st_size != entry.size:
-            return Problem(name, f"has {path.stat().st_size} bytes, {entry.size} were written")
+            return StoreProblem(name, f"has {path.stat().st_size} bytes, {entry.size} were written")
         if file_sha256(path) != entry.sha256:
-            return Problem(name, "is not what was written")
+            return StoreProblem(name, "is not what was written")
     except OSError as e:
-        return Problem(name, f"cannot be read: {e.strerror}")
+        return StoreProblem(name, f"cannot be read: {e.strerror}")
     return None
 
 

@@ -53,7 +53,7 @@ class DescribedTexts(BaseModel):
     texts: list[Text]
 
 
-class Topic(BaseModel):
+class TopicResponse(BaseModel):
     """A dimension of the shared space: words and pictures at both its ends."""
 
     dimension: int
@@ -67,7 +67,7 @@ class Topics(BaseModel):
     """All dimensions of the shared space, or one."""
 
     version: int
-    topics: list[Topic]
+    topics: list[TopicResponse]
 
 
 class NearWord(BaseModel):
@@ -132,7 +132,7 @@ def topics(
     return Topics(
         version=version,
         topics=[
-            Topic(
+            TopicResponse(
                 dimension=t.dimension, high=list(t.high), low=list(t.low),
                 high_pictures=list(t.high_pictures), low_pictures=list(t.low_pictures),
             )

@@ -17,7 +17,7 @@ from sightline.collection.clicks.live import LiveClick, LiveRanking
 from sightline.exchange.impressions import CLICKS
 from sightline.web.limits import MOST, NAMED, QUERY
 from sightline.web.problems import Problem
-from sightline.web.shapes import NotLearned, Served, Writable, not_learned, words_only
+from sightline.web.shapes import NotLearnedResponse, Served, Writable, not_learned, words_only
 
 router = APIRouter(tags=["metarank"])
 
@@ -73,20 +73,20 @@ class RankBody(Loose):
     fields: Annotated[tuple[EventField, ...], Field(max_length=100)]
 
 
-class Ranked(BaseModel):
+class RankedRequest(BaseModel):
     """An item and its score."""
 
     item: str
     score: float
 
 
-class Ranking(BaseModel):
+class RankingRequest(BaseModel):
     """Items, best first; `not_learned` are words of the query, as of a search."""
 
-    items: list[Ranked]
+    items: list[RankedRequest]
     took: int
     version: int
-    not_learned: tuple[NotLearned, ...] = ()
+    not_learned: tuple[NotLearnedResponse, ...] = ()
 
 
 class Accepted(BaseModel):
@@ -102,7 +102,7 @@ class Accepted(BaseModel):
 @router.post("/rank/{model}")
 def rank(
     model: Annotated[str, Path(pattern=r"^[\w-]{1,64}$")], body: RankBody, service: Served
-) -> Ranking:
+) -> RankingRequest:
     """Put pictures in order for words; the one model here is called `words`."""
     begun = time.monotonic()
     if model != "words":
@@ -110,9 +110,9 @@ def rank(
     pictures = service.here(_ids(body.items))
     c, query = service.collection, words_only(_query(body.fields))
     found, version = c.pictures.rank(query, pictures)
-    items = [Ranked(item=str(p), score=s) for p, s in found]
+    items = [RankedRequest(item=str(p), score=s) for p, s in found]
     words = not_learned(c.words.not_learned(query))
-    return Ranking(items=items, took=_since(begun), version=version, not_learned=words)
+    return RankingRequest(items=items, took=_since(begun), version=version, not_learned=words)
 
 
 @router.post("/feedback")

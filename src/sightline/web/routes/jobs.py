@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from starlette.types import Receive, Scope, Send
 
 from sightline.registry import RANKERS
-from sightline.web.jobs import Job, JobEvent
+from sightline.web.jobs import JobEvent, ServerJob
 from sightline.web.problems import Problem
 from sightline.web.service import Service
 from sightline.web.shapes import Body, Name, Served
@@ -156,7 +156,7 @@ async def events(
 class _Stream(StreamingResponse):
     """Events of a job, for as many listeners as there may be."""
 
-    def __init__(self, job: Job, after: int, service: Service) -> None:
+    def __init__(self, job: ServerJob, after: int, service: Service) -> None:
         super().__init__(_heard(job, after), media_type="text/event-stream")
         self._service = service
 
@@ -171,7 +171,7 @@ class _Stream(StreamingResponse):
             self._service.streams -= 1
 
 
-async def _heard(job: Job, after: int) -> AsyncIterator[str]:
+async def _heard(job: ServerJob, after: int) -> AsyncIterator[str]:
     loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
     def wake() -> None:
@@ -196,7 +196,7 @@ def _line(e: JobEvent) -> str:
     return f"id: {e.number}\nevent: {e.kind}\ndata: {json.dumps(dict(e.data))}\n\n"
 
 
-def _state(job: Job, service: Service) -> JobState:
+def _state(job: ServerJob, service: Service) -> JobState:
     events, _ = job.since(0)
     progress = next((dict(e.data) for e in reversed(events) if e.kind == "progress"), None)
     return JobState(

@@ -31,7 +31,7 @@ class WordBody(Body):
     word: Annotated[str, Field(min_length=1, max_length=100)]
 
 
-class Marked(BaseModel):
+class MarkedResponse(BaseModel):
     """What was judged is on the disk; under a key that was used before, nothing is written."""
 
     version: int
@@ -40,7 +40,7 @@ class Marked(BaseModel):
     judged: int
 
 
-class Undone(BaseModel):
+class UndoneResponse(BaseModel):
     """What the mark that was taken back had said."""
 
     version: int
@@ -67,24 +67,24 @@ class Reverted(BaseModel):
 
 
 @router.post("/{session}/judgements")
-def judge(session: One, body: MarkBody, service: Writable, key: Key = "") -> Marked:
+def judge(session: One, body: MarkBody, service: Writable, key: Key = "") -> MarkedResponse:
     """Say which pictures fit and which do not; it is on the disk when this is answered."""
     service.here([*body.relevant, *body.other])
     with service.talks.use(session) as s:
         n = s.mark(positive=body.relevant, negative=body.other, key=key)
         judged = len(s.judged)
     version = service.collection.store.version()
-    return Marked(version=version, session=session, judgements=n, judged=judged)
+    return MarkedResponse(version=version, session=session, judgements=n, judged=judged)
 
 
 @router.post("/{session}/undo")
-def undo(session: One, service: Writable, key: Key = "") -> Undone:
+def undo(session: One, service: Writable, key: Key = "") -> UndoneResponse:
     """Take the last judgements back."""
     with service.talks.use(session) as s:
         judged = s.undo(key=key)
     fit, unfit = ([p for p, fits in judged.items() if fits is kind] for kind in (True, False))
     version = service.collection.store.version()
-    return Undone(version=version, session=session, relevant=fit, other=unfit)
+    return UndoneResponse(version=version, session=session, relevant=fit, other=unfit)
 
 
 @router.post("/{session}/word")

@@ -35,7 +35,7 @@ class Model(BaseModel):
     forced: bool
 
 
-class Version(BaseModel):
+class VersionResponse(BaseModel):
     """A version that is kept; times are seconds since 1970."""
 
     version: int
@@ -47,11 +47,11 @@ class Version(BaseModel):
     models: list[Model]
 
 
-class Versions(BaseModel):
+class VersionsResponse(BaseModel):
     """All versions that are kept, oldest first; `version` is the one served now."""
 
     version: int
-    versions: list[Version]
+    versions: list[VersionResponse]
 
 
 class Difference(BaseModel):
@@ -67,7 +67,7 @@ class Difference(BaseModel):
     comparable: bool
 
 
-class Compared(BaseModel):
+class ComparedResponse(BaseModel):
     """Two versions side by side."""
 
     version: int
@@ -100,14 +100,14 @@ class Rolled(BaseModel):
 
 
 @router.get("")
-def models(service: Served) -> Versions:
+def models(service: Served) -> VersionsResponse:
     """Return the versions that are kept, with the models they serve."""
     version, found = service.of_one_version(service.collection.models.versions)
-    return Versions(version=version, versions=[version_of(v) for v in found])
+    return VersionsResponse(version=version, versions=[version_of(v) for v in found])
 
 
 @router.get("/compare")
-def compare(a: One, b: One, service: Served) -> Compared:
+def compare(a: One, b: One, service: Served) -> ComparedResponse:
     """Compare the models of two versions by what was measured when they were trained."""
     c = service.collection
     version, (first, second) = service.of_one_version(
@@ -116,7 +116,7 @@ def compare(a: One, b: One, service: Served) -> Compared:
     before, after = ({m.kind: m for m in version_of(v).models} for v in (first, second))
     kinds = sorted({*before, *after})
     differences = [_difference(k, before.get(k), after.get(k)) for k in kinds]
-    return Compared(version=version, a=a, b=b, differences=differences)
+    return ComparedResponse(version=version, a=a, b=b, differences=differences)
 
 
 @router.post("/rollback")
@@ -138,8 +138,8 @@ def _difference(kind: str, before: Model | None, after: Model | None) -> Differe
     return Difference(kind=kind, before=before, after=after, gain=gain, comparable=comparable)
 
 
-def version_of(v: ModelVersion) -> Version:
-    return Version(
+def version_of(v: ModelVersion) -> VersionResponse:
+    return VersionResponse(
         version=v.version, written=v.written, pictures=v.pictures, note=v.note, current=v.current,
         finished=v.finished,
         models=[

@@ -32,7 +32,7 @@ _BINARY: dict[int | str, dict[str, Any]] = {
 }
 
 
-class Source(BaseModel):
+class SourceResponse(BaseModel):
     """What one source writes of a picture."""
 
     source: str
@@ -52,10 +52,10 @@ class Picture(BaseModel):
     width: int
     height: int
     format: str
-    words: list[Source]
+    words: list[SourceResponse]
 
 
-class Folder(BaseModel):
+class FolderResponse(BaseModel):
     """A folder; `id` is what filters take, `pictures` lie in it or below."""
 
     id: str
@@ -67,7 +67,7 @@ class Folders(BaseModel):
     """Folders, by name."""
 
     version: int
-    folders: list[Folder]
+    folders: list[FolderResponse]
     next: str | None = None
 
 
@@ -80,7 +80,9 @@ def picture(picture: Annotated[Id, Path()], service: Served) -> Picture:
     return Picture(
         version=found.version, id=f.picture, name=shown(f.path), bytes=f.size,
         changed=f.mtime // 10**9, taken=f.taken, width=f.width, height=f.height, format=f.format,
-        words=[Source(source=w.source, tags=list(w.tags), text=w.text) for w in found.words],
+        words=[
+            SourceResponse(source=w.source, tags=list(w.tags), text=w.text) for w in found.words
+        ],
     )  # fmt: skip
 
 
@@ -129,7 +131,7 @@ def folders(
     end = page.offset + len(some)
     return Folders(
         version=version,
-        folders=[Folder(id=f.id, name=shown(f.path), pictures=f.pictures) for f in some],
+        folders=[FolderResponse(id=f.id, name=shown(f.path), pictures=f.pictures) for f in some],
         next=cursor(version, end) if end < len(found) else None,
     )
 

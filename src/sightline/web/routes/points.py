@@ -21,7 +21,7 @@ from sightline.web.shapes import (
     Id,
     Ids,
     Limit,
-    NotLearned,
+    NotLearnedResponse,
     Served,
     Words,
     hit,
@@ -99,20 +99,20 @@ class Points(BaseModel):
     points: list[Point]
 
 
-class Answer(BaseModel):
+class PointsResponse(BaseModel):
     """An answer as Qdrant has it; `not_learned` are words of the target, as of a search."""
 
     result: Points
     status: str
     time: float
     version: int
-    not_learned: tuple[NotLearned, ...] = ()
+    not_learned: tuple[NotLearnedResponse, ...] = ()
 
 
 @router.post("/{collection}/points/query")
 def query(
     collection: Annotated[str, Path(pattern=r"^[\w-]{1,64}$")], body: QueryBody, service: Served
-) -> Answer:
+) -> PointsResponse:
     """Find pictures by a target and examples; the one collection here is called `pictures`."""
     begun = time.monotonic()
     if collection != "pictures":
@@ -125,7 +125,7 @@ def query(
         payload = h.model_dump(exclude={"id", "score"}) if body.with_payload else None
         points.append(Point(id=h.id, version=found.version, score=h.score, payload=payload))
     took = round(time.monotonic() - begun, 6)
-    return Answer(
+    return PointsResponse(
         result=Points(points=points), status="ok", time=took, version=found.version,
         not_learned=not_learned(found.not_learned),
     )  # fmt: skip

@@ -15,9 +15,9 @@ from sightline.regions.outlines import Box as FoundBox
 from sightline.regions.outlines import Mask as FoundMask
 from sightline.web.shapes import (
     Chosen,
-    Hit,
+    HitResponse,
     Id,
-    NotLearned,
+    NotLearnedResponse,
     Served,
     Words,
     hit,
@@ -28,7 +28,7 @@ from sightline.web.shapes import (
 router = APIRouter(prefix="/v1", tags=["regions"])
 
 
-class Box(BaseModel):
+class BoxResponse(BaseModel):
     """The least box around a region, as shares of the picture."""
 
     left: float
@@ -37,21 +37,21 @@ class Box(BaseModel):
     height: float
 
 
-class Mask(BaseModel):
+class MaskResponse(BaseModel):
     """A region in run lengths, as COCO has them: outside and inside by turns, down the columns."""
 
     size: tuple[int, int]
     counts: list[int]
 
 
-class Place(BaseModel):
+class PlaceResponse(BaseModel):
     """Where something lies in a picture."""
 
-    box: Box
-    mask: Mask
+    box: BoxResponse
+    mask: MaskResponse
 
 
-class WordPlace(Place):
+class WordPlace(PlaceResponse):
     """Where a word lies, and how likely it is there at all."""
 
     word: str
@@ -62,13 +62,13 @@ class WordPlace(Place):
 class HitPlace(BaseModel):
     """A hit with the places of the query's words; `problem` says why there are none."""
 
-    hit: Hit
+    hit: HitResponse
     words: list[WordPlace]
     scene: int | None
     problem: str
 
 
-class LocalizedHits(BaseModel):
+class LocalizedHitsResponse(BaseModel):
     """Hits with where the words of the query lie.
 
     `unknown` are words that cannot be placed; `not_learned` are as of a search.
@@ -77,7 +77,7 @@ class LocalizedHits(BaseModel):
     version: int
     hits: list[HitPlace]
     unknown: list[str]
-    not_learned: tuple[NotLearned, ...] = ()
+    not_learned: tuple[NotLearnedResponse, ...] = ()
 
 
 class WhyWord(BaseModel):
@@ -130,10 +130,10 @@ class Why(BaseModel):
     problem: str
 
 
-class Explained(BaseModel):
+class ExplainedResponse(BaseModel):
     """A hit with what made its score."""
 
-    hit: Hit
+    hit: HitResponse
     why: Why
 
 
@@ -146,8 +146,8 @@ class Explanations(BaseModel):
     version: int
     model: str | None
     recipe: str | None
-    hits: list[Explained]
-    not_learned: tuple[NotLearned, ...] = ()
+    hits: list[ExplainedResponse]
+    not_learned: tuple[NotLearnedResponse, ...] = ()
 
 
 # Pictures that one request may have explained.
@@ -174,7 +174,7 @@ class WhyBody(WhereBody):
 
 
 @router.post("/where")
-def where(body: WhereBody, service: Served) -> LocalizedHits:
+def where(body: WhereBody, service: Served) -> LocalizedHitsResponse:
     """Say where the words of a query lie in its hits."""
     query, chosen = words_only(body.query), body.filters_in(service)
     c, pictures = service.collection, service.here(body.pictures)
@@ -188,7 +188,7 @@ def where(body: WhereBody, service: Served) -> LocalizedHits:
         return hits, c.tagging.localize(query, hits=hits.hits)
 
     version, (hits, found) = service.of_one_version(look)
-    return LocalizedHits(
+    return LocalizedHitsResponse(
         version=version, hits=[_hit_place(h) for h in found.hits], unknown=list(found.unknown),
         not_learned=not_learned(hits.not_learned),
     )  # fmt: skip
@@ -208,7 +208,7 @@ async def why(body: WhyBody, service: Served) -> Explanations:
         )
         told = c.explain(query, hits=found.hits, blocks=body.blocks, compute=compute)
         hits = [
-            Explained(hit=hit(h), why=Why.model_validate(w.as_json()))
+            ExplainedResponse(hit=hit(h), why=Why.model_validate(w.as_json()))
             for h, w in zip(found.hits, told, strict=True)
         ]
         model, recipe = (told[0].model, told[0].recipe) if told else ("", "")
@@ -220,11 +220,11 @@ async def why(body: WhyBody, service: Served) -> Explanations:
     return await service.describer.lend(look)
 
 
-def place(box: FoundBox, mask: FoundMask) -> Place:
+def place(box: FoundBox, mask: FoundMask) -> PlaceResponse:
     """Return where something lies, as it is sent."""
-    return Place(
-        box=Box(left=box.left, top=box.top, width=box.width, height=box.height),
-        mask=Mask(size=(mask.height, mask.width), counts=list(mask.counts)),
+    return PlaceResponse(
+        box=BoxResponse(left=box.left, top=box.top, width=box.width, height=box.height),
+        mask=MaskResponse(size=(mask.height, mask.width), counts=list(mask.counts)),
     )
 
 

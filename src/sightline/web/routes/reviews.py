@@ -20,7 +20,7 @@ router = APIRouter(prefix="/v1/tags", tags=["tags"])
 Word = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class Answer(Body):
+class AnswerRequest(Body):
     """What somebody says of a suggestion."""
 
     picture: Id
@@ -37,7 +37,7 @@ class AnswersBody(Body):
     review of many single answers makes one version of the collection and not one for each.
     """
 
-    answers: Annotated[tuple[Answer, ...], Field(min_length=1, max_length=NAMED)]
+    answers: Annotated[tuple[AnswerRequest, ...], Field(min_length=1, max_length=NAMED)]
     precision: Precision = 0.9
     session: Name | None = None
     carry: bool = True
@@ -65,7 +65,7 @@ class UndoBody(Body):
     word: Word
 
 
-class Undone(BaseModel):
+class UndoneAnswerResponse(BaseModel):
     """Whether an answer stood; one that was taken back before is so still."""
 
     version: int
@@ -110,11 +110,13 @@ def answers(body: AnswersBody, service: Writable) -> Reviewed:
 
 
 @router.post("/undo")
-def undo(body: UndoBody, service: Writable) -> Undone:
+def undo(body: UndoBody, service: Writable) -> UndoneAnswerResponse:
     """Take one answer of a review back, so that it is asked again; sent again, it counts once."""
     _refuse_others(service, body.session)
     stood = service.collection.tagging.undo(body.session, body.picture, body.word)
-    return Undone(version=service.collection.store.version(), session=body.session, stood=stood)
+    return UndoneAnswerResponse(
+        version=service.collection.store.version(), session=body.session, stood=stood
+    )
 
 
 @router.post("/carry")

@@ -14,7 +14,7 @@ from sightline.web.shapes import Served
 router = APIRouter(prefix="/v1", tags=["scenes"])
 
 
-class SceneWord(BaseModel):
+class SceneWordResponse(BaseModel):
     """A word of a scene: the share of its pictures that have it, and that of all pictures."""
 
     word: str
@@ -22,20 +22,20 @@ class SceneWord(BaseModel):
     usual: float
 
 
-class Scene(BaseModel):
+class SceneResponse(BaseModel):
     """A scene: how many pictures it has, and those that fit best."""
 
     scene: int
-    words: list[SceneWord]
+    words: list[SceneWordResponse]
     size: int
     pictures: list[int]
 
 
-class Scenes(BaseModel):
+class ScenesResponse(BaseModel):
     """Scenes, the largest first."""
 
     version: int
-    scenes: list[Scene]
+    scenes: list[SceneResponse]
     without_regions: int
 
 
@@ -46,17 +46,19 @@ def scenes(
     pictures: Annotated[int, Query(ge=0, le=NAMED)] = 20,
     untagged: bool = False,
     tagged: bool = False,
-) -> Scenes:
+) -> ScenesResponse:
     """Group pictures by the scenes that were learnt."""
     found = service.collection.tagging.scenes(
         words=words, filters=Filters(untagged=untagged, tagged=tagged)
     )
-    return Scenes(
+    return ScenesResponse(
         version=found.version,
         scenes=[
-            Scene(
+            SceneResponse(
                 scene=s.number, size=len(s.pictures), pictures=list(s.pictures[:pictures]),
-                words=[SceneWord(word=w.word, share=w.share, usual=w.usual) for w in s.words],
+                words=[
+                    SceneWordResponse(word=w.word, share=w.share, usual=w.usual) for w in s.words
+                ],
             )
             for s in found
         ],

@@ -15,9 +15,9 @@ from sightline.web.shapes import (
     Chosen,
     Cursor,
     Feature,
-    Filters,
-    Hit,
-    Hits,
+    FiltersRequest,
+    HitResponse,
+    HitsResponse,
     Ids,
     Limit,
     Page,
@@ -76,7 +76,7 @@ class SimilarBody(Listed):
     exact: bool = False
 
 
-class PictureQuery(Filters):
+class PictureQueryRequest(FiltersRequest):
     """How many hits, where the list goes on (the picture is sent again), and filters."""
 
     limit: Limit = 10
@@ -90,7 +90,7 @@ class PictureQuery(Filters):
         return collection.Filters(**values, tagged=self.tagged, untagged=self.untagged)
 
 
-class WordsQuery(PictureQuery):
+class WordsQuery(PictureQueryRequest):
     """Words that go with a picture that is sent, and more pictures (ids) to look like, or unlike.
 
     Looks are compared by one descriptor, `feature`; by default the strongest that pictures have.
@@ -102,20 +102,20 @@ class WordsQuery(PictureQuery):
     feature: Feature = ""
 
 
-class Share(BaseModel):
+class ShareResponse(BaseModel):
     """What one descriptor contributed to a score."""
 
     descriptor: str
     value: float
 
 
-class SimilarHit(Hit):
+class SimilarHit(HitResponse):
     """A hit with what each descriptor contributed; the score is their sum."""
 
-    shares: list[Share]
+    shares: list[ShareResponse]
 
 
-class SimilarHits(Hits):
+class SimilarHits(HitsResponse):
     """Pictures like others."""
 
     hits: list[SimilarHit]  # type: ignore[assignment]
@@ -123,7 +123,7 @@ class SimilarHits(Hits):
 
 
 @router.post("/search")
-def search(body: SearchBody, service: Served) -> Hits:
+def search(body: SearchBody, service: Served) -> HitsResponse:
     """Find pictures by words, or by words and examples together."""
     c, page = service.collection, Page(body.limit, body.cursor, body.offset)
     query, chosen = words_only(body.query), body.filters_in(service)
@@ -141,7 +141,7 @@ def search(body: SearchBody, service: Served) -> Hits:
 
 
 @router.post("/search/text")
-def search_text(body: TextBody, service: Served) -> Hits:
+def search_text(body: TextBody, service: Served) -> HitsResponse:
     """Find pictures for a long text, in the space that texts and pictures share."""
     page = Page(body.limit, body.cursor)
     found = service.collection.search_text(body.text, page.depth, filters=body.filters_in(service))
@@ -150,7 +150,7 @@ def search_text(body: TextBody, service: Served) -> Hits:
 
 @router.post("/search/picture", openapi_extra=PICTURE)
 async def search_picture(
-    request: Request, service: Served, asked: Annotated[PictureQuery, Query()]
+    request: Request, service: Served, asked: Annotated[PictureQueryRequest, Query()]
 ) -> SimilarHits:
     """Find pictures like the one sent, which a limited worker looks at; it is not kept."""
     c, page = service.collection, Page(asked.limit, asked.cursor)
@@ -165,11 +165,11 @@ async def search_picture(
 @router.post("/search/words-and-picture", openapi_extra=PICTURE)
 async def search_words_and_picture(
     request: Request, service: Served, asked: Annotated[WordsQuery, Query()]
-) -> Hits:
+) -> HitsResponse:
     """Find pictures by words and by the picture sent, which count alike; it is not kept."""
     c, page = service.collection, Page(asked.limit, asked.cursor)
 
-    def look(path: str, compute: Compute) -> Hits:
+    def look(path: str, compute: Compute) -> HitsResponse:
         query, unlike = words_only(asked.query), service.here(asked.unlike)
         found = c.sessions.refine(
             query, pictures=[path, *service.here(asked.like)], negative=unlike,
@@ -200,7 +200,7 @@ def _alike(found: Any, page: Page) -> SimilarHits:
         hits=[
             SimilarHit(
                 **h.model_dump(),
-                shares=[Share(descriptor=s.descriptor, value=s.value) for s in shares],
+                shares=[ShareResponse(descriptor=s.descriptor, value=s.value) for s in shares],
             )
             for h, shares in zip(plain.hits, some, strict=True)
         ],

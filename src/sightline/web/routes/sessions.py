@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
-from sightline.collection.sessions.session import Ranking
+from sightline.collection.sessions.session import SessionRanking
 from sightline.collection.sessions.sessions import SessionState
 from sightline.web.problems import Problem
 from sightline.web.routes.search import Listed
@@ -15,7 +15,7 @@ from sightline.web.service import Service
 from sightline.web.shapes import (
     Cursor,
     Feature,
-    Hits,
+    HitsResponse,
     Ids,
     Limit,
     Name,
@@ -42,7 +42,7 @@ class BeginBody(Listed):
     feature: Feature = ""
 
 
-class Round(Hits):
+class RoundResponse(HitsResponse):
     """Hits of a session; `share` is how much of the untouched ranking is left in them."""
 
     session: str
@@ -91,7 +91,7 @@ class States(BaseModel):
 
 
 @router.post("", status_code=201)
-def begin(body: BeginBody, service: Writable) -> Round:
+def begin(body: BeginBody, service: Writable) -> RoundResponse:
     """Begin a session and see the first hits; it can be judged by its name, restarts or not."""
     query = words_only(body.query) if body.query else ""
     if bool(query.strip()) == bool(body.like):
@@ -139,7 +139,7 @@ def session_hits(
     limit: Annotated[Limit, Query()] = 20,
     hide_judged: bool = False,
     how: Literal["best", "telling"] = "best",
-) -> Round:
+) -> RoundResponse:
     """Return the best hits by all that was judged, or those whose judgement would tell most."""
     with service.talks.use(session) as s:
         if how == "telling":
@@ -153,9 +153,9 @@ def known(service: Service, name: str) -> SessionState:
     return service.collection.sessions.get(name)
 
 
-def _round(r: Ranking, limit: int) -> Round:
+def _round(r: SessionRanking, limit: int) -> RoundResponse:
     plain = hits(r, Page(limit, None), r.said)
-    return Round(
+    return RoundResponse(
         **plain.model_dump(exclude={"next"}), session=r.session, round=r.round, share=r.share,
         doubted=[h.picture for h in r.doubted],
     )  # fmt: skip

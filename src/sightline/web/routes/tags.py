@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from sightline.collection.tagging.suggest import Suggestion as Found
 from sightline.records import shown
-from sightline.web.routes.regions import Place, place
+from sightline.web.routes.regions import PlaceResponse, place
 from sightline.web.shapes import Chosen, Ids, Limit, Served
 
 router = APIRouter(prefix="/v1/tags", tags=["tags"])
@@ -27,7 +27,7 @@ class TagBody(Chosen):
     removals: bool = True
 
 
-class Suggestion(Place):
+class SuggestionResponse(PlaceResponse):
     """A word to add to a picture, or (`add` false) to take from it."""
 
     picture: int
@@ -38,7 +38,7 @@ class Suggestion(Place):
     scene: int
 
 
-class Promise(BaseModel):
+class PromiseResponse(BaseModel):
     """A word that may be proposed, by pictures nobody learnt from.
 
     Of those that look as much like it as a proposal must, `given`, so many were `right` to carry
@@ -52,7 +52,7 @@ class Promise(BaseModel):
     promised: float
 
 
-class Abstained(BaseModel):
+class AbstainedResponse(BaseModel):
     """A word that is never proposed, and why."""
 
     word: str
@@ -60,20 +60,20 @@ class Abstained(BaseModel):
     why: str
 
 
-class Suggestions(BaseModel):
+class SuggestionsResponse(BaseModel):
     """Suggestions, the surest first."""
 
     version: int
-    suggestions: list[Suggestion]
-    words: list[Promise]
-    abstained: list[Abstained]
+    suggestions: list[SuggestionResponse]
+    words: list[PromiseResponse]
+    abstained: list[AbstainedResponse]
     pictures: int
     without_regions: int
     judged: int
 
 
 @router.post("")
-def tags(body: TagBody, service: Served) -> Suggestions:
+def tags(body: TagBody, service: Served) -> SuggestionsResponse:
     """Propose words for pictures, each with where it lies, and doubt words they carry."""
     pictures, chosen = service.here(body.pictures), body.filters_in(service)
     version, found = service.of_one_version(
@@ -82,19 +82,19 @@ def tags(body: TagBody, service: Served) -> Suggestions:
             filters=chosen,
         )
     )  # fmt: skip
-    return Suggestions(
+    return SuggestionsResponse(
         version=version,
         suggestions=[_suggestion(s) for s in found.suggestions],
-        words=[Promise(**asdict(w)) for w in found.words],
+        words=[PromiseResponse(**asdict(w)) for w in found.words],
         abstained=[
-            Abstained(word=a.word, pictures=a.pictures, why=a.why) for a in found.abstained
+            AbstainedResponse(word=a.word, pictures=a.pictures, why=a.why) for a in found.abstained
         ],
         pictures=found.pictures, without_regions=found.without_regions, judged=found.judged,
     )  # fmt: skip
 
 
-def _suggestion(s: Found) -> Suggestion:
-    return Suggestion(
+def _suggestion(s: Found) -> SuggestionResponse:
+    return SuggestionResponse(
         **place(s.box, s.mask).model_dump(), picture=s.picture, name=shown(s.path), word=s.word,
         add=s.add, confidence=s.confidence, scene=s.scene,
     )  # fmt: skip

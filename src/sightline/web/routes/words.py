@@ -12,7 +12,7 @@ from sightline.web.shapes import Limit, Served
 router = APIRouter(prefix="/v1", tags=["words"])
 
 
-class CarriedWord(BaseModel):
+class CarriedWordResponse(BaseModel):
     """A word, or a tag of several words, and how many pictures carry it."""
 
     word: str
@@ -23,7 +23,7 @@ class CarriedWords(BaseModel):
     """Words that begin so, the most carried first."""
 
     version: int
-    words: list[CarriedWord]
+    words: list[CarriedWordResponse]
 
 
 @router.get("/words")
@@ -35,5 +35,6 @@ def words(
     """Suggest words that pictures carry, by how they begin."""
     found, version = service.collection.words.vocabulary(prefix, limit)
     return CarriedWords(
-        version=version, words=[CarriedWord(word=w.word, pictures=w.pictures) for w in found]
+        version=version,
+        words=[CarriedWordResponse(word=w.word, pictures=w.pictures) for w in found],
     )
