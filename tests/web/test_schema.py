@@ -32,8 +32,8 @@ from sightline.web.app import build
 from sightline.web.jobs import Job, Jobs
 from sightline.web.service import Service
 from sightline.web.talks import Talks
-from tests.served import Served, painted, running
-from tests.tagged_made import copied
+from tests.factories.servers import Served, painted, running
+from tests.factories.tagged_collections import copied
 
 EXAMPLES = int(os.environ.get("SIGHTLINE_EXAMPLES", "12"))
 SEEDS = (1, 2, 3)

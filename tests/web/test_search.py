@@ -10,7 +10,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.web.client import Hits, ServiceError
-from tests.served import Served, grow
+from tests.factories.servers import Served, grow
 
 
 def ids(found: object) -> list[int]:
