@@ -23,8 +23,8 @@ from tests.sorts import mark
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.testing.milvus import MilvusProcess
-    from tests.ray_made import TwoNodes
-    from tests.served import Served
+    from tests.factories.ray_clusters import TwoNodes
+    from tests.factories.servers import Served
 
 # Tests of crashes fork. Where Milvus was asked before, gRPC would tidy up in the child, which at
 # times ends it; read when gRPC is first imported.
@@ -148,7 +148,7 @@ def two_rankers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 @pytest.fixture(scope="session")
 def tagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a painted collection that has learnt where words lie; never changed."""
-    from tests.tagged_made import painted_collection
+    from tests.factories.tagged_collections import painted_collection
 
     folder = tmp_path_factory.mktemp("tagged")
     painted_collection(folder).models.train_regions(feature="regions", scenes=2)
@@ -158,7 +158,7 @@ def tagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def taught(tmp_path_factory: pytest.TempPathFactory) -> Collection:
     """Return a collection with a model; tests do not change it."""
-    from tests.served import painted
+    from tests.factories.servers import painted
 
     return painted(tmp_path_factory.mktemp("taught"))
 
@@ -185,7 +185,7 @@ def _is_replaced(request: pytest.FixtureRequest, name: str) -> bool:
 @pytest.fixture(scope="module")
 def served(taught: Collection) -> Iterator[Served]:
     """Serve it while the tests of a file run."""
-    from tests.served import running
+    from tests.factories.servers import running
 
     with running(taught) as found:
         yield found
@@ -194,7 +194,7 @@ def served(taught: Collection) -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def one_cluster() -> Iterator[TwoNodes]:
     """Return a real Ray cluster, one for all tests of this process."""
-    from tests.ray_made import shared_nodes
+    from tests.factories.ray_clusters import shared_nodes
 
     yield from shared_nodes()
 
@@ -210,7 +210,7 @@ def cluster(one_cluster: TwoNodes) -> TwoNodes:
 def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusProcess]:
     """Return a real Milvus server on this machine, one for all tests of this process."""
     from sightline.testing.milvus import is_installed
-    from tests.engines_made import WITHOUT_MILVUS, a_server
+    from tests.factories.engine_stores import WITHOUT_MILVUS, a_server
 
     if not is_installed():
         pytest.skip(WITHOUT_MILVUS)

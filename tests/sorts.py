@@ -19,10 +19,10 @@ _FIXTURES = {
 }
 # By what a file imports to do what it does.
 _IMPORTS = {
-    "tests.ray_made": "cluster",
-    "tests.faults": "crash",
-    "tests.disks": "crash",
-    "tests.engines_made": "engine",
+    "tests.factories.ray_clusters": "cluster",
+    "tests.factories.failing_disks": "crash",
+    "tests.factories.small_disks": "crash",
+    "tests.factories.engine_stores": "engine",
 }
 _SLOW = Path(__file__).with_name("slow.txt")
 

@@ -22,7 +22,7 @@ from sightline.errors import DataError, ParameterError, SightlineError
 from sightline.feedback import Blend, PassiveAggressive, Rocchio
 from sightline.rankers import PAMIR, WARP
 from tests.estimators import CASES, GROUP, Case, X, Y
-from tests.fresh import output_of
+from tests.factories.fresh_python import output_of
 
 by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

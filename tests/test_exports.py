@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fresh import output_of
+from tests.factories.fresh_python import output_of
 
 PACKAGES = (
     "sightline",

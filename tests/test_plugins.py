@@ -18,7 +18,7 @@ from sightline.compute.inline import InlineCompute
 from sightline.errors import UsageError
 from sightline.pictures.tables import WordsFile
 from sightline.records import Tags
-from tests.photos import make_photos
+from tests.factories.photos import make_photos
 
 hookimpl = pluggy.HookimplMarker(plugins.GROUP)
 

@@ -35,11 +35,14 @@ class Item:
         ("tests/words/test_tokens.py", (), []),
         ("tests/words/test_tokens.py", ("browser", "tmp_path"), ["browser"]),
         ("tests/words/test_tokens.py", ("one_cluster", "milvus"), ["cluster", "engine"]),
-        ("tests/compute/test_ray_cluster.py", (), ["cluster", "slow"]),
+        ("tests/compute/test_ray_cluster.py", (), ["cluster"]),
         ("tests/store/test_crashes.py", (), ["crash", "slow"]),
     ],
 )
-def test_marks_follow_from_what_is_used(file: str, fixtures: Any, marks: list[str]) -> None:
+def test_marks_follow_from_what_is_used(
+    file: str, fixtures: Any, marks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sorts, "slow_files", lambda: ["tests/store/test_crashes.py"])
     item: Any = Item(file, *fixtures)
     sorts.mark([item])
     assert item.marks == marks

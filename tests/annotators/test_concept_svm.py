@@ -15,7 +15,7 @@ from sightline.annotators import concept_svm as module
 from sightline.annotators.concept_svm import ConceptSVM
 from sightline.contracts import WordScorer
 from sightline.errors import DataError, MissingExtra, ParameterError, UsageError
-from tests.fresh import imported_by
+from tests.factories.fresh_python import imported_by
 from tests.naive.annotators import problem
 
 Doubles = NDArray[np.float64]

@@ -15,7 +15,7 @@ from sightline.annotators.cmtt import CMTT
 from sightline.annotators.plsa import PLSA
 from sightline.contracts import WordScorer
 from sightline.errors import DataError, ParameterError, UsageError
-from tests.fresh import imported_by
+from tests.factories.fresh_python import imported_by
 from tests.naive.media import problem
 
 Model = CMRM | CMTT | PLSA

@@ -14,7 +14,7 @@ from sightline.annotators import _neighbour_search as search
 from sightline.annotators.neighbours import Neighbours
 from sightline.contracts import WordScorer
 from sightline.errors import DataError, ParameterError, UsageError
-from tests.fresh import imported_by
+from tests.factories.fresh_python import imported_by
 from tests.naive import neighbours as naive
 from tests.naive.annotators import problem
 

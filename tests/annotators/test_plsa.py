@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 
 from sightline.annotators._plsa_fast import fold_in, half_step
 from sightline.annotators.plsa import PLSA, _cells, _normalise
+from tests.factories.recorded_progress import Told
 from tests.naive import media as naive
 from tests.naive.media import Table, problem
-from tests.told import Told
 
 
 def shares(n_items: int, n_aspects: int, seed: int = 0) -> Table:

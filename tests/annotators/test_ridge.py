@@ -15,7 +15,7 @@ from sightline.annotators._smoothers import Decomposed, Primal
 from sightline.annotators.ridge import KernelRidge, _inverse_root
 from sightline.contracts import WordScorer
 from sightline.errors import DataError, NotFittedError, ParameterError
-from tests.fresh import imported_by
+from tests.factories.fresh_python import imported_by
 from tests.naive import annotators as naive
 from tests.naive.annotators import problem
 

@@ -17,7 +17,7 @@ from PIL import Image
 from sightline.cli import VERBS, main
 from sightline.store.home import Home
 from sightline.store.writer import Writer
-from tests.photos import make_photo, make_photos
+from tests.factories.photos import make_photo, make_photos
 
 
 class Ran:

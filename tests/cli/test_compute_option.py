@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.photos import paint
-from tests.ray_made import TwoNodes, needs_ray
+from tests.factories.photos import paint
+from tests.factories.ray_clusters import TwoNodes, needs_ray
 from tests.waiting import LIMIT
 
 

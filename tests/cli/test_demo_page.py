@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.photos import make_photos
+from tests.factories.photos import make_photos
 from tests.waiting import LIMIT
 
 ASK = """

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_commands import Shell
-from tests.photos import fingerprint, make_photos
-from tests.sidecars_made import DARKTABLE, keywords_packet
+from tests.factories.photos import fingerprint, make_photos
+from tests.factories.sidecars import DARKTABLE, keywords_packet
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.store.events import NewEvent
-from tests.disks import KINDS, SmallDisk, judge_and_die, judged, small_disk
+from tests.factories.small_disks import KINDS, SmallDisk, judge_and_die, judged, small_disk
 
 READS: list[list[str]] = [
     [],

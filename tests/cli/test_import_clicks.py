@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_commands import Shell
-from tests.clicks_made import asked, event, lines
-from tests.photos import make_photos
+from tests.factories.click_logs import asked, event, lines
+from tests.factories.photos import make_photos
 
 
 @pytest.fixture

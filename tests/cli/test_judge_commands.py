@@ -14,7 +14,7 @@ from sightline.cli.dialogue.terminal import drawn, way_to_show
 from sightline.collection import Collection
 from sightline.errors import UsageError
 from tests.cli.test_commands import Shell
-from tests.sessions_made import judged_collection, kind_of, slipped
+from tests.factories.judging_collections import judged_collection, kind_of, slipped
 
 
 @pytest.fixture

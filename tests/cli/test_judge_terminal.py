@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from tests.sessions_made import judged_collection
+from tests.factories.judging_collections import judged_collection
 from tests.waiting import LIMIT
 
 PROMPT = "fits? [y/n/s, ? for help] "

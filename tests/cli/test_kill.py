@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from sightline.collection import Collection
-from tests.photos import make_photos
+from tests.factories.photos import make_photos
 from tests.waiting import until_ended
 
 # The command, which ends at its n-th call of a function of ours as if by a power cut. It makes

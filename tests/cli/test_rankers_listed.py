@@ -15,7 +15,7 @@ from sightline.cli.train import train
 from sightline.collection.models.registry import RANKERS as SPECS
 from sightline.registry import BY_DEFAULT, IF_NAMED, RANKERS
 from tests.cli.test_start_up import modules_after
-from tests.served import Served, painted, running
+from tests.factories.servers import Served, painted, running
 
 PAGE = Path(str(resources.files("sightline.web"))) / "page"
 GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_commands import Shell
-from tests.photos import COLOURS, paint
-from tests.plugged import plugged
+from tests.factories.photos import COLOURS, paint
+from tests.factories.plugins import plugged
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.cli.test_commands import Shell
-from tests.photos import COLOURS, paint
+from tests.factories.photos import COLOURS, paint
 
 
 @pytest.fixture

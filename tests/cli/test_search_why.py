@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from tests.cli.test_commands import Shell
-from tests.photos import fingerprint, paint_squares
-from tests.plugged import plugged
+from tests.factories.photos import fingerprint, paint_squares
+from tests.factories.plugins import plugged
 
 
 @pytest.fixture(autouse=True)

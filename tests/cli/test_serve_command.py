@@ -22,7 +22,7 @@ from sightline.compute.inline import InlineCompute
 from sightline.errors import UsageError
 from sightline.web.client import Client
 from tests.cli.test_start_up import modules_after
-from tests.photos import make_photos
+from tests.factories.photos import make_photos
 from tests.waiting import LIMIT
 
 

@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from sightline.cli import main
-from tests.alike_made import draw_stripes, stripes
 from tests.cli.test_commands import Ran, Shell
+from tests.factories.similar_collections import draw_stripes, stripes
 
 FEATURES = "color,edges"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
-from tests.photos import make_photos
+from tests.factories.photos import make_photos
 
 HEAVY = ("numba", "sklearn", "scipy", "PIL", "simplejpeg", "pluggy", "logging.handlers", "faiss")
 

@@ -19,7 +19,7 @@ from PIL import Image
 from sightline.collection import Collection
 from sightline.regions.outlines import Mask
 from tests.cli.test_commands import Shell
-from tests.tagged_made import UNTAGGED, N, copied, painted, words_of
+from tests.factories.tagged_collections import UNTAGGED, N, copied, painted, words_of
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import pytest
 from PIL import Image
 
 from tests.cli.test_commands import Shell
-from tests.photos import paint_some_with_words
-from tests.plugged import plugged
+from tests.factories.photos import paint_some_with_words
+from tests.factories.plugins import plugged
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import pytest
 
 from sightline.collection import Collection
 from tests.cli.test_commands import Shell
-from tests.photos import make_photos
-from tests.vector_files import checksum, features_of, vectors_of
+from tests.factories.photos import make_photos
+from tests.factories.vector_files import checksum, features_of, vectors_of
 
 SHUFFLED = (5, 2, 7, 0, 3, 6, 1, 4)
 

@@ -18,9 +18,9 @@ from sightline.contracts import Compute
 from sightline.pictures.folder import PictureFile
 from sightline.store.catalogue import KnownPicture
 from sightline.testing.faults import FAULTY_READ_TASK
-from tests.pictures_made import bad, good, huge_png, odd_but_good, zoo
+from tests.factories.picture_files import bad, good, huge_png, odd_but_good, zoo
+from tests.factories.worker_tasks import READ_LYING, let_workers_import
 from tests.waiting import LIMIT, time_only_what_hangs
-from tests.worker_tasks import READ_LYING, let_workers_import
 
 READ_TASK = "sightline.collection.index.batches.READ_TASK"
 

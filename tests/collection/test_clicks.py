@@ -24,9 +24,9 @@ from sightline.store.home import Home
 from sightline.store.models import arrays_file
 from sightline.store.upkeep.keeping import purge
 from sightline.store.writer import Judging
-from tests.clicks_made import asked, event, interaction, lines, ranking
-from tests.clicks_taken import ROOT, eight_pictures, kept, revert, said_by, take
-from tests.planted import clusters, plant
+from tests.factories.click_logs import asked, event, interaction, lines, ranking
+from tests.factories.clicked_stores import ROOT, eight_pictures, kept, revert, said_by, take
+from tests.factories.planted_stores import clusters, plant
 
 # What the gate thinks of a new word is not what these tests are about.
 QUICK = TrainOptions(rankers=("ridge",), force=True)
@@ -286,7 +286,7 @@ def test_a_word_known_from_clicks_alone_is_learnt_and_forgotten_without_a_trace(
 
 
 def test_the_verb_of_a_collection(tmp_path: Path) -> None:
-    from tests.photos import make_photos
+    from tests.factories.photos import make_photos
 
     photos = make_photos(tmp_path / "photos", 4)
     c = Collection.open(photos, store=tmp_path / "store", workers=1)

@@ -11,9 +11,9 @@ import pytest
 from sightline.collection.clicks.labels import known_judgements
 from sightline.store.events import EventLog
 from sightline.store.home import Home
-from tests.clicks_made import asked, event, lines
-from tests.clicks_taken import eight_pictures, kept, revert, said_by, take
-from tests.planted import plant
+from tests.factories.click_logs import asked, event, lines
+from tests.factories.clicked_stores import eight_pictures, kept, revert, said_by, take
+from tests.factories.planted_stores import plant
 
 
 @pytest.fixture

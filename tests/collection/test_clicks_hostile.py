@@ -11,8 +11,8 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.errors import DataError
-from tests.clicks_made import Record, asked, event, lines
-from tests.sessions_made import events_of, judged_collection, kind_of
+from tests.factories.click_logs import Record, asked, event, lines
+from tests.factories.judging_collections import events_of, judged_collection, kind_of
 
 
 def found(c: Collection) -> dict[int, float]:

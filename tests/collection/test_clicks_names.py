@@ -10,9 +10,9 @@ import pytest
 from sightline.store.events import NewEvent
 from sightline.store.home import Home
 from sightline.store.writer import Change, Writer
-from tests.clicks_made import asked, event, lines
-from tests.clicks_taken import eight_pictures, kept, take
-from tests.planted import plant
+from tests.factories.click_logs import asked, event, lines
+from tests.factories.clicked_stores import eight_pictures, kept, take
+from tests.factories.planted_stores import plant
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from sightline.collection.models.dataset import as_view
 from sightline.collection.models.word_model import load_word_model
 from sightline.compute.inline import InlineCompute
 from sightline.words.term_ids import term_id
-from tests.served import painted
+from tests.factories.servers import painted
 
 
 def whys(c: Collection, query: str, **more: object) -> list[Explanation]:

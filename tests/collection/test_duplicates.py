@@ -17,7 +17,7 @@ from sightline.collection.similarity.duplicates import Duplicates, Signatures, c
 from sightline.compute.inline import InlineCompute
 from sightline.errors import ParameterError
 from sightline.pictures.thumbnails import thumbnail
-from tests.alike_made import stripes
+from tests.factories.similar_collections import stripes
 from tests.naive import likeness as naive
 
 

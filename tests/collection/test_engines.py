@@ -22,7 +22,7 @@ from sightline.store.engines.milvus_tables import Tables, alias_of
 from sightline.store.identity import identity
 from sightline.testing.milvus import MilvusProcess
 from tests.cli.test_commands import Shell
-from tests.served import painted, running
+from tests.factories.servers import painted, running
 from tests.waiting import LIMIT
 
 

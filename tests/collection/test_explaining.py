@@ -21,8 +21,8 @@ from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.compute.inline import InlineCompute
 from sightline.errors import ParameterError
 from sightline.words.term_ids import term_id
-from tests.photos import SQUARES, paint_squares
-from tests.plugged import plugged
+from tests.factories.photos import SQUARES, paint_squares
+from tests.factories.plugins import plugged
 
 
 @pytest.fixture(autouse=True)

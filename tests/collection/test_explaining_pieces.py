@@ -27,7 +27,7 @@ from sightline.collection.models.word_model import WordModel
 from sightline.features.local.layout import rgb_to_lab
 from sightline.records import Hit
 from sightline.words.combining import WAYS, Combination, How
-from tests.pictures_made import pattern
+from tests.factories.picture_files import pattern
 
 # -- blocks ----------------------------------------------------------------------------------------
 

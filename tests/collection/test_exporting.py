@@ -19,8 +19,8 @@ from sightline.exchange.exported import ExportedPicture
 from sightline.records import ProposedWord
 from sightline.store.catalogue import Where
 from sightline.store.events import EventLog
-from tests.exported_made import again, folder_of, indexed, say, terms
-from tests.photos import fingerprint, make_photo
+from tests.factories.exported_collections import again, folder_of, indexed, say, terms
+from tests.factories.photos import fingerprint, make_photo
 
 TREE = ProposedWord("tree", 0.9, (0.0, 0.0, 0.5, 0.5))
 

@@ -20,9 +20,9 @@ from sightline.compute.local import LocalCompute
 from sightline.errors import UsageError
 from sightline.records import DenseQuery, FeatureRows
 from sightline.store.snapshot import Snapshot
-from tests import plugin_features as made
-from tests.photos import blobs
-from tests.plugged import plugged
+from tests.factories import plugin_features as made
+from tests.factories.photos import blobs
+from tests.factories.plugins import plugged
 
 COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "grey": (90, 90, 90)}
 CLASSES = {

@@ -24,9 +24,9 @@ from sightline.errors import DataError, UsageError
 from sightline.records import DenseQuery, SparseRows
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
-from tests.faults import Disk, loaded_sqlite, run_child
-from tests.photos import fingerprint
-from tests.vector_files import (
+from tests.factories.failing_disks import Disk, loaded_sqlite, run_child
+from tests.factories.photos import fingerprint
+from tests.factories.vector_files import (
     QUIET,
     add,
     all_paths,

@@ -10,8 +10,8 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.index.vectors import remembered_vectors
 from sightline.compute.inline import InlineCompute
-from tests.photos import make_photo
-from tests.vector_files import (
+from tests.factories.photos import make_photo
+from tests.factories.vector_files import (
     add,
     all_paths,
     features_of,

@@ -19,8 +19,8 @@ from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, request
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
-from tests.photos import make_photo, make_photos
-from tests.work import calls, opened
+from tests.factories.counted_work import calls, opened
+from tests.factories.photos import make_photo, make_photos
 
 
 class Counting(InlineCompute):

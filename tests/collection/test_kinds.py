@@ -25,7 +25,7 @@ from sightline.progress import NoProgress
 from sightline.records import QuerySet
 from sightline.similarity import grams
 from sightline.words.combining import WAYS, How
-from tests.planted import clusters, plant
+from tests.factories.planted_stores import clusters, plant
 
 Patch = pytest.MonkeyPatch
 DENSE, COUNTS = "signal-0123456789ab", "visterms-0123456789ab"

@@ -14,7 +14,7 @@ from sightline.errors import CollectionError, UsageError
 from sightline.records import SimilarityJudgement
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
-from tests.alike_made import plant_alike
+from tests.factories.similar_collections import plant_alike
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from sightline.compute.describing import load_feature
 from sightline.errors import CollectionError, Interrupted, UsageError
 from sightline.measures.many import measure_queries
 from sightline.store.models import arrays_file
-from tests.photos import COLOURS, paint, paint_some_with_words
-from tests.plugged import plugged
+from tests.factories.photos import COLOURS, paint, paint_some_with_words
+from tests.factories.plugins import plugged
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from sightline.errors import NotBetter, StoreBusy
 from sightline.store.home import Home
 from sightline.store.models import load_model
 from sightline.store.versions import Version
-from tests.planted import clusters, plant
+from tests.factories.planted_stores import clusters, plant
 
 KINDS = list(MODEL_KINDS.values())
 

@@ -12,8 +12,8 @@ from sightline.collection.query import NotLearned, ResolvedQuery
 from sightline.compute.inline import InlineCompute
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
-from tests.photos import paint_some_with_words
-from tests.plugged import plugged
+from tests.factories.photos import paint_some_with_words
+from tests.factories.plugins import plugged
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from sightline.collection.index.run import IndexReport
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute, Done, Failed, Job, WorkerKind
 from sightline.errors import ComputeError, Interrupted
-from tests.photos import make_photo, paint
-from tests.pictures_made import zoo
-from tests.ray_made import TwoNodes, needs_ray
+from tests.factories.photos import make_photo, paint
+from tests.factories.picture_files import zoo
+from tests.factories.ray_clusters import TwoNodes, needs_ray
 
 FEATURES = ["color", "visterms"]
 # How often a node is killed in the middle of an index.

@@ -13,7 +13,7 @@ from sightline.compute.inline import InlineCompute
 from sightline.errors import ParameterError, UsageError
 from sightline.records import Hit
 from sightline.store.catalogue import Catalogue
-from tests.served import painted
+from tests.factories.servers import painted
 
 QUERIES = ("red", "warm cold", "red blue -green", "2:red warm", "+warm red", "red zzzz")
 

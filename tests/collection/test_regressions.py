@@ -24,7 +24,7 @@ from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home
 from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Judging
-from tests.photos import make_photo, make_photos
+from tests.factories.photos import make_photo, make_photos
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from sightline.collection.models import requirements
 from sightline.compute.inline import InlineCompute
 from sightline.errors import MissingExtra, ParameterError, UsageError
 from sightline.registry import RANKERS
-from tests.photos import paint
+from tests.factories.photos import paint
 
 
 @pytest.fixture

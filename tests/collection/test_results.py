@@ -12,7 +12,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.notebook import MOST_SHOWN
 from sightline.errors import MissingExtra
-from tests.photos import make_photo
+from tests.factories.photos import make_photo
 
 
 @pytest.fixture(scope="module")

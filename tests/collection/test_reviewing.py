@@ -13,8 +13,8 @@ from sightline.collection.tagging.review import Review, pending, settle
 from sightline.collection.tagging.suggest import Suggestion
 from sightline.errors import StoreBusy, UsageError
 from sightline.store.locks import Lock
-from tests.sessions_made import events_of
-from tests.tagged_made import TOO_MUCH, copied
+from tests.factories.judging_collections import events_of
+from tests.factories.tagged_collections import TOO_MUCH, copied
 
 
 @pytest.fixture

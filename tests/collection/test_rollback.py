@@ -21,8 +21,8 @@ from sightline.records import FeatureRows
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.upkeep.keeping import describe_versions
 from sightline.store.versions import Segment
-from tests.faults import Disk, loaded_sqlite, run_child
-from tests.photos import make_photo, make_photos
+from tests.factories.failing_disks import Disk, loaded_sqlite, run_child
+from tests.factories.photos import make_photo, make_photos
 
 FEATURES = ["color"]
 EDITED, MOVED, REWORDED, GONE = b"001.jpg", b"sub/moved.jpg", b"003.jpg", b"004.jpg"

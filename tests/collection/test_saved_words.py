@@ -23,8 +23,8 @@ from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
 from sightline.words.term_ids import term_id
-from tests.planted import clusters, plant
-from tests.sessions_made import judged_collection, kind_of
+from tests.factories.judging_collections import judged_collection, kind_of
+from tests.factories.planted_stores import clusters, plant
 
 KINDS = 6
 

@@ -22,8 +22,8 @@ from sightline.collection.engines.sizing import (
 from sightline.errors import ParameterError
 from sightline.records import Batch, FeatureRows, SparseRows
 from tests.cli.test_commands import Shell
-from tests.engines_made import opened, store_of
-from tests.photos import make_photos
+from tests.factories.engine_stores import opened, store_of
+from tests.factories.photos import make_photos
 
 DEEP = TableSize("deep", 5_120.0, copies=2)
 WORDS = TableSize("word scores", 4_000.0, listed=False)

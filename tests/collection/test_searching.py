@@ -11,7 +11,7 @@ import pytest
 from sightline.collection import Collection, Filters
 from sightline.compute.inline import InlineCompute
 from sightline.errors import QueryError, UsageError
-from tests.photos import make_photo
+from tests.factories.photos import make_photo
 
 CAPTIONS = {
     "winter/a.jpg": "tree, snow",

@@ -17,7 +17,13 @@ from sightline.contracts import Json
 from sightline.errors import UsageError
 from sightline.store.events import NewEvent
 from sightline.store.writer import Change, Writer
-from tests.sessions_made import events_of, judged_collection, kind_of, precision, slipped
+from tests.factories.judging_collections import (
+    events_of,
+    judged_collection,
+    kind_of,
+    precision,
+    slipped,
+)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from sightline.contracts import Json
 from sightline.errors import CollectionError, SightlineError, StoreDamaged, UsageError
 from sightline.store.events import NewEvent
 from sightline.store.writer import Change, Judging, Writer
-from tests.sessions_made import events_of, judged_collection
+from tests.factories.judging_collections import events_of, judged_collection
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from PIL import Image
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.errors import DataError, QueryError, UsageError
-from tests.photos import COLOURS, paint
-from tests.sessions_made import events_of, judged_collection, kind_of
+from tests.factories.judging_collections import events_of, judged_collection, kind_of
+from tests.factories.photos import COLOURS, paint
 
 
 @pytest.fixture(scope="module")

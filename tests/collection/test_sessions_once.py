@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sightline.errors import UsageError
-from tests.sessions_made import events_of, judged_collection, kind_of
+from tests.factories.judging_collections import events_of, judged_collection, kind_of
 
 
 def test_a_mark_sent_twice_under_a_key_counts_once(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from sightline.collection.sessions.log import read_session, read_sessions
 from sightline.errors import UsageError
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
-from tests.sessions_made import judged_collection
+from tests.factories.judging_collections import judged_collection
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.sessions.session import Session
 from sightline.feedback.scale import LARGEST
-from tests.planted import plant
-from tests.sessions_made import judged_collection, kind_of
+from tests.factories.judging_collections import judged_collection, kind_of
+from tests.factories.planted_stores import plant
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from sightline.collection.models.dataset import Dataset, load_dataset
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
 from sightline.words.term_ids import term_id
-from tests.sessions_made import judged_collection, kind_of
+from tests.factories.judging_collections import judged_collection, kind_of
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_a_hostile_session_hardly_moves_other_words(tmp_path: Path) -> None:
 
 
 def test_words_of_a_session_survive_an_edit_of_the_picture_and_a_repair(tmp_path: Path) -> None:
-    from tests.photos import make_photo, make_photos
+    from tests.factories.photos import make_photo, make_photos
 
     photos = make_photos(tmp_path / "photos")
     c = Collection.open(photos, store=tmp_path / "store", workers=1)

@@ -11,9 +11,9 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.export import run
-from tests.exported_made import again, folder_of, indexed
-from tests.faults import Disk, cut_power, loaded_sqlite, run_child
-from tests.sidecars_made import ALL
+from tests.factories.exported_collections import again, folder_of, indexed
+from tests.factories.failing_disks import Disk, cut_power, loaded_sqlite, run_child
+from tests.factories.sidecars import ALL
 
 pytestmark = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"

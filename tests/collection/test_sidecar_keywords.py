@@ -13,10 +13,10 @@ from sightline.collection.export.run import ExportReport
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.keyword_lists import HIERARCHICAL, SUBJECT, TAGS_LIST
 from sightline.records import ProposedWord
-from tests.exiftool import Seen, immich, lightroom, read
-from tests.exported_made import again, folder_of, indexed, say, terms
-from tests.photos import fingerprint
-from tests.sidecars_made import DARKTABLE, keywords_packet
+from tests.factories.exiftool import Seen, immich, lightroom, read
+from tests.factories.exported_collections import again, folder_of, indexed, say, terms
+from tests.factories.photos import fingerprint
+from tests.factories.sidecars import DARKTABLE, keywords_packet
 
 # What earlier versions made: one flat list, with a hierarchy level by level.
 FLAT = """<?xml version="1.0" encoding="UTF-8"?>

@@ -21,9 +21,9 @@ from sightline.errors import StoreBusy, StoreIOError
 from sightline.pictures._xmp import read_xmp
 from sightline.records import ProposedWord
 from sightline.store.locks import Lock
-from tests.exported_made import again, folder_of, indexed, say, terms
-from tests.photos import fingerprint
-from tests.sidecars_made import ALL, DARKTABLE, DIGIKAM, HOSTILE
+from tests.factories.exported_collections import again, folder_of, indexed, say, terms
+from tests.factories.photos import fingerprint
+from tests.factories.sidecars import ALL, DARKTABLE, DIGIKAM, HOSTILE
 
 STAREA = "{http://ns.adobe.com/xmp/sType/Area#}"
 

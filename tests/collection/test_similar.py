@@ -24,7 +24,7 @@ from sightline.settings import Settings
 from sightline.store.events import EventLog
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Writer
-from tests.alike_made import draw_stripes, plant_alike, stripes
+from tests.factories.similar_collections import draw_stripes, plant_alike, stripes
 from tests.naive.likeness import ranked_by_likeness
 
 INLINE = InlineCompute()

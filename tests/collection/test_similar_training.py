@@ -31,9 +31,9 @@ from sightline.store.upkeep.keeping import purge
 from sightline.store.upkeep.repairing import repair
 from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Judging, Writer
-from tests.alike_made import draw_stripes, plant_alike
+from tests.factories.planted_stores import plant
+from tests.factories.similar_collections import draw_stripes, plant_alike
 from tests.naive.likeness import ranked_by_likeness
-from tests.planted import plant
 
 
 @pytest.fixture(autouse=True)

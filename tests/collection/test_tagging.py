@@ -19,7 +19,7 @@ from sightline.compute.inline import InlineCompute
 from sightline.errors import NotBetter, ParameterError, UsageError
 from sightline.records import shown
 from sightline.regions.feature import RegionWords
-from tests.tagged_made import (
+from tests.factories.tagged_collections import (
     TOO_LITTLE,
     TOO_MUCH,
     UNTAGGED,

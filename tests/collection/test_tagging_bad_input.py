@@ -12,7 +12,7 @@ from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.collection.tagging import dataset
 from sightline.errors import CollectionError, MissingExtra
-from tests.tagged_made import COLORS, painted, words_of
+from tests.factories.tagged_collections import COLORS, painted, words_of
 
 
 def collection(folder: Path, n: int = 24, words: bool = True) -> Collection:

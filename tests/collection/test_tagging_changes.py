@@ -19,7 +19,7 @@ from sightline.records import Judgement
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
 from sightline.words.term_ids import term_id
-from tests.tagged_made import UNTAGGED, N, copied, painted, painted_collection
+from tests.factories.tagged_collections import UNTAGGED, N, copied, painted, painted_collection
 
 
 @pytest.fixture

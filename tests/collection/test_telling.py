@@ -29,8 +29,8 @@ from sightline.store.home import Home, Reader
 from sightline.store.scores import Scores, open_scores, with_scores
 from sightline.store.versions import Version
 from sightline.store.writer import Change, Writer
-from tests.planted import clusters, plant
-from tests.told import Told
+from tests.factories.planted_stores import clusters, plant
+from tests.factories.recorded_progress import Told
 
 ACROSS = sorted(name for name, kind in RANKERS.items() if kind.shared_space)
 Float = NDArray[np.float32]

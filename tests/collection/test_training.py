@@ -24,7 +24,7 @@ from sightline.store.home import Home
 from sightline.store.models import arrays_file
 from sightline.store.writer import Judging, Writer
 from sightline.words.term_ids import term_id
-from tests.planted import clusters, noise_like, plant
+from tests.factories.planted_stores import clusters, noise_like, plant
 
 QUICK = TrainOptions(rankers=("ridge",))
 
@@ -165,7 +165,8 @@ def test_training_is_the_same_to_the_byte_in_another_process(tmp_path: Path) -> 
     home = plant(tmp_path / "here", words, {"signal": rows})
     run(home, TrainOptions())
     code = (
-        "import sys; from pathlib import Path; from tests.planted import clusters, plant\n"
+        "import sys; from pathlib import Path\n"
+        "from tests.factories.planted_stores import clusters, plant\n"
         "from tests.collection.test_training import run, sha, TrainOptions\n"
         "w, r = clusters(120, 6, noise=0.8); h = plant(Path(sys.argv[1]), w, {'signal': r})\n"
         "run(h, TrainOptions()); print(sha(h))"

@@ -19,7 +19,7 @@ from sightline.store.writer import Change, Judging, Writer
 from sightline.words.combining import Combination
 from sightline.words.term_ids import term_id
 from tests.collection.test_training import run
-from tests.planted import clusters, noise_like, plant, seen_event
+from tests.factories.planted_stores import clusters, noise_like, plant, seen_event
 
 
 def test_a_first_try_on_a_handful_of_pictures_holds_up_nothing(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from sightline.progress import NoProgress
 from sightline.records import Batch
 from sightline.store.home import Home
 from sightline.store.writer import Change, Writer
-from tests.planted import clusters, noise_like, plant, seen_event
-from tests.ray_made import TwoNodes, needs_ray
-from tests.tagged_made import painted_collection
+from tests.factories.planted_stores import clusters, noise_like, plant, seen_event
+from tests.factories.ray_clusters import TwoNodes, needs_ray
+from tests.factories.tagged_collections import painted_collection
 
 # How often a node is killed in the middle of a training.
 KILLS = int(os.environ.get("SIGHTLINE_TEST_KILLS", "1"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.photos import fingerprint, make_photo, make_photos
+from tests.factories.photos import fingerprint, make_photo, make_photos
 
 COMMANDS: list[list[str]] = [
     ["index", "--dry-run"],

@@ -20,8 +20,8 @@ from safetensors.numpy import save_file
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.errors import UsageError
-from tests.photos import make_photo, make_photos
-from tests.vector_files import checksum, features_of, vectors_of
+from tests.factories.photos import make_photo, make_photos
+from tests.factories.vector_files import checksum, features_of, vectors_of
 
 NAMES = (
     "image_path", "image_paths", "filepath", "filepaths", "file_path", "file_name", "filename",

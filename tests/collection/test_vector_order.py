@@ -21,8 +21,8 @@ from sightline.store.catalogue import VectorsFile
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change
-from tests.photos import make_photo
-from tests.vector_files import (
+from tests.factories.photos import make_photo
+from tests.factories.vector_files import (
     all_paths,
     as_text,
     checksum,

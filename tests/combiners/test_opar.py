@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sightline.combiners.opar import OGDR, OPARI, OPARII, OPR, FirstOrder
 from sightline.errors import DataError
-from tests.fresh import output_without_compiler
+from tests.factories.fresh_python import output_without_compiler
 from tests.naive import combiners as naive
 
 Floats = NDArray[np.float32]

@@ -16,7 +16,7 @@ from sightline.combiners.lambdamart import LambdaMART
 from sightline.combiners.ranknet import RankNet
 from sightline.combiners.ranksvm import RankSVM
 from sightline.errors import DataError, MissingExtra, ParameterError, UsageError
-from tests.lists_made import Made, made_lists
+from tests.factories.ranked_lists import Made, made_lists
 from tests.naive import combiners as naive
 
 

@@ -20,7 +20,7 @@ from sightline.combiners.second_order import AROW, SCW
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.similarity.pairs import Phi
 from sightline.solvers.picture_triplets import of_classes, of_judgements
-from tests.lists_made import made_lists
+from tests.factories.ranked_lists import made_lists
 
 ONLINE = [
     OPR(), OPARI(), OPARII(), OGDR(), AROW(), AROW(full=False), SCW(), SCW(full=False),

@@ -11,7 +11,7 @@ from sightline.compute.inline import InlineCompute
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Done, Failed, Job, WorkerKind
 from sightline.testing import check_compute
-from tests.ray_made import TwoNodes, needs_ray
+from tests.factories.ray_clusters import TwoNodes, needs_ray
 
 
 def test_inline_keeps_it() -> None:

@@ -18,9 +18,9 @@ from sightline.compute.inline import InlineCompute
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute, Done, Failed
 from sightline.errors import DataError
-from tests import plugin_features as made
-from tests.pictures_made import noise
-from tests.worker_tasks import let_workers_import
+from tests.factories import plugin_features as made
+from tests.factories.picture_files import noise
+from tests.factories.worker_tasks import let_workers_import
 
 MEAN, SIZE = "plugin_features:MeanColour", "plugin_features:Size"
 RED = np.full((20, 30, 3), (255, 0, 0), np.uint8)

@@ -20,8 +20,8 @@ from sightline.compute.local import LocalCompute
 from sightline.compute.process import WorkerProcess
 from sightline.contracts import Compute, Done, Failed, Job, Json, WorkerKind
 from sightline.errors import ComputeError, ParameterError
+from tests.factories.worker_tasks import HERE, NONSENSE, PERFORM, let_workers_import
 from tests.waiting import LATE, alive, joined, time_only_what_hangs, until_ended
-from tests.worker_tasks import HERE, NONSENSE, PERFORM, let_workers_import
 
 
 @pytest.fixture(autouse=True)

@@ -22,8 +22,8 @@ from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, request
 from sightline.testing.compute import ECHO_TASK
 from sightline.testing.faults import ESCAPE_TASK, FAULTY_READ_TASK
-from tests.photos import make_photo
-from tests.ray_made import TwoNodes, needs_ray, room, run_batch
+from tests.factories.photos import make_photo
+from tests.factories.ray_clusters import TwoNodes, needs_ray, room, run_batch
 
 pytestmark = needs_ray
 ROOT = str(Path(__file__).parents[2])
@@ -190,7 +190,7 @@ from sightline.compute.ray_cluster import RayCompute, waiting
 from sightline.contracts import Part
 from sightline.errors import ComputeError
 from sightline.testing.compute import scale
-from tests.ray_made import QUICK, TwoNodes, block
+from tests.factories.ray_clusters import QUICK, TwoNodes, block
 
 waiting._LOOK_SECONDS, waiting._ALONE_SECONDS = 0.1, 1.0
 full = {**QUICK, "automatic_object_spilling_enabled": False, "local_fs_capacity_threshold": 0.01}

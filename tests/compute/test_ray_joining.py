@@ -21,7 +21,7 @@ from sightline.compute.ray_cluster.joining import _refused
 from sightline.compute.ray_cluster.reaching import host_and_port, same_place
 from sightline.errors import ComputeError, MissingExtra, ParameterError, UsageError
 from sightline.testing import watchdog
-from tests.ray_made import TwoNodes, needs_ray
+from tests.factories.ray_clusters import TwoNodes, needs_ray
 from tests.waiting import LIMIT, until
 
 pytestmark = needs_ray
@@ -213,7 +213,7 @@ import os, sys
 from sightline.compute.ray_cluster import RayCompute
 from sightline.contracts import Part
 from sightline.testing import check_compute
-from tests.ray_made import room
+from tests.factories.ray_clusters import room
 
 with RayCompute(sys.argv[1]) as ray:
     check_compute(ray, 40)

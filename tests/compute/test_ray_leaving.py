@@ -20,8 +20,8 @@ from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, request
 from sightline.testing.compute import ECHO_TASK, scale
 from sightline.testing.faults import FAULTY_READ_TASK
-from tests.photos import make_photo
-from tests.ray_made import TwoNodes, block, needs_ray
+from tests.factories.photos import make_photo
+from tests.factories.ray_clusters import TwoNodes, block, needs_ray
 from tests.waiting import LIMIT, joined, until
 
 pytestmark = needs_ray

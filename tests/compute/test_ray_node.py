@@ -24,7 +24,7 @@ from sightline.compute.ray_cluster.identity import identity
 from sightline.contracts import Held, InTurn, Part, PartDone, PartTask
 from sightline.progress import NoProgress
 from sightline.testing.compute import ECHO_TASK
-from tests.planted import clusters, plant
+from tests.factories.planted_stores import clusters, plant
 
 # Those that learn from counts of visual words get them as sparse rows, which are copied.
 DENSE = [name for name in RANKERS if name not in ("cmrm", "cmtt", "plsa")]

@@ -14,7 +14,7 @@ import pytest
 from sightline.compute.local import MEMORY, LocalCompute
 from sightline.contracts import Done, Failed, Job, Json, WorkerKind
 from sightline.testing.faults import ESCAPE_TASK
-from tests.worker_tasks import PERFORM, let_workers_import
+from tests.factories.worker_tasks import PERFORM, let_workers_import
 
 FILTERED = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
 needs_filter = pytest.mark.skipif(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sightline.errors import DataError
 from sightline.exchange import impressions, json_records
 from sightline.exchange.clicklogs import read_clicks
-from tests.clicks_made import Record, array, asked, event, interaction, lines, ranking
+from tests.factories.click_logs import Record, array, asked, event, interaction, lines, ranking
 
 UBI = [asked("1", "red sea", ["a.jpg", "b.jpg", "c.jpg"]), event("1", "b.jpg", 2)]
 GOOD = [*UBI, asked("2", "sea", ["b.jpg"])]

@@ -13,8 +13,8 @@ from sightline.exchange.xmp_merging import EMPTY, Additions, merged
 from sightline.exchange.xmp_regions import Region, RegionFrame
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.keyword_lists import HIERARCHICAL, SUBJECT, TAGS_LIST
-from tests.exiftool import Seen, immich, lightroom, read_packets
-from tests.sidecars_made import ALL, keywords_packet
+from tests.factories.exiftool import Seen, immich, lightroom, read_packets
+from tests.factories.sidecars import ALL, keywords_packet
 
 PLACES = (TAGS_LIST, ("Places/Paris",)), (HIERARCHICAL, ("Places|Paris",)), (SUBJECT, ("Paris",))
 WORDS = Additions(("Snow", "Places/Paris", ("AC/DC",), "paris"))

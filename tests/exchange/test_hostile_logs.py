@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sightline.exchange.clicklogs import ClickLog, read_clicks
-from tests.clicks_made import Record, array, asked, event, interaction, lines, ranking
+from tests.factories.click_logs import Record, array, asked, event, interaction, lines, ranking
 
 GOOD: list[Record] = [asked("1", "sea", ["a.jpg", "b.jpg"]), event("1", "b.jpg", 2)]
 

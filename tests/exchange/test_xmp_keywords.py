@@ -13,7 +13,7 @@ from sightline.exchange.xmp_merging import EMPTY, Additions, made_here, merged
 from sightline.pictures._xmp import read_keywords, read_xmp
 from sightline.pictures.keyword_lists import HIERARCHICAL, SUBJECT, TAGS_LIST, split
 from sightline.words.tokens import tag_terms
-from tests.sidecars_made import ALL, keywords_packet
+from tests.factories.sidecars import ALL, keywords_packet
 
 Lists = Mapping[str, tuple[str, ...]]
 EVERY = (TAGS_LIST, HIERARCHICAL, SUBJECT)

@@ -14,8 +14,8 @@ from sightline.exchange.xmp_regions import Region, RegionFrame, area
 from sightline.pictures._xmp import read_keywords, read_xmp
 from sightline.pictures.xmp_names import ADDRESSES, Prefixes
 from sightline.words.tokens import tag_terms
-from tests.sidecars_made import ALL, DARKTABLE, DIGIKAM, EXIFTOOL, HOSTILE, LIGHTROOM, STRANGE
-from tests.work import Counted, calls
+from tests.factories.counted_work import Counted, calls
+from tests.factories.sidecars import ALL, DARKTABLE, DIGIKAM, EXIFTOOL, HOSTILE, LIGHTROOM, STRANGE
 
 RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 DC = "{http://purl.org/dc/elements/1.1/}"

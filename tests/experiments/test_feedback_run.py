@@ -28,7 +28,7 @@ from sightline_experiments.feedback.results import (
     figures_of,
 )
 from tests.factories.classed import load_made
-from tests.photos import fingerprint
+from tests.factories.photos import fingerprint
 
 PLAN = replace(
     full_plan(),

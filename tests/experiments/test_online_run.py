@@ -24,7 +24,7 @@ from sightline_experiments.online.pool import NINE, Describer
 from sightline_experiments.online.results import OnlineResults, best, compared, figures_of
 from sightline_experiments.tuning import Search, tried
 from tests.factories.classed import load_made
-from tests.photos import fingerprint
+from tests.factories.photos import fingerprint
 
 LAW = {"law": "queries"}
 PLAN = Plan(

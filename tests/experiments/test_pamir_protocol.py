@@ -199,7 +199,7 @@ def test_groups(c: Corel5K, splits: list[Split]) -> None:
 
 
 def test_the_folder_is_not_touched(tmp_path: Path) -> None:
-    from tests.photos import fingerprint
+    from tests.factories.photos import fingerprint
 
     made = load_made(tmp_path / "corel5k")
     before = fingerprint(tmp_path)

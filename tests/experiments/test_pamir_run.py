@@ -35,7 +35,7 @@ from sightline_experiments.pamir.selection import views_of
 from sightline_experiments.pamir.sheets import draw_sheets, sheet
 from sightline_experiments.tuning import Search, Stage
 from tests.factories.corel5k import N_DEVELOPMENT, N_TEST, load_made
-from tests.photos import fingerprint
+from tests.factories.photos import fingerprint
 
 N_TRAIN = 60
 LEARNING = {"n_iter": 20_000, "eval_every": 5_000}

@@ -29,7 +29,7 @@ from sightline_experiments.regions.results import RegionResults, figures_of
 from sightline_experiments.regions.sheets import draw_sheets, overlay, palette
 from sightline_experiments.tuning import Search, tried
 from tests.factories.msrc import load_made
-from tests.photos import fingerprint
+from tests.factories.photos import fingerprint
 
 CUT = Segmenter(scale=60.0, sigma=0.4, smallest=0.01)
 PLAN = Plan(

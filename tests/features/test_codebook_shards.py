@@ -11,7 +11,7 @@ from sightline.contracts import InTurn, Part, PartDone, PartTask
 from sightline.errors import ParameterError
 from sightline.features.local.codebook import Floats, codebook, quantization_error
 from sightline.features.local.visterms import Visterms
-from tests.photos import patches
+from tests.factories.photos import patches
 
 
 def points(n: int, seed: int = 0) -> Floats:

@@ -30,8 +30,8 @@ from sightline.features.deep.network import LITE0, LITE1, LITE2
 from sightline.features.deep.stages import DeepPeaks, DeepStages
 from sightline.features.deep.vector import DeepScales, DeepVector
 from sightline.testing import check_feature
+from tests.factories.picture_files import noise
 from tests.naive import deep as naive
-from tests.pictures_made import noise
 
 SMALL: list[type[Feature]] = [DeepVector, DeepScales, DeepGrid, DeepStages, DeepPeaks]
 LARGE: list[type[Feature]] = [DeepLarge, DeepLargeStages, DeepLargePeaks]

@@ -24,8 +24,8 @@ from sightline.features.deep.maps import DeepGrid
 from sightline.features.deep.network import LITE0, LITE1, LITE2, Network
 from sightline.features.deep.stages import DeepPeaks, DeepStages
 from sightline.features.deep.vector import DeepScales, DeepVector
+from tests.factories.picture_files import noise, pattern
 from tests.naive import deep as naive
-from tests.pictures_made import noise, pattern
 
 DEPTHS = {LITE0: 1.0, LITE1: 1.1, LITE2: 1.2}
 WIDTHS = {LITE0: 1.0, LITE1: 1.0, LITE2: 1.1}

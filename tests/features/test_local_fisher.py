@@ -17,8 +17,8 @@ from sightline.features.local.fisher import Fisher, main_directions
 from sightline.features.local.gradients import dense_descriptors
 from sightline.features.local.mixture import Mixture, improved
 from sightline.testing import check_feature
-from tests.fresh import imported_by
-from tests.photos import patches
+from tests.factories.fresh_python import imported_by
+from tests.factories.photos import patches
 
 Floats = NDArray[np.float32]
 RGB = NDArray[np.uint8]

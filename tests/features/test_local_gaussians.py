@@ -13,8 +13,8 @@ from sightline.features.local.blocks import block_descriptors
 from sightline.features.local.color import color_table
 from sightline.features.local.gaussians import Gaussians
 from sightline.testing import check_feature
-from tests.fresh import imported_by
-from tests.photos import patches
+from tests.factories.fresh_python import imported_by
+from tests.factories.photos import patches
 
 Floats = NDArray[np.float32]
 

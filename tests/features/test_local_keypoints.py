@@ -12,8 +12,8 @@ from sightline.errors import DataError
 from sightline.features.local import keypoints as module
 from sightline.features.local.keypoints import DenseSift200, DenseSift1000, Sift200, Sift1000
 from sightline.testing import check_feature
+from tests.factories.photos import blobs
 from tests.naive import local as naive
-from tests.photos import blobs
 
 RGB = NDArray[np.uint8]
 Floats = NDArray[np.float32]

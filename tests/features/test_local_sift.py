@@ -13,9 +13,9 @@ from sightline.errors import DataError
 from sightline.features.local import sift
 from sightline.features.local._sift_fast import fill_descriptor, fill_directions, find_extremes
 from sightline.features.local.sift import Keypoints, keypoints
-from tests.fresh import imported_by
+from tests.factories.fresh_python import imported_by
+from tests.factories.photos import blobs
 from tests.naive import sift as naive
-from tests.photos import blobs
 
 RGB = NDArray[np.uint8]
 Floats = NDArray[np.float32]

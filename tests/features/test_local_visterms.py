@@ -16,8 +16,8 @@ from sightline.features.local.blocks import grid
 from sightline.features.local.fitted import checksum
 from sightline.features.local.visterms import Visterms, idf_of, weighted
 from sightline.testing import check_feature
-from tests.fresh import imported_by
-from tests.photos import patches
+from tests.factories.fresh_python import imported_by
+from tests.factories.photos import patches
 
 Floats = NDArray[np.float32]
 RGB = NDArray[np.uint8]

@@ -13,8 +13,8 @@ from sightline.errors import DataError
 from sightline.features.whole.cedd import CEDD, CENTERS, colors_of, quantized, shares
 from sightline.features.whole.cedd import tanimoto_distance as tanimoto
 from sightline.testing import check_feature
+from tests.factories.photos import patches
 from tests.naive import whole as naive
-from tests.photos import patches
 
 RGB = NDArray[np.uint8]
 Floats = NDArray[np.float32]

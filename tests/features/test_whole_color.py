@@ -17,8 +17,8 @@ from sightline.features.whole.color import ColorMoments, channels
 from sightline.features.whole.lbp import Patterns
 from sightline.features.whole.moments import moments
 from sightline.testing import check_feature
+from tests.factories.photos import patches
 from tests.naive import local as naive
-from tests.photos import patches
 
 RGB = NDArray[np.uint8]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sightline.errors import DataError
 from sightline.features.whole.edges import EdgeDirections, edge_pixels, slopes
 from sightline.testing import check_feature
-from tests.photos import patches
+from tests.factories.photos import patches
 
 RGB = NDArray[np.uint8]
 _seed = st.integers(0, 2**32 - 1)

@@ -24,9 +24,9 @@ from sightline.features.whole.ehd import (
     values_of,
 )
 from sightline.testing import check_feature
-from tests.fresh import imported_by
+from tests.factories.fresh_python import imported_by
+from tests.factories.photos import patches
 from tests.naive import whole as naive
-from tests.photos import patches
 
 RGB = NDArray[np.uint8]
 Floats = NDArray[np.float32]

@@ -12,7 +12,7 @@ from sightline.errors import DataError
 from sightline.features.whole.gabor import GaborMoments, _wavelets, small_grey
 from sightline.features.whole.gist import Gist, _filters, evened
 from sightline.testing import check_feature
-from tests.photos import patches
+from tests.factories.photos import patches
 
 RGB = NDArray[np.uint8]
 Kind = type[GaborMoments] | type[Gist]

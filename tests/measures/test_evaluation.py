@@ -22,7 +22,7 @@ from sightline.measures import (
     rankings,
     reciprocal_rank,
 )
-from tests.fresh import imported_by
+from tests.factories.fresh_python import imported_by
 
 GRADES = [0, 1, 0, 2, 1, 0, 0, 1]
 

@@ -20,7 +20,7 @@ from sightline.measures.many import (
     untrained_average_precision,
 )
 from sightline.records import QuerySet
-from tests.fresh import imported_by
+from tests.factories.fresh_python import imported_by
 
 Floats = NDArray[np.float32]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.served import Served, painted, running
-from tests.tagged_made import copied
+from tests.factories.servers import Served, painted, running
+from tests.factories.tagged_collections import copied
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

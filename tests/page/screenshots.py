@@ -14,9 +14,9 @@ from pathlib import Path
 from PIL import Image
 
 from sightline.collection import Collection
+from tests.factories.servers import running
 from tests.page.browser import started
 from tests.page.visit import Visitor, Visits, expect
-from tests.served import running
 
 # A picture of the documents is small enough to be kept.
 MOST_BYTES = 150_000

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
+from tests.factories.servers import Served, running
+from tests.factories.tagged_collections import copied
 from tests.page.axe import faults, violations
 from tests.page.site import hosting
 from tests.page.visit import VIEWS, Visitor, Visits, expect
-from tests.served import Served, running
-from tests.tagged_made import copied
 
 
 @pytest.fixture(scope="module")

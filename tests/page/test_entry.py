@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.factories.servers import Served
 from tests.page.visit import VIEWS, Visits, expect
-from tests.served import Served
 
 
 def test_the_printed_address_opens_the_page_once(visit: Visits, own: Served) -> None:

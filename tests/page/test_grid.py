@@ -10,8 +10,8 @@ import pytest
 from benchmarks.bench import Bench
 from benchmarks.stores import pictured
 from sightline.collection import Collection
+from tests.factories.servers import Served, running
 from tests.page.visit import Visitor, Visits, expect
-from tests.served import Served, running
 
 # `python -m benchmarks --only page` looks at 100,000.
 N = 4_000

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.factories.servers import Served, running
 from tests.page.browser import Browser
 from tests.page.hostile import ALIVE, BEFORE, texts
 from tests.page.hostile_made import hostile_collection
 from tests.page.site import hosting
 from tests.page.visit import VIEWS, Page, Visits, expect
 from tests.page.watch import Watch
-from tests.served import Served, running
 
 TEXTS = texts()
 # What stands in the document and is not ours.

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.factories.judging_collections import events_of
+from tests.factories.servers import Served
 from tests.page.visit import Locator, Page, Visitor, Visits, expect
-from tests.served import Served
-from tests.sessions_made import events_of
 
 
 @pytest.fixture

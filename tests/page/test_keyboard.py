@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.factories.servers import Served, running
+from tests.factories.tagged_collections import copied
 from tests.page.visit import Page, Visitor, Visits, expect
-from tests.served import Served, running
-from tests.tagged_made import copied
 
 # Marks what a mouse can use, and tells how much of it there is.
 MARK = """() => {

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.factories.photos import paint
+from tests.factories.servers import Served, painted, running
 from tests.page.visit import Locator, Page, Visitor, Visits, expect
-from tests.photos import paint
-from tests.served import Served, painted, running
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from sightline.collection import Collection
+from tests.factories.judging_collections import events_of
+from tests.factories.servers import Served
 from tests.page.browser import EVIL
 from tests.page.site import hosting
 from tests.page.visit import Visits, expect
-from tests.served import Served
-from tests.sessions_made import events_of
 
 # What a page of somebody else tries; each gives what it could read, or "" for nothing.
 READS = {

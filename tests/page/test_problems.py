@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from sightline.collection import Collection
+from tests.factories.photos import make_photos
+from tests.factories.servers import Served, painted, running
 from tests.page.visit import VIEWS, Visits, expect
-from tests.photos import make_photos
-from tests.served import Served, painted, running
 
 
 def test_an_empty_collection_says_what_to_do_and_is_indexed_from_the_page(

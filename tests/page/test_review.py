@@ -6,8 +6,8 @@ import csv
 import io
 import re
 
+from tests.factories.servers import Served
 from tests.page.visit import Page, Visits, expect
-from tests.served import Served
 
 
 def asked(page: Page) -> str:

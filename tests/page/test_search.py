@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from tests.factories.photos import COLOURS
 from tests.page.visit import Visitor, expect
-from tests.photos import COLOURS
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.factories.servers import Served
 from tests.page.browser import Browser
 from tests.page.watch import Watch
-from tests.served import Served
 from tests.waiting import LIMIT
 
 from playwright.sync_api import Locator, Page, StorageState, expect  # isort: skip

@@ -16,8 +16,7 @@ from PIL import Image
 from sightline.contracts import RunAlone
 from sightline.pictures import decode as room
 from sightline.pictures.decode import Decoded, Unfit, decode, shrink, upright
-from tests.naive.pictures import small_rgb
-from tests.pictures_made import (
+from tests.factories.picture_files import (
     FORMATS,
     HEIC,
     bad,
@@ -32,6 +31,7 @@ from tests.pictures_made import (
     raw_png,
     turned,
 )
+from tests.naive.pictures import small_rgb
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LOSSLESS = {"PNG": {}, "TIFF": {}, "WEBP": {"lossless": True, "exact": True}, "BMP": {}}

@@ -16,7 +16,7 @@ from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.pictures.folder import PictureFile, Stamp, Unreadable, walk
 from sightline.records import Skipped, shown
-from tests.pictures_made import good
+from tests.factories.picture_files import good
 
 NOBODY = 65534
 NAMES = [

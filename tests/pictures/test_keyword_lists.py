@@ -18,7 +18,7 @@ from sightline.pictures.keyword_lists import (
 )
 from sightline.pictures.metadata import xmp_packet
 from sightline.words.tokens import tag_terms
-from tests.sidecars_made import DIGIKAM
+from tests.factories.sidecars import DIGIKAM
 
 NAME = st.text(st.sampled_from("aé/| ,&<\"'"), min_size=1, max_size=6).filter(str.strip)
 

@@ -17,7 +17,7 @@ from sightline.pictures._iptc import iptc_resource, read_iptc
 from sightline.pictures._xmp import MAX_BYTES, XmpDescription, read_xmp
 from sightline.pictures.metadata import Metadata, read_metadata
 from sightline.records import Tags
-from tests.work import calls
+from tests.factories.counted_work import calls
 
 FIXTURES = Path(__file__).parent / "fixtures"
 KINDS = {".jpg": "JPEG", ".png": "PNG", ".tif": "TIFF", ".webp": "WEBP", ".gif": "GIF"}

@@ -24,7 +24,7 @@ from sightline.pictures.reading import (
     words_of,
 )
 from sightline.records import Tags
-from tests.pictures_made import encoded, exif, good, pattern
+from tests.factories.picture_files import encoded, exif, good, pattern
 
 BEYOND = "outside the collection"
 

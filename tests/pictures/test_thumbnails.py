@@ -11,7 +11,7 @@ from PIL import Image
 
 from sightline.pictures.decode import decode
 from sightline.pictures.thumbnails import SIDE, contact_sheet, thumbnail
-from tests.pictures_made import encoded, exif, noise, pattern
+from tests.factories.picture_files import encoded, exif, noise, pattern
 
 FIXTURES = Path(__file__).parent / "fixtures"
 FILES = sorted(p.name for p in FIXTURES.iterdir() if p.suffix not in (".md", ".xmp"))

@@ -23,8 +23,8 @@ from sightline.solvers.pa_step import VARIANTS, Variant
 from sightline.solvers.rows import as_rows
 from sightline.solvers.targets import Targets, from_judgements
 from sightline.solvers.triplets import Sampling, TripletSampler
+from tests.factories.triplets import drawn, query_matrix
 from tests.naive import graded as naive
-from tests.triplets import drawn, query_matrix
 
 Matrix = NDArray[np.float64]
 Int = NDArray[np.int64]

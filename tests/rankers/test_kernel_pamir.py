@@ -22,9 +22,9 @@ from sightline.similarity.kernels import gram
 from sightline.similarity.match import MatchKernel
 from sightline.solvers.pa_step import N_OUTCOMES, VARIANTS, Variant
 from sightline.solvers.targets import from_indicator, query_set
-from tests.fresh import output_of, output_without_compiler
+from tests.factories.fresh_python import output_of, output_without_compiler
+from tests.factories.triplets import collection, drawn, query_matrix
 from tests.naive import kernel_pamir as naive
-from tests.triplets import collection, drawn, query_matrix
 
 Matrix = NDArray[np.float64]
 Floats = NDArray[np.float32]
@@ -313,7 +313,7 @@ def test_the_loop_runs_with_the_compiler_off() -> None:
     X, y = collection(n=12, n_features=6)
     code = (
         "import numpy as np\n"
-        "from tests.triplets import collection\n"
+        "from tests.factories.triplets import collection\n"
         "from sightline.rankers.kernel_pamir import KernelPAMIR\n"
         "X, y = collection(n=12, n_features=6)\n"
         "r = KernelPAMIR(max_len=2, averaged=True).fit(X, y, n_iter=150, validation=(X, y))\n"

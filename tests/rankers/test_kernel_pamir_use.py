@@ -15,8 +15,8 @@ from sightline.errors import DataError, ParameterError, UsageError
 from sightline.progress import NoProgress
 from sightline.rankers.kernel_pamir import KernelPAMIR
 from sightline.similarity.kernels import gram
+from tests.factories.triplets import collection
 from tests.rankers.test_pamir_use import judged
-from tests.triplets import collection
 
 
 class Stopped(NoProgress):

@@ -13,8 +13,8 @@ from sightline.errors import DataError, ParameterError, UsageError
 from sightline.rankers._lscmr_planes import Counted, Formed, Planes, planes_of
 from sightline.rankers.lscmr import LSCMR, Factors, Solver, balanced, projected
 from sightline.solvers.oracles import Criterion, Lists
+from tests.factories.recorded_progress import Told
 from tests.naive import lscmr as naive
-from tests.told import Told
 
 Doubles = NDArray[np.float64]
 MAP = Criterion.named("map")

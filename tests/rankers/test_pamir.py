@@ -20,9 +20,9 @@ from sightline.records import QuerySet
 from sightline.solvers.pa_step import N_OUTCOMES, VARIANTS, Variant
 from sightline.solvers.rows import SparseMatrix, as_rows
 from sightline.solvers.targets import from_indicator, query_set
-from tests.fresh import output_of, output_without_compiler
+from tests.factories.fresh_python import output_of, output_without_compiler
+from tests.factories.triplets import collection, drawn, query_matrix
 from tests.naive import rankers as naive
-from tests.triplets import collection, drawn, query_matrix
 
 Matrix = NDArray[np.float64]
 
@@ -183,7 +183,7 @@ def test_without_validation_steps_follow_the_relevant_pictures() -> None:
 def test_same_seed_same_bytes_in_fresh_processes() -> None:
     code = (
         "import hashlib, sys, scipy.sparse as sp\n"
-        "from tests.triplets import collection\n"
+        "from tests.factories.triplets import collection\n"
         "from sightline.rankers.pamir import PAMIR\n"
         "X, y = collection()\n"
         "found = [PAMIR(max_len=3, random_state=seed, averaged=a).fit(kind(X), y, n_iter=20_000)\n"
@@ -196,7 +196,7 @@ def test_same_seed_same_bytes_in_fresh_processes() -> None:
 def test_the_loops_run_with_the_compiler_off() -> None:
     code = (
         "import numpy as np, scipy.sparse as sp\n"
-        "from tests.triplets import collection\n"
+        "from tests.factories.triplets import collection\n"
         "from sightline.rankers.pamir import PAMIR\n"
         "X, y = collection(n=12, n_features=6)\n"
         "how = dict(max_len=2, sampling='triplet')\n"

@@ -18,8 +18,8 @@ from sightline.contracts import WordScorer
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.measures import average_precision
 from sightline.rankers.pamir import PAMIR
-from tests.fresh import imported_by
-from tests.triplets import collection
+from tests.factories.fresh_python import imported_by
+from tests.factories.triplets import collection
 
 Matrix = NDArray[np.float64]
 

@@ -21,9 +21,9 @@ from sightline.rankers.training import bytes_of_weights
 from sightline.rankers.warp import WARP
 from sightline.solvers.pa_step import VARIANTS, Variant
 from sightline.solvers.targets import from_indicator, from_judgements
+from tests.factories.recorded_progress import Told
+from tests.factories.triplets import collection, drawn, query_matrix
 from tests.naive import rankers as naive
-from tests.told import Told
-from tests.triplets import collection, drawn, query_matrix
 
 Matrix = NDArray[np.float64]
 each_ranker = pytest.mark.parametrize("ranker", [PAMIR, WARP])

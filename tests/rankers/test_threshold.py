@@ -14,8 +14,8 @@ from sightline.rankers.pamir import PAMIR
 from sightline.rankers.threshold import ThresholdPAMIR
 from sightline.solvers.pa_step import VARIANTS, Variant
 from sightline.solvers.targets import from_indicator
+from tests.factories.triplets import collection, drawn, query_matrix
 from tests.naive import graded as naive
-from tests.triplets import collection, drawn, query_matrix
 
 Matrix = NDArray[np.float64]
 each_kind = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])

@@ -22,10 +22,10 @@ from sightline.rankers.warp import WARP, RankLoss, WarpLoop, rank_weights
 from sightline.solvers.rows import as_rows
 from sightline.solvers.targets import Targets, from_indicator, from_judgements
 from sightline.solvers.triplets import TripletSampler
-from tests.fresh import output_of, output_without_compiler
+from tests.factories.fresh_python import output_of, output_without_compiler
+from tests.factories.triplets import collection, drawn, query_matrix
 from tests.naive import warp as naive
 from tests.rankers.test_graded import judged
-from tests.triplets import collection, drawn, query_matrix
 
 Matrix = NDArray[np.float64]
 each_kind = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
@@ -166,7 +166,7 @@ def test_a_rare_violator_weighs_little(kind: Any) -> None:
 def test_the_loops_run_with_the_compiler_off() -> None:
     code = (
         "import numpy as np, scipy.sparse as sp\n"
-        "from tests.triplets import collection\n"
+        "from tests.factories.triplets import collection\n"
         "from tests.rankers.test_graded import judged\n"
         "from sightline.rankers.warp import WARP\n"
         "X, y = collection(n=14, n_features=6)\n"

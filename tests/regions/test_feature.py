@@ -16,7 +16,7 @@ from sightline.features.deep.session import is_available
 from sightline.regions.feature import AT_LEAST, DeepRegions, RegionWords
 from sightline.regions.kept import CutPicture, unpacked
 from sightline.testing import check_feature
-from tests.tagged_made import painted
+from tests.factories.tagged_collections import painted
 
 needs_network = pytest.mark.skipif(not is_available(DeepRegions.network), reason="extra 'deep'")
 Kind = type[RegionWords] | type[DeepRegions]

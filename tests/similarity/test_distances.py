@@ -19,7 +19,7 @@ from sightline.similarity.distances import (
     Range,
     check_measures,
 )
-from tests.fresh import imported_by, output_without_compiler
+from tests.factories.fresh_python import imported_by, output_without_compiler
 from tests.naive import similarity as naive
 
 NAMES = sorted(MEASURES)

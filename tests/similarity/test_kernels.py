@@ -16,7 +16,7 @@ from sightline.similarity.bags import Bags
 from sightline.similarity.formulas import KERNELS, as_rows
 from sightline.similarity.kernels import MeanKernel, _mirror, bandwidth, gram
 from sightline.similarity.likelihood import GaussianBags, LikelihoodKernel, gaussian_rows
-from tests.fresh import imported_by
+from tests.factories.fresh_python import imported_by
 from tests.naive import similarity as naive
 
 NAMES = sorted(KERNELS)

@@ -17,7 +17,7 @@ from sightline.similarity.bags import Bags
 from sightline.similarity.grams import nearest_psd, spectrum
 from sightline.similarity.likelihood import GaussianBags, LikelihoodKernel
 from sightline.similarity.match import MINORS, MatchKernel, Minor
-from tests.fresh import imported_by, output_without_compiler
+from tests.factories.fresh_python import imported_by, output_without_compiler
 from tests.naive import kernels_of_bags as naive
 from tests.similarity.test_bags import bags_of
 

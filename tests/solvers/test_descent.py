@@ -7,8 +7,8 @@ import pytest
 
 from sightline.solvers.descent import descend
 from sightline.solvers.structural import STOPS, Round, course_summary, cutting_planes
+from tests.factories.recorded_progress import Told
 from tests.solvers.test_structural import Binary, Doubles, Plane, made
-from tests.told import Told
 
 
 class Sloped(Binary):

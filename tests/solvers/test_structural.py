@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from sightline.solvers.structural import Outcome, Round, cutting_planes
-from tests.told import Told
+from tests.factories.recorded_progress import Told
 
 Doubles = NDArray[np.float64]
 Plane = tuple[float, Doubles]

@@ -20,8 +20,8 @@ from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home
 from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Judging, Writer
-from tests.faults import Crash, Disk, cut_power, loaded_sqlite, run_child
-from tests.photos import make_photo, make_photos
+from tests.factories.failing_disks import Crash, Disk, cut_power, loaded_sqlite, run_child
+from tests.factories.photos import make_photo, make_photos
 
 pytestmark = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"

@@ -18,7 +18,7 @@ from sightline.errors import SightlineError, StoreError, StoreIOError
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Judging
-from tests.photos import make_photos
+from tests.factories.photos import make_photos
 
 FLIPS = 1000
 NOT_DATA = ("lock", "writers")

@@ -20,8 +20,8 @@ from sightline.store.home import Home
 from sightline.store.upkeep.repairing import repair
 from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Change, Judging, Writer
-from tests.disks import KINDS, SmallDisk, judge_and_die, judged, small_disk
-from tests.planted import plant
+from tests.factories.planted_stores import plant
+from tests.factories.small_disks import KINDS, SmallDisk, judge_and_die, judged, small_disk
 
 ROOT = Path(__file__).parent.parent.parent
 WORDS = [["tree"], ["tree", "snow"], ["dog"]]
@@ -60,7 +60,7 @@ import sys
 from pathlib import Path
 from sightline.store.home import Home
 from sightline.store.writer import Judging
-from tests.disks import judged
+from tests.factories.small_disks import judged
 with Judging(Home(Path(sys.argv[1]))) as judging:
     for _ in range(500):
         judging.append([judged(3, "x" * 3000)])

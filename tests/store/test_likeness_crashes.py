@@ -13,8 +13,8 @@ from sightline.store.home import Home
 from sightline.store.models import load_model, save_model
 from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Writer
-from tests.faults import Crash, Disk, loaded_sqlite, run_child
-from tests.scored import crash_learning, learning, scored_store
+from tests.factories.failing_disks import Crash, Disk, loaded_sqlite, run_child
+from tests.factories.scored_stores import crash_learning, learning, scored_store
 
 pytestmark = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"

@@ -21,7 +21,7 @@ from sightline.progress import NoProgress
 from sightline.store import locks
 from sightline.store.locks import Lock, commands, running
 from sightline.web import work
-from tests.photos import make_photo, make_photos, paint
+from tests.factories.photos import make_photo, make_photos, paint
 
 HOLDS = """
 import sys

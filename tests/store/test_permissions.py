@@ -25,10 +25,10 @@ from sightline.store.upkeep import verifying
 from sightline.store.upkeep.permissions import Exposed, describe, exposed, restrict
 from sightline.store.upkeep.repairing import repair
 from sightline.store.upkeep.verifying import verify
-from tests.disks import judge_and_die, judged
-from tests.photos import make_photos, paint
-from tests.planted import plant
-from tests.served import Process
+from tests.factories.photos import make_photos, paint
+from tests.factories.planted_stores import plant
+from tests.factories.servers import Process
+from tests.factories.small_disks import judge_and_die, judged
 
 COMMANDS: list[list[str]] = [
     ["index", "--workers", "1", "--features", "color", "--folder-words"],

@@ -16,7 +16,7 @@ from sightline.store.scores import points_feature
 from sightline.store.shards import open_arrays
 from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Change, Writer
-from tests.scored import FakeScorer, points_of, scored_store, train
+from tests.factories.scored_stores import FakeScorer, points_of, scored_store, train
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from sightline.store.upkeep.repairing import repair
 from sightline.store.upkeep.verifying import verify
 from sightline.store.versions import Segment, version_name
 from sightline.store.writer import Change, Writer
-from tests.scored import TERMS, FakeScorer, batch, score, scored_store, train
+from tests.factories.scored_stores import TERMS, FakeScorer, batch, score, scored_store, train
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from sightline.store.events import EventLog
 from sightline.store.home import Home
 from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Judging
-from tests.disks import judge_and_die, judged, read_only
-from tests.planted import plant
+from tests.factories.planted_stores import plant
+from tests.factories.small_disks import judge_and_die, judged, read_only
 
 
 def planted(folder: Path) -> Home:

@@ -18,7 +18,7 @@ from sightline.collection.tagging.suggest import Suggestion
 from sightline.errors import SightlineError
 from sightline.store.events import EventLog
 from sightline.store.upkeep.verifying import verify
-from tests.faults import Crash, Disk, cut_power, loaded_sqlite, run_child
+from tests.factories.failing_disks import Crash, Disk, cut_power, loaded_sqlite, run_child
 
 needs_sqlite = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"

@@ -18,8 +18,8 @@ from sightline.collection import Collection
 from sightline.errors import SightlineError
 from sightline.store.events import EventLog
 from sightline.store.upkeep.verifying import verify
-from tests.faults import Crash, Disk, cut_power, loaded_sqlite, run_child
-from tests.sessions_made import events_of, judged_collection
+from tests.factories.failing_disks import Crash, Disk, cut_power, loaded_sqlite, run_child
+from tests.factories.judging_collections import events_of, judged_collection
 
 needs_sqlite = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"

@@ -33,8 +33,8 @@ from sightline.store.upkeep.keeping import backup, purge
 from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Change, Writer
 from sightline.testing import check_store
-from tests.disks import judge_and_die, judged
-from tests.photos import fingerprint
+from tests.factories.photos import fingerprint
+from tests.factories.small_disks import judge_and_die, judged
 
 
 def batch(ids: Sequence[int], value: float = 1.0, terms: tuple[int, ...] = (5,)) -> Batch:

@@ -15,8 +15,15 @@ from sightline.store.snapshot import Snapshot
 from sightline.store.upkeep.verifying import verify
 from sightline.store.versions import Version
 from sightline.store.writer import Change, Scorer, Writer
-from tests.faults import Crash, Disk, loaded_sqlite, run_child
-from tests.scored import TERMS, crash_learning, learning, scored_store, scores_of, train
+from tests.factories.failing_disks import Crash, Disk, loaded_sqlite, run_child
+from tests.factories.scored_stores import (
+    TERMS,
+    crash_learning,
+    learning,
+    scored_store,
+    scores_of,
+    train,
+)
 
 pytestmark = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"

@@ -18,8 +18,16 @@ from sightline.store.scores import Scores
 from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
+from tests.factories.scored_stores import (
+    TERMS,
+    FakeScorer,
+    batch,
+    score,
+    scored_store,
+    scores_of,
+    train,
+)
 from tests.naive.store import Picture, word_top
-from tests.scored import TERMS, FakeScorer, batch, score, scored_store, scores_of, train
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float32]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sightline.testing import check_feature
-from tests import plugin_features as made
+from tests.factories import plugin_features as made
 
 
 @pytest.mark.parametrize("feature", [made.MeanColour, made.Size])

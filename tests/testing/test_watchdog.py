@@ -14,19 +14,19 @@ import pytest
 from benchmarks.chromium import HOW, executable
 from sightline.testing import watchdog
 from sightline.testing.milvus import is_installed
-from tests.engines_made import WITHOUT_MILVUS
-from tests.ray_made import needs_ray
+from tests.factories.engine_stores import WITHOUT_MILVUS
+from tests.factories.ray_clusters import needs_ray
 from tests.waiting import LIMIT, alive, until, until_ended
 
 ROOT = str(Path(__file__).parents[2])
 # Each starts something as the tests do, and keeps it in `held`.
 MILVUS = """
-from tests.engines_made import a_server
+from tests.factories.engine_stores import a_server
 held = a_server(folder)
 next(held)
 """
 RAY = """
-from tests.ray_made import TwoNodes
+from tests.factories.ray_clusters import TwoNodes
 held = TwoNodes()
 held.start_second()
 folder = Path(held.folder)
@@ -39,7 +39,7 @@ held = RayCompute(workers=1)
 list(held.run(ECHO_TASK, [Job(b"", {"i": 0})], "decode"))
 """
 SERVER = """
-from tests.served import Process, painted
+from tests.factories.servers import Process, painted
 held = Process(painted(folder, train=False, n=6))
 held.client.finish(held.client.start("index").id)
 """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from tests.served import Served, painted, running
-from tests.tagged_made import copied
+from tests.factories.servers import Served, painted, running
+from tests.factories.tagged_collections import copied
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.web.client import Client
-from tests.photos import paint
-from tests.served import Served, painted, running
+from tests.factories.photos import paint
+from tests.factories.servers import Served, painted, running
 from tests.waiting import LIMIT
 
 # All that a page asks, with what each needs besides an index.

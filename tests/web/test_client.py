@@ -11,7 +11,7 @@ import pytest
 
 from sightline.errors import UsageError
 from sightline.web.client import Client, ServiceError
-from tests.served import Served
+from tests.factories.servers import Served
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:80", "https://127.0.0.1", "ftp://x", "http://"])

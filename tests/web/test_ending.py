@@ -17,9 +17,9 @@ from sightline.contracts import Job
 from sightline.errors import ComputeError
 from sightline.web.client import Client, ServiceError
 from sightline.web.serving.ending import LATEST_SECONDS
-from tests.served import Process, painted
+from tests.factories.servers import Process, painted
+from tests.factories.worker_tasks import PERFORM, let_workers_import
 from tests.waiting import LIMIT, closing, until, until_ended
-from tests.worker_tasks import PERFORM, let_workers_import
 
 # Every picture that is sent keeps its worker for an hour.
 SLOW = """

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sightline.web.app import build
-from tests.served import Served, painted, running
-from tests.tagged_made import copied
+from tests.factories.servers import Served, painted, running
+from tests.factories.tagged_collections import copied
 from tests.waiting import LIMIT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")

@@ -13,8 +13,8 @@ import pytest
 from sightline.collection import Collection
 from sightline.web.limits import Limits
 from sightline.web.routes.export import _Blocks
-from tests.served import Served, running
-from tests.tagged_made import copied
+from tests.factories.servers import Served, running
+from tests.factories.tagged_collections import copied
 
 
 @pytest.fixture(autouse=True)

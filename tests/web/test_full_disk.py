@@ -13,8 +13,8 @@ import pytest
 from sightline.collection import Collection
 from sightline.web.app import build
 from sightline.web.service import Service
-from tests.disks import KINDS, SmallDisk, judge_and_die, judged, small_disk
-from tests.served import Served, running
+from tests.factories.servers import Served, running
+from tests.factories.small_disks import KINDS, SmallDisk, judge_and_die, judged, small_disk
 
 
 @pytest.fixture(params=KINDS)

@@ -17,7 +17,7 @@ from sightline.collection import Collection
 from sightline.web.app import build
 from sightline.web.guard import ENTRY, UPLOADS
 from sightline.web.service import Service
-from tests.served import Reply, Served, running
+from tests.factories.servers import Reply, Served, running
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 

@@ -18,8 +18,8 @@ from sightline.collection.pictures import Pictures
 from sightline.web.client import Client, ServiceError
 from sightline.web.jobs import ServerJob
 from sightline.web.limits import Limits
-from tests.photos import paint
-from tests.served import Served, grow, painted, running
+from tests.factories.photos import paint
+from tests.factories.servers import Served, grow, painted, running
 from tests.waiting import LIMIT
 
 # The whole 1,000 take minutes: SIGHTLINE_PUBLISHES=1000.

@@ -12,7 +12,7 @@ from typing import Any
 from sightline.collection import Collection
 from sightline.collection.clicks.deduplication import distinct_impressions
 from sightline.store.events import EventLog
-from tests.served import Served, painted, running
+from tests.factories.servers import Served, painted, running
 
 
 def judged_events(s: Served) -> int:

@@ -14,8 +14,8 @@ from sightline.collection import Collection
 from sightline.collection.sessions.log import mark_name
 from sightline.errors import SightlineError
 from sightline.web.client import ServiceError
-from tests.served import Process, painted
-from tests.sessions_made import events_of
+from tests.factories.judging_collections import events_of
+from tests.factories.servers import Process, painted
 from tests.waiting import LIMIT
 
 # The whole 200 take minutes: SIGHTLINE_KILLS=200.

@@ -29,7 +29,7 @@ from sightline.web.limits import Limits
 from sightline.web.routes.pictures import original
 from sightline.web.service import Service
 from sightline.web.serving.connection import room_for
-from tests.served import Process, Reply, Served, painted, running
+from tests.factories.servers import Process, Reply, Served, painted, running
 from tests.waiting import LIMIT, until
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sightline.web.routes.page import files
-from tests.served import Served
+from tests.factories.servers import Served
 
 PAGE = Path(str(resources.files("sightline.web"))) / "page"
 NOBODY = {"Authorization": ""}

@@ -16,9 +16,9 @@ import pytest
 from sightline.collection import Collection
 from sightline.store.locks import Lock
 from sightline.web.guard import UPLOADS
-from tests.pictures_made import EPS, SVG, bomb_png, huge_png, raw_png
-from tests.served import Served, painted, running
-from tests.traversal import LEAST, payloads, some_payloads
+from tests.factories.picture_files import EPS, SVG, bomb_png, huge_png, raw_png
+from tests.factories.servers import Served, painted, running
+from tests.factories.traversal_paths import LEAST, payloads, some_payloads
 from tests.waiting import until
 
 SECRET = b"the secret of another folder"

@@ -10,7 +10,7 @@ from sightline.collection import Collection
 from sightline.errors import UsageError
 from sightline.web.guard import ENTRY
 from sightline.web.hosts import WebOrigin
-from tests.served import Served, running
+from tests.factories.servers import Served, running
 
 SHOWN = "https://photos.example"
 

@@ -19,7 +19,7 @@ from sightline.collection import Collection
 from sightline.errors import StoreReadOnly
 from sightline.store.writer import Judging, Writer
 from sightline.testing import watchdog
-from tests.served import Served, painted, running
+from tests.factories.servers import Served, painted, running
 
 NOBODY = 65534
 WRITES: list[tuple[str, Any]] = [

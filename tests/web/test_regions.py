@@ -10,8 +10,8 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.store.locks import Lock
-from tests.served import Served, running
-from tests.tagged_made import copied
+from tests.factories.servers import Served, running
+from tests.factories.tagged_collections import copied
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.served import Served, running
-from tests.tagged_made import copied
+from tests.factories.servers import Served, running
+from tests.factories.tagged_collections import copied
 
 
 @pytest.fixture

@@ -33,8 +33,8 @@ from sightline.web.app import build
 from sightline.web.jobs import Jobs, ServerJob
 from sightline.web.service import Service
 from sightline.web.session_pool import SessionPool
-from tests.served import Served, painted, running
-from tests.tagged_made import copied
+from tests.factories.servers import Served, painted, running
+from tests.factories.tagged_collections import copied
 
 EXAMPLES = int(os.environ.get("SIGHTLINE_EXAMPLES", "12"))
 SEEDS = (1, 2, 3)

@@ -11,7 +11,7 @@ from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.compute.inline import InlineCompute
 from sightline.web.client import ClientHits, ServiceError
-from tests.served import Served, grow
+from tests.factories.servers import Served, grow
 
 
 def ids(found: object) -> list[int]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sightline.errors import DataError, ParameterError
 from sightline.words.combining import WAYS, Combination, How
 from sightline.words.tfidf import query_vector
-from tests.fresh import imported_by
+from tests.factories.fresh_python import imported_by
 from tests.naive import combining as naive
 
 SCORES = arrays(np.float32, (8, 3), elements=st.floats(-2, 2, width=32))

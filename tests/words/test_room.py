@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sightline.words
-from tests.fresh import imported_by
+from tests.factories.fresh_python import imported_by
 
 
 @pytest.mark.parametrize("module", ["tokens", "vocabulary", "grammar", "queries"])

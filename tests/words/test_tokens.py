@@ -22,8 +22,8 @@ from sightline.words.tokens import (
     tokens,
     visible,
 )
+from tests.factories.counted_work import calls
 from tests.naive import words as naive
-from tests.work import calls
 
 ANY_TEXT = st.text(st.characters())
 MIXED = st.text(st.sampled_from("aBcß9 -_'.,/|;\néΣİиहि์ท東ー❤😀\u0301\u0308½ﬁ①"), max_size=40)

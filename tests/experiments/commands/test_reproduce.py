@@ -16,7 +16,7 @@ from sightline_experiments.pamir import protocol
 from sightline_experiments.tuning import Search
 from tests.experiments.command import data_here, reproduce
 from tests.factories.corel5k import COUNTS, made_files, unpack
-from tests.photos import fingerprint
+from tests.factories.photos import fingerprint
 
 
 def sightline(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -15,8 +15,8 @@ from tests.experiments.test_lscmr_nus import PLAN as NUS_PLAN
 from tests.experiments.test_lscmr_run import PLAN
 from tests.factories import nuswide as nuswide_made
 from tests.factories.corel5k import pack, unpack
+from tests.factories.photos import fingerprint
 from tests.factories.wikipedia import COUNTS, made_files
-from tests.photos import fingerprint
 
 
 def sightline(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -13,7 +13,7 @@ from tests.experiments.command import data_here, reproduce
 from tests.experiments.test_online_run import PLAN
 from tests.factories.classed import KIND, made_files
 from tests.factories.corel5k import unpack
-from tests.photos import fingerprint
+from tests.factories.photos import fingerprint
 
 
 def sightline(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -13,7 +13,7 @@ from tests.experiments.command import reproduce
 from tests.experiments.test_regions_run import PLAN
 from tests.factories.corel5k import pack
 from tests.factories.msrc import COUNTS, made_files
-from tests.photos import fingerprint
+from tests.factories.photos import fingerprint
 
 
 def sightline(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

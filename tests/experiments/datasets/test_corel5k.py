@@ -10,7 +10,7 @@ import pytest
 from sightline.errors import DataError
 from sightline_experiments.datasets.corel5k import Corel5K, load_corel5k, queries_of, vocabulary
 from tests.factories.corel5k import COUNTS, N_DEVELOPMENT, N_TEST, WORDS, made_files, pack, unpack
-from tests.photos import fingerprint
+from tests.factories.photos import fingerprint
 
 
 @pytest.fixture

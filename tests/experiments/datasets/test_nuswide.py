@@ -20,7 +20,7 @@ from sightline_experiments.datasets.nuswide import (
 )
 from tests.factories.corel5k import pack, unpack
 from tests.factories.nuswide import COUNTS, NAMES, N, load_made, made_files, made_tables
-from tests.photos import fingerprint
+from tests.factories.photos import fingerprint
 
 SKY = LABELS.format("sky")
 

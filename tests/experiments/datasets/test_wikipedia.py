@@ -17,8 +17,8 @@ from sightline_experiments.datasets.wikipedia import (
     load_wikipedia,
 )
 from tests.factories.corel5k import pack, unpack
+from tests.factories.photos import fingerprint
 from tests.factories.wikipedia import COUNTS, N_TEST, N_TRAIN, NAMES, made_files, packed
-from tests.photos import fingerprint
 
 
 def test_an_archive_and_a_folder_give_the_same(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from sightline.store.upkeep.repairing import repair
 from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Change, Writer
 from sightline.testing import check_store
-from tests.engines_made import opened, random_batch, store_of
+from tests.factories.engine_stores import opened, random_batch, store_of
 
 faiss = pytest.importorskip("faiss", reason="needs pip install 'sightline[faiss]', then make test")
 Int = NDArray[np.int64]

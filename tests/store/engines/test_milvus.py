@@ -28,7 +28,7 @@ from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
 from sightline.testing import check_store
 from sightline.testing.milvus import MilvusProcess
-from tests.engines_made import opened, random_batch, store_of
+from tests.factories.engine_stores import opened, random_batch, store_of
 
 ALL: tuple[Measure, ...] = ("product", "cosine", "distance")
 ONE: tuple[Measure, ...] = ("cosine",)

@@ -22,8 +22,8 @@ from sightline.store.engines.milvus_server import RETRY, MilvusEngine, Served, f
 from sightline.store.engines.milvus_tables import TOKEN, Tables
 from sightline.store.engines.views import Published, View
 from sightline.testing.milvus import MilvusProcess, is_installed
-from tests.engines_made import WITHOUT_MILVUS, a_server
-from tests.served import painted
+from tests.factories.engine_stores import WITHOUT_MILVUS, a_server
+from tests.factories.servers import painted
 from tests.waiting import LIMIT, until
 
 KILLS = int(os.environ.get("SIGHTLINE_MILVUS_KILLS", "1"))

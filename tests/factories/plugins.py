@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 from sightline import plugins
-from tests.worker_tasks import let_workers_import
+from tests.factories.worker_tasks import let_workers_import
 
 if TYPE_CHECKING:
     import pytest

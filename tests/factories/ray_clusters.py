@@ -27,7 +27,7 @@ needs_ray = pytest.mark.skipif(
     reason="Ray is not installed, so clusters are not tested: pip install 'sightline[ray]'",
 )
 _OBJECTS = 100 << 20
-_ROOT = str(Path(__file__).parents[1])
+_ROOT = str(Path(__file__).parents[2])
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AUTH_MODE": "token",

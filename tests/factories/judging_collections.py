@@ -9,7 +9,7 @@ import numpy as np
 from sightline.collection import Collection
 from sightline.collection.sessions.session import Session
 from sightline.store.events import Event, EventLog
-from tests.planted import clusters, noise_like, plant
+from tests.factories.planted_stores import clusters, noise_like, plant
 
 
 def judged_collection(folder: Path, n: int = 120, kinds: int = 6, noise: float = 0.5) -> Collection:

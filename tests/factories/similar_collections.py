@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sightline.store.home import Home
-from tests.planted import noise_like, plant
+from tests.factories.planted_stores import noise_like, plant
 
 KINDS = ("across", "down", "rising", "falling")
 

@@ -25,7 +25,7 @@ from sightline.web.hosts import WebOrigin
 from sightline.web.limits import Limits
 from sightline.web.server import Address, serve
 from sightline.web.service import Service
-from tests.photos import paint
+from tests.factories.photos import paint
 from tests.waiting import LIMIT, joined
 
 

@@ -15,7 +15,7 @@ from sightline.records import ClickedList
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home
 from sightline.store.writer import Judging
-from tests.planted import plant
+from tests.factories.planted_stores import plant
 
 ROOT = b"/nowhere/photos"
 

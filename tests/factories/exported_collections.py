@@ -9,7 +9,7 @@ from sightline.compute.inline import InlineCompute
 from sightline.contracts import Json
 from sightline.store.events import NewEvent
 from sightline.store.writer import Judging
-from tests.photos import make_photos
+from tests.factories.photos import make_photos
 
 
 def indexed(folder: Path, n: int = 8) -> Collection:

@@ -17,7 +17,7 @@ from sightline.store.models import save_model
 from sightline.store.scores import Scores
 from sightline.store.segments import OpenSegment
 from sightline.store.writer import Change, Writer
-from tests.faults import Crash, Disk, cut_power, run_child
+from tests.factories.failing_disks import Crash, Disk, cut_power, run_child
 
 FEATURE = "f-1"
 TERMS = (11, 12, 13, 14, 15)

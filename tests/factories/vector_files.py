@@ -17,7 +17,7 @@ from sightline.features.imported import read_vectors
 from sightline.progress import NoProgress
 from sightline.records import FeatureRows
 from sightline.store.writer import Writer
-from tests.photos import make_photo, make_photos
+from tests.factories.photos import make_photo, make_photos
 
 QUIET = NoProgress()
 

@@ -14,7 +14,7 @@ import pytest
 
 HOW = "apt-get install libimage-exiftool-perl, or npm and make .node/ready"
 # The version that immich bundles.
-_VENDORED = Path(__file__).parents[1] / ".node/node_modules/exiftool-vendored.pl/bin/exiftool"
+_VENDORED = Path(__file__).parents[2] / ".node/node_modules/exiftool-vendored.pl/bin/exiftool"
 _TAGS_LIST, _HIERARCHICAL, _SUBJECT, _REGIONS = (
     "XMP-digiKam:TagsList", "XMP-lr:HierarchicalSubject", "XMP-dc:Subject",
     "XMP-mwg-rs:RegionInfo",
