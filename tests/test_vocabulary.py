@@ -71,8 +71,9 @@ def _defined(tree: ast.AST, place: str) -> Iterator[str]:
 def flags(command: click.Command, path: str = "sightline") -> Iterator[str]:
     """Yield the flags of a command and of those below it."""
     for parameter in command.params:
-        for flag in parameter.opts if isinstance(parameter, click.Option) else ():
-            yield f"flag {path} {flag}"
+        if isinstance(parameter, click.Option) and not parameter.hidden:
+            # The first name counts; those after it are what older releases called it.
+            yield f"flag {path} {parameter.opts[0]}"
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightline.pictures._iptc import iptc_resource, read_iptc
-from sightline.pictures._xmp import MAX_BYTES, XmpDescription, read_xmp
+from sightline.pictures._xmp import MAX_BYTES, EmbeddedMetadata, read_xmp
 from sightline.pictures.metadata import Metadata, read_metadata
 from sightline.records import Tags
 from tests.factories.counted_work import calls
@@ -215,17 +215,17 @@ def test_packet_encodings(encoding: str) -> None:
 def test_entities_are_refused(encoding: str, declaration: str) -> None:
     good = packet(subject("snow")).decode()
     assert read_xmp(good.encode(encoding)).labels == ("snow",)
-    assert read_xmp((declaration + good).encode(encoding)) == XmpDescription()
+    assert read_xmp((declaration + good).encode(encoding)) == EmbeddedMetadata()
 
 
 def test_packet_size_limit() -> None:
     good = packet(subject("snow"))
     assert read_xmp(good.ljust(MAX_BYTES)).labels == ("snow",)
-    assert read_xmp(good.ljust(MAX_BYTES + 1)) == XmpDescription()
+    assert read_xmp(good.ljust(MAX_BYTES + 1)) == EmbeddedMetadata()
 
 
 def test_malformed_packet_says_nothing() -> None:
-    assert read_xmp(packet(subject("snow"))[:-5]) == XmpDescription()
+    assert read_xmp(packet(subject("snow"))[:-5]) == EmbeddedMetadata()
 
 
 def test_a_long_namespace_is_not_copied_for_each_attribute() -> None:
@@ -249,7 +249,7 @@ def test_iptc_cut_inside_a_character() -> None:
 def test_iptc_long_record_and_lying_lengths() -> None:
     long = b"\x1c\x02\x78\x80\x04" + struct.pack(">I", 40_000) + b"x" * 40_000
     assert read_iptc(long).text == "x" * 40_000
-    assert read_iptc(long[:-1]) == XmpDescription()
+    assert read_iptc(long[:-1]) == EmbeddedMetadata()
     assert iptc_resource(b"8BIM\x04\x04\0\0\xff\xff\xff\xff\x1c") == b"\x1c"
 
 

@@ -47,7 +47,7 @@ def tried(name: str, *values: Json, one_shot: bool = False) -> Stage:
 def settings_text(settings: Mapping[str, Json]) -> str:
     """Return settings in one line.
 
-    >>> said({"law": "queries", "C": 0.1})
+    >>> settings_text({"law": "queries", "C": 0.1})
     'law=queries, C=0.1'
     """
     return ", ".join(f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}"

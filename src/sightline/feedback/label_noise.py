@@ -47,7 +47,7 @@ def mislabel_probabilities(
     Examples
     --------
     >>> scores = np.array([9.0, 8.5, 8.0, 8.6, 8.2, 8.3, 8.8, 0.5, 0.0, -0.2, 0.1, 0.3, 8.9])
-    >>> slips(scores, np.arange(13) < 7).round(1).tolist()
+    >>> mislabel_probabilities(scores, np.arange(13) < 7).round(1).tolist()
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.6]
     """
     never = np.zeros(len(scores), dtype=bool) if sure is None else sure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sightline.pictures._xmp import MAX_BYTES, XmpDescription, decoded, plain, running
+from sightline.pictures._xmp import MAX_BYTES, EmbeddedMetadata, decoded, plain, running
 
 _RESOURCE = b"8BIM"
 _IPTC_RESOURCE = 0x0404
@@ -17,7 +17,7 @@ _CAPTION = (2, 120)
 _UTF8 = b"\x1b%G"
 
 
-def read_iptc(data: bytes) -> XmpDescription:
+def read_iptc(data: bytes) -> EmbeddedMetadata:
     r"""Read the IPTC fields of a block; what cannot be read says nothing.
 
     Parameters
@@ -33,10 +33,10 @@ def read_iptc(data: bytes) -> XmpDescription:
     Examples
     --------
     >>> read_iptc(b"\x1c\x02\x19\x00\x04snow\x1c\x02\x78\x00\x05trees")
-    Described(labels=('snow',), text='trees', dates=())
+    EmbeddedMetadata(labels=('snow',), text='trees', dates=())
     """
     if not 0 < len(data) <= MAX_BYTES:
-        return XmpDescription()
+        return EmbeddedMetadata()
     if data.startswith(_RESOURCE):
         data = iptc_resource(data)
     fields: dict[tuple[int, int], list[bytes]] = {}
@@ -45,7 +45,7 @@ def read_iptc(data: bytes) -> XmpDescription:
     utf8 = fields.get(_CHARACTER_SET, [b""])[0].startswith(_UTF8)
     labels = (_text(value, utf8) for value in fields.get(_KEYWORDS, ()))
     texts = [_text(value, utf8) for key in (_HEADLINE, _CAPTION) for value in fields.get(key, ())]
-    return XmpDescription(
+    return EmbeddedMetadata(
         tuple(dict.fromkeys(label for label in labels if label)), running(texts), _dates(fields)
     )
 

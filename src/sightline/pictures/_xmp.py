@@ -44,7 +44,7 @@ _BOILERPLATE = frozenset(
 )
 
 
-class XmpDescription(NamedTuple):
+class EmbeddedMetadata(NamedTuple):
     """What one block of metadata says: labels, running text, dates as they are written."""
 
     labels: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ def running(texts: list[str]) -> str:
     return "\n".join(dict.fromkeys(text for text in kept if text))
 
 
-def read_xmp(data: bytes) -> XmpDescription:
+def read_xmp(data: bytes) -> EmbeddedMetadata:
     """Read an XMP packet; one that is too large, malformed or declares entities says nothing.
 
     Parameters
@@ -100,7 +100,7 @@ def read_xmp(data: bytes) -> XmpDescription:
         description as text; the two dates of taking, if given.
     """
     found = _properties(data)
-    return XmpDescription(
+    return EmbeddedMetadata(
         labels(_keywords(found)),
         running([_preferred(found[key]) for key in _TEXTS if key in found]),
         tuple(found[key][0][1] for key in _DATES if key in found),

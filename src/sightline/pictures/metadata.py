@@ -16,7 +16,7 @@ from struct import Struct
 from typing import Literal, NamedTuple
 
 from sightline.pictures._iptc import iptc_resource, read_iptc
-from sightline.pictures._xmp import MAX_BYTES, XmpDescription, read_xmp
+from sightline.pictures._xmp import MAX_BYTES, EmbeddedMetadata, read_xmp
 from sightline.records import Tags
 
 # Real files have some hundreds of segments, some thousands of chunks and under 200 entries.
@@ -113,8 +113,8 @@ def read_metadata(
     records = parts.iptc or iptc_resource(fields.get(_RESOURCES, b"")) or fields.get(_IPTC, b"")
     if not (fields or packet or records):
         return _SILENT
-    from_xmp = read_xmp(packet) if packet else XmpDescription()
-    from_iptc = read_iptc(records) if records else XmpDescription()
+    from_xmp = read_xmp(packet) if packet else EmbeddedMetadata()
+    from_iptc = read_iptc(records) if records else EmbeddedMetadata()
     return Metadata(
         _orientation(fields), _taken(fields, from_xmp, from_iptc), _tags(from_xmp, from_iptc)
     )
@@ -137,7 +137,7 @@ def xmp_packet(data: bytes | memoryview, kind: str) -> bytes:
     return bytes(view[head.start() : end.end()]) if head and end else b""
 
 
-def _tags(from_xmp: XmpDescription, from_iptc: XmpDescription) -> tuple[Tags, ...]:
+def _tags(from_xmp: EmbeddedMetadata, from_iptc: EmbeddedMetadata) -> tuple[Tags, ...]:
     named = (("xmp", from_xmp), ("iptc", from_iptc))
     return tuple(Tags(name, said.labels, said.text) for name, said in named if said[:2] != ((), ""))
 
@@ -148,7 +148,7 @@ def _orientation(fields: dict[int, bytes]) -> int:
 
 
 def _taken(
-    fields: dict[int, bytes], from_xmp: XmpDescription, from_iptc: XmpDescription
+    fields: dict[int, bytes], from_xmp: EmbeddedMetadata, from_iptc: EmbeddedMetadata
 ) -> int | None:
     written = [fields.get(tag, b"").decode("latin-1") for tag in (_ORIGINAL, _DIGITIZED, _CHANGED)]
     written[2:2] = from_xmp.dates + from_iptc.dates

@@ -25,8 +25,8 @@ _PORTS = {"http": 80, "https": 443}
 class WebOrigin:
     """Where pages lie that a proxy in front of this server shows, as a browser names it.
 
-    >>> Origin.of("https://Photos.example:443")
-    Origin(scheme='https', host='photos.example', port=443)
+    >>> WebOrigin.of("https://Photos.example:443")
+    WebOrigin(scheme='https', host='photos.example', port=443)
     >>> str(Origin.of("https://photos.example:8443")), str(Origin.of("http://[::1]:80"))
     ('https://photos.example:8443', 'http://[::1]')
     """
@@ -62,7 +62,7 @@ class Hosts:
     >>> hosts = Hosts(8000)
     >>> [hosts.allows(h) for h in ("127.0.0.1:8000", "[::1]:8000", "evil.test:8000", "localhost")]
     [True, True, False, False]
-    >>> hosts = Hosts(8000, origins=[Origin.of("https://photos.example")])
+    >>> hosts = Hosts(8000, origins=[WebOrigin.of("https://photos.example")])
     >>> [hosts.allows_origin(f"{s}://photos.example") for s in ("https", "http")]
     [True, False]
     """

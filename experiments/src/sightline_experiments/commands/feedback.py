@@ -45,17 +45,17 @@ def feedback(options: RunOptions, features: str | None) -> int:
     return _run(options, c, plan, target, workers)
 
 
-def _run(asked: RunOptions, c: Classed, plan: Plan, out: Path, workers: int) -> int:
+def _run(options: RunOptions, c: Classed, plan: Plan, out: Path, workers: int) -> int:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
     from sightline_experiments.feedback import run, tables
     from sightline_experiments.feedback.curves import draw_curves
     from sightline_experiments.feedback.results import figures_of
 
-    kept = asked.cache(f"{c.kind.name}-classes", c)
+    kept = options.cache(f"{c.kind.name}-classes", c)
     with LocalCompute(workers) as compute, kept as cache:
         found = run(c, plan, compute, cache, ProgressBar())
-    asked.show(tables.lines(found), figures_of(found))
+    options.show(tables.lines(found), figures_of(found))
     return show_files(draw_curves(found, out, c.kind.title))
 
 

@@ -47,7 +47,7 @@ def lscmr(options: RunOptions, splits: int | None) -> int:
 
 
 def _run(
-    asked: RunOptions,
+    options: RunOptions,
     data: tuple[Wikipedia | None, NusWide | None],
     corel: Corel5K | None,
     plans: tuple[Plan, NusPlan],
@@ -69,27 +69,27 @@ def _run(
     if corel is None:
         found.notes.append("Corel5K: data unavailable, so that no words were learnt.")
     else:
-        _sweep(asked, corel, plans[0], workers, found)
-    asked.show(tables.lines(found), figures_of(found))
+        _sweep(options, corel, plans[0], workers, found)
+    options.show(tables.lines(found), figures_of(found))
     return show_files(draw_curves(found, out))
 
 
 def _sweep(
-    asked: RunOptions, corel: Corel5K, plan: Plan, workers: int, found: LscmrResults
+    options: RunOptions, corel: Corel5K, plan: Plan, workers: int, found: LscmrResults
 ) -> None:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
     from sightline_experiments.datasets.corel5k import NAME
     from sightline_experiments.lscmr.corel import sweep
 
-    with LocalCompute(workers) as compute, asked.cache(NAME, corel) as cache:
+    with LocalCompute(workers) as compute, options.cache(NAME, corel) as cache:
         found.swept = sweep(corel, plan.corel, compute, cache, ProgressBar())
 
 
-def _unavailable(asked: RunOptions, titles: dict[str, str], folder: Path) -> int:
+def _unavailable(options: RunOptions, titles: dict[str, str], folder: Path) -> int:
     from sightline_experiments.lscmr import tables
 
-    code = asked.unavailable(titles, folder)
+    code = options.unavailable(titles, folder)
     for title in titles:
         for line in tables.papers_own(title):
             click.echo(line)

@@ -50,7 +50,7 @@ def online(options: RunOptions, features: str | None, only: str | None, folds: i
 
 
 def _run(
-    asked: RunOptions, there: dict[str, Classed | None], plan: Plan, out: Path, workers: int
+    options: RunOptions, there: dict[str, Classed | None], plan: Plan, out: Path, workers: int
 ) -> int:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
@@ -63,11 +63,11 @@ def _run(
         datasets = {
             title: None
             if c is None
-            else (c, stack.enter_context(asked.cache(f"{c.kind.name}-classes", c)))
+            else (c, stack.enter_context(options.cache(f"{c.kind.name}-classes", c)))
             for title, c in there.items()
         }
         found = run(datasets, plan, compute, ProgressBar())
-    asked.show(tables.lines(found), figures_of(found))
+    options.show(tables.lines(found), figures_of(found))
     return show_files(draw_curves(found, out))
 
 

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 )
 @click.option("--features", help="classic-strict, classic, deep; separated by commas.")
 @click.option("--splits", type=click.IntRange(1, 20), help="How many splits; 5, or 1 if quick.")
-@click.option("--once", is_flag=True, help="Count the test picture that is listed twice once.")
-def pamir(options: RunOptions, features: str | None, splits: int | None, one_split: bool) -> int:
+@click.option(
+    "--drop-duplicate", "--once", is_flag=True, help="Count the test picture listed twice once."
+)
+def pamir(
+    options: RunOptions, features: str | None, splits: int | None, drop_duplicate: bool
+) -> int:
     """Rank Corel5K's pictures for text queries: PAMIR, SVM, PLSA, CMTT, CMRM and later baselines.
 
     Settings are chosen on validation queries; the test queries are asked once for each split, at
@@ -43,10 +47,10 @@ def pamir(options: RunOptions, features: str | None, splits: int | None, one_spl
     if c is None:
         return options.unavailable({"Corel5K": NAME}, folder)
     make_folder(target)
-    return _run(options, c, plan, target, workers, not one_split)
+    return _run(options, c, plan, target, workers, not drop_duplicate)
 
 
-def _run(asked: RunOptions, c: Corel5K, plan: Plan, out: Path, workers: int, twice: bool) -> int:
+def _run(options: RunOptions, c: Corel5K, plan: Plan, out: Path, workers: int, twice: bool) -> int:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
     from sightline_experiments.datasets.corel5k import NAME
@@ -55,9 +59,9 @@ def _run(asked: RunOptions, c: Corel5K, plan: Plan, out: Path, workers: int, twi
     from sightline_experiments.pamir.results import figures_of
     from sightline_experiments.pamir.sheets import draw_sheets
 
-    with LocalCompute(workers) as compute, asked.cache(NAME, c) as cache:
+    with LocalCompute(workers) as compute, options.cache(NAME, c) as cache:
         found = run(c, plan, compute, cache, ProgressBar(), twice)
-        asked.show(tables.lines(found), figures_of(found))
+        options.show(tables.lines(found), figures_of(found))
         files = draw_sheets(c, found, compute, out)
     return show_files([*files, *draw_curves(found, out)])
 

@@ -45,7 +45,7 @@ def regions(options: RunOptions, features: str | None, halves: int | None) -> in
     return _run(options, c, plan, target, workers)
 
 
-def _run(asked: RunOptions, c: MSRC, plan: Plan, out: Path, workers: int) -> int:
+def _run(options: RunOptions, c: MSRC, plan: Plan, out: Path, workers: int) -> int:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
     from sightline_experiments.datasets.msrc import NAME
@@ -54,9 +54,9 @@ def _run(asked: RunOptions, c: MSRC, plan: Plan, out: Path, workers: int) -> int
     from sightline_experiments.regions.results import figures_of
     from sightline_experiments.regions.sheets import draw_sheets
 
-    with LocalCompute(workers) as compute, asked.cache(NAME, c) as cache:
+    with LocalCompute(workers) as compute, options.cache(NAME, c) as cache:
         found = run(c, plan, compute, cache, ProgressBar())
-        asked.show(tables.lines(found), figures_of(found))
+        options.show(tables.lines(found), figures_of(found))
         return show_files([*draw_sheets(c, found, compute, out), *draw_curves(found, out)])
 
 

@@ -89,7 +89,7 @@ class _Summed(Protocol):
 
 
 def experiment(holds: str, quick: str, drawn: str) -> Callable[[Callable[..., int]], click.Command]:
-    """Make a command of a function that is given what was `Asked`, and its own options.
+    """Make a command of a function that is given the shared `RunOptions`, and its own options.
 
     Parameters
     ----------

@@ -38,9 +38,9 @@ def read_answer(text: str, n: int, at: int) -> TypedAnswer:
     """Return what a line says, where there are n hits and the one at `at` is asked for.
 
     >>> read_answer("2,4-5 y", 10, 0)
-    Answer(what='fits', hits=(1, 3, 4), word='')
+    TypedAnswer(what='fits', hits=(1, 3, 4), word='')
     >>> read_answer("n", 10, 3)
-    Answer(what='other', hits=(3,), word='')
+    TypedAnswer(what='other', hits=(3,), word='')
     >>> read_answer("save red barn", 10, 0).word
     'red barn'
     """

@@ -63,7 +63,7 @@ def choose_colors(
 def table_indices(rgb: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Return the place of each pixel in the table.
 
-    >>> places(np.array([[255, 255, 255], [0, 0, 4], [16, 0, 0]], np.uint8)).tolist()
+    >>> table_indices(np.array([[255, 255, 255], [0, 0, 4], [16, 0, 0]], np.uint8)).tolist()
     [262143, 1, 16384]
     """
     upper, lower = (rgb >> 4).astype(np.int64), (rgb >> 2 & 3).astype(np.int64)
@@ -75,7 +75,7 @@ def color_table(colors: NDArray[np.float32]) -> NDArray[np.uint8]:
     """Return for each place of the table the number of the colour nearest to its middle.
 
     >>> table = color_table(np.array([[0, 0, 0], [250, 250, 250]], np.float32))
-    >>> table[places(np.array([[9, 9, 9], [200, 210, 199]], np.uint8))].tolist()
+    >>> table[table_indices(np.array([[9, 9, 9], [200, 210, 199]], np.uint8))].tolist()
     [0, 1]
     """
     levels = np.arange(64, dtype=np.uint8) * 4
