@@ -214,7 +214,8 @@ def course_summary(arrays: Mapping[str, Any]) -> str:
     """Say how a training by lists went, from the arrays that were kept; "" for other rankers.
 
     >>> import numpy as np
-    >>> course_summary({"course": np.array([[0.1, 0.9, 1.0], [0.2, 0.4, 0.6]]), "stop": np.array(0)})
+    >>> course = np.array([[0.1, 0.9, 1.0], [0.2, 0.4, 0.6]])
+    >>> course_summary({"course": course, "stop": np.array(0)})
     '1 round, objective 0.6000 (penalty 0.2000, violation 0.4000), converged'
     """
     if "course" not in arrays:

@@ -27,7 +27,7 @@ class WebOrigin:
 
     >>> WebOrigin.of("https://Photos.example:443")
     WebOrigin(scheme='https', host='photos.example', port=443)
-    >>> str(Origin.of("https://photos.example:8443")), str(Origin.of("http://[::1]:80"))
+    >>> str(WebOrigin.of("https://photos.example:8443")), str(WebOrigin.of("http://[::1]:80"))
     ('https://photos.example:8443', 'http://[::1]')
     """
 

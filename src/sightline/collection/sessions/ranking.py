@@ -54,7 +54,8 @@ def pin_judged(ids: Int, scores: Doubles, judged: dict[int, bool], model: Sessio
     """Return scores that have pictures judged to fit first, and those judged not to last.
 
     >>> ids, found = np.array([4, 7, 9]), np.array([0.3, 0.2, 0.1])
-    >>> nothing = SessionModel(None, 1.0, 1.0, None, None, (), np.zeros((0, 1)), np.zeros(0, bool), 0)
+    >>> rows, fits = np.zeros((0, 1)), np.zeros(0, bool)
+    >>> nothing = SessionModel(None, 1.0, 1.0, None, None, (), rows, fits, 0)
     >>> order = np.argsort(-pin_judged(ids, found, {4: False, 9: True}, nothing))
     >>> ids[order].tolist()
     [9, 7, 4]
