@@ -170,9 +170,9 @@ def taught_unchanged(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     shared = request.getfixturevalue("taught")
-    before = shared.version(), [s.id for s in shared.sessions(empty=True)]
+    before = shared.store.version(), [s.id for s in shared.sessions.all(empty=True)]
     yield
-    after = shared.version(), [s.id for s in shared.sessions(empty=True)]
+    after = shared.store.version(), [s.id for s in shared.sessions.all(empty=True)]
     assert after == before, "This test changes the shared collection; give it one of its own."
 
 
