@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from sightline.collection import Collection
+from sightline.collection import Collection, Filters
 from sightline.collection.similarity import candidates
 from sightline.errors import EngineAway, StoreBusy, UsageError
 from sightline.progress import NoProgress
@@ -91,13 +91,13 @@ class Asking:
 
 def answers(c: Collection) -> list[Any]:
     """Return what every verb that searches finds, with and without filters."""
-    half: dict[str, Any] = {"min_bytes": 1, "max_bytes": 10**9}
+    half = Filters(min_bytes=1, max_bytes=10**9)
     asking = Asking(c)
     for q in ("red", "warm blue", "+yellow warm"):
-        for f in ({}, half, {"untagged": True}):
-            asking.take(partial(c.search, q, 30, **f))
-    for more in ({}, half):
-        asking.take(partial(c.similar, 3, k=15, **more))
+        for filters in (Filters(), half, Filters(untagged=True)):
+            asking.take(partial(c.search, q, 30, filters=filters))
+    for filters in (Filters(), half):
+        asking.take(partial(c.similar, 3, k=15, filters=filters))
     session = c.judge(pictures=[5])
     for _ in range(2):
         hits = asking.take(partial(session.next, 12)).hits

@@ -339,12 +339,13 @@ class Collection:
             Also count the whole list, and how much of it is above the cut-off.
         """
         from sightline.collection.search.words import SearchOptions, pictures_of, search
-        from sightline.collection.similarity.candidates import by_sign, similar
 
         n = self.k_or_default(k)
         if terms := pictures_of(query):
             if ids is not None or offset is not None or count:
                 raise UsageError("Only lists of words are given in parts and counted.")
+            from sightline.collection.similarity.candidates import by_sign, similar
+
             with self.home.reader() as reader:
                 return similar(reader, self.root, self.settings, *by_sign(terms), n, filters)
         only = None if ids is None else tuple(ids)
@@ -523,8 +524,6 @@ class Collection:
             raise ParameterError.of("k", "tag", "at least 1", k)
         ids = self.tagging.chosen(pictures, filters)
         suggestions = suggest(self.home, ids, precision, removals, progress or NoProgress())
-        if k is None:
-            return suggestions
         return replace(suggestions, suggestions=suggestions.suggestions[:k])
 
     def export(
