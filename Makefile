@@ -28,7 +28,7 @@ demo: .venv/ready
 
 test: .venv/ready
 	@$(if $(NPM),$(MAKE) -s .node/ready || echo "axe-core and exiftool could not be installed by npm.")
-	$(BIN)/pytest -n 2 --dist worksteal --durations=15
+	$(BIN)/pytest -n 3 --dist worksteal --durations=15
 
 quick: .venv/ready
 	$(BIN)/pytest -n 2 --dist worksteal -m "$(QUICK)"

@@ -99,7 +99,8 @@ def _kept(config: pytest.Config) -> Path:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by what they use, and have those that share something follow each other."""
     mark(items)
-    items[:] = ordered(items)
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    items[:] = ordered(items, processes)
 
 
 @pytest.hookimpl(tryfirst=True)

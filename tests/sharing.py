@@ -11,11 +11,10 @@ from typing import Protocol
 
 import pytest
 
-# Fixtures by which files of tests are put together, in the order in which they run; those of the
-# first line begin the first half of all tests, the others the second. Each process of a run of two
-# begins with a half, and takes from the end of the other's when it has done its own.
-_FIRST = ("one_cluster",)
-_SECOND = ("browser", "milvus", "tagged", "served")
+# Fixtures by which files of tests are put together, in the order in which they run. Each process of
+# a run begins with an equal share of all tests, in their order, and takes from the end of another's
+# when it has done its own; so the share of each process begins with one group.
+_GROUPS = (("one_cluster",), ("milvus", "tagged", "served"), ("browser",))
 _SOON = 60
 # What takes long comes early, so that little is left to wait for at the end.
 _EARLY = (
@@ -77,38 +76,46 @@ def following(item: pytest.Item | None) -> list[pytest.Item]:
     return item.session.items[at : at + _SOON]
 
 
-def ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return tests so that those that share something follow each other, file by file."""
+def ordered(items: Sequence[pytest.Item], processes: int = 2) -> list[pytest.Item]:
+    """Return tests so that those that share something follow each other, file by file.
+
+    With fewer processes than groups, the last share begins with all groups that are left.
+    """
     files: dict[str, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.nodeid.partition("::")[0], []).append(item)
-    first = [f for fixture in _FIRST for f in _using(fixture, files)]
-    second = [f for fixture in _SECOND for f in _using(fixture, files) if f not in first]
-    second = list(dict.fromkeys(second))
-    rest = [f for f in files if f not in {*first, *second}]
-    rest.sort(key=_lateness)
-    begin, end, between = ([i for f in some for i in files[f]] for some in (first, second, rest))
-    # Half of the rest in turns, so that both halves begin with what takes long.
-    cut = max(0, len(items) // 2 - len(begin))
-    one, other = _dealt(between, cut)
-    return [*begin, *one, *end, *other]
+    shares: list[list[str]] = [[] for _ in range(max(1, processes))]
+    placed: set[str] = set()
+    for n, group in enumerate(_GROUPS):
+        for fixture in group:
+            using = [f for f in _using(fixture, files) if f not in placed]
+            shares[min(n, len(shares) - 1)] += using
+            placed.update(using)
+    rest = sorted((f for f in files if f not in placed), key=_lateness)
+    heads = [[i for f in share for i in files[f]] for share in shares]
+    return _filled(heads, [files[f] for f in rest], len(items))
 
 
-def _dealt(items: Sequence[pytest.Item], n: int) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Deal tests to two, file by file, until the first has n of them."""
-    one: list[pytest.Item] = []
-    other: list[pytest.Item] = []
-    turn: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        file = item.nodeid.partition("::")[0]
-        if file not in turn:
-            turn[file] = one if len(turn) % 2 == 0 else other
-        turn[file].append(item)
-    while len(one) > n:
-        other.append(one.pop())
-    while len(one) < n and other:
-        one.append(other.pop())
-    return one, other
+def _filled(
+    heads: Sequence[Sequence[pytest.Item]], rest: Sequence[Sequence[pytest.Item]], n: int
+) -> list[pytest.Item]:
+    """Deal files to shares in turn, cut so that each of equal size begins with its own head."""
+    tails: list[list[pytest.Item]] = [[] for _ in heads]
+    for number, tests in enumerate(rest):
+        tails[number % len(tails)] += tests
+    ends = [n * k // len(heads) for k in range(len(heads) + 1)]
+    spare: list[pytest.Item] = []
+    for k, head in enumerate(heads):
+        size = max(0, ends[k + 1] - ends[k] - len(head))
+        spare += tails[k][size:]
+        del tails[k][size:]
+    out: list[pytest.Item] = []
+    for k, head in enumerate(heads):
+        out += [*head, *tails[k]]
+        missing = max(0, ends[k + 1] - len(out))
+        out += spare[:missing]
+        del spare[:missing]
+    return [*out, *spare]
 
 
 def _lateness(file: str) -> int:

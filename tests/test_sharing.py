@@ -57,20 +57,23 @@ def test_a_server_runs_only_while_tests_use_it(monkeypatch: pytest.MonkeyPatch) 
     assert server.done == ["stop", "start", "stop"]
 
 
-def test_files_that_share_follow_each_other_and_none_is_lost() -> None:
-    names = ("milvus", "one_cluster", "", "tagged", "")
+@pytest.mark.parametrize("processes", [1, 2, 3, 4])
+def test_files_that_share_follow_each_other_and_none_is_lost(processes: int) -> None:
+    names = ("milvus", "one_cluster", "", "browser", "")
     given = items(
         *(
             Item(f"tests/words/test_{n:02}.py::{i}", (names[n % 5],) if i == 1 else ())
-            for n in range(40)
+            for n in range(60)
             for i in range(3)
         )
     )
-    found = sharing.ordered(given)
+    found = sharing.ordered(given, processes)
     assert sorted(i.nodeid for i in found) == sorted(i.nodeid for i in given)
-    half = len(found) // 2
-    # Whole files: all of those that use the cluster come first, the other half begins with Milvus.
-    files = [i.nodeid.partition("::")[0] for i in found]
-    assert {int(f[-5:-3]) % 5 for f in files[: 8 * 3]} == {1}
-    assert [int(f[-5:-3]) % 5 for f in files[half : half + 16 * 3]] == [0] * 24 + [3] * 24
-    assert [f for i, f in enumerate(files[:24]) if i % 3] == [f for f in files[:24:3] for _ in "12"]
+    # The share of each process begins with whole files of one group.
+    groups = [int(i.nodeid.partition("::")[0][-5:-3]) % 5 for i in found]
+    n, size = len(found), 12 * 3
+    begins = {1: [0], 2: [0, n // 2], 3: [0, n // 3, 2 * n // 3], 4: [0, n // 4, n // 2]}[processes]
+    heads = [groups[b : b + size] for b in begins]
+    assert heads == [[g] * size for g in (1, 0, 3)[: len(heads)]]
+    files = [i.nodeid.partition("::")[0] for i in found[:size]]
+    assert files == [f for f in files[::3] for _ in range(3)]
