@@ -197,7 +197,7 @@ def test_a_text_asks_for_pictures(trained: Shell, tmp_path: Path) -> None:
         (("describe", "no-such-file.jpg"), "There is no picture no-such-file.jpg"),
         (("search", "--text-file", "no-such-file.txt"), "cannot be read"),
         (("search", "tree", "--text-file", "x.txt"), "Name a query"),
-        (("train", "--optimise", "map"), "add --ranker lscmr"),
+        (("train", "--optimise", "map"), "--optimise requires --ranker lscmr"),
         (("train", "--ranker", "lscmr", "--optimise", "bleu"), "must be 'map'"),
         (("train", "--ranker", "ridge:map"), "nothing to set after a colon"),
     ],
