@@ -34,8 +34,10 @@ class FeatureRecomputer:
 
     Attributes
     ----------
-    places : fingerprint to place, of those that can be computed here.
-    held : fingerprints of the others, such as imported vectors; they stay as they are stored.
+    places : dict
+        Fingerprint to place, of those that can be computed here.
+    held : tuple of str
+        Fingerprints of the others, such as imported vectors; they stay as they are stored.
     """
 
     places: dict[str, str]

@@ -23,10 +23,14 @@ class ExplainOptions:
 
     Attributes
     ----------
-    blocks : how many lie along a picture's longer side.
-    pictures : how many hits, the first ones, are looked at part by part.
-    exact : whether shares are given in place of losses where a score is a sum over blocks.
-    learnt : whether the search used the model.
+    blocks : int
+        How many lie along a picture's longer side.
+    pictures : int
+        How many hits, the first ones, are looked at part by part.
+    exact : bool
+        Whether shares are given in place of losses where a score is a sum over blocks.
+    learnt : bool
+        Whether the search used the model.
     """
 
     blocks: int = 6
@@ -45,16 +49,22 @@ class WordShare:
 
     Attributes
     ----------
-    word : as it was understood.
-    carried : whether the picture carries it.
-    weight, number : its weight in the query and the number it counts with; a carried word of a
-        learnt hit counts with that of a picture known to carry it.
-    contribution : their product. Those of a learnt hit add up to the score from which its
-        probability comes; those of a hit that carries words add up to its cosine.
-    seen : what the model sees in the picture alone, as the probability with which the picture
-        would be found by this word alone; None without a model that has learned the word.
-    learned : false if there is a model and it has not learned the word, which then counts nothing
-        in what is predicted.
+    word : str
+        As it was understood.
+    carried : bool
+        Whether the picture carries it.
+    weight, number : float
+        Its weight in the query and the number it counts with; a carried word of a learnt hit counts
+        with that of a picture known to carry it.
+    contribution : float
+        Their product. Those of a learnt hit add up to the score from which its probability comes;
+        those of a hit that carries words add up to its cosine.
+    seen : float or None
+        What the model sees in the picture alone, as the probability with which the picture would be
+        found by this word alone; None without a model that has learned the word.
+    learned : bool
+        False if there is a model and it has not learned the word, which then counts nothing in what
+        is predicted.
     """
 
     word: str
@@ -103,15 +113,22 @@ class OcclusionMap:
 
     Attributes
     ----------
-    blocks : where they lie.
-    of_words : (words, rows, columns), in the order of the query's words that were learned, in
-        units of the score.
-    score : of the whole picture, as the model sees it: the sum over words of weight times number.
-    likely : how likely the picture, as the model sees it, fits the query and each of its words.
-    without : the same without the part that contributes most; empty for exact shares.
-    exact : whether they are shares, that add up to the score less `rest`, or losses.
-    rest : of exact shares, what belongs to no block.
-    held : features the model sees that could not be computed again; what they see is left out.
+    blocks : Blocks
+        Where they lie.
+    of_words : ndarray of shape (words, rows, columns)
+        In the order of the query's words that were learned, in units of the score.
+    score : float
+        Of the whole picture, as the model sees it: the sum over words of weight times number.
+    likely : tuple of float
+        How likely the picture, as the model sees it, fits the query and each of its words.
+    without : tuple of float
+        The same without the part that contributes most; empty for exact shares.
+    exact : bool
+        Whether they are shares, that add up to the score less `rest`, or losses.
+    rest : float
+        Of exact shares, what belongs to no block.
+    held : tuple of str
+        Features the model sees that could not be computed again; what they see is left out.
     """
 
     blocks: Blocks
@@ -151,13 +168,19 @@ class Explanation:
 
     Attributes
     ----------
-    hit : the hit itself.
-    words : what each of the query's words did that any picture carries.
-    parts : what each part of the picture did; None where `problem` says why not, and for hits that
-        come too late to be looked at.
-    picture : its pixels, for drawing.
-    features : what each descriptor that the model sees did.
-    model, recipe : the name of the model that saw it and how it was made; empty without one.
+    hit : Hit
+        The hit itself.
+    words : tuple of WordShare
+        What each of the query's words did that any picture carries.
+    parts : OcclusionMap or None
+        What each part of the picture did; None where `problem` says why not, and for hits that come
+        too late to be looked at.
+    picture : ndarray of uint8 or None
+        Its pixels, for drawing.
+    features : tuple of FeatureShare
+        What each descriptor that the model sees did.
+    model, recipe : str
+        The name of the model that saw it and how it was made; empty without one.
     """
 
     hit: Hit

@@ -36,8 +36,10 @@ class QueryScorer:
 
     Attributes
     ----------
-    at : where it has each of them.
-    weights, known : what each counts, and the number of a picture known to carry it.
+    at : ndarray of int64
+        Where it has each of them.
+    weights, known : ndarray of float32
+        What each counts, and the number of a picture known to carry it.
     """
 
     learnt: WordModel
@@ -47,6 +49,7 @@ class QueryScorer:
 
     @classmethod
     def of(cls, model: WordModel, terms: Int, user_weights: Sequence[float]) -> QueryScorer:
+        """Return the scorer of a weighted query, by the ids of its terms."""
         query = model.query(terms, user_weights)
         mine = np.searchsorted(query.terms, terms)
         at = np.searchsorted(model.terms, terms)

@@ -100,8 +100,10 @@ class _Group:
 
 
 def _groups(reader: Reader, space: SharedSpace, point: Float, k: int) -> list[_Group]:
-    """Return k different texts, best first; more are looked at until each is there with all of
-    its pictures."""
+    """Return the k best distinct texts, each with all of its pictures.
+
+    More texts are read until every group is complete.
+    """
     said = _TextScorer(reader, space)
     where, wanted = space.with_texts(), 2 * k + 8
     while True:
@@ -159,9 +161,9 @@ class _TextScorer:
 
 
 def as_text(words: list[Tags]) -> str:
-    """Return all that is written of a picture as one line, each label and caption once.
+    r"""Return all texts of a picture as one line, each label and caption once.
 
-    >>> as_text([Tags("iptc", ("sea", "old barn")), Tags("txt", ("sea",), "A barn by\\nthe sea.")])
+    >>> as_text([Tags("iptc", ("sea", "old barn")), Tags("txt", ("sea",), "A barn by\nthe sea.")])
     'A barn by the sea. sea, old barn'
     """
     captions = dict.fromkeys(" ".join(w.text.split()) for w in words if w.text.strip())

@@ -66,12 +66,18 @@ class SimilarResults(Results):
 
     Attributes
     ----------
-    said : what there is to say of the combination where nothing was learnt; else empty.
-    lacking : names of descriptors that pictures asked for lack, with how many of them do.
-    partly : the same of all pictures of the collection; such a descriptor counts 0 for these.
-    learnt : whether the combination was learnt.
-    compared : pictures that were ranked; all that filters leave, or the shortlist.
-    shares : for each hit what each descriptor contributed, the largest first; it is their sum.
+    said : str
+        What there is to say of the combination where nothing was learnt; else empty.
+    lacking : tuple of tuple of (str, int)
+        Names of descriptors that pictures asked for lack, with how many of them do.
+    partly : tuple of tuple of (str, int)
+        The same of all pictures of the collection; such a descriptor counts 0 for these.
+    learnt : bool
+        Whether the combination was learnt.
+    compared : int
+        Pictures that were ranked; all that filters leave, or the shortlist.
+    shares : tuple of tuple of Share
+        For each hit what each descriptor contributed, the largest first; it is their sum.
     """
 
     said: str = ""

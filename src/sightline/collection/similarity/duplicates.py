@@ -222,9 +222,11 @@ class Signatures:
 
     Attributes
     ----------
-    cells : (pictures, 16 * 16 * 3), uint8.
-    coarse : (pictures, 4 * 4 * 3), means of them.
-    mean, contrast, ratio : of each picture; ratio is log(width / height).
+    cells : ndarray of shape (pictures, 16 * 16 * 3)
+    coarse : ndarray of shape (pictures, 4 * 4 * 3)
+        Means of them.
+    mean, contrast, ratio : ndarray of float32
+        Of each picture; ratio is log(width / height).
     """
 
     cells: NDArray[np.uint8]

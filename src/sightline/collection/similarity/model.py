@@ -50,10 +50,13 @@ class Shortlist:
 
     Attributes
     ----------
-    descriptors : their positions, and for each whether near is by "cosine" or by "distance".
-    recall : which share of the best ten of a full scan were candidates, on held-out queries; NaN
-        where it was not measured.
-    queries : how many held-out queries that was measured on.
+    descriptors : tuple of tuple of (int, str)
+        Their positions, and for each whether near is by "cosine" or by "distance".
+    recall : float
+        Which share of the best ten of a full scan were candidates, on held-out queries; NaN where
+        it was not measured.
+    queries : int
+        How many held-out queries that was measured on.
     """
 
     descriptors: tuple[tuple[int, str], ...]
@@ -68,15 +71,24 @@ class SimilarityModel:
 
     Attributes
     ----------
-    descriptors : by fingerprint, in the order of phi's views.
-    frames : the feature scaling of each.
-    phi : compares by each descriptor and each measure.
-    w : what each component counts.
-    proof : the weights learned without the held-out pictures.
-    shortlist : how candidates are found.
-    about : its stored description; empty where nothing was trained.
-    name : of the model; empty where nothing was trained.
-    judged : triplets of judgements that moved the weights since.
+    descriptors : tuple of str
+        By fingerprint, in the order of phi's views.
+    frames : tuple of Frame
+        The feature scaling of each.
+    phi : Phi
+        Compares by each descriptor and each measure.
+    w : ndarray of float64
+        What each component counts.
+    proof : ndarray of float64
+        The weights learned without the held-out pictures.
+    shortlist : Shortlist
+        How candidates are found.
+    about : mapping
+        Its stored description; empty where nothing was trained.
+    name : str
+        Of the model; empty where nothing was trained.
+    judged : int
+        Triplets of judgements that moved the weights since.
     """
 
     descriptors: tuple[str, ...]

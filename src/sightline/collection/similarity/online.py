@@ -53,11 +53,15 @@ class Lesson:
 
     Attributes
     ----------
-    noted : judgements that were written.
-    triplets : pairs of judged pictures, over all judgements that still stand, in a known order.
-    contradicted : earlier judgements that later ones overrule.
-    wrong_before, wrong_after : how many of these triplets were in the wrong order before any
-        judgement was learnt from, and are now.
+    noted : int
+        Judgements that were written.
+    triplets : int
+        Pairs of judged pictures, over all judgements that still stand, in a known order.
+    contradicted : int
+        Earlier judgements that later ones overrule.
+    wrong_before, wrong_after : int
+        How many of these triplets were in the wrong order before any judgement was learnt from, and
+        are now.
     """
 
     noted: int

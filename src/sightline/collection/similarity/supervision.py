@@ -42,12 +42,17 @@ class Supervision:
 
     Attributes
     ----------
-    source : where it comes from.
-    ids : the pictures it covers, ascending.
-    labels : scipy sparse table, pictures by labels; those that share one belong together. None
-        for judgements.
-    judgements : the judgements, if they are the source.
-    copies : a number for each picture, the same for pictures of the same bytes.
+    source : {"judgements", "tags", "classes", "folders"}
+        Where it comes from.
+    ids : ndarray of int64
+        The pictures it covers, ascending.
+    labels : array-like
+        Scipy sparse table, pictures by labels; those that share one belong together. None for
+        judgements.
+    judgements : tuple of SimilarityJudgement
+        The judgements, if they are the source.
+    copies : ndarray of int64
+        A number for each picture, the same for pictures of the same bytes.
     """
 
     source: Source

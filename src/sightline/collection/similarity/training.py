@@ -319,8 +319,9 @@ def choose_frames(
 
     Parameters
     ----------
-    queries, pictures : positions of query pictures, and of those that scalings are fitted to; some
-        of the latter are ranked.
+    queries, pictures : ndarray of int64
+        Positions of query pictures, and of those that scalings are fitted to; some of the latter
+        are ranked.
     """
     ranked = pictures
     if len(ranked) > SCALING_PICTURES:

@@ -82,14 +82,22 @@ class RegionDataset:
 
     Attributes
     ----------
-    ids : of the pictures, ascending.
-    terms : the words that are learned, ascending.
-    labels : (pictures, words), which picture carries which.
-    inputs : regions of the pictures.
-    feature : the fingerprint under which regions are stored.
-    without_regions : pictures with words whose regions are not stored.
-    left_out : pictures with words beyond the most that are learned from.
-    rare, frequent : words on too few pictures, and beyond the most frequent.
+    ids : ndarray of int64
+        Of the pictures, ascending.
+    terms : ndarray of int64
+        The words that are learned, ascending.
+    labels : ndarray of shape (pictures, words)
+        Which picture carries which.
+    inputs : Inputs
+        Regions of the pictures.
+    feature : str
+        The fingerprint under which regions are stored.
+    without_regions : int
+        Pictures with words whose regions are not stored.
+    left_out : int
+        Pictures with words beyond the most that are learned from.
+    rare, frequent : int
+        Words on too few pictures, and beyond the most frequent.
     """
 
     ids: Int

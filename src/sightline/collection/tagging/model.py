@@ -30,14 +30,27 @@ class RegionTagger:
 
     Attributes
     ----------
-    served, proof : models, fitted to all pictures, and to those not held out.
-    terms : the words, ascending.
-    feature : the fingerprint under which regions are kept.
-    ids, margins, carried : the training pictures; for each, the margin of each word by a model that
-        was not fitted to it, and whether it carried the word then.
-    marks : digests of the same pictures' regions, to notice changed ones.
-    words : the owner's list that was in force.
-    about : its figures.
+    served, proof : ScoredRegionModel
+        Models, fitted to all pictures, and to those not held out.
+    terms : ndarray of int64
+        The words, ascending.
+    feature : str
+        The fingerprint under which regions are kept.
+    ids : ndarray of int64
+        The training pictures; for each, the margin of each word by a model that was not fitted to
+        it, and whether it carried the word then.
+    margins : ndarray of float32
+        The training pictures; for each, the margin of each word by a model that was not fitted to
+        it, and whether it carried the word then.
+    carried : ndarray of bool
+        The training pictures; for each, the margin of each word by a model that was not fitted to
+        it, and whether it carried the word then.
+    marks : ndarray of int64
+        Digests of the same pictures' regions, to notice changed ones.
+    words : WordList
+        The owner's list that was in force.
+    about : dict
+        Its figures.
     """
 
     served: ScoredRegionModel
@@ -61,8 +74,10 @@ class RegionTagger:
 
         Parameters
         ----------
-        seen : what is seen of the pictures.
-        ids : of the pictures.
+        seen : Inputs
+            What is seen of the pictures.
+        ids : ndarray of int64
+            Of the pictures.
         """
         margins = np.empty((len(ids), len(self.terms)))
         at = np.minimum(np.searchsorted(self.ids, ids), max(len(self.ids) - 1, 0))

@@ -47,8 +47,10 @@ class Review:
 
     Attributes
     ----------
-    id : the session under which answers stand in the log.
-    found : the suggestions, and what there is to say about them.
+    id : str
+        The session under which answers stand in the log.
+    found : Suggestions
+        The suggestions, and what there is to say about them.
     """
 
     def __init__(

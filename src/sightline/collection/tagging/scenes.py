@@ -40,9 +40,12 @@ class Scene:
 
     Attributes
     ----------
-    number : from 0, as `tag` names it.
-    words : those that set its pictures apart, strongest first.
-    pictures : ids, those that fit best first.
+    number : int
+        From 0, as `tag` names it.
+    words : tuple of SceneWord
+        Those that set its pictures apart, strongest first.
+    pictures : tuple of int
+        Ids, those that fit best first.
     """
 
     number: int

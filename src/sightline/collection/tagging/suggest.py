@@ -49,13 +49,23 @@ class Suggestion:
 
     Attributes
     ----------
-    picture, path : of the collection.
-    word : as it is spelt.
-    add : False where the picture carries the word and probably should not.
-    confidence : of a word to add, how likely it is right; of one to take away, how rarely pictures
-        that look so carry it. Both by pictures that were not learnt from.
-    scene : of the picture, from 0.
-    box, mask : where the word lies, if anywhere.
+    picture : int
+        Of the collection.
+    path : bytes
+        Of the collection.
+    word : str
+        As it is spelt.
+    add : bool
+        False where the picture carries the word and probably should not.
+    confidence : float
+        Of a word to add, how likely it is right; of one to take away, how rarely pictures that look
+        so carry it. Both by pictures that were not learnt from.
+    scene : int
+        Of the picture, from 0.
+    box : Box
+        Where the word lies, if anywhere.
+    mask : Mask
+        Where the word lies, if anywhere.
     """
 
     picture: int

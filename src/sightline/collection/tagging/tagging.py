@@ -48,10 +48,10 @@ class Tagging:
         Each answer is on the disk when it is given, and no question is asked twice. Pictures carry
         accepted words once the review is closed.
 
+        Parameters other than these are as of `Collection.tag`.
+
         Parameters
         ----------
-        *pictures, precision, k, removals, filters, progress
-            As of `Collection.tag`.
         session : str
             The id of a review to resume.
         apply : bool
@@ -88,10 +88,10 @@ class Tagging:
     ) -> LocalizedHits:
         """Return the regions of the query's words in its hits.
 
+        Parameters other than these are as of `Collection.search`.
+
         Parameters
         ----------
-        query, k, filters
-            As of `Collection.search`.
         hits : sequence of Hit, optional
             Those to look at, if the search was made before.
         """
@@ -119,9 +119,11 @@ class Tagging:
         Parameters
         ----------
         words : int
-            How many of each scene.
-        filters, progress
-            As of `Collection.search` and `train`.
+            Number of words of each scene.
+        filters : Filters, optional
+            As of `Collection.search`.
+        progress : Progress, optional
+            As of `Collection.train`.
         """
         from sightline.collection.tagging.scenes import find_scenes
 
