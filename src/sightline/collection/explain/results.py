@@ -1,4 +1,4 @@
-"""What is said of a hit: its words, the parts of its picture, as records, text and JSON."""
+"""The explanation of a hit, its words, features and parts, as records, text and JSON."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ExplainOptions:
     Attributes
     ----------
     blocks : int
-        How many lie along a picture's longer side.
+        Number of blocks along the longer side of a picture.
     pictures : int
-        How many hits, the first ones, are looked at part by part.
+        Number of hits, the first ones, that get an occlusion map.
     exact : bool
-        Whether shares are given in place of losses where a score is a sum over blocks.
+        Whether exact contributions replace losses where a score is a sum over blocks.
     learnt : bool
         Whether the search used the model.
     """
@@ -45,26 +45,26 @@ class ExplainOptions:
 
 @dataclass(frozen=True, slots=True)
 class WordShare:
-    """What one word of a query did for a hit.
+    """The contribution of one word of a query to a hit.
 
     Attributes
     ----------
     word : str
-        As it was understood.
+        The normalised word.
     carried : bool
         Whether the picture carries it.
     weight, number : float
-        Its weight in the query and the number it counts with; a carried word of a learnt hit counts
-        with that of a picture known to carry it.
+        Its weight in the query and its score; a carried word of a predicted hit has the score of a
+        picture known to carry it.
     contribution : float
-        Their product. Those of a learnt hit add up to the score from which its probability comes;
-        those of a hit that carries words add up to its cosine.
+        Their product. The contributions to a predicted hit add up to the score that its probability
+        comes from; those to a hit that carries words add up to its cosine.
     seen : float or None
-        What the model sees in the picture alone, as the probability with which the picture would be
-        found by this word alone; None without a model that has learned the word.
+        The probability that the model predicts from the picture alone for this word; None without a
+        model that has learned the word.
     learned : bool
-        False if there is a model and it has not learned the word, which then counts nothing in what
-        is predicted.
+        False if there is a model that has not learned the word; it then contributes nothing to the
+        prediction.
     """
 
     word: str
@@ -76,7 +76,7 @@ class WordShare:
     learned: bool = True
 
     def text(self, *, predicted: bool) -> str:
-        """Say what the word did for a hit that a model found, or that carries words."""
+        """Return the contribution as text, for a predicted hit or one that carries words."""
         sum_of = f"{_number(self.contribution)} = {self.weight:.3g} × {_number(self.number)}"
         likely = "" if self.seen is None else f"{self.seen:.0%} likely"
         mark = "carried" if self.carried else "not carried"
@@ -87,7 +87,7 @@ class WordShare:
         return f"{sum_of}  {mark}" + (f" ({likely} by the picture alone)" if likely else "")
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain values."""
+        """Return the share as JSON."""
         return {
             "word": self.word, "carried": self.carried, "weight": _short(self.weight),
             "number": _short(self.number), "contribution": _short(self.contribution),
@@ -97,38 +97,39 @@ class WordShare:
 
 @dataclass(frozen=True, slots=True)
 class FeatureShare:
-    """What one descriptor did: what the score would lose if it told nothing of the picture."""
+    """The contribution of one feature: the loss of score without its information."""
 
     feature: str
     contribution: float
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain values."""
+        """Return the share as JSON."""
         return {"feature": self.feature, "contribution": _short(self.contribution)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OcclusionMap:
-    """What each block of a picture contributes to what the model sees in it.
+    """The contribution of each block of a picture to the model's prediction.
 
     Attributes
     ----------
     blocks : Blocks
-        Where they lie.
+        The positions of the blocks.
     of_words : ndarray of shape (words, rows, columns)
-        In the order of the query's words that were learned, in units of the score.
+        Contributions to the learned words of the query, in order, in units of the score.
     score : float
-        Of the whole picture, as the model sees it: the sum over words of weight times number.
+        The predicted score of the whole picture: the sum over words of weight times score.
     likely : tuple of float
-        How likely the picture, as the model sees it, fits the query and each of its words.
+        The predicted probabilities that the picture fits the query and each of its words.
     without : tuple of float
-        The same without the part that contributes most; empty for exact shares.
+        The same without the block that contributes most; empty for exact contributions.
     exact : bool
-        Whether they are shares, that add up to the score less `rest`, or losses.
+        Whether the values are exact contributions, which add up to the score less `rest`, or
+        losses.
     rest : float
-        Of exact shares, what belongs to no block.
+        The part of an exact score that belongs to no block.
     held : tuple of str
-        Features the model sees that could not be computed again; what they see is left out.
+        Features of the model that could not be recomputed; their effect is left out.
     """
 
     blocks: Blocks
@@ -147,7 +148,7 @@ class OcclusionMap:
         return out
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain values; edges are in shares of the height and the width."""
+        """Return the map as JSON; edges are fractions of the height and the width."""
         b = self.blocks
         return {
             "parts": _rows(self.of_query),
@@ -164,23 +165,22 @@ class OcclusionMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """What made the score of one hit.
+    """The explanation of one hit's score.
 
     Attributes
     ----------
     hit : Hit
         The hit itself.
     words : tuple of WordShare
-        What each of the query's words did that any picture carries.
+        The contributions of the query's words that any picture carries.
     parts : OcclusionMap or None
-        What each part of the picture did; None where `problem` says why not, and for hits that come
-        too late to be looked at.
+        The occlusion map; None if `problem` says why, and for hits beyond the limit.
     picture : ndarray of uint8 or None
         Its pixels, for drawing.
     features : tuple of FeatureShare
-        What each descriptor that the model sees did.
+        The contributions of the model's features.
     model, recipe : str
-        The name of the model that saw it and how it was made; empty without one.
+        The name of the word model and its recipe; empty without one.
     """
 
     hit: Hit
@@ -194,31 +194,31 @@ class Explanation:
 
     @property
     def learned(self) -> tuple[WordShare, ...]:
-        """The words that `parts` tell of, in their order."""
+        """The learned words, in the order of `parts`."""
         return tuple(w for w in self.words if w.learned)
 
     def heat_map(self, path: str | os.PathLike[str]) -> None:
-        """Draw the picture with what its parts did, as PNG."""
+        """Draw the picture with its occlusion map, as PNG."""
         from sightline.collection.explain.drawing import save_sheet
 
         save_sheet([self], "", path)
 
     def lines(self) -> list[str]:
-        """Return what each word did, a line for each."""
+        """Return the contribution of each word as a line of text."""
         wide = max((len(w.word) for w in self.words), default=0)
         return [f"{w.word:<{wide}}  {w.text(predicted=self.hit.learned)}" for w in self.words]
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain values."""
+        """Return the explanation as JSON."""
         words = [w.as_json() for w in self.words]
         learned = [said for said, w in zip(words, self.words, strict=True) if w.learned]
-        seen: dict[str, Json] = {"parts": None, "rows": 0, "columns": 0}
+        parts: dict[str, Json] = {"parts": None, "rows": 0, "columns": 0}
         if self.parts is not None:
-            seen = self.parts.as_json()
+            parts = self.parts.as_json()
             for said, values in zip(learned, self.parts.of_words, strict=True):
                 said["parts"] = _rows(values)
         return {
-            "words": list[Json](words), "features": [f.as_json() for f in self.features], **seen,
+            "words": list[Json](words), "features": [f.as_json() for f in self.features], **parts,
             "model": self.model or None, "recipe": self.recipe or None, "problem": self.problem,
         }  # fmt: skip
 
