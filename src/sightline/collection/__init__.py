@@ -70,14 +70,14 @@ class Collection:
 
     Attributes
     ----------
-    pictures, words
-        What is known of single pictures, and of the words they carry.
-    sessions, tagging, clicks
-        Judging sessions, answers to suggested words, and clicks that other programs record.
-    models
-        Trainings of similarity and regions; versions of all models with their held-out figures.
-    engines, store
-        Search engines beside the flat scan; verify, repair, roll back, back up and purge.
+    pictures, words : Pictures, Words
+        Facts about single pictures, and the words that pictures carry.
+    sessions, tagging, clicks : Sessions, Tagging, Clicks
+        Relevance feedback, review of suggested tags, and clicks that other programs record.
+    models : Models
+        Training of similarity and regions; versions of all models with their held-out metrics.
+    engines, store : Engines, StoreMaintenance
+        Search engines other than the flat scan; verify, repair, roll back, back up and purge.
     """
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
@@ -112,7 +112,7 @@ class Collection:
             Where the pictures lie. Nothing is ever written there.
         store : str or path, optional
             Where to keep what is derived; by default a folder in the user's data folder.
-        **settings
+        **settings : object
             Any setting of `sightline.settings.Settings`.
         """
         root = os.path.realpath(os.fsencode(folder))
@@ -368,12 +368,12 @@ class Collection:
         progress: Progress | None = None,
         compute: Compute | None = None,
     ) -> list[Explanation]:
-        """Explain each hit by the words and the parts of the picture that made its score.
+        """Explain the score of each hit by words, features and parts of the picture.
+
+        Parameters other than these are as of `search`.
 
         Parameters
         ----------
-        query, k, filters, cut, predicted
-            As of `search`.
         hits : sequence of Hit, optional
             Those to explain, if the search was made before.
         blocks : int
@@ -425,7 +425,7 @@ class Collection:
 
         Parameters
         ----------
-        *pictures : picture
+        *pictures : str, bytes, int or Hit
             Paths, in the collection or not, ids or hits. They are left out of the hits.
         negative : sequence of pictures
             Pictures that hits should not be similar to.
@@ -479,7 +479,7 @@ class Collection:
         ----------
         query : str
             Words, as of `search`.
-        pictures : picture or iterable of pictures
+        pictures : PictureLike or iterable of PictureLike, default=()
             Pictures to begin with: paths, in the collection or not, ids, or hits.
         resume : str
             The id of a session.
@@ -508,8 +508,8 @@ class Collection:
 
         Parameters
         ----------
-        *pictures : picture
-            Pictures of the collection, by path, id or hit; by default all.
+        *pictures : str, bytes, int or Hit
+            Pictures of the collection, by path, id or hit. Default: all.
         precision : float
             The share of suggested words that is to be right on pictures whose words are unknown.
             Words with too little evidence for that are not suggested, and named.

@@ -263,7 +263,7 @@ class Pictures:
 
         Parameters
         ----------
-        picture : picture
+        picture : PictureLike
             A path, an id or a hit.
         k : int, optional
             Words to return; those above their cut-off are marked.
@@ -285,7 +285,9 @@ class Pictures:
 
         Parameters
         ----------
-        picture, compute
+        picture : PictureLike
+            As of `describe`.
+        compute : Compute, optional
             As of `describe`.
         k : int, optional
             Texts to return; those that more likely fit than not are marked.

@@ -48,15 +48,26 @@ class ResolvedQuery:
 
     Attributes
     ----------
-    terms, weights : of the words that any picture carries.
-    unknown : words that no picture carries.
-    required : terms that hits must carry.
-    model : the model of words; None without one, where it was left out, and where none of `terms`
-        was learned.
-    learned, learned_weights : those of `terms` that the model has learned.
-    not_learned : words that the model has not learned; empty where no model was asked.
-    predicted : whether there is a predicted part: false if no word of `terms` was learned, None if
-        no model was asked.
+    terms : ndarray of int64
+        Of the words that any picture carries.
+    weights : tuple of float
+        Of the words that any picture carries.
+    unknown : tuple of str
+        Words that no picture carries.
+    required : tuple of int
+        Terms that hits must carry.
+    model : WordModel or None
+        The model of words; None without one, where it was left out, and where none of `terms` was
+        learned.
+    learned : ndarray of int64
+        Those of `terms` that the model has learned.
+    learned_weights : tuple of float
+        Those of `terms` that the model has learned.
+    not_learned : tuple of NotLearned
+        Words that the model has not learned; empty where no model was asked.
+    predicted : bool or None
+        Whether there is a predicted part: false if no word of `terms` was learned, None if no model
+        was asked.
     """
 
     terms: Int

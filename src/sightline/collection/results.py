@@ -41,12 +41,15 @@ class ResultPart:
 
     Attributes
     ----------
-    reached : the rank at which the next part begins, whether or not all files of this one are
-        there.
-    more : whether the list goes on there.
-    total : how many pictures the whole list has; None unless they were counted.
-    within : how many of them carry every word or lie above the cut-off: the first ones, with and
-        without a cut; None unless counted, and where nothing is predicted.
+    reached : int
+        The rank at which the next part begins, whether or not all files of this one are there.
+    more : bool
+        Whether the list goes on there.
+    total : int or None
+        How many pictures the whole list has; None unless they were counted.
+    within : int or None
+        How many of them carry every word or lie above the cut-off: the first ones, with and without
+        a cut; None unless counted, and where nothing is predicted.
     """
 
     reached: int
@@ -61,12 +64,16 @@ class Results:
 
     Attributes
     ----------
-    not_learned : words that the model has not learned, so that nothing is predicted by them;
-        pictures that carry them match as ever. Empty where no model was asked.
-    predicted : whether there is a predicted part; false if the model has learned none of the words
-        that pictures carry, None where no model was asked.
-    served : why another engine answered than was asked to; mostly it is empty.
-    home : the store, from which a notebook shows thumbnails.
+    not_learned : tuple of NotLearned
+        Words that the model has not learned, so that nothing is predicted by them; pictures that
+        carry them match as ever. Empty where no model was asked.
+    predicted : bool or None
+        Whether there is a predicted part; false if the model has learned none of the words that
+        pictures carry, None where no model was asked.
+    served : str
+        Why another engine answered than was asked to; mostly it is empty.
+    home : Home or None
+        The store, from which a notebook shows thumbnails.
     """
 
     hits: tuple[Hit, ...]

@@ -39,8 +39,10 @@ def read_clicks(paths: Sequence[str], advance: Advance = lambda n: None) -> Clic
 
     Parameters
     ----------
-    paths : the files.
-    advance : told how many bytes were read.
+    paths : sequence of str
+        The files.
+    advance : callable, optional
+        Told how many bytes were read.
 
     Raises
     ------

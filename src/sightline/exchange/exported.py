@@ -25,11 +25,16 @@ class ExportedWord:
 
     Attributes
     ----------
-    word : as people wrote it.
-    kind : accepted by a person, carried by the picture, or proposed by a model.
-    sources : where it is from: the sources of carried words, `session:ID`, `judged`, `model`.
-    confidence : how likely it fits, for proposed words; nobody estimated that of the others.
-    box : where in the upright picture it lies, if that is known.
+    word : str
+        As people wrote it.
+    kind : {"accepted", "carried", "proposed"}
+        Accepted by a person, carried by the picture, or proposed by a model.
+    sources : tuple of str
+        Where it is from: the sources of carried words, `session:ID`, `judged`, `model`.
+    confidence : float or None
+        How likely it fits, for proposed words; nobody estimated that of the others.
+    box : Box or None
+        Where in the upright picture it lies, if that is known.
     """
 
     word: str

@@ -35,12 +35,18 @@ class Impression:
 
     Attributes
     ----------
-    query : what was asked for, as it was typed.
-    shown : names of the pictures, by rank.
-    ranks : where each was shown, from 1 on.
-    clicked : names of those that were clicked, in the order of the list.
-    key : the same for the same list in any copy of the log.
-    file : place of the file that has the list among those that were read.
+    query : str
+        What was asked for, as it was typed.
+    shown : tuple of str
+        Names of the pictures, by rank.
+    ranks : tuple of int
+        Where each was shown, from 1 on.
+    clicked : tuple of str
+        Names of those that were clicked, in the order of the list.
+    key : str
+        The same for the same list in any copy of the log.
+    file : int
+        Place of the file that has the list among those that were read.
     """
 
     query: str

@@ -43,9 +43,12 @@ def read_records(path: str, problem: Problem, advance: Advance) -> Iterator[Reco
 
     Parameters
     ----------
-    path : the file.
-    problem : told the line of what cannot be read, and why not.
-    advance : told how many bytes were read.
+    path : str
+        The file.
+    problem : callable
+        Told the line of what cannot be read, and why not.
+    advance : callable
+        Told how many bytes were read.
 
     Raises
     ------

@@ -38,9 +38,12 @@ class MissingKeywords:
 
     Attributes
     ----------
-    entries : by list; lists that lack nothing are left out.
-    words : keywords that are in no list yet, the last level of each.
-    completed : keywords that some of the lists have and others lack.
+    entries : dict
+        By list; lists that lack nothing are left out.
+    words : tuple of str
+        Keywords that are in no list yet, the last level of each.
+    completed : tuple of str
+        Keywords that some of the lists have and others lack.
     """
 
     entries: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -89,11 +92,11 @@ def missing(
 
     Parameters
     ----------
-    lists
+    lists : Lists
         The entries of a packet, by list.
-    keywords
+    keywords : iterable of Levels
         Keywords it should have.
-    refused
+    refused : Collection, default=()
         Terms that do not fit the picture. Keywords of the packet that hold one are not copied from
         a list to another.
 

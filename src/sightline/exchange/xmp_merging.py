@@ -44,12 +44,19 @@ class Additions:
 
     Attributes
     ----------
-    words : as people type them, parted by `/` and `|`, or as levels.
-    caption : running text.
-    regions, frame : places of words in the picture.
-    complete : also give each keyword list the keywords of the others, if there are no new words.
-    refused : terms that do not fit the picture; the packet's keywords that hold one stay where
-        they are, and go to no other list.
+    words : tuple of str or Levels
+        As people type them, parted by `/` and `|`, or as levels.
+    caption : str
+        Running text.
+    regions : tuple of Region
+        Places of words in the picture.
+    frame : RegionFrame
+        Places of words in the picture.
+    complete : bool
+        Also give each keyword list the keywords of the others, if there are no new words.
+    refused : frozenset
+        Terms that do not fit the picture; the packet's keywords that hold one stay where they are,
+        and go to no other list.
     """
 
     words: tuple[str | Levels, ...] = ()
@@ -87,9 +94,9 @@ def merged(packet: bytes, new: Additions) -> Merged:
 
     Parameters
     ----------
-    packet
+    packet : bytes
         The whole file; `EMPTY` for a new one.
-    new
+    new : Additions
         What it should say.
 
     Raises

@@ -30,13 +30,13 @@ def written(node: Node, known: frozenset[str], indent: str | None, rdf: str = "r
 
     Parameters
     ----------
-    node
+    node : Node
         What to write.
-    known
+    known : frozenset
         Prefixes that have their usual meaning where it is put; others are declared in it.
-    indent
+    indent : str or None
         What stands before each line; None writes everything in one line.
-    rdf
+    rdf : str, default="rdf:"
         How names of RDF begin there.
 
     Examples

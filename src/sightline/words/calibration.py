@@ -45,8 +45,10 @@ def calibrate(
 
     Parameters
     ----------
-    scores : of pictures by words, the pictures unseen when the scorer learnt.
-    carried : whether the picture carries the word.
+    scores : ndarray of float32
+        Of pictures by words, the pictures unseen when the scorer learnt.
+    carried : ndarray of bool
+        Whether the picture carries the word.
 
     Examples
     --------

@@ -41,13 +41,17 @@ class Combination:
 
     Parameters
     ----------
-    how : "sum", "average" or "product".
+    how : {"sum", "average", "product"}, default="product"
+        "sum", "average" or "product".
 
     Attributes
     ----------
-    slope_, offset_ : what a word's scores are multiplied with and moved by, one for each word.
-    known_ : the number of a picture that is known to carry the word, one for each word.
-    shown_ : slope and offset of the logistic curve from a query's score to a probability.
+    slope_, offset_ : ndarray of float64
+        What a word's scores are multiplied with and moved by, one for each word.
+    known_ : ndarray of float64
+        The number of a picture that is known to carry the word, one for each word.
+    shown_ : ndarray of shape (2,)
+        Slope and offset of the logistic curve from a query's score to a probability.
 
     Examples
     --------

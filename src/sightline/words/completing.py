@@ -16,7 +16,7 @@ class Completions:
 
     Parameters
     ----------
-    counted
+    counted : iterable of tuple of (str, int)
         Distinct terms, in the form in which words are compared, and how often each occurs.
 
     Examples

@@ -26,15 +26,21 @@ class Documents(Estimator):
 
     Parameters
     ----------
-    n_words : the most words.
-    least_texts : a word must be in so many texts.
-    most_share : and in no larger share of them.
-    sublinear : 1 + log of how often a text holds a word, in place of how often.
+    n_words : int, default=50000
+        The most words.
+    least_texts : int, default=2
+        A word must be in so many texts.
+    most_share : float, default=0.5
+        And in no larger share of them.
+    sublinear : bool, default=False
+        1 + log of how often a text holds a word, in place of how often.
 
     Attributes
     ----------
-    words_ : the words, in the order of columns, which is theirs in the alphabet.
-    idf_ : how much each counts.
+    words_ : tuple of str
+        The words, in the order of columns, which is theirs in the alphabet.
+    idf_ : ndarray of float64
+        How much each counts.
 
     Examples
     --------

@@ -32,16 +32,16 @@ def caption_queries(
 
     Parameters
     ----------
-    captions
+    captions : iterable of tuple of (int, iterable of str)
         Picture ids with their terms. A picture that is given twice counts twice.
-    vocabulary
+    vocabulary : Container, optional
         The terms that may be used; all by default.
-    max_len
+    max_len : int, default=5
         The most terms a query may have.
-    max_queries_per_caption
+    max_queries_per_caption : int, optional
         A caption gives at most so many queries: all of one term, then all of two terms, and so on,
         and of the first length that does not fit a random choice. All by default.
-    seed
+    seed : int, default=0
         Makes that choice; a caption's choice depends on nothing but its terms and this number.
 
     Examples

@@ -24,11 +24,11 @@ def idf(
 
     Parameters
     ----------
-    document_counts
+    document_counts : sequence of int or ndarray of int64
         For each term the number n of documents that hold it.
-    n_documents
+    n_documents : int
         The number N of documents.
-    smooth
+    smooth : bool, default=True
         log((1 + N) / (1 + n)) + 1, at least 1. Otherwise log(N / n): 0 for a term that all
         documents hold; a term that none holds gets the smoothed form, for it would be infinite.
 
@@ -64,12 +64,12 @@ def query_vector(
 
     Parameters
     ----------
-    term_ids
+    term_ids : sequence of int or ndarray of int64
         The known words asked for; repeated ones count once, their order does not matter.
-    idf
+    idf : ndarray of float64
         The inverse document frequency of every term. If it is 0 for all words asked for, it is not
         used at all, so that they count alike.
-    weights
+    weights : sequence of float or ndarray of float64, optional
         How much each of the words counts besides, finite and not negative; 1 by default. If a word
         is repeated, its last weight counts.
 

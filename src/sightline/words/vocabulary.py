@@ -26,11 +26,11 @@ class Vocabulary:
 
     Parameters
     ----------
-    terms
+    terms : tuple of str
         Distinct terms; the id of a term is its position.
-    document_counts
+    document_counts : tuple of int
         For each term the number of documents that hold it.
-    n_documents
+    n_documents : int
         How many documents there are.
 
     Examples
@@ -109,11 +109,11 @@ def near(word: str, terms: Collection[str], n: int = 3) -> tuple[str, ...]:
 
     Parameters
     ----------
-    word
+    word : str
         What was typed; it is folded as `tokens` does.
-    terms
+    terms : Collection
         The terms to choose from.
-    n
+    n : int, default=3
         How many to return at most.
 
     Examples

@@ -48,9 +48,12 @@ class FromClicks:
 
     Attributes
     ----------
-    judgements : which pictures fit which queries, with their grades.
-    lists, imports : what they come from.
-    capped : judgements that were left out because one import may not move more.
+    judgements : tuple of Judgement
+        Which pictures fit which queries, with their grades.
+    lists, imports : int
+        What they come from.
+    capped : int
+        Judgements that were left out because one import may not move more.
     """
 
     judgements: tuple[Judgement, ...] = ()

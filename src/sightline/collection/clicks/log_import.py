@@ -39,19 +39,29 @@ class ClicksReport:
 
     Attributes
     ----------
-    files, formats, sessions : of each file its name, its format and the session of its lists, if
-        it has any.
-    written : those of the sessions that were given lists now.
-    lists, clicks, queries : what was read that can be used.
-    added : lists that are new here; with a dry run, that would be.
-    grown : lists that were known with fewer clicks; the new ones were added, or would be.
-    pairs : pictures clicked over ones skipped above them.
-    bias : how fast looking fades down a list, and how that is known.
-    skipped : how often something was left out, by reason.
-    problems : lines that could not be used, the first thousand.
-    unknown, gone : the most frequent names that are no picture's, and those of pictures that are
-        gone; `n_unknown` and `n_gone` count all of them.
-    dry_run : whether nothing was written.
+    files, formats, sessions : tuple of str
+        Of each file its name, its format and the session of its lists, if it has any.
+    written : tuple of str
+        Those of the sessions that were given lists now.
+    lists, clicks, queries : int
+        What was read that can be used.
+    added : int
+        Lists that are new here; with a dry run, that would be.
+    grown : int
+        Lists that were known with fewer clicks; the new ones were added, or would be.
+    pairs : int
+        Pictures clicked over ones skipped above them.
+    bias : PositionBias
+        How fast looking fades down a list, and how that is known.
+    skipped : dict
+        How often something was left out, by reason.
+    problems : tuple of str
+        Lines that could not be used, the first thousand.
+    unknown, gone : tuple of str
+        The most frequent names that are no picture's, and those of pictures that are gone;
+        `n_unknown` and `n_gone` count all of them.
+    dry_run : bool
+        Whether nothing was written.
     """
 
     files: tuple[str, ...]

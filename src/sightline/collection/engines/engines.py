@@ -36,9 +36,9 @@ class Engines:
 
         Parameters
         ----------
-        uri
+        uri : str, default=""
             `milvus://HOST:PORT`; by default the setting `engine`.
-        dry_run
+        dry_run : bool, default=False
             Only say what would be loaded.
         """
         from sightline.store.engines.milvus_loading import Load, left_at_home, load, plan
@@ -97,7 +97,7 @@ class Engines:
 
         Parameters
         ----------
-        dry_run
+        dry_run : bool, default=False
             Only say what would be built.
         """
         from sightline.store.engines.faiss_files import build
@@ -135,7 +135,7 @@ class Engines:
 
         Parameters
         ----------
-        pictures
+        pictures : int, optional
             By default those of the collection.
         """
         from sightline.collection.engines import sizing as estimates

@@ -1,19 +1,18 @@
-"""Why a picture is among the hits: which words made its score, and which parts of the picture.
+"""Explain hits: contributions of the query's words, of features and of parts of the picture.
 
-Words (`wording`). The numbers of a hit's words add up to its score: shares of a cosine where the
-words are carried, weight times published number where a model found the picture.
+Words (`words`). The contributions of a hit's words add up to its score: parts of a cosine for
+carried words, weight times published score for predicted hits.
 
-Parts (`looking`). The picture is cut into blocks that overlap by half. A block's contribution is
-what the score loses when the block is hidden under the picture's mean colour, the picture described
-again by the features the model sees, and scored again: score(whole) - score(without it). That asks
-nothing of a model but scores, so it serves every ranker. Where a score is a sum over blocks to
-begin with, as that of a linear ranker on counts of visual words, each block's exact share is given
-instead (`shares`).
+Parts (`occlusion`). The picture is cut into blocks that overlap by half. A block's contribution is
+the loss of score when it is covered by the picture's mean colour and the features are computed
+again: score(whole) - score(without it). This needs nothing but scores, so it works for every
+ranker. Where a score is a sum over blocks, as that of a linear ranker on counts of visual words,
+the exact contributions are given instead (`additive`).
 
-Descriptors (`descriptors`). What the score would lose if one of them told nothing of the picture.
+Features (`features`). The loss of score when a feature carries no information about the picture.
 
-Parts and descriptors show what the model sees in the picture, for words it carries too, although
-those count as known, whatever is seen.
+Parts and features explain what the model predicts from the pixels, also for carried words, which
+the search itself takes as known.
 """
 
 from __future__ import annotations
@@ -49,25 +48,31 @@ def explain(
     progress: Progress,
     compute: Compute | None = None,
 ) -> list[Explanation]:
-    """Return for each hit of a query what made its score."""
+    """Return the explanation of each hit of a query."""
     s = settings
     limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow)
-    own = compute or LocalCompute(s.workers, seconds=s.seconds)
+    workers = compute or LocalCompute(s.workers, seconds=s.seconds)
     try:
         with home.reader() as reader:
-            asked = ExplainedQuery.of(reader, query, options.learnt)
-            words = word_shares(asked, reader.snapshot, hits)
-            features = feature_shares(asked.model, reader.snapshot, [h.picture for h in hits])
+            explained_query = ExplainedQuery.of(reader, query, options.learnt)
+            words = word_shares(explained_query, reader.snapshot, hits)
+            features = feature_shares(
+                explained_query.model, reader.snapshot, [h.picture for h in hits]
+            )
             best = hits[: options.pictures]
-            looked = occlusion_maps(reader, root, asked, best, own, limits, options, progress)
+            looked = occlusion_maps(
+                reader, root, explained_query, best, workers, limits, options, progress
+            )
     finally:
         if compute is None:
-            own.close()
-    learnt = asked.model.learnt if asked.model is not None else None
-    model = (learnt.name, str(learnt.served.recipe)) if learnt is not None else ("", "")
-    found = []
+            workers.close()
+    word_model = explained_query.model.learnt if explained_query.model is not None else None
+    model = (word_model.name, str(word_model.served.recipe)) if word_model is not None else ("", "")
+    explanations = []
     for h, shares in zip(hits, words, strict=True):
-        seen = looked.get(h.picture) or Occluded(problem=asked.problem)
+        occluded = looked.get(h.picture) or Occluded(problem=explained_query.problem)
         by = features.get(h.picture, ())
-        found.append(Explanation(h, shares, seen.parts, seen.problem, seen.rgb, by, *model))
-    return found
+        explanations.append(
+            Explanation(h, shares, occluded.parts, occluded.problem, occluded.rgb, by, *model)
+        )
+    return explanations

@@ -1,9 +1,9 @@
-"""Exact shares of blocks, where a score is a sum over them to begin with.
+"""Exact contributions of blocks, where a score is a sum over blocks.
 
 A linear ranker on counts of visual words scores a picture by the sum over its blocks of
-w[term of the block] · idf[term] / |tf idf|, and the published number is affine in that. Whether a
-model is of this kind is not told by its name but tried: the shares of some made-up blocks must add
-up to their picture's number.
+w[term of the block] · idf[term] / |tf idf|, and the published score is affine in that. Whether a
+model is of this kind is tested, not inferred from its name: the contributions of some synthetic
+blocks must add up to the score of their picture.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RGB = NDArray[np.uint8]
 
 
 def add_up(model: QueryScorer, again: FeatureRecomputer) -> bool:
-    """Say whether a picture's numbers are sums over its blocks."""
+    """Return whether a picture's scores are sums over its blocks."""
     if len(again.places) != 1 or again.held:
         return False
     ((name, place),) = again.places.items()
@@ -45,10 +45,10 @@ def add_up(model: QueryScorer, again: FeatureRecomputer) -> bool:
 def of_blocks(
     model: QueryScorer, feature: str, length: int, terms: Int
 ) -> tuple[Doubles, Doubles, Doubles]:
-    """Return the share of each block in each word's number, what is in none, and the numbers.
+    """Return the contribution of each block to each word, the constant part, and the scores.
 
-    `terms` are those of the blocks. A picture of one block alone tells what its term weighs, which
-    is scaled by what the term weighs in the whole picture.
+    `terms` are the visual words of the blocks. A picture of one block gives the weight of its term,
+    which is scaled by the weight of the term in the whole picture.
     """
     from scipy.sparse import csr_matrix
 
@@ -56,7 +56,7 @@ def of_blocks(
     n = len(distinct)
     column = np.concatenate([distinct, distinct])
     value = np.concatenate([np.ones(n), counts]).astype(np.float32)
-    # A row for each term alone, one with all of them, and one with none.
+    # One row for each term alone, one with all terms, and an empty one.
     start = np.concatenate([np.arange(n + 1), [2 * n, 2 * n]])
     rows = csr_matrix((value, column, start), shape=(n + 2, length))
     numbers = model.numbers({feature: rows}).astype(np.float64)
@@ -76,7 +76,7 @@ def look(
     compute: Compute,
     progress: Progress,
 ) -> Iterator[tuple[int, OcclusionMap | Failed]]:
-    """Yield the exact shares of each picture's blocks."""
+    """Yield the exact contributions of each picture's blocks."""
     ((name, place),) = again.places.items()
     length = load_feature(place).length
     jobs = (describe_job(b"%d" % p, rgb, [place]) for p, rgb in pictures.items())
@@ -110,7 +110,7 @@ def _parts(
 
 
 def block_terms(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
-    """Return the visual term of each block of a picture (runs in a worker)."""
+    """Return the visual word of each block of a picture (runs in a worker)."""
     from sightline.features.local.blocks import block_descriptors
     from sightline.features.local.codebook import assign
     from sightline.features.local.color import color_table

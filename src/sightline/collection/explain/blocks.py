@@ -1,8 +1,8 @@
 """Blocks of a picture that overlap by half and together cover all of it.
 
-The picture is cut into cells, as evenly as whole pixels allow; a block is two cells high and two
-wide, and the next one begins a cell further (as in Grangier and Bengio, 2008, where blocks that do
-not fit at the right and below are left out; here the cells give a little instead).
+The picture is cut into cells, as evenly as whole pixels allow. A block is two by two cells, and the
+next block starts one cell further (as in Grangier and Bengio, 2008; they leave out blocks that do
+not fit at the right and bottom edge, here the size of the cells is adjusted instead).
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Blocks:
 
     @property
     def rows(self) -> int:
-        """How many blocks lie one below the other."""
+        """The number of rows of blocks."""
         return len(self.down) - 2
 
     @property
     def columns(self) -> int:
-        """How many blocks lie side by side."""
+        """The number of columns of blocks."""
         return len(self.right) - 2
 
     def __len__(self) -> int:
@@ -63,7 +63,7 @@ class Blocks:
                 yield slice(top, bottom), slice(left, right)
 
     def in_cells(self, values: NDArray[Any]) -> Float:
-        """Return for each cell the mean of the blocks that cover it; `values` has one for each.
+        """Return the mean of the blocks that cover each cell; `values` has one per block.
 
         >>> Blocks.of(90, 60, 2).in_cells(np.array([[1.0], [3.0]])).tolist()
         [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
@@ -79,6 +79,6 @@ class Blocks:
 
 
 def _edges(pixels: int, cell: float) -> tuple[int, ...]:
-    """Return the edges of cells along a side: two at least, so that there is one block."""
+    """Return the edges of cells along a side; at least two cells, so that there is one block."""
     n = max(2, min(round(pixels / cell), pixels))
     return tuple(k * pixels // n for k in range(n + 1))

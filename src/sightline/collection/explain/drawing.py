@@ -1,9 +1,9 @@
-"""Heat maps: hits with what their parts contributed, drawn as one picture.
+"""Heat maps: the contributions of parts, drawn over the hits on one sheet.
 
-A row for each hit: the picture, what all words together see in it, and what each word sees. Orange
-parts raise the score, blue ones lower it, two colours that people who tell few colours apart tell
-apart as well; where nothing happens the picture stays grey. The colours of a map reach to its own
-strongest part, whose number stands below: maps tell where, and numbers how much.
+One row per hit: the picture, the map of the whole query, and the map of each word. Orange parts
+raise the score, blue ones lower it; the two colours are safe for colour-blind readers. Where
+nothing contributes the picture stays grey. The colours of a map are scaled to its strongest part,
+whose value is printed below: compare positions by colour, and strengths by the values.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ TILE, GAP, MARGIN = 232, 12, 16
 MOST_WORDS = 4
 _HEAD, _LINE = 74, 18
 _INK, _FAINT, _EMPTY = (30, 30, 34), (100, 100, 108), (238, 238, 240)
-# Red, green and blue from -1 to 1; equally dark on both sides of the middle.
+# Colours for values from -1 to 1, equally dark on both sides of 0.
 _STOPS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 _COLORS = np.array(
     [(36, 102, 202), (120, 179, 241), (236, 236, 238), (240, 156, 62), (186, 66, 4)], np.float64
 )
 _MARK = "sightline search --why"
-_STRONGEST = 0.85  # how much of the picture is covered where a part is strongest
+_STRONGEST = 0.85  # opacity of the strongest part
 
 RGB = NDArray[np.uint8]
 Doubles = NDArray[np.float64]
@@ -40,7 +40,7 @@ Pen = ImageDraw.ImageDraw
 
 
 def draw_sheet(whys: Sequence[Explanation], title: str = "") -> Image.Image:
-    """Return a picture with a row for each hit."""
+    """Return an image with one row per hit."""
     words = [w.word for w in whys[0].learned] if whys else []
     together = [] if len(words) == 1 else ["all words"]
     columns = ["picture", *together, *words[:MOST_WORDS]]
@@ -58,14 +58,14 @@ def draw_sheet(whys: Sequence[Explanation], title: str = "") -> Image.Image:
 
 
 def save_sheet(whys: Sequence[Explanation], title: str, target: str | os.PathLike[str]) -> None:
-    """Draw hits into a PNG file that `is_drawing` knows again."""
+    """Draw hits into a PNG file that `is_drawing` recognises."""
     mark = PngInfo()
     mark.add_text("Software", _MARK)
     draw_sheet(whys, title).save(target, "PNG", pnginfo=mark)
 
 
 def is_drawing(path: str | os.PathLike[str]) -> bool:
-    """Say whether a file was drawn here."""
+    """Return whether `save_sheet` wrote a file."""
     try:
         with open(path, "rb") as f:
             return _MARK.encode() in f.read(256)
@@ -74,7 +74,7 @@ def is_drawing(path: str | os.PathLike[str]) -> bool:
 
 
 def color_of(values: Doubles) -> Doubles:
-    """Return the colour of numbers from -1 to 1.
+    """Return the colours of values from -1 to 1.
 
     >>> color_of(np.array([0.0, 1.0])).astype(int).tolist()
     [[236, 236, 238], [186, 66, 4]]
@@ -84,13 +84,13 @@ def color_of(values: Doubles) -> Doubles:
 
 
 def heated(rgb: RGB, where: Blocks, values: NDArray[np.float32]) -> RGB:
-    """Return a picture, grey, under the colours of what its blocks contribute."""
+    """Return a grey picture under the colours of its blocks' contributions."""
     height, width = rgb.shape[:2]
     heat = np.zeros((height, width))
     cells = where.in_cells(values)
     strongest = np.abs(cells).max()
     if strongest > 0:
-        # Blocks made elsewhere may leave out a strip at the right and below.
+        # Blocks of visual words may leave out a strip at the right and bottom edge.
         covered = (
             round(where.right[-1] * width / where.width),
             round(where.down[-1] * height / where.height),
@@ -102,7 +102,7 @@ def heated(rgb: RGB, where: Blocks, values: NDArray[np.float32]) -> RGB:
     grey = rgb @ np.array([0.299, 0.587, 0.114])
     light = (95 + grey * (160 / 255))[..., None]
     cover = _STRONGEST * np.abs(heat)[..., None] ** 0.8
-    # The colour takes a little of the picture's light and dark, so that shapes are seen through it.
+    # The colour is modulated by the picture's brightness, so that shapes stay visible.
     color = color_of(heat) * (0.55 + 0.45 * light / 255)
     return np.asarray(light * (1 - cover) + color * cover + 0.5).astype(np.uint8)
 
@@ -165,18 +165,18 @@ def _draw_row(
 def _maps(
     w: Explanation, parts: OcclusionMap, together: bool
 ) -> list[tuple[NDArray[np.float32], tuple[str, str]]]:
-    """Return the maps of a row, each with the two lines below it."""
+    """Return the maps of a row, each with the two lines of text below it."""
     maps = [parts.of_query, *parts.of_words]
     carried = [False, *(share.carried for share in w.learned)]
-    said = []
+    captions = []
     for i, (values, has) in enumerate(zip(maps, carried, strict=True)):
         first = f"seen: {parts.likely[i]:.0%} likely" + ("; carried" if has else "")
         strongest = f"strongest part {values.flat[np.abs(values).argmax()]:+.2g}"
         if parts.without:
             strongest += f"; {parts.without[i]:.0%} without it"
-        said.append((first, strongest))
+        captions.append((first, strongest))
     begin = 0 if together else 1
-    return list(zip(maps, said, strict=True))[begin : 1 + MOST_WORDS]
+    return list(zip(maps, captions, strict=True))[begin : 1 + MOST_WORDS]
 
 
 @cache
@@ -189,7 +189,7 @@ def _long(text: str, size: int) -> float:
 
 
 def _fit(text: str, width: float, size: int) -> str:
-    """Return a text, cut where it would be wider than some pixels."""
+    """Return a text, truncated to a width in pixels."""
     if _long(text, size) <= width:
         return text
     while text and _long(text + "…", size) > width:

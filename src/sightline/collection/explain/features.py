@@ -1,11 +1,8 @@
-"""The features a model sees, ready to be computed again from pixels in a describe worker.
+"""Contributions of features to a prediction, and features recomputed from pixels in workers.
 
-What each descriptor did for what a model sees in a picture.
-
-A descriptor's contribution is what the score loses when the picture's row of it is replaced by the
-mean row of the collection, all others staying as they are: score(picture) - score(without what
-this one tells). As of blocks, that asks nothing of a model but scores, and contributions need not
-add up to the score where descriptors say the same.
+A feature's contribution is the loss of score when the picture's vector is replaced by the mean
+vector of the collection: score(picture) - score(without its information). As with blocks, this
+needs nothing but scores. Contributions need not add up to the score if features are redundant.
 """
 
 from __future__ import annotations
@@ -30,12 +27,14 @@ from sightline.store.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class FeatureRecomputer:
-    """How the rows of a model's features are made again.
+    """How the vectors of a model's features are computed again.
 
     Attributes
     ----------
-    places : fingerprint to place, of those that can be computed here.
-    held : fingerprints of the others, such as imported vectors; they stay as they are stored.
+    places : dict
+        Maps fingerprints to the places of features that can be computed here.
+    held : tuple of str
+        Fingerprints of the others, such as imported vectors; their stored vectors are used.
     """
 
     places: dict[str, str]
@@ -43,7 +42,7 @@ class FeatureRecomputer:
 
     @classmethod
     def of(cls, reader: Reader, model: WordModel, size: int) -> FeatureRecomputer:
-        """Find each feature by its name, and believe it only if its fingerprint is the same."""
+        """Look up each feature by name, and use it only if its fingerprint is the same."""
         books = reader.home.versions.read(reader.snapshot.version).codebooks
         found = {f: place_of(reader, f, books, size) for f in model.features}
         places = {f: place for f, place in found.items() if place}
@@ -51,11 +50,11 @@ class FeatureRecomputer:
 
     @property
     def held_names(self) -> tuple[str, ...]:
-        """The names of features that stay as they are."""
+        """The names of features that cannot be computed again."""
         return tuple(f.rpartition("-")[0] for f in self.held)
 
     def views(self, rows: Sequence[Sequence[Row]], reader: Reader, picture: int) -> dict[str, View]:
-        """Return what the model sees: a row for each variant of a picture, as workers sent them."""
+        """Return the model's input: one row for each variant of a picture, from workers' rows."""
         out: dict[str, View] = {}
         for i, (f, place) in enumerate(self.places.items()):
             out[f] = as_view(stacked(f, load_feature(place).length, [r[i] for r in rows]))
@@ -65,13 +64,13 @@ class FeatureRecomputer:
         return out
 
     def can_look_at(self, reader: Reader, picture: int) -> bool:
-        """Say whether the rows that are held are there."""
+        """Return whether a picture has the stored vectors that cannot be recomputed."""
         groups = reader.snapshot.by_features(np.array([picture], np.int64))
         return any(set(self.held) <= set(have) for have, _ in groups)
 
 
 def place_of(reader: Reader, expected: str, codebooks: Sequence[str], size: int) -> str:
-    """Return where a feature of the store can be computed; nothing where it cannot be here."""
+    """Return where a stored feature can be computed; empty if it cannot be here."""
     name = expected.rpartition("-")[0]
     try:
         place = plugins.place("features", name)
@@ -83,35 +82,35 @@ def place_of(reader: Reader, expected: str, codebooks: Sequence[str], size: int)
             if fingerprint(load_feature(candidate), size) == expected:
                 return candidate
     except (SightlineError, ImportError, AttributeError, OSError):
-        pass  # Its plugin, extra or codebook is gone; its rows in the store are still there.
+        pass  # Its plugin, extra or codebook is missing; its stored rows are still usable.
     return ""
 
 
-# So many pictures say well enough what is usual.
+# Pictures to average for the mean vector of the collection.
 _USUAL = 500
 
 
 def feature_shares(
     model: QueryScorer | None, snapshot: Snapshot, pictures: Sequence[int]
 ) -> dict[int, tuple[FeatureShare, ...]]:
-    """Return what each descriptor did for each of some pictures that have all the model sees."""
-    found: dict[int, tuple[FeatureShare, ...]] = {}
+    """Return each feature's contribution for the pictures that have all features."""
+    shares: dict[int, tuple[FeatureShare, ...]] = {}
     if model is None or not pictures:
-        return found
-    wanted = model.learnt.features
-    names = [f.rpartition("-")[0] for f in wanted]
-    usual = {f: _mean(snapshot, f) for f in wanted}
+        return shares
+    model_features = model.learnt.features
+    names = [f.rpartition("-")[0] for f in model_features]
+    usual = {f: _mean(snapshot, f) for f in model_features}
     for features, ids in snapshot.by_features(np.unique(np.array(pictures, np.int64))):
-        if not set(wanted) <= set(features):
+        if not set(model_features) <= set(features):
             continue
-        views = {f: as_view(snapshot.rows(f, ids)) for f in wanted}
+        views = {f: as_view(snapshot.rows(f, ids)) for f in model_features}
         score = model.numbers(views) @ model.weights
         lost = [score - model.numbers({**views, f: _rows(usual[f], len(ids), views[f])})
-                @ model.weights for f in wanted]  # fmt: skip
+                @ model.weights for f in model_features]  # fmt: skip
         for i, picture in enumerate(ids.tolist()):
             each = zip(names, lost, strict=True)
-            found[picture] = tuple(FeatureShare(name, float(loss[i])) for name, loss in each)
-    return found
+            shares[picture] = tuple(FeatureShare(name, float(loss[i])) for name, loss in each)
+    return shares
 
 
 def _mean(snapshot: Snapshot, feature: str) -> NDArray[np.float32]:
@@ -122,7 +121,7 @@ def _mean(snapshot: Snapshot, feature: str) -> NDArray[np.float32]:
 
 
 def _rows(row: NDArray[np.float32], n: int, like: View) -> View:
-    """Return a row n times, in the form that other rows of the feature have."""
+    """Repeat a row n times, in the format of the feature's other rows."""
     many = np.repeat(row[None], n, axis=0)
     if not hasattr(like, "tocsr"):
         return many

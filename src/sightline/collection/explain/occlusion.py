@@ -1,12 +1,6 @@
-"""Which parts of a picture made its score: each block is hidden in turn, and the score looked at.
+"""Occlusion maps: each block of a picture is covered in turn, and the loss of score measured.
 
-Pictures are decoded and described by limited workers, as when they are indexed.
-
-Blocks of a picture that overlap by half and together cover all of it.
-
-The picture is cut into cells, as evenly as whole pixels allow; a block is two cells high and two
-wide, and the next one begins a cell further (as in Grangier and Bengio, 2008, where blocks that do
-not fit at the right and below are left out; here the cells give a little instead).
+Pictures are decoded and described by limited workers, as in indexing.
 """
 
 from __future__ import annotations
@@ -37,7 +31,7 @@ _LACKS = "the store has no vector for it that the model could look at"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occluded:
-    """What was found in one picture; `problem` says why there are no parts."""
+    """The occlusion map of one picture; `problem` says why there is none."""
 
     rgb: RGB | None = None
     parts: OcclusionMap | None = None
@@ -54,39 +48,39 @@ def occlusion_maps(
     options: ExplainOptions,
     progress: Progress,
 ) -> dict[int, Occluded]:
-    """Return what the parts of each hit's picture did, by picture."""
+    """Return the occlusion map of each hit, by picture."""
     if query.model is None or not hits:
         return {}
     again = FeatureRecomputer.of(reader, query.model.learnt, limits.side)
     if not again.places:
         names = ", ".join(again.held_names)
-        said = f"the model sees {names} alone, which cannot be computed from pixels here"
-        return {h.picture: Occluded(problem=said) for h in hits}
-    found = {
+        problem = f"the model sees {names} alone, which cannot be computed from pixels here"
+        return {h.picture: Occluded(problem=problem) for h in hits}
+    occluded = {
         h.picture: read if again.can_look_at(reader, h.picture) else Occluded(problem=_LACKS)
         for h, read in zip(hits, decoded(root, hits, compute, limits), strict=True)
     }
-    pictures = {p: seen.rgb for p, seen in found.items() if seen.rgb is not None}
+    pictures = {p: seen.rgb for p, seen in occluded.items() if seen.rgb is not None}
     if not pictures:
-        return found
+        return occluded
     if options.exact and additive.add_up(query.model, again):
         looked = additive.look(query.model, again, pictures, compute, progress)
     else:
         looked = _without_blocks(query.model, again, reader, pictures, compute, options, progress)
     for picture, parts in looked:
         rgb = pictures[picture]
-        found[picture] = (
+        occluded[picture] = (
             Occluded(rgb, problem=f"it cannot be described: {parts.reason}")
             if isinstance(parts, Failed)
             else Occluded(rgb, parts)
         )
-    return found
+    return occluded
 
 
 def decoded(
     root: bytes, hits: Sequence[Hit], compute: Compute, limits: ReadLimits
 ) -> Iterator[Occluded]:
-    """Yield the picture of each hit, small and upright, or why it cannot be read."""
+    """Yield each hit's picture, downscaled and upright, or why it cannot be read."""
     jobs = [request(root, PictureFile(h.path, 0, 0), limits, pixels=True) for h in hits]
     for result in compute.run(READ_TASK, jobs, "decode"):
         if isinstance(result, Failed):
@@ -137,10 +131,10 @@ def _without_blocks(
 
 
 def losses(model: QueryScorer, where: Blocks, numbers: NDArray[np.float32]) -> OcclusionMap:
-    """Return what each block contributes, from the numbers of a picture, whole and without each."""
+    """Return each block's contribution, from the scores of a picture, whole and without each."""
     lost = (numbers[0] - numbers[1:]) * model.weights
     of_words = lost.T.reshape(-1, where.rows, where.columns)
-    # Of the query, and of each word, the block that counts most.
+    # The block with the largest contribution to the query, and to each word.
     most = np.abs(np.column_stack([lost.sum(axis=1), lost])).argmax(axis=0)
     without = tuple(model.likely(numbers[1 + at])[i] for i, at in enumerate(most.tolist()))
     score = float(numbers[0] @ model.weights)
@@ -150,10 +144,10 @@ def losses(model: QueryScorer, where: Blocks, numbers: NDArray[np.float32]) -> O
 
 
 def variants(rgb: RGB, where: Blocks) -> Iterator[RGB]:
-    """Yield the picture, and then the picture with each block in the mean colour of all of it.
+    """Yield the picture, then the picture with each block in its mean colour.
 
-    Blurred blocks give crisper maps of things, but none of what fills a picture evenly: the sky
-    stays sky when it is blurred.
+    Blurring the blocks instead gives sharper maps of objects, but none of uniform areas: a blurred
+    sky is still sky.
     """
     yield rgb
     mean = rgb.reshape(-1, 3).mean(axis=0).round().astype(np.uint8)

@@ -1,4 +1,4 @@
-"""What is said of a hit: its words, the parts of its picture, as records, text and JSON."""
+"""The explanation of a hit, its words, features and parts, as records, text and JSON."""
 
 from __future__ import annotations
 
@@ -23,10 +23,14 @@ class ExplainOptions:
 
     Attributes
     ----------
-    blocks : how many lie along a picture's longer side.
-    pictures : how many hits, the first ones, are looked at part by part.
-    exact : whether shares are given in place of losses where a score is a sum over blocks.
-    learnt : whether the search used the model.
+    blocks : int
+        Number of blocks along the longer side of a picture.
+    pictures : int
+        Number of hits, the first ones, that get an occlusion map.
+    exact : bool
+        Whether exact contributions replace losses where a score is a sum over blocks.
+    learnt : bool
+        Whether the search used the model.
     """
 
     blocks: int = 6
@@ -41,20 +45,26 @@ class ExplainOptions:
 
 @dataclass(frozen=True, slots=True)
 class WordShare:
-    """What one word of a query did for a hit.
+    """The contribution of one word of a query to a hit.
 
     Attributes
     ----------
-    word : as it was understood.
-    carried : whether the picture carries it.
-    weight, number : its weight in the query and the number it counts with; a carried word of a
-        learnt hit counts with that of a picture known to carry it.
-    contribution : their product. Those of a learnt hit add up to the score from which its
-        probability comes; those of a hit that carries words add up to its cosine.
-    seen : what the model sees in the picture alone, as the probability with which the picture
-        would be found by this word alone; None without a model that has learned the word.
-    learned : false if there is a model and it has not learned the word, which then counts nothing
-        in what is predicted.
+    word : str
+        The normalised word.
+    carried : bool
+        Whether the picture carries it.
+    weight, number : float
+        Its weight in the query and its score; a carried word of a predicted hit has the score of a
+        picture known to carry it.
+    contribution : float
+        Their product. The contributions to a predicted hit add up to the score that its probability
+        comes from; those to a hit that carries words add up to its cosine.
+    seen : float or None
+        The probability that the model predicts from the picture alone for this word; None without a
+        model that has learned the word.
+    learned : bool
+        False if there is a model that has not learned the word; it then contributes nothing to the
+        prediction.
     """
 
     word: str
@@ -66,7 +76,7 @@ class WordShare:
     learned: bool = True
 
     def text(self, *, predicted: bool) -> str:
-        """Say what the word did for a hit that a model found, or that carries words."""
+        """Return the contribution as text, for a predicted hit or one that carries words."""
         sum_of = f"{_number(self.contribution)} = {self.weight:.3g} × {_number(self.number)}"
         likely = "" if self.seen is None else f"{self.seen:.0%} likely"
         mark = "carried" if self.carried else "not carried"
@@ -77,7 +87,7 @@ class WordShare:
         return f"{sum_of}  {mark}" + (f" ({likely} by the picture alone)" if likely else "")
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain values."""
+        """Return the share as JSON."""
         return {
             "word": self.word, "carried": self.carried, "weight": _short(self.weight),
             "number": _short(self.number), "contribution": _short(self.contribution),
@@ -87,31 +97,39 @@ class WordShare:
 
 @dataclass(frozen=True, slots=True)
 class FeatureShare:
-    """What one descriptor did: what the score would lose if it told nothing of the picture."""
+    """The contribution of one feature: the loss of score without its information."""
 
     feature: str
     contribution: float
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain values."""
+        """Return the share as JSON."""
         return {"feature": self.feature, "contribution": _short(self.contribution)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OcclusionMap:
-    """What each block of a picture contributes to what the model sees in it.
+    """The contribution of each block of a picture to the model's prediction.
 
     Attributes
     ----------
-    blocks : where they lie.
-    of_words : (words, rows, columns), in the order of the query's words that were learned, in
-        units of the score.
-    score : of the whole picture, as the model sees it: the sum over words of weight times number.
-    likely : how likely the picture, as the model sees it, fits the query and each of its words.
-    without : the same without the part that contributes most; empty for exact shares.
-    exact : whether they are shares, that add up to the score less `rest`, or losses.
-    rest : of exact shares, what belongs to no block.
-    held : features the model sees that could not be computed again; what they see is left out.
+    blocks : Blocks
+        The positions of the blocks.
+    of_words : ndarray of shape (words, rows, columns)
+        Contributions to the learned words of the query, in order, in units of the score.
+    score : float
+        The predicted score of the whole picture: the sum over words of weight times score.
+    likely : tuple of float
+        The predicted probabilities that the picture fits the query and each of its words.
+    without : tuple of float
+        The same without the block that contributes most; empty for exact contributions.
+    exact : bool
+        Whether the values are exact contributions, which add up to the score less `rest`, or
+        losses.
+    rest : float
+        The part of an exact score that belongs to no block.
+    held : tuple of str
+        Features of the model that could not be recomputed; their effect is left out.
     """
 
     blocks: Blocks
@@ -130,7 +148,7 @@ class OcclusionMap:
         return out
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain values; edges are in shares of the height and the width."""
+        """Return the map as JSON; edges are fractions of the height and the width."""
         b = self.blocks
         return {
             "parts": _rows(self.of_query),
@@ -147,17 +165,22 @@ class OcclusionMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """What made the score of one hit.
+    """The explanation of one hit's score.
 
     Attributes
     ----------
-    hit : the hit itself.
-    words : what each of the query's words did that any picture carries.
-    parts : what each part of the picture did; None where `problem` says why not, and for hits that
-        come too late to be looked at.
-    picture : its pixels, for drawing.
-    features : what each descriptor that the model sees did.
-    model, recipe : the name of the model that saw it and how it was made; empty without one.
+    hit : Hit
+        The hit itself.
+    words : tuple of WordShare
+        The contributions of the query's words that any picture carries.
+    parts : OcclusionMap or None
+        The occlusion map; None if `problem` says why, and for hits beyond the limit.
+    picture : ndarray of uint8 or None
+        Its pixels, for drawing.
+    features : tuple of FeatureShare
+        The contributions of the model's features.
+    model, recipe : str
+        The name of the word model and its recipe; empty without one.
     """
 
     hit: Hit
@@ -171,31 +194,31 @@ class Explanation:
 
     @property
     def learned(self) -> tuple[WordShare, ...]:
-        """The words that `parts` tell of, in their order."""
+        """The learned words, in the order of `parts`."""
         return tuple(w for w in self.words if w.learned)
 
     def heat_map(self, path: str | os.PathLike[str]) -> None:
-        """Draw the picture with what its parts did, as PNG."""
+        """Draw the picture with its occlusion map, as PNG."""
         from sightline.collection.explain.drawing import save_sheet
 
         save_sheet([self], "", path)
 
     def lines(self) -> list[str]:
-        """Return what each word did, a line for each."""
+        """Return the contribution of each word as a line of text."""
         wide = max((len(w.word) for w in self.words), default=0)
         return [f"{w.word:<{wide}}  {w.text(predicted=self.hit.learned)}" for w in self.words]
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain values."""
+        """Return the explanation as JSON."""
         words = [w.as_json() for w in self.words]
         learned = [said for said, w in zip(words, self.words, strict=True) if w.learned]
-        seen: dict[str, Json] = {"parts": None, "rows": 0, "columns": 0}
+        parts: dict[str, Json] = {"parts": None, "rows": 0, "columns": 0}
         if self.parts is not None:
-            seen = self.parts.as_json()
+            parts = self.parts.as_json()
             for said, values in zip(learned, self.parts.of_words, strict=True):
                 said["parts"] = _rows(values)
         return {
-            "words": list[Json](words), "features": [f.as_json() for f in self.features], **seen,
+            "words": list[Json](words), "features": [f.as_json() for f in self.features], **parts,
             "model": self.model or None, "recipe": self.recipe or None, "problem": self.problem,
         }  # fmt: skip
 

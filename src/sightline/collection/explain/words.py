@@ -1,10 +1,10 @@
-"""Which words made the score of a hit.
+"""The contributions of words to the score of a hit.
 
-A hit that carries every word has one more than the cosine between the query and its words, one that
-carries some has that cosine (below a model, times its cut-off): a word's share is the product of
-its two coordinates. A learnt hit has the sum of weight times published number, shown as a
-probability; a word that the picture carries counts with the number of a picture known to carry it,
-and a word that was not learned counts nothing.
+An exact match scores 1 plus the cosine of the query and its words; a partial match scores that
+cosine (with a model, scaled below its cut-off). A word's contribution is the product of its two
+coordinates. The score of a predicted hit is the sum of weight times published score, shown as a
+probability; a carried word has the score of a picture known to carry it, and a word that is not
+learned contributes nothing.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ Float = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryScorer:
-    """A model asked for the words of one query.
+    """A word model restricted to the words of one query.
 
     Attributes
     ----------
-    at : where it has each of them.
-    weights, known : what each counts, and the number of a picture known to carry it.
+    at : ndarray of int64
+        The columns of these words in the model.
+    weights, known : ndarray of float32
+        The weight of each word, and the score of a picture known to carry it.
     """
 
     learnt: WordModel
@@ -47,18 +49,19 @@ class QueryScorer:
 
     @classmethod
     def of(cls, model: WordModel, terms: Int, user_weights: Sequence[float]) -> QueryScorer:
+        """Return the scorer of a weighted query, by the ids of its terms."""
         query = model.query(terms, user_weights)
         mine = np.searchsorted(query.terms, terms)
         at = np.searchsorted(model.terms, terms)
         return cls(model, at, query.weights[mine], query.known[mine])
 
     def numbers(self, views: Mapping[str, View]) -> Float:
-        """Return the number of each word, (pictures, words), as the model publishes them."""
+        """Return the published score of each word, (pictures, words)."""
         scores = self.learnt.served.scores(views, self.at)
         return self.learnt.combination.some(self.at).rows(scores)
 
     def likely(self, numbers: ArrayLike) -> tuple[float, ...]:
-        """Return how likely a picture with these numbers fits the query, and each word alone."""
+        """Return the probabilities of the query and of each word by a picture's scores."""
         each = np.asarray(numbers, np.float64)
         combination = self.learnt.combination
         query = combination.probability(each @ self.weights, self.weights)
@@ -67,10 +70,10 @@ class QueryScorer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExplainedQuery:
-    """The words of a query that any picture carries, and the model asked for those it has learned.
+    """The words of a query that any picture carries, and the model of those it has learned.
 
-    `learned` says of each word whether it is one of the model's, which are in the same order;
-    `problem` says why no model explains the hits, and `predicted` is as of `ResolvedQuery`.
+    `learned` marks the words that the model has, in the same order; `problem` says why no model
+    explains the hits, and `predicted` is as of `ResolvedQuery`.
     """
 
     words: tuple[str, ...]
@@ -83,34 +86,34 @@ class ExplainedQuery:
 
     @classmethod
     def of(cls, reader: Reader, text: str, predicted: bool) -> ExplainedQuery:
-        """Read a query as the search does, with the model or without."""
+        """Parse a query as the search does, with the model or without."""
         query = parse(text)
-        asked = ResolvedQuery.of(reader, query, predicted)
-        carried = set(asked.terms.tolist())
+        resolved = ResolvedQuery.of(reader, query, predicted)
+        carried = set(resolved.terms.tolist())
         words = tuple(t.text for t in query.wanted if term_id(t.text) in carried)
-        learned = np.isin(asked.terms, asked.learned)
+        learned = np.isin(resolved.terms, resolved.learned)
         model = None
-        if asked.model is not None:
-            model = QueryScorer.of(asked.model, asked.learned, asked.learned_weights)
-        problem = "" if model is not None else _problem(asked, words, predicted)
+        if resolved.model is not None:
+            model = QueryScorer.of(resolved.model, resolved.learned, resolved.learned_weights)
+        problem = "" if model is not None else _problem(resolved, words, predicted)
         return cls(
-            words, asked.terms, asked.weights, model, learned, problem, asked.predicted
+            words, resolved.terms, resolved.weights, model, learned, problem, resolved.predicted
         )  # fmt: skip
 
     def of_words(self, values: ArrayLike, others: float) -> NDArray[np.float64]:
-        """Return numbers of the model's words as numbers of all words; `others` for the rest."""
+        """Expand values of the model's words to all words; `others` for the rest."""
         out = np.full(len(self.words), others)
         out[self.learned] = values
         return out
 
 
-def _problem(asked: ResolvedQuery, words: Sequence[str], learnt: bool) -> str:
-    """Say why no model explains the hits of a query."""
+def _problem(query: ResolvedQuery, words: Sequence[str], learnt: bool) -> str:
+    """Return why no model explains the hits of a query."""
     if not learnt:
         return "the model was left out of the search"
-    if not len(asked.terms):
+    if not len(query.terms):
         return "no picture carries any of the words"
-    if asked.predicted is None:
+    if query.predicted is None:
         return "nothing was learnt yet, so only words count. Run: sightline train"
     return f"the model has not learnt {', '.join(map(repr, words))}"
 
@@ -118,7 +121,7 @@ def _problem(asked: ResolvedQuery, words: Sequence[str], learnt: bool) -> str:
 def word_shares(
     resolved: ExplainedQuery, snapshot: Snapshot, hits: Sequence[Hit]
 ) -> list[tuple[WordShare, ...]]:
-    """Return what each word did for each hit."""
+    """Return the contribution of each word to each hit."""
     numbers = stored_numbers(resolved.model, snapshot, [h.picture for h in hits])
     idf = snapshot.idf(resolved.terms)
     query = np.zeros(len(resolved.terms))
@@ -128,43 +131,45 @@ def word_shares(
 
 
 def _shares(
-    asked: ExplainedQuery,
+    explained: ExplainedQuery,
     snapshot: Snapshot,
     hit: Hit,
     numbers: Float | None,
     query: NDArray[np.float64],
     idf: NDArray[np.float64],
 ) -> tuple[WordShare, ...]:
-    mine = _words_of(snapshot, hit.picture)
-    carried = np.isin(asked.terms, mine)
-    model = asked.model
-    likely = np.full(len(asked.words), np.nan)
+    picture_words = _words_of(snapshot, hit.picture)
+    carried = np.isin(explained.terms, picture_words)
+    model = explained.model
+    likely = np.full(len(explained.words), np.nan)
     if model is not None and numbers is not None:
-        likely = asked.of_words(model.likely(numbers)[1:], np.nan)
-    seen = [None if np.isnan(p) else float(p) for p in likely]
+        likely = explained.of_words(model.likely(numbers)[1:], np.nan)
+    probabilities = [None if np.isnan(p) else float(p) for p in likely]
     if hit.learned and model is not None and numbers is not None:
-        weights: NDArray[np.floating] = asked.of_words(model.weights, 0.0)
-        published = np.where(carried[asked.learned], model.known, numbers)
-        counted: NDArray[np.floating] = asked.of_words(published, 0.0)
+        weights: NDArray[np.floating] = explained.of_words(model.weights, 0.0)
+        published = np.where(carried[explained.learned], model.known, numbers)
+        counted: NDArray[np.floating] = explained.of_words(published, 0.0)
     else:
-        length = float(np.sqrt(np.sum(snapshot.idf(mine) ** 2))) or 1.0
+        length = float(np.sqrt(np.sum(snapshot.idf(picture_words) ** 2))) or 1.0
         weights, counted = query, np.where(carried, idf / length, 0.0)
         total = float(weights @ counted)
         if not hit.tagged and total > 0:
-            # Pictures with some of the words are shown below learnt ones.
+            # Partial matches are scaled to stay below predicted ones.
             counted = counted * (hit.score / total)
-    # Without a model there is nothing that could have learned a word.
-    learned = [True] * len(seen) if asked.predicted is None else asked.learned.tolist()
+    # Without a model no word is reported as not learned.
+    learned = (
+        [True] * len(probabilities) if explained.predicted is None else explained.learned.tolist()
+    )
     return tuple(
         WordShare(word, bool(c), float(w), float(n), float(w * n), s, known)
         for word, c, w, n, s, known in zip(
-            asked.words, carried, weights, counted, seen, learned, strict=True
+            explained.words, carried, weights, counted, probabilities, learned, strict=True
         )
     )
 
 
 def _words_of(snapshot: Snapshot, picture: int) -> Int:
-    """Return the terms a picture carries."""
+    """Return the terms that a picture carries."""
     for s in snapshot.segments:
         rows = s.rows_of(np.array([picture], np.int64))
         if len(rows):
@@ -175,13 +180,13 @@ def _words_of(snapshot: Snapshot, picture: int) -> Int:
 def stored_numbers(
     model: QueryScorer | None, snapshot: Snapshot, pictures: Sequence[int]
 ) -> dict[int, Float]:
-    """Return the numbers of the words for those pictures that have the features the model sees."""
-    found: dict[int, Float] = {}
+    """Return the scores of the words for pictures that have all features of the model."""
+    scores: dict[int, Float] = {}
     if model is None:
-        return found
-    wanted = model.learnt.features
+        return scores
+    model_features = model.learnt.features
     for features, ids in snapshot.by_features(np.unique(np.array(pictures, np.int64))):
-        if set(wanted) <= set(features):
-            views = {f: as_view(snapshot.rows(f, ids)) for f in wanted}
-            found.update(zip(ids.tolist(), model.numbers(views), strict=True))
-    return found
+        if set(model_features) <= set(features):
+            views = {f: as_view(snapshot.rows(f, ids)) for f in model_features}
+            scores.update(zip(ids.tolist(), model.numbers(views), strict=True))
+    return scores

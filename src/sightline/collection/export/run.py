@@ -62,15 +62,26 @@ class ExportReport:
 
     Attributes
     ----------
-    form, place : as ordered; no place means beside the pictures.
-    pictures : that have words to give.
-    words : written, or beside the pictures: added; `kinds` says how many of each kind were given.
-    completed : words that some keyword lists of a sidecar had and others get.
-    captions, regions : running texts and boxes written.
-    new, changed : files that are made, and files that are there and added to.
-    sidecars : what is done to each sidecar, in the order of the pictures' ids.
-    left : files that were left as they are, with reasons.
-    written : files that were written; 0 in a dry run, or if it was declined.
+    form : str
+        As ordered; no place means beside the pictures.
+    place : Path or None
+        As ordered; no place means beside the pictures.
+    pictures : int
+        That have words to give.
+    words : int
+        Written, or beside the pictures: added; `kinds` says how many of each kind were given.
+    completed : int
+        Words that some keyword lists of a sidecar had and others get.
+    captions, regions : int
+        Running texts and boxes written.
+    new, changed : int
+        Files that are made, and files that are there and added to.
+    sidecars : tuple of Sidecar
+        What is done to each sidecar, in the order of the pictures' ids.
+    left : tuple of LeftAlone
+        Files that were left as they are, with reasons.
+    written : int
+        Files that were written; 0 in a dry run, or if it was declined.
     """
 
     form: str

@@ -33,9 +33,12 @@ class ExportSelection:
 
     Attributes
     ----------
-    kinds : of these kinds alone.
-    min_confidence : proposed words below it are left out.
-    untagged : only of pictures that carry no word at all.
+    kinds : frozenset
+        Of these kinds alone.
+    min_confidence : float
+        Proposed words below it are left out.
+    untagged : bool
+        Only of pictures that carry no word at all.
     """
 
     kinds: frozenset[Kind] = frozenset(KINDS)
@@ -54,9 +57,9 @@ def gather(
 
     Parameters
     ----------
-    judgements
+    judgements : iterable of Judgement
         What people said of pictures and words, in the order of the log's `judgements`.
-    proposed
+    proposed : mapping
         Words of a model by picture.
     """
     said: dict[int, dict[str, bool]] = {}

@@ -49,11 +49,20 @@ class Sidecar:
 
     Attributes
     ----------
-    folder, name : where, from the root.
-    before : checksum of what is there; None for a new file.
-    new : what it should say.
-    words, regions, captioned : what of that is added.
-    completed : words that some of its keyword lists had and others get.
+    folder, name : bytes
+        Where, from the root.
+    before : str or None
+        Checksum of what is there; None for a new file.
+    new : Additions
+        What it should say.
+    words : tuple of str
+        What of that is added.
+    regions : int
+        What of that is added.
+    captioned : bool
+        What of that is added.
+    completed : tuple of str
+        Words that some of its keyword lists had and others get.
     """
 
     folder: bytes
@@ -142,6 +151,7 @@ class Beside(SidecarWriter):
         self._listed: tuple[bytes | None, frozenset[bytes]] = None, frozenset()
 
     def plan(self, p: ExportedPicture) -> Sidecar | None:
+        """Return the sidecar to write beside a picture; None if nothing would change."""
         news = tuple(w for w in p.words if _IN_FILES.isdisjoint(w.sources))
         told = bool(p.caption) and _IN_FILES.isdisjoint(p.caption_sources)
         asked = bool(news or told or (self.boxes and any(w.box for w in p.words)))
@@ -210,6 +220,7 @@ class Beside(SidecarWriter):
             return read_metadata(f.read(self.max_bytes), p.format).orientation
 
     def place(self, p: ExportedPicture) -> bytes:
+        """Return the path of the sidecar relative to the collection's root."""
         folder, name = os.path.split(p.path)
         if self.follow:
             # Links to folders of the collection were followed to the picture.
@@ -227,6 +238,13 @@ class Beside(SidecarWriter):
         return os.path.join(folder, sidecar_name(name, self._listed[1]))
 
     def write(self, s: Sidecar) -> None:
+        """Write a planned sidecar.
+
+        Raises
+        ------
+        DataError
+            Another program has created or changed the file since it was planned.
+        """
         with folder_below(self.root, s.folder) as at:
             there = contents(at, s.name, MAX_SIDECAR)
             if (None if there is None else checksum(there)) != s.before:
@@ -250,6 +268,7 @@ class Mirror(SidecarWriter):
         self.target, self.source, self.overwrite = target, source, overwrite
 
     def plan(self, p: ExportedPicture) -> Sidecar | None:
+        """Return the sidecar to write into the target folder."""
         new = self.source.additions(p, p.words, text=True)
         folder, name = os.path.split(self.place(p))
         there = os.path.lexists(os.path.join(self.target, folder, name))
@@ -258,9 +277,11 @@ class Mirror(SidecarWriter):
         return planned(folder, name, None, new, merged(EMPTY, new))
 
     def place(self, p: ExportedPicture) -> bytes:
+        """Return the path of the sidecar relative to the target folder."""
         return p.path + b".xmp"
 
     def write(self, s: Sidecar) -> None:
+        """Write a planned sidecar; missing folders are created."""
         data = merged(EMPTY, s.new).data
         with folder_below(self.target, s.folder, make=True) as at:
             if not put_new(at, s.name, data):

@@ -186,7 +186,9 @@ def by_key_or_order(
 
     Parameters
     ----------
-    vectors, pictures
+    vectors : ImportedVectors
+        What was read, and the pictures by path.
+    pictures : mapping
         What was read, and the pictures by path.
     root : bytes
         The collection's folder.

@@ -265,8 +265,11 @@ class IndexRun:
             self.writer.publish(Change(events=events, dead=rows), finished=False)
 
     def _rows_without_picture(self, plan: Plan, reader: PictureReader) -> list[int]:
-        """Return rows that must not show: of pictures a crash left half removed, and of files
-        that used to be pictures and now cannot be read (these keep their id)."""
+        """Return the ids of rows that must not be shown.
+
+        They belong to pictures that a crash left half removed, and to files that used to be
+        pictures and can no longer be read (these keep their id).
+        """
         bad = (*plan.still_skipped, *plan.skipped_now, *reader.skipped)
         skipped = {s.path for s in bad}
         good = {k.picture for k in self.writer.catalogue.known() if k.path not in skipped}

@@ -49,14 +49,21 @@ class Dataset:
 
     Attributes
     ----------
-    ids : their ids, ascending.
-    terms : ids of the words there are to learn, ascending.
-    labels : scipy sparse table, pictures by words, 1 where a picture carries a word.
-    views : their rows of each feature, by fingerprint.
-    left_out : pictures with words that lack one of these features.
-    unlabelled : pictures by words, true where nobody judged whether the picture fits; None for
-        ordinary words, which a tagged picture lacks unless it carries them.
-    saved : pictures to learn saved words from, where there are ordinary words as well.
+    ids : ndarray of int64
+        Their ids, ascending.
+    terms : ndarray of int64
+        Ids of the words there are to learn, ascending.
+    labels : array-like
+        Scipy sparse table, pictures by words, 1 where a picture carries a word.
+    views : dict
+        Their rows of each feature, by fingerprint.
+    left_out : int
+        Pictures with words that lack one of these features.
+    unlabelled : ndarray of bool or None
+        Pictures by words, true where nobody judged whether the picture fits; None for ordinary
+        words, which a tagged picture lacks unless it carries them.
+    saved : Dataset or None
+        Pictures to learn saved words from, where there are ordinary words as well.
     """
 
     ids: Int

@@ -38,6 +38,7 @@ class HeldOutQueries:
 
     @classmethod
     def of(cls, dataset: Dataset) -> HeldOutQueries:
+        """Return the held-out part of a dataset and its evaluation queries."""
         held, _ = split(dataset)
         labels, out = dataset.labels[~held], dataset.only(held)
         idf = idf_in(labels) if labels.shape[0] else np.ones(len(dataset.terms))

@@ -40,15 +40,27 @@ class GateReport:
 
     Attributes
     ----------
-    kind : of model.
-    n : how many held-out queries or pictures there are.
-    candidate, baseline : what each reaches on all of them.
-    current, candidate_on_common : what the model in use and the candidate reach on what both know;
-        None where there is no model in use to compare with.
-    n_common : on how many of the `n` that was measured.
-    p, helped, harmed : the candidate against the baseline, query by query.
-    not_compared : whether there is a model in use that cannot be measured any more.
-    extra : further figures by name.
+    kind : ModelKind
+        Of model.
+    n : int
+        How many held-out queries or pictures there are.
+    candidate, baseline : float
+        What each reaches on all of them.
+    current, candidate_on_common : float or None
+        What the model in use and the candidate reach on what both know; None where there is no
+        model in use to compare with.
+    n_common : int
+        On how many of the `n` that was measured.
+    p : float
+        The candidate against the baseline, query by query.
+    helped : int
+        The candidate against the baseline, query by query.
+    harmed : int
+        The candidate against the baseline, query by query.
+    not_compared : bool
+        Whether there is a model in use that cannot be measured any more.
+    extra : dict
+        Further figures by name.
     """
 
     kind: ModelKind
@@ -153,15 +165,24 @@ def publish(
 
     Parameters
     ----------
-    kind : of model.
-    home : the store.
-    about, arrays : the model as it is written.
-    started_from : the name of the model that was in use when the training began.
-    learned_from : ids of all pictures it learned from.
-    note : what the version says of itself.
-    wait : how many seconds to wait for the store's lock.
-    scorer : makes what scores every picture, for a kind whose scores are published.
-    progress : shows how the scoring goes.
+    kind : ModelKind
+        Of model.
+    home : Home
+        The store.
+    about, arrays : dict
+        The model as it is written.
+    started_from : str
+        The name of the model that was in use when the training began.
+    learned_from : ndarray of int64
+        Ids of all pictures it learned from.
+    note : str
+        What the version says of itself.
+    wait : float
+        How many seconds to wait for the store's lock.
+    scorer : callable, optional
+        Makes what scores every picture, for a kind whose scores are published.
+    progress : Progress, optional
+        Shows how the scoring goes.
     """
     with Writer(home, "train", wait) as writer:
         _check_unchanged(writer, kind, started_from, learned_from)

@@ -72,7 +72,11 @@ class Models:
             covers enough pictures.
         features : sequence of str
             Descriptors, by default all that pictures have.
-        force, dry_run, progress
+        force : bool, default=False
+            As of `Collection.train`.
+        dry_run : bool, default=False
+            As of `Collection.train`.
+        progress : Progress, optional
             As of `Collection.train`.
         """
         from sightline.collection.models.missing_features import missing_for_similarity
@@ -109,7 +113,13 @@ class Models:
             How many to tell apart; 0 for as many as the pictures allow, 20 at most.
         feature : str
             How regions are described: regions-deep, or regions; by default the best installed.
-        force, dry_run, progress, compute
+        force : bool, default=False
+            As of `Collection.train`.
+        dry_run : bool, default=False
+            As of `Collection.train`.
+        progress : Progress, optional
+            As of `Collection.train`.
+        compute : Compute, optional
             As of `Collection.train`.
         """
         from sightline.collection.models.missing_features import missing_for_regions
@@ -141,7 +151,7 @@ class Models:
 
         Parameters
         ----------
-        query : picture
+        query : PictureLike
             The picture the others are compared with; all must be in the collection.
         positive, negative : sequence of pictures
             Pictures that are similar to it, and that are not; either alone teaches nothing yet.

@@ -32,9 +32,12 @@ def evaluation_queries(labels: Any, idf: NDArray[np.float64], known: NDArray[np.
 
     Parameters
     ----------
-    labels : scipy sparse table of pictures and words.
-    idf : how much each word counts in a query.
-    known : the words there are training pictures for; others are not asked for.
+    labels : array-like
+        Scipy sparse table of pictures and words.
+    idf : ndarray of float64
+        How much each word counts in a query.
+    known : ndarray of bool
+        The words there are training pictures for; others are not asked for.
     """
     captions = [
         (

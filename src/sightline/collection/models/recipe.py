@@ -162,12 +162,18 @@ def fit(
 
     Parameters
     ----------
-    recipe : what to fit.
-    dataset : the pictures.
-    validation : says when to stop, where that is a question.
-    last : what was fitted to the same pictures before; used where the recipe builds on it.
-    on_round : called after each round, by rankers that learn in rounds.
-    compute : where rankers that have shards learn; in this process by default.
+    recipe : Recipe
+        What to fit.
+    dataset : Dataset
+        The pictures.
+    validation : tuple of (Dataset, QuerySet), optional
+        Says when to stop, where that is a question.
+    last : Fitted, optional
+        What was fitted to the same pictures before; used where the recipe builds on it.
+    on_round : callable, optional
+        Called after each round, by rankers that learn in rounds.
+    compute : Mapper, optional
+        Where rankers that have shards learn; in this process by default.
     """
     spec = ranker_spec(recipe.ranker)
     if spec.stacked_on:

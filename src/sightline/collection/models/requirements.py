@@ -23,9 +23,12 @@ def check_vectors(names: Iterable[str], purpose: str, instead: Sequence[str]) ->
 
     Parameters
     ----------
-    names : of features, and of sets of them.
-    purpose : what is to be learnt.
-    instead : features to name where nothing else is left.
+    names : iterable of str
+        Of features, and of sets of them.
+    purpose : str
+        What is to be learnt.
+    instead : sequence of str
+        Features to name where nothing else is left.
 
     Examples
     --------
@@ -66,9 +69,12 @@ def check_rankers(
 
     Parameters
     ----------
-    rankers : those that were named; where none was, some can always learn.
-    features : what they are to learn from.
-    have : features that pictures have, with whether each is counts.
+    rankers : sequence of str
+        Those that were named; where none was, some can always learn.
+    features : sequence of str
+        What they are to learn from.
+    have : mapping
+        Features that pictures have, with whether each is counts.
     """
     counts = [n for n in plugins.expanded(features) if _is_counts(n, have)]
     reasons = []

@@ -45,12 +45,16 @@ class SavedWord:
 
     Attributes
     ----------
-    word : as it is spelled.
-    pictures, negatives : how many pictures that fit it was learnt from, and that do not.
-    held_out : how many of `pictures` are held out.
-    avgp, untrained : what those say of the word, learnt without them, and of an order of chance,
-        as if no picture fitted that nobody judged: both are too low where some do. None where none
-        is held out, or none is left to learn from.
+    word : str
+        As it is spelled.
+    pictures, negatives : int
+        How many pictures that fit it was learnt from, and that do not.
+    held_out : int
+        How many of `pictures` are held out.
+    avgp, untrained : float or None
+        What those say of the word, learnt without them, and of an order of chance, as if no picture
+        fitted that nobody judged: both are too low where some do. None where none is held out, or
+        none is left to learn from.
     """
 
     word: str
@@ -205,6 +209,7 @@ class JointVocabulary:
 
     @classmethod
     def of(cls, terms: Int, saved: SavedWordModel) -> JointVocabulary:
+        """Return the union of ordinary terms and the terms of a model of saved words."""
         every = np.union1d(terms, saved.dataset.terms)
         return cls(every, np.isin(every, saved.dataset.terms), saved)
 

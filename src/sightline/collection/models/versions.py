@@ -20,15 +20,24 @@ class ModelKind:
 
     Attributes
     ----------
-    name : in lists of models.
-    prefix : what the names of its models begin with in the store.
-    pointer : the field of a store version that names the model in use.
-    title : in messages.
-    metric : what held-out data is measured by.
-    unit : what is measured: queries or pictures.
-    baseline : what a model is compared with beside the one in use.
-    baseline_slack : whether it may be below the baseline by as much as below the one in use.
-    figures : stored name of each figure, with the field or the extra figure of `GateReport`.
+    name : str
+        In lists of models.
+    prefix : str
+        What the names of its models begin with in the store.
+    pointer : str
+        The field of a store version that names the model in use.
+    title : str
+        In messages.
+    metric : str
+        What held-out data is measured by.
+    unit : str
+        What is measured: queries or pictures.
+    baseline : str
+        What a model is compared with beside the one in use.
+    baseline_slack : bool
+        Whether it may be below the baseline by as much as below the one in use.
+    figures : mapping
+        Stored name of each figure, with the field or the extra figure of `GateReport`.
     """
 
     name: str

@@ -55,14 +55,21 @@ class WordModel:
 
     Attributes
     ----------
-    terms : ids of the words it knows, ascending.
-    counts : how many training pictures carry each.
-    idf : how much each word counts in a query.
-    published : positions of the words whose scores are published.
-    cutoff : where lists of hits end.
-    served, proof : fitted to everything, and without the held-out pictures.
-    text_curve : from the score of a text for a picture to how likely it fits (see `texts`); None
-        where they share no space.
+    terms : ndarray of int64
+        Ids of the words it knows, ascending.
+    counts : ndarray of int64
+        How many training pictures carry each.
+    idf : ndarray of float64
+        How much each word counts in a query.
+    published : ndarray of int64
+        Positions of the words whose scores are published.
+    cutoff : CutOff
+        Where lists of hits end.
+    served, proof : Fitted
+        Fitted to everything, and without the held-out pictures.
+    text_curve : ndarray of float64 or None
+        From the score of a text for a picture to how likely it fits (see `texts`); None where they
+        share no space.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""From pictures to words: what a picture is about, and what a learnt space of words looks like."""
+"""Search by words, texts and topics, and annotation of pictures with words and texts."""

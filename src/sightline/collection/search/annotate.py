@@ -1,7 +1,7 @@
-"""Describing a picture: every word that was learnt, ranked for one picture.
+"""Annotation: all learned words, ranked for one picture.
 
-The score of a word is how likely the picture fits it, as in a search for that word, and the word is
-`fits` where a search for it would show the picture. The picture may lie anywhere.
+The score of a word is the probability that the picture fits it, as in a search for that word. The
+word `fits` if a search for it would return the picture. The picture need not be in the collection.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Int = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class WordScore:
-    """A word of a picture: how likely it fits, whether it is above its cut-off, and carried."""
+    """A word of a picture: its probability, whether it is above its cut-off, and carried."""
 
     word: str
     score: float
@@ -57,7 +57,7 @@ class Annotation:
 
 
 def require_model(reader: Reader) -> WordModel:
-    """Return the model of words in use."""
+    """Return the word model in use; raise if there is none."""
     learnt = load_word_model(reader.home, reader.snapshot.model)
     if learnt is None:
         raise NoModel("No words have been learnt here yet. Run: sightline train")
@@ -72,43 +72,43 @@ def describe(
     settings: Settings,
     compute: Compute | None = None,
 ) -> Annotation:
-    """Rank the words that were learnt for a picture; see `Collection.describe`."""
-    learnt = require_model(reader)
-    asked = find(reader, root, picture)
-    views = views_of(reader, learnt, asked, settings, compute)
-    rows = learnt.combination.rows(learnt.served.scores(views))[0]
-    # A query of one word weighs it by 1, however words are combined.
-    likely = learnt.combination.probability(rows, 1.0)
+    """Rank the learned words for a picture; see `Collection.describe`."""
+    model = require_model(reader)
+    query_picture = find(reader, root, picture)
+    views = views_of(reader, model, query_picture, settings, compute)
+    rows = model.combination.rows(model.served.scores(views))[0]
+    # In a query of one word its weight is 1.
+    likely = model.combination.probability(rows, 1.0)
     best = np.argsort(-likely, kind="stable")[:k]
-    carried = _carried(reader, asked)
+    carried = _carried(reader, query_picture)
     spelled = dict(reader.catalogue.terms())
     words = [
         WordScore(
-            spelled.get(int(learnt.terms[w]), "?"),
+            spelled.get(int(model.terms[w]), "?"),
             round(float(likely[w]), 6),
-            _fits(reader, learnt, int(w), float(rows[w])),
-            int(learnt.terms[w]) in carried,
+            _fits(reader, model, int(w), float(rows[w])),
+            int(model.terms[w]) in carried,
         )
         for w in best
     ]
-    return Annotation(asked.picture, tuple(words), reader.snapshot.version)
+    return Annotation(query_picture.picture, tuple(words), reader.snapshot.version)
 
 
-def _fits(reader: Reader, learnt: WordModel, word: int, row: float) -> bool:
-    """Say whether a search for the word would show a picture with this score."""
-    terms = learnt.terms[word : word + 1]
-    query = learnt.query(terms, [1.0])
+def _fits(reader: Reader, model: WordModel, word: int, row: float) -> bool:
+    """Return whether a search for the word would return a picture with this score."""
+    terms = model.terms[word : word + 1]
+    query = model.query(terms, [1.0])
     carrying = reader.snapshot.carrying(terms.tolist(), every=False)
-    best = reader.snapshot.top(query, 1, None, learnt.more, carrying).scores
+    best = reader.snapshot.top(query, 1, None, model.more, carrying).scores
     if not len(best):
         return True
-    return bool(row * float(query.weights[0]) >= learnt.least(query, float(best[0])))
+    return bool(row * float(query.weights[0]) >= model.least(query, float(best[0])))
 
 
-def _carried(reader: Reader, asked: QueryPicture) -> set[int]:
-    if asked.picture is None:
+def _carried(reader: Reader, picture: QueryPicture) -> set[int]:
+    if picture.picture is None:
         return set()
-    ids = np.array([asked.picture], np.int64)
+    ids = np.array([picture.picture], np.int64)
     found = (
         s.words(row).tolist() for s in reader.snapshot.segments for row in s.rows_of(ids).tolist()
     )
@@ -118,7 +118,7 @@ def _carried(reader: Reader, asked: QueryPicture) -> set[int]:
 def views_of(
     reader: Reader, model: WordModel, named: QueryPicture, s: Settings, compute: Compute | None
 ) -> dict[str, View]:
-    """Return the picture's rows of every feature the model sees; made now where they lack."""
+    """Return the picture's rows of every feature of the model; missing ones are computed."""
     features = model.features
     lengths = lengths_of(reader.snapshot, features)
     known: DescribedPictures | None = None
@@ -146,9 +146,9 @@ def _made(
     if not os.path.exists(file):
         raise CollectionError(f"The file {shown(file)} is not there. Is its disk mounted?")
     limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), False)
-    own = compute or LocalCompute(1, seconds=s.seconds)
+    workers = compute or LocalCompute(1, seconds=s.seconds)
     try:
-        return describe_files(reader, [file], features, lengths, limits, own)
+        return describe_files(reader, [file], features, lengths, limits, workers)
     finally:
         if compute is None:
-            own.close()
+            workers.close()

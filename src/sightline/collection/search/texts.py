@@ -1,9 +1,10 @@
-"""From a picture to texts: what is written of other pictures, ranked for this one.
+"""Texts for a picture: the texts of other pictures, ranked for this one.
 
-A text is all that is written of one picture of the collection, however long. The score says how
-likely it fits: that it holds a word of this picture, as the lists that were learnt from ask. Equal
-texts, the same labels in any order and the same captions, are told once, with the picture that was
-read first. A text without any learnt word lies nowhere, and is not told.
+A text is everything written about one picture of the collection, of any length. Its score is the
+probability that it has a word in common with this picture's own words, the relevance used in
+training. Equal texts, with the same labels in any order and the same captions, are returned once,
+with their first picture. A text without any learned word has no point in the shared space and is
+left out.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike
     from sightline.store.catalogue import Where
 
-# Equal texts score the same but for rounding, which depends on where rows lie.
+# Scores of equal texts differ only by rounding, which depends on the position of rows.
 _ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """A text: the first picture that carries it, how many do, how likely it fits.
+    """A text: the first picture that carries it, the number of these, and its probability.
 
-    `own` is true for the text of the picture that was asked about.
+    `own` is true for the text of the query picture itself.
     """
 
     picture: int
@@ -53,7 +54,7 @@ class TextMatch:
 
 @dataclass(frozen=True, slots=True)
 class TextMatches:
-    """The texts of a collection for a picture, most likely first, and its id if it is there."""
+    """The texts for a picture, most likely first, and its id if it is in the collection."""
 
     picture: int | None
     texts: tuple[TextMatch, ...]
@@ -70,8 +71,8 @@ def describe_texts(
 ) -> TextMatches:
     """Rank texts for a picture; see `Collection.describe_texts`."""
     space = SharedSpace(reader)
-    asked = find(reader, root, picture)
-    views = views_of(reader, space.learnt, asked, settings, compute)
+    query_picture = find(reader, root, picture)
+    views = views_of(reader, space.learnt, query_picture, settings, compute)
     point = space.learnt.served.points(views)[0]
     if not point.any():
         raise CollectionError(
@@ -81,17 +82,17 @@ def describe_texts(
     groups = _groups(reader, space, point, k)
     chances = space.likely(np.array([g.score for g in groups], np.float32)).tolist()
     facts = reader.catalogue.facts([g.first for g in groups])
-    told = [
+    matches = [
         TextMatch(g.first, facts[g.first].path, g.text, len(g.pictures), round(chance, 6),
-                 chance >= FITS, asked.picture in g.pictures)
+                 chance >= FITS, query_picture.picture in g.pictures)
         for g, chance in zip(groups, chances, strict=True)
     ]  # fmt: skip
-    return TextMatches(asked.picture, tuple(told), reader.snapshot.version)
+    return TextMatches(query_picture.picture, tuple(matches), reader.snapshot.version)
 
 
 @dataclass(slots=True)
 class _Group:
-    """One text with all pictures that carry it; `first` is the one it is shown of."""
+    """One text with all pictures that carry it; `first` is the one it is shown with."""
 
     text: str
     score: float
@@ -100,30 +101,32 @@ class _Group:
 
 
 def _groups(reader: Reader, space: SharedSpace, point: Float, k: int) -> list[_Group]:
-    """Return k different texts, best first; more are looked at until each is there with all of
-    its pictures."""
-    said = _TextScorer(reader, space)
-    where, wanted = space.with_texts(), 2 * k + 8
+    """Return the k best distinct texts, each with all of its pictures.
+
+    More texts are read until every group is complete.
+    """
+    texts = _TextScorer(reader, space)
+    where, depth = space.with_texts(), 2 * k + 8
     while True:
-        top = space.texts(point, wanted, where)
+        top = space.texts(point, depth, where)
         groups: dict[object, _Group] = {}
         for i, score in zip(top.ids.tolist(), top.scores.tolist(), strict=True):
-            if (known := said.of(i)) is None:
+            if (known := texts.of(i)) is None:
                 continue
             key, text = known
             group = groups.setdefault(key, _Group(text, score, i, set()))
             group.pictures.add(i)
             if i < group.first:
                 group.first, group.text = i, text
-        found = list(groups.values())[:k]
+        best = list(groups.values())[:k]
         slack = _ROUNDING * float(np.abs(top.scores).max(initial=1.0))
-        if len(top.ids) < wanted or (len(found) == k and top.scores[-1] < found[-1].score - slack):
-            return found
-        wanted *= 2
+        if len(top.ids) < depth or (len(best) == k and top.scores[-1] < best[-1].score - slack):
+            return best
+        depth *= 2
 
 
 class _TextScorer:
-    """What is written of pictures, each looked up once."""
+    """The texts of pictures, each looked up once."""
 
     def __init__(self, reader: Reader, space: SharedSpace) -> None:
         self.reader = reader
@@ -131,10 +134,10 @@ class _TextScorer:
         self.known: dict[int, tuple[object, str] | None] = {}
 
     def of(self, picture: int) -> tuple[object, str] | None:
-        """Return by what a text is known as equal to another, and the text; None if it is gone.
+        """Return the key by which equal texts are grouped, and the text; None if it is gone.
 
-        The catalogue may be newer than the version that is served. Where it says other words than
-        were scored, those that were are told.
+        The catalogue may be newer than the served version. If its words differ from those that were
+        scored, the scored words are returned.
         """
         if picture not in self.known:
             self.known[picture] = self._read(picture)
@@ -159,9 +162,9 @@ class _TextScorer:
 
 
 def as_text(words: list[Tags]) -> str:
-    """Return all that is written of a picture as one line, each label and caption once.
+    r"""Return all texts of a picture as one line, each label and caption once.
 
-    >>> as_text([Tags("iptc", ("sea", "old barn")), Tags("txt", ("sea",), "A barn by\\nthe sea.")])
+    >>> as_text([Tags("iptc", ("sea", "old barn")), Tags("txt", ("sea",), "A barn by\nthe sea.")])
     'A barn by the sea. sea, old barn'
     """
     captions = dict.fromkeys(" ".join(w.text.split()) for w in words if w.text.strip())
@@ -172,7 +175,7 @@ def as_text(words: list[Tags]) -> str:
 def search_text(
     reader: Reader, root: bytes, text: str, k: int, where: Where, untagged: bool
 ) -> Results:
-    """Find pictures for a text in the shared space."""
+    """Rank pictures for a text in the shared space."""
     space = SharedSpace(reader)
     point, missing_words = space.text_point(text)
     top = space.pictures(point, k, allowed_ids(reader, where, untagged))

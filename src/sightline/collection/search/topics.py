@@ -1,11 +1,11 @@
-"""The space that words, texts and pictures share, read dimension by dimension.
+"""The shared space of words, texts and pictures, and its dimensions as topics.
 
-Rankers across kinds (`lscmr`, `ssi`, `cca`, `semantic-matching`) put words and pictures into a
-space of few dimensions. A dimension has two ends, neither of which is the right one: the words and
-the pictures that lie furthest towards each say what it is about. Words are near where they point
-the same way. A text of any length is the sum of its words, and asks for the pictures that lie where
-it points; a picture asks for texts in the same way. Where pictures and texts lie was published with
-the model, so that each answer is one scan over rows of few numbers (`Store.top`).
+Cross-modal rankers (`lscmr`, `ssi`, `cca`, `semantic-matching`) map words and pictures into a space
+of few dimensions. The sign of a dimension is arbitrary: the words and pictures with the largest and
+with the smallest coordinates say what it is about. Words are close if their cosine is high. A text
+of any length is the sum of its words and ranks pictures by inner product; a picture ranks texts in
+the same way. The points of pictures and texts are published with the model, so a query is one scan
+over short rows (`Store.top`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Int = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A dimension: words and pictures (ids) at its high and at its low end, furthest first."""
+    """A dimension: words and pictures (ids) at its high and at its low end, extreme first."""
 
     dimension: int
     high: tuple[str, ...]
@@ -41,7 +41,7 @@ class Topic:
 
 
 class SharedSpace:
-    """Words, texts and pictures of a collection as points."""
+    """The points of a collection's words, texts and pictures."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader, self.learnt = reader, require_model(reader)
@@ -54,15 +54,15 @@ class SharedSpace:
         return int(self.words.shape[1])
 
     def topics(self, n: int, pictures: int = 0, dimension: int | None = None) -> list[Topic]:
-        """Return what lies at the ends of dimensions: n words, and some pictures."""
+        """Return the extremes of dimensions: n words, and some pictures, of each end."""
         if dimension is not None and not 0 <= dimension < len(self):
             raise UsageError(f"There are dimensions from 0 to {len(self) - 1}. Got {dimension}.")
-        found = []
+        topics = []
         for d in range(len(self)) if dimension is None else (dimension,):
             order = np.argsort(-self.words[:, d], kind="stable")
             high, low = (tuple(self.spelled[w] for w in o[:n]) for o in (order, order[::-1]))
-            found.append(Topic(d, high, low, *(self._end(d, s, pictures) for s in (1.0, -1.0))))
-        return found
+            topics.append(Topic(d, high, low, *(self._end(d, s, pictures) for s in (1.0, -1.0))))
+        return topics
 
     def _end(self, dimension: int, sign: float, n: int) -> tuple[int, ...]:
         if not n:
@@ -72,7 +72,7 @@ class SharedSpace:
         return tuple(self.pictures(weights, n).ids.tolist())
 
     def near(self, word: str, n: int) -> list[tuple[str, float]]:
-        """Return the words nearest to one, with their cosines."""
+        """Return the words closest to one, with their cosines."""
         at = int(np.searchsorted(self.learnt.terms, term_id(word)))
         if at >= len(self.learnt.terms) or self.learnt.terms[at] != term_id(word):
             like = near(word, self.spelled)
@@ -85,48 +85,48 @@ class SharedSpace:
         return [(self.spelled[w], float(cosines[w])) for w in order[order != at][:n]]
 
     def text_point(self, text: str) -> tuple[Float, tuple[str, ...]]:
-        """Return a text as a point, and those of its different words that were not learned.
+        """Return the point of a text, and its distinct words that were not learned.
 
-        Words count as often as they occur, weighted by how rare they are.
+        Words are weighted by tf-idf.
         """
         from scipy.sparse import csr_matrix
 
-        said = Counter(tokens(text))
-        terms = np.array([term_id(word) for word in said], np.int64)
+        counts = Counter(tokens(text))
+        terms = np.array([term_id(word) for word in counts], np.int64)
         known = self.learnt.knows(terms)
         if not known.any():
             raise UsageError(
-                f"Of the {len(said)} different words of the text none was learnt, so it puts "
+                f"Of the {len(counts)} different words of the text none was learnt, so it puts "
                 "pictures in no order."
             )
         at = np.searchsorted(self.learnt.terms, terms[known])
-        times = np.array(list(said.values()), np.float64)[known]
+        times = np.array(list(counts.values()), np.float64)[known]
         row = csr_matrix((times, ([0] * len(at), at)), shape=(1, len(self.learnt.terms)))
-        missing = tuple(word for word, k in zip(said, known, strict=True) if not k)
+        missing = tuple(word for word, k in zip(counts, known, strict=True) if not k)
         return self.learnt.served.text_points(row)[0], missing
 
     def likely(self, scores: Float) -> NDArray[np.float64]:
-        """Return how likely pictures and texts with these scores fit each other."""
+        """Return the probabilities that pictures and texts with these scores fit each other."""
         if self.learnt.text_curve is None:
             raise CollectionError(self._old())
         return likely(scores, self.learnt.text_curve)
 
     def pictures(self, point: Float, k: int, where: Int | None = None) -> Top:
-        """Return pictures that a point ranks first, by their inner product with it."""
+        """Return the best pictures of a point, by inner product."""
         return self._top(PICTURES, point, k, where)
 
     def texts(self, point: Float, k: int, where: Int | None = None) -> Top:
-        """Return the pictures whose texts a point ranks first."""
+        """Return the pictures with the best texts of a point, by inner product."""
         return self._top(TEXTS, point, k, where)
 
     def with_texts(self) -> Int:
-        """Return the pictures whose texts lie somewhere: they hold a word that was learnt."""
-        found = [np.zeros(0, np.int64)]
+        """Return the pictures whose texts have a point: they contain a learned word."""
+        ids = [np.zeros(0, np.int64)]
         for s in self.reader.snapshot.segments:
             points = s.matrix(self.learnt.points_of(TEXTS))
             if points is not None:
-                found.append(s.ids[s.alive() & np.asarray(points).any(axis=1)])
-        return np.sort(np.concatenate(found))
+                ids.append(s.ids[s.alive() & np.asarray(points).any(axis=1)])
+        return np.sort(np.concatenate(ids))
 
     def _top(self, what: str, point: Float, k: int, where: Int | None) -> Top:
         name, snapshot = self.learnt.points_of(what), self.reader.snapshot
@@ -144,7 +144,7 @@ class SharedSpace:
 
 
 def check_shared_space(model: WordModel) -> None:
-    """Stop what only rankers across kinds can answer."""
+    """Raise unless the model has a shared space."""
     if not model.served.shared_space:
         raise NoSpace(
             f"The model in use, {model.served.recipe.ranker}, has no space that words and "

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CarriedWord:
-    """A word, or a tag of several, and how many pictures carry it."""
+    """A word, or a tag of several words, and the number of pictures that carry it."""
 
     word: str
     pictures: int
 
 
 class CompletionIndex:
-    """The spellings of all words in one version, for completion while somebody types."""
+    """The spellings of all words in one version, for completion while typing."""
 
     def __init__(self, reader: Reader) -> None:
         terms, counts = reader.snapshot.vocabulary()
@@ -54,10 +54,10 @@ class Words:
             return ResolvedQuery.of(reader, parse_words(query)).not_learned
 
     def vocabulary(self, prefix: str = "", k: int = 20) -> tuple[list[CarriedWord], int]:
-        """Return words of pictures that begin with a prefix, the most frequent first.
+        """Return words that begin with a prefix, the most frequent first, and the version.
 
-        The version they are of follows. A prefix is read as words of a query: case, decomposed
-        accents and punctuation do not matter, and it may run into the next word of a tag.
+        A prefix is normalised like a query: case, decomposed accents and punctuation do not matter,
+        and it may span words of a tag.
         """
         with self._collection.home.reader() as reader:
             vocabulary = self._vocabulary
@@ -71,9 +71,9 @@ class Words:
         Parameters
         ----------
         n, pictures : int
-            How many words and pictures of each end.
+            Number of words and of pictures at each end.
         dimension : int, optional
-            Only this one.
+            Only this dimension.
         """
         from sightline.collection.search.topics import SharedSpace
 
@@ -81,7 +81,7 @@ class Words:
             return SharedSpace(reader).topics(check_count(n, "n", "topics"), pictures, dimension)
 
     def near(self, word: str, n: int = 8) -> list[tuple[str, float]]:
-        """Return the words nearest to one in the shared space, with their cosines."""
+        """Return the words closest to one in the shared space, with their cosines."""
         from sightline.collection.search.topics import SharedSpace
 
         with self._collection.home.reader() as reader:

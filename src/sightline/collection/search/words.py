@@ -1,16 +1,14 @@
-"""Searching by the words pictures carry, and by what was learnt from them.
+"""Search by the words that pictures carry, and by what a model predicts from them.
 
-Pictures that carry every word asked for come first and are marked so. Pictures that a model
-predicts follow, by those of the words it has learned (`learning.query`): their score is how likely
-they fit, and pictures below the cut-off, chosen on validation pictures, are left out, unless they
-carry some of the words: those come last, and are all that follows without a model or where it has
-learned none of the words. With the cut-off turned off, what lies below it follows what lies above,
-in one order, whatever words it carries; so a line drawn after the first `within` pictures has above
-it what probably fits.
+Exact matches, pictures that carry every word of the query, come first. Predicted ones follow: the
+model ranks by the words it has learned (`learning.query`), their score is a probability, and those
+below the cut-off, chosen on validation pictures, are left out. Partial matches, pictures that carry
+some of the words, come last; without a model, or if it has learned none of the words, they are all
+that follows. Without the cut-off, predictions below it follow those above in one order, whatever
+words they carry; the first `within` pictures are those above it.
 
-Among pictures that carry words the order is the cosine between the query and the picture's words,
-weighted by how rare each word is in this collection. Pictures with every word have one added to
-it, so that scores fall from the first hit to the last.
+Pictures that carry words are ordered by the cosine of query and words, weighted by idf. Exact
+matches get 1 added to it, so that scores decrease from the first hit to the last.
 """
 
 from __future__ import annotations
@@ -46,10 +44,10 @@ Int = NDArray[np.int64]
 class SearchOptions:
     """What counts as a hit.
 
-    `untagged` leaves only pictures that carry no word at all; `cut` leaves out learnt hits below
-    the cut-off; `learnt` false leaves out all learnt hits. `among` are the only pictures that may
-    appear. `skip` asks for the part of the list that begins at a rank, and `count` has the list
-    counted; see `Part`.
+    `untagged` keeps only pictures without any word; `cut` leaves out predicted hits below the
+    cut-off; `learnt` false leaves out all predicted hits. `among` are the only pictures that may
+    appear. `skip` returns the part of the list from a rank on, and `count` has the list counted;
+    see `Part`.
     """
 
     untagged: bool = False
@@ -82,7 +80,7 @@ class Ranked:
 
 
 def ranked(reader: Reader, text: str, where: Where | None = None, untagged: bool = False) -> Ranked:
-    """Score all pictures by words, without looking up where they lie."""
+    """Score all pictures by words, without looking up their files."""
     query = parse_words(text)
     options = SearchOptions(untagged, cut=False)
     return _Search(reader, b"", query, 1, where or Where(), options).everything()
@@ -97,7 +95,7 @@ def rank(reader: Reader, text: str, ids: Sequence[int]) -> tuple[list[tuple[int,
 
 
 def parse_words(text: str) -> Query:
-    """Return what a query in the search-box grammar asks for, which must be some word."""
+    """Parse a query in the search-box grammar; it must contain a word."""
     query = parse(text)
     if not query.wanted:
         raise QueryError(f"The query {text!r} names no word to look for. Add one, such as: tree")
@@ -105,7 +103,7 @@ def parse_words(text: str) -> Query:
 
 
 def pictures_of(text: str) -> tuple[PictureTerm, ...]:
-    """Return the pictures that a query names, which must then be all it names."""
+    """Return the pictures that a query names; it must not contain words then."""
     query = parse(text)
     if query.pictures and (query.wanted or query.unwanted):
         word = query.wanted[0] if query.wanted else f"-{query.unwanted[0]}"
@@ -139,9 +137,9 @@ class _Search:
         self.options, self.snapshot = options, reader.snapshot
         self.asked = ResolvedQuery.of(reader, query, options.learnt)
         self.terms, self.learnt = self.asked.terms, self.asked.model
-        # How likely the last learnt hit is: pictures with some of the words come after it.
+        # Probability of the last predicted hit: partial matches come after it.
         self.least = 1.0
-        # How many pictures that a model found lie above the cut-off.
+        # Number of predicted pictures above the cut-off.
         self.above = 0
 
     def results(self) -> Results:
@@ -154,7 +152,9 @@ class _Search:
             ranked, hits, missing = self._hits(want, allowed)
             if len(hits) >= self.k or ranked < want:
                 break
-            want *= 4  # Files of some hits are gone; look further down, in few steps.
+            want *= (
+                4  # Files of some hits are missing: read further down the ranking, in few steps.
+            )
         return self._answer(hits[: self.k], missing)
 
     def _answer(self, hits: list[Hit], missing: int, part: ResultPart | None = None) -> Results:
@@ -169,9 +169,9 @@ class _Search:
         return tuple(UnknownWord(w, near(w, self._spellings())) for w in self.asked.unknown)
 
     def _part(self, allowed: Int | None) -> Results:
-        """Answer with one part of the list; only its own pictures are looked up.
+        """Return one part of the list; only its own pictures are looked up.
 
-        A file that is gone leaves a gap: parts begin at ranks, whatever became of files.
+        A missing file leaves a gap, so that parts always begin at fixed ranks.
         """
         skip, count = self.options.skip or 0, self.options.count
         end = skip + self.k
@@ -186,7 +186,7 @@ class _Search:
         return self._answer(hits, missing, part)
 
     def _allowed(self) -> Int | None:
-        """Return the ids filters, required and unwanted words leave; None when there are none."""
+        """Return the ids that filters, required and excluded words leave; None without any."""
         left = allowed_ids(self.reader, self.where, self.options.untagged)
         parts = [] if left is None else [left]
         if self.options.among is not None:
@@ -205,13 +205,13 @@ class _Search:
         return out
 
     def _hits(self, k: int, allowed: Int | None) -> tuple[int, list[Hit], int]:
-        """Return how many pictures were ranked, those that are there, and how many are not."""
+        """Return the number of ranked pictures, the hits, and the number of missing files."""
         tops = self._tops(k, allowed)
         hits, lost = self._looked_up(tops)
         return sum(len(top.ids) for top, _ in tops), hits, lost
 
     def everything(self) -> Ranked:
-        """Return all pictures the query ranks, however little they fit."""
+        """Return all pictures the query ranks, however low their scores."""
         allowed = self._allowed()
         n = self.snapshot.size()
         tops = self._tops(n, allowed) if n and len(self.terms) else []
@@ -224,36 +224,36 @@ class _Search:
         return Ranked(ids[order], scores[order], np.sort(carried), allowed, *said)
 
     def _tops(self, k: int, allowed: Int | None) -> list[tuple[Top, MatchKind]]:
-        """Return the best pictures in three groups, the first of which comes first."""
+        """Return the best pictures in three groups, in the order of the results."""
         full = self._carrying_all(allowed)
         first = self._top(k, full) if len(full) else _NOTHING
         left = k - len(first.ids)
         rest = _NOTHING
-        found = _NOTHING
+        predicted = _NOTHING
         if left and self.learnt is not None:
-            found = self._found(self.learnt, left, allowed, full)
-            left -= len(found.ids)
+            predicted = self._found(self.learnt, left, allowed, full)
+            left -= len(predicted.ids)
         if left:
-            rest = self._with_some(left, allowed, np.concatenate([full, found.ids]))
-        return [(first, "exact"), (found, "predicted"), (rest, "partial")]
+            rest = self._with_some(left, allowed, np.concatenate([full, predicted.ids]))
+        return [(first, "exact"), (predicted, "predicted"), (rest, "partial")]
 
     def _with_some(self, k: int, allowed: Int | None, without: Int) -> Top:
-        """Return pictures that carry some of the words; below learnt ones, if there are any."""
+        """Return partial matches; their scores are below those of predicted ones, if any."""
         some = self.snapshot.carrying(self.terms.tolist(), every=False)
         others = _without(some if allowed is None else _both(some, allowed), without)
         top = self._top(k, others)
         return Top(top.ids, top.scores * np.float32(self.least))
 
-    def _found(self, learnt: WordModel, k: int, allowed: Int | None, without: Int) -> Top:
-        """Return the pictures the model finds, with how likely they fit."""
+    def _found(self, model: WordModel, k: int, allowed: Int | None, without: Int) -> Top:
+        """Return the predicted pictures, with their probabilities."""
         if allowed is not None and not len(allowed):
             return _NOTHING
-        query = learnt.query(self.asked.learned, self.asked.learned_weights)
-        top = self.snapshot.top(query, k, allowed, learnt.more, without)
+        query = model.query(self.asked.learned, self.asked.learned_weights)
+        top = self.snapshot.top(query, k, allowed, model.more, without)
         if not len(top.ids):
             return _NOTHING
-        least = self._least(learnt, query)
-        likely = learnt.combination.probability(top.scores, query.weights).astype(np.float32)
+        least = self._least(model, query)
+        likely = model.combination.probability(top.scores, query.weights).astype(np.float32)
         fits = top.scores >= least
         self.above = int(fits.sum())
         keep = fits if self.options.cut else np.ones(len(likely), bool)
@@ -261,15 +261,15 @@ class _Search:
         self.least = float(likely[-1]) if len(likely) else 1.0
         return Top(top.ids[keep], likely)
 
-    def _least(self, learnt: WordModel, query: WordQuery) -> float:
-        """Return the least score worth showing.
+    def _least(self, model: WordModel, query: WordQuery) -> float:
+        """Return the lowest score to show.
 
-        It may follow the best picture that carries none of the words that predict, whatever filters
-        leave.
+        It may depend on the best picture that carries none of the predicting words, whatever the
+        filters.
         """
         carrying = self.snapshot.carrying(query.terms.tolist(), every=False)
-        best = self.snapshot.top(query, 1, None, learnt.more, carrying).scores
-        return learnt.least(query, float(best[0])) if len(best) else -np.inf
+        best = self.snapshot.top(query, 1, None, model.more, carrying).scores
+        return model.least(query, float(best[0])) if len(best) else -np.inf
 
     def _carrying_all(self, allowed: Int | None) -> Int:
         if self.asked.unknown:
@@ -301,7 +301,7 @@ class _Search:
         return [term for i, term in self.reader.catalogue.terms() if i in carried]
 
 
-# Ids are distinct wherever they come from; making them so again would take longest of all.
+# All id arrays are distinct already; making them so again would dominate the time.
 
 
 def _both(a: Int, b: Int) -> Int:
@@ -315,7 +315,7 @@ def _without(a: Int, b: Int) -> Int:
 def _between(
     tops: list[tuple[Top, MatchKind]], begin: int, end: int
 ) -> list[tuple[Top, MatchKind]]:
-    """Return what lies from one rank to another, in the groups it lies in."""
+    """Return the entries between two ranks, in their groups."""
     out = []
     for top, match in tops:
         out.append((Top(top.ids[begin:end], top.scores[begin:end]), match))

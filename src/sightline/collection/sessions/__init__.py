@@ -1,6 +1,6 @@
-"""Judging sessions: a person says of hits whether they fit, and every answer counts at once.
+"""Relevance feedback sessions: a person judges hits, and the next ranking uses every judgement.
 
-A session is nothing but its events: what it began with, what was judged, what was taken back. Its
-ranking is made from them by whoever asks (`record` reads them, `rounds` learns from them), so it is
-the same in another process and after a crash.
+The state of a session is its events alone: its start, its judgements and what was undone. The model
+and the ranking are computed from these events (`log` reads them, `model` learns from them), so they
+are the same in another process and after a crash.
 """

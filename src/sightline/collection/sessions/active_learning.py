@@ -1,8 +1,8 @@
-"""Which pictures to judge next: those on the edge, and no two alike.
+"""Active learning: which pictures to judge next.
 
-A picture whose score lies between those that fit and those that do not teaches most, and ten of the
-same motif teach as much as one. Candidates are the unjudged pictures nearest to the edge; they are
-taken one by one, each time the one that is nearest to it and least like those already taken.
+Uncertainty sampling with diversity. The candidates are the unjudged pictures whose scores are
+closest to the decision boundary. They are chosen greedily: each time the one with the smallest sum
+of its distance to the boundary and its similarity to the pictures already chosen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from sightline.collection.sessions.feature_space import Doubles, Floats, Int
 from sightline.collection.sessions.model import SessionContext
 
-# So many candidates for each picture that is asked for, and so many at least.
+# Candidates per requested picture, and the least number of candidates.
 _EACH = 10
 _LEAST = 200
 
@@ -20,9 +20,9 @@ _LEAST = 200
 def propose(
     context: SessionContext, ids: Int, scores: Doubles, judged: dict[int, bool], n: int
 ) -> Int:
-    """Return the ids of n unjudged pictures to judge next, the most telling first.
+    """Return the ids of n unjudged pictures to judge next, the most informative first.
 
-    As long as there is no edge, the best of the ranking are candidates.
+    Without a decision boundary the candidates are the best of the ranking.
     """
     left = ~np.isin(ids, np.array(list(judged), np.int64))
     edge = _edge(ids, scores, judged)
@@ -39,19 +39,19 @@ def propose(
 
 
 def _edge(ids: Int, scores: Doubles, judged: dict[int, bool]) -> float | None:
-    """Return the score half way between those that fit and the others; None without both."""
+    """Return the midpoint of the mean scores of both classes; None if a class is empty."""
     means = []
     for kind in (True, False):
         of = np.array([p for p, fits in judged.items() if fits is kind], np.int64)
-        found = scores[np.isin(ids, of)]
-        if not len(found):
+        class_scores = scores[np.isin(ids, of)]
+        if not len(class_scores):
             return None
-        means.append(float(found.mean()))
+        means.append(float(class_scores.mean()))
     return sum(means) / 2
 
 
 def _apart(rows: Floats, distance: Doubles, n: int) -> Int:
-    """Return places of n rows, taken one by one: near to the edge, and unlike those before.
+    """Choose n rows greedily, close to the boundary and dissimilar; return their indices.
 
     >>> rows = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
     >>> _apart(rows, np.array([0.0, 0.1, 0.5]), 2).tolist()
@@ -59,12 +59,12 @@ def _apart(rows: Floats, distance: Doubles, n: int) -> Int:
     """
     widest = float(distance.max(initial=0.0))
     cost = distance / widest if widest > 0 else np.zeros(len(distance))
-    likest = np.zeros(len(rows))
+    similarity = np.zeros(len(rows))
     taken: list[int] = []
     free = np.ones(len(rows), bool)
     for _ in range(min(n, len(rows))):
-        at = int(np.argmin(np.where(free, cost + likest, np.inf)))
+        at = int(np.argmin(np.where(free, cost + similarity, np.inf)))
         taken.append(at)
         free[at] = False
-        likest = np.maximum(likest, np.asarray(rows @ rows[at], np.float64))
+        similarity = np.maximum(similarity, np.asarray(rows @ rows[at], np.float64))
     return np.array(taken, np.int64)

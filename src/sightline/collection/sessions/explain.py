@@ -1,9 +1,9 @@
-"""Why a picture stands where it does in a session: the query's share, and each judgement's.
+"""Explain the score of a picture in a session: contributions of the query and of each judgement.
 
-The weights that were learnt are a sum of judged rows and of rows nobody judged, so what they give a
-picture is a sum over judged pictures, how much each of them counts times how alike the two are, and
-a rest that is owed to what the collection looks like elsewhere. Pictures that are nearly the same
-count alike: a difference between two rows that is too small to see is owed to the rest.
+The learned weights are a linear combination of judged and unjudged rows. A picture's score is
+therefore a sum over the judged pictures, coefficient times cosine similarity, plus a remainder that
+is due to unjudged pictures. Near-duplicates get equal coefficients: the difference between two
+nearly equal rows goes into the remainder.
 """
 
 from __future__ import annotations
@@ -18,13 +18,27 @@ from sightline.collection.sessions.ranking import parts_of
 from sightline.records import shown
 
 _SHOWN = 5
-# Unit rows whose cosine is above .98 differ by less than this.
+# Unit vectors with a cosine above .98 are closer than this.
 _APART = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class JudgementShare:
-    """What one judged picture adds to the score of another; `picture` is None for one outside."""
+    """The contribution of one judged picture to the score of another.
+
+    Attributes
+    ----------
+    picture : int or None
+        Id of the judged picture; None for one outside the collection.
+    path : bytes
+        Its path; empty for a picture outside the collection.
+    fits : bool
+        Whether it was judged to fit.
+    adds : float
+        Its contribution to the score.
+    alike : float
+        The cosine similarity of the two pictures.
+    """
 
     picture: int | None
     path: bytes
@@ -35,11 +49,27 @@ class JudgementShare:
 
 @dataclass(frozen=True, slots=True)
 class SessionExplanation:
-    """Why a picture has its score: `untouched`, `rest` and the shares in `because` add up to it.
+    """The parts of a picture's score: `untouched`, `rest` and the shares in `because` add up to it.
 
-    `rest` is how it stands out from pictures nobody judged. `judged` says whether the picture
-    itself was judged to fit, None if it was not judged; then it stands first or last, unless the
-    judgement is taken for a `slip`.
+    Attributes
+    ----------
+    picture : int
+        Id of the explained picture.
+    path : bytes
+        Its path below the collection's folder.
+    score : float
+        The sum of all parts.
+    untouched : float
+        The contribution of the untrained order.
+    rest : float
+        The contribution of unjudged pictures.
+    because : tuple of JudgementShare
+        The contributions of judged pictures, the largest first.
+    judged : bool or None
+        Whether the picture itself was judged to fit; None if it was not judged. A judged picture is
+        ranked first or last, unless it is a suspected mislabel.
+    slip : bool
+        Whether the picture's own judgement is a suspected mislabel.
     """
 
     picture: int
@@ -52,7 +82,7 @@ class SessionExplanation:
     slip: bool = False
 
     def lines(self) -> list[str]:
-        """Return it in words, the largest shares first."""
+        """Return the explanation as text, one part per line."""
         out = [f"{self.untouched:+.3f}  the ranking as it was"]
         for b in self.because[:_SHOWN]:
             what = "like" if b.adds > 0 else "too like" if not b.fits else "unlike"
@@ -80,27 +110,27 @@ def explain_picture(
     paths: dict[int, bytes],
     judged: bool = False,
 ) -> tuple[float, float, tuple[JudgementShare, ...]]:
-    """Return what the untouched ranking adds to a score, what the rest does, and each judgement."""
+    """Return the contributions of the untrained order, of the remainder and of each judgement."""
     one, space = np.array([picture]), context.space
-    own, part = (float(p[0]) for p in parts_of(context, model, one, judged))
+    untrained, part = (float(p[0]) for p in parts_of(context, model, one, judged))
     if space is None or model.weights is None or not space.has(one).all():
-        return own, 0.0, ()
+        return untrained, 0.0, ()
     x = np.asarray(space.rows([picture])[0], np.float64)
     rows = np.asarray(model.rows, np.float64)
     counts = _counts(rows, model.weights)
-    alike = rows @ x
-    found = [
+    similarities = rows @ x
+    shares = [
         JudgementShare(
             p, b"" if p is None else paths.get(p, b""), bool(fits), float(c * a), float(a)
         )
-        for p, fits, c, a in zip(model.pictures, model.fits, counts, alike, strict=True)
+        for p, fits, c, a in zip(model.pictures, model.fits, counts, similarities, strict=True)
     ]
-    rest = part - sum(b.adds for b in found)
-    return own, rest, tuple(sorted(found, key=lambda b: -abs(b.adds)))
+    rest = part - sum(b.adds for b in shares)
+    return untrained, rest, tuple(sorted(shares, key=lambda b: -abs(b.adds)))
 
 
 def _counts(rows: Doubles, weights: Doubles) -> Doubles:
-    """Return how much each row counts in weights, the least sum of squares that gives their part.
+    """Return the coefficients of rows that approximate the weights, the minimum-norm solution.
 
     >>> _counts(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([2.0, -1.0])).round(3).tolist()
     [2.0, -1.0]
@@ -108,6 +138,6 @@ def _counts(rows: Doubles, weights: Doubles) -> Doubles:
     [1.0, 1.0]
     """
     u, s, vt = np.linalg.svd(rows.T, full_matrices=False)
-    # Two rows at a distance d have a singular value of d / sqrt(2).
+    # Two unit rows at distance d have a singular value of d / sqrt(2).
     keep = s > _APART / np.sqrt(2)
     return np.asarray(vt[keep].T @ ((u.T @ weights)[keep] / s[keep]))

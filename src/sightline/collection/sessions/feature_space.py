@@ -1,7 +1,7 @@
-"""The descriptor a session learns by: its rows, each made one long.
+"""The feature that a session learns with: its L2-normalised vectors.
 
-It is the strongest dense feature that nearly all pictures have: a deep one, else vectors the user
-brought, else a classic one. Rows are divided by their lengths when they are used, not stored anew.
+It is the strongest dense feature that nearly all pictures have: a deep one, else imported vectors,
+else a classic one. Vectors are normalised when they are used and never stored a second time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sightline.store.home import Reader
 from sightline.store.matrices import StoredSparseMatrix
 from sightline.store.snapshot import Snapshot
 
-# The best first; other deep features come after these, vectors from outside after them.
+# The best first. Other deep features come next, then imported vectors, then the classic ones.
 _DEEP = ("deep-large", "deep-medium", "deep", "deep-scales")
 _CLASSIC = ("fisher", "classic", "gist", "cedd", "ehd", "gabor", "lbp", "edges", "color")
 
@@ -38,24 +38,24 @@ Doubles = NDArray[np.float64]
 
 
 def choose(snapshot: Snapshot, name: str = "") -> str:
-    """Return the descriptor to learn by, by fingerprint; empty if pictures have none."""
-    found = {
+    """Return the fingerprint of the feature to learn with; empty if pictures have none."""
+    candidates = {
         name_of(f): f for f in common_features(snapshot, snapshot.ids()) if _dense(snapshot, f)
     }
     if name in plugins.NO_VECTORS:
         raise UsageError(
             f"Sessions cannot learn by {name!r}: it holds the regions of a picture, not one "
-            f"vector for the whole. Name another one: {', '.join(sorted(found)) or 'deep'}."
+            f"vector for the whole. Name another one: {', '.join(sorted(candidates)) or 'deep'}."
         )
-    if name and name not in found:
-        have = ", ".join(sorted(found)) or "none"
+    if name and name not in candidates:
+        have = ", ".join(sorted(candidates)) or "none"
         raise UsageError(
             f"The pictures have no dense descriptor {name!r} to learn by (they have: {have}). "
             f"Run: sightline index --features {name}"
         )
-    if not found:
+    if not candidates:
         return ""
-    return found[name or min(found, key=_rank)]
+    return candidates[name or min(candidates, key=_rank)]
 
 
 def _rank(name: str) -> tuple[int, int, str]:
@@ -72,7 +72,7 @@ def _dense(snapshot: Snapshot, feature: str) -> bool:
 
 
 class FeatureSpace:
-    """All pictures that have a descriptor, ids ascending; scores come in this order."""
+    """The L2-normalised vectors of one feature; `ids`, ascending, is the order of all scores."""
 
     def __init__(self, snapshot: Snapshot, feature: str) -> None:
         self.snapshot, self.feature = snapshot, feature
@@ -84,17 +84,17 @@ class FeatureSpace:
     @cached_property
     def _scale(self) -> Floats:
         lengths = self.snapshot.lengths(self.feature)[self._order]
-        # A row of zeros is like nothing: its score stays 0.
+        # A zero vector has no direction: its score is 0.
         return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
 
     def scores(self, weights: Doubles) -> Doubles:
-        """Return the product of weights with each row made one long."""
+        """Return the dot product of weights with every unit vector."""
         query = DenseQuery(self.feature, weights.astype(np.float32))
         _, found = self.snapshot.scores(query)
         return np.asarray(found[self._order] * self._scale, np.float64)
 
     def best(self, weights: Doubles, n: int, allowed: Int | None) -> tuple[Int, Doubles] | None:
-        """Return the n best pictures, ids ascending, by the engine; None where there is none."""
+        """Return the n best pictures of the search engine, ids ascending; None without engine."""
         if self.snapshot.engine is None:
             return None
         query = DenseQuery(self.feature, weights.astype(np.float32), "cosine")
@@ -103,19 +103,18 @@ class FeatureSpace:
         return top.ids[order], np.asarray(top.scores[order], np.float64)
 
     def has(self, pictures: Int) -> NDArray[np.bool_]:
-        """Say of each picture whether it has the descriptor."""
+        """Return a mask of the pictures that have the feature."""
         return np.isin(pictures, self.ids)
 
     def rows(self, pictures: Sequence[int]) -> Floats:
-        """Return rows of pictures that have the descriptor, made one long, in their order."""
-        asked = np.array(pictures, np.int64)
-        ids, at = np.unique(asked, return_inverse=True)
+        """Return the unit vectors of pictures that have the feature, in the order given."""
+        ids, at = np.unique(np.array(pictures, np.int64), return_inverse=True)
         if not len(ids):
             return np.zeros((0, self.length), np.float32)
-        found = self.snapshot.rows(self.feature, ids)
-        if not isinstance(found, FeatureRows):
+        stored = self.snapshot.rows(self.feature, ids)
+        if not isinstance(stored, FeatureRows):
             raise CollectionError(f"The rows of {name_of(self.feature)} are not dense.")
-        return np.asarray(unit(found.rows)[at], np.float32)
+        return np.asarray(unit(stored.rows)[at], np.float32)
 
     def row_of(
         self,
@@ -124,29 +123,31 @@ class FeatureSpace:
         settings: Settings,
         compute: Compute | None = None,
     ) -> Floats:
-        """Return the row of a picture that somebody named, made one long."""
+        """Return the unit vector of one picture, in the collection or not."""
         if named.picture is not None and self.has(np.array([named.picture])).all():
             return np.asarray(self.rows([named.picture])[0], np.float32)
-        own = compute or LocalCompute(1, seconds=settings.seconds)
+        workers = compute or LocalCompute(1, seconds=settings.seconds)
         limits = ReadLimits(
             settings.working_size, settings.max_megapixels, int(settings.max_file_mb * 1e6), False
         )
         try:
-            made = describe_files(reader, [named.file], [self.feature], [self.length], limits, own)
+            described = describe_files(
+                reader, [named.file], [self.feature], [self.length], limits, workers
+            )
         finally:
             if compute is None:
-                own.close()
-        if not made.have.all():
+                workers.close()
+        if not described.have.all():
             raise CollectionError(
                 f"{shown(os.path.basename(named.file))} is not in the collection, and "
                 f"{name_of(self.feature)} cannot be computed here. Name a picture of the "
                 "collection, or another descriptor."
             )
-        return np.asarray(unit(np.asarray(made.views[0], np.float32))[0], np.float32)
+        return np.asarray(unit(np.asarray(described.views[0], np.float32))[0], np.float32)
 
 
 def unit(rows: Floats) -> Floats:
-    """Return rows made one long; those of zeros stay.
+    """L2-normalise rows; zero rows stay zero.
 
     >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32)).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
@@ -157,12 +158,12 @@ def unit(rows: Floats) -> Floats:
 
 
 def as_text(row: Floats) -> str:
-    """Return a row as text that the log can keep."""
+    """Encode a vector as text for the event log."""
     return base64.b85encode(np.ascontiguousarray(row, "<f4").tobytes()).decode("ascii")
 
 
 def from_text(text: str) -> Floats:
-    """Return the row that a text stands for.
+    """Decode a vector from its text in the event log.
 
     >>> from_text(as_text(np.array([1.0, -2.5], np.float32))).tolist()
     [1.0, -2.5]

@@ -1,17 +1,13 @@
-"""A session as the log has it: what it began with, its marks in order, what became of it.
+"""A session as recorded in the event log: its start, its marks in order, and its state.
 
-Order is by sequence number alone. A mark taken back counts as never made; of several judgements of
-one picture the last counts.
+Events are ordered by sequence number alone. An undone mark counts as never made. The last judgement
+of a picture counts. The first event holds the start of the session with its format: format 1 had no
+filters, format 2 no filter of tagged pictures.
 
-What a session began with, as its first event keeps it.
-
-The event says of which format it is; format 1 had no filters, format 2 not that of tagged pictures.
-
-Judgements sent twice count once: whoever got no answer can send the same again.
-
-A client names what it sends by a key. The events of a mark get keys made of it, which the log never
-takes twice; before that, the log is asked for the mark, so that another one under the same key is
-refused instead of being written in part.
+Judgements that are sent twice count once: a client that got no response can send them again under
+the same idempotency key. The keys of a mark's events derive from it, and the log never accepts a
+key twice. The log is searched for the mark before anything is written, so other judgements under a
+used key are refused as a whole.
 """
 
 from __future__ import annotations
@@ -33,7 +29,7 @@ SOURCE = "session"
 
 @dataclass(slots=True)
 class Mark:
-    """Judgements that were made at once, by one query; `name` is what takes them back."""
+    """Judgements that were made together, for one query; an undo refers to them by `name`."""
 
     name: str
     round: int
@@ -43,11 +39,30 @@ class Mark:
 
 @dataclass(slots=True)
 class SessionRecord:
-    """All that the log says of one session.
+    """Everything the log holds about one session.
 
-    `begun` and `last` are times in nanoseconds since 1970, for people; `marks` are those that
-    stand, in order, `undone` counts the others; `words` are those it was saved as; `listed` names
-    lists with clicks, where an import made the session; `asked` are queries, in order.
+    Attributes
+    ----------
+    session : str
+        The id of the session.
+    start : SessionStart or None
+        What it began with; None for sessions that were not started by `judge`.
+    begun, last : int
+        Times of the first and of the last event, in nanoseconds since 1970; for display only.
+    seq : int
+        Sequence number of the first event.
+    marks : list of Mark
+        The marks that count, in order.
+    undone : int
+        Number of undone marks.
+    words : tuple of str
+        The words it was saved as.
+    reverted : bool
+        Whether the session was reverted.
+    asked : dict
+        The distinct queries, in order, as keys.
+    listed : set of str
+        Names of impressions with clicks, if the session comes from a click log.
     """
 
     session: str
@@ -64,32 +79,32 @@ class SessionRecord:
 
     @property
     def lists(self) -> int:
-        """How many lists it tells of; one that grew is written several times."""
+        """The number of distinct impressions; one that grew is written several times."""
         return len(self.listed)
 
     @property
     def is_empty(self) -> bool:
-        """Whether it began and nothing was ever judged, saved or clicked in it."""
+        """Whether nothing was ever judged, saved or clicked in the session."""
         return not (self.marks or self.undone or self.words or self.listed)
 
     @property
     def judged(self) -> dict[int, bool]:
-        """Every picture that was judged, and whether it fits, in the order they were named last."""
+        """Every judged picture and whether it fits, in the order of their last judgements."""
         return _together(self.marks)
 
     @property
     def answers(self) -> dict[tuple[str, int], bool]:
-        """What was said last of every query and picture: reviews ask several words of one."""
+        """The last judgement of every pair of query and picture; a review has several queries."""
         return {(m.query, p): fits for m in self.marks for p, fits in m.judged.items()}
 
     @property
     def round(self) -> int:
-        """The last round in which something was judged, 0 before any."""
+        """The last round with a judgement, 0 before any."""
         return max((m.round for m in self.marks), default=0)
 
     @property
     def insisted(self) -> frozenset[int]:
-        """Pictures that were judged the same way again."""
+        """Pictures whose last two judgements agree."""
         last: dict[int, bool] = {}
         again: set[int] = set()
         for m in self.marks:
@@ -100,22 +115,22 @@ class SessionRecord:
 
 
 def _together(marks: Iterable[Mark]) -> dict[int, bool]:
-    found: dict[int, bool] = {}
+    latest: dict[int, bool] = {}
     for m in marks:
         for picture, fits in m.judged.items():
-            found.pop(picture, None)
-            found[picture] = fits
-    return found
+            latest.pop(picture, None)
+            latest[picture] = fits
+    return latest
 
 
 def read_session(log: EventLog, session: str) -> SessionRecord | None:
-    """Return what the log says of a session; None if it never heard of it."""
-    # Its revert is an event of its own too, so nobody else's need be read.
+    """Return one session of the log; None if the log has no event of it."""
+    # Its revert is an event of the same session, so no other events need to be read.
     return _records(log.read(session=session)).get(session)
 
 
 def all_marks(log: EventLog, session: str) -> list[Mark]:
-    """Return every mark of a session in order, those taken back too."""
+    """Return every mark of a session in order, undone ones included."""
     record = SessionRecord(session)
     for e in log.read(kinds=["judged", "judged-similar"], session=session):
         _add(record, e)
@@ -123,31 +138,31 @@ def all_marks(log: EventLog, session: str) -> list[Mark]:
 
 
 def read_sessions(log: EventLog) -> list[SessionRecord]:
-    """Return every session the log knows, the oldest first."""
+    """Return every session of the log, the oldest first."""
     return sorted(_records(log.read(in_sessions=True)).values(), key=lambda r: r.seq)
 
 
 def _records(events: Iterable[Event]) -> dict[str, SessionRecord]:
-    found: dict[str, SessionRecord] = {}
+    records: dict[str, SessionRecord] = {}
     undone = {}
     for e in events:
         if e.session is None:
             continue
         if e.kind == "session-reverted":
-            if e.session in found:
-                found[e.session].reverted = True
+            if e.session in records:
+                records[e.session].reverted = True
             continue
-        r = found.setdefault(e.session, SessionRecord(e.session, begun=e.at, seq=e.seq))
+        r = records.setdefault(e.session, SessionRecord(e.session, begun=e.at, seq=e.seq))
         r.last = e.at
         if e.kind == "mark-undone":
             undone[e.session, str(e.body.get("mark"))] = True
         else:
             _add(r, e)
-    for r in found.values():
-        standing = [m for m in r.marks if (r.session, m.name) not in undone]
-        r.undone = len(r.marks) - len(standing)
-        r.marks = standing
-    return found
+    for r in records.values():
+        counting = [m for m in r.marks if (r.session, m.name) not in undone]
+        r.undone = len(r.marks) - len(counting)
+        r.marks = counting
+    return records
 
 
 def _add(r: SessionRecord, e: Event) -> None:
@@ -175,17 +190,28 @@ FORMAT = 3
 
 @dataclass(frozen=True, slots=True)
 class SessionStart:
-    """What a session began with, and what was served then.
+    """What a session began with, and the model and version served at that time.
 
     Attributes
     ----------
-    query : words, as they were typed; empty for a session that began with pictures.
-    like : ids of pictures, or for those outside the collection their path.
-    rows : for each of `like` its row made one long, as text, should the picture go.
-    feature : the descriptor, by fingerprint, that the session learns by; empty without one.
-    model, version : the model of words and the version that were served.
-    where, untagged : which pictures may appear at all, as of `search`.
-    format : of the event; above `FORMAT` a later Sightline wrote it.
+    query : str
+        The words as typed; empty for a session that began with pictures.
+    like : tuple of int or str
+        Ids of pictures, or paths of pictures outside the collection.
+    rows : tuple of str
+        The unit vector of each picture in `like`, as text, in case the picture is removed.
+    feature : str
+        Fingerprint of the feature the session learns with; empty if there is none.
+    model : str
+        The word model that was served.
+    version : int
+        The version of the store.
+    where : Where
+        The filters of the session.
+    untagged : bool
+        Whether only untagged pictures may appear.
+    format : int
+        Format of the event; above `FORMAT` if a later Sightline wrote it.
     """
 
     query: str = ""
@@ -199,7 +225,7 @@ class SessionStart:
     format: int = FORMAT
 
     def body(self) -> dict[str, Json]:
-        """Return it as it is kept in the log."""
+        """Return the body of the event."""
         return {
             "format": self.format, "query": self.query, "like": list[Json](self.like),
             "rows": list[Json](self.rows), "feature": self.feature, "model": self.model,
@@ -208,29 +234,29 @@ class SessionStart:
 
     @classmethod
     def of(cls, e: Event) -> SessionStart:
-        """Read it back.
+        """Read a start from its event.
 
         Raises
         ------
         StoreDamaged
-            It says nothing that a session could begin with.
+            The event does not describe the start of a session.
         """
         b = e.body
         like, rows = b.get("like", []), b.get("rows", [])
         if not isinstance(like, list) or not isinstance(rows, list) or len(like) != len(rows):
             raise StoreDamaged(f"Event {e.seq} begins no session: {b!r}")
-        found = tuple(p if isinstance(p, int) else str(p) for p in like)
+        pictures = tuple(p if isinstance(p, int) else str(p) for p in like)
         version, form = b.get("version", 0), b.get("format", 1)
         newer = not isinstance(form, int) or form > FORMAT
         return cls(
-            str(b.get("query", "")), found, tuple(map(str, rows)), str(b.get("feature", "")),
+            str(b.get("query", "")), pictures, tuple(map(str, rows)), str(b.get("feature", "")),
             str(b.get("model", "")), version if isinstance(version, int) else 0,
             Where() if newer else _where(e, b.get("where")), b.get("untagged") is True,
             form if isinstance(form, int) else FORMAT + 1,
         )  # fmt: skip
 
     def check_format(self, session: str) -> None:
-        """Refuse to go on with what a later Sightline began: it may mean what nobody here knows."""
+        """Raise if a later Sightline started the session: its event may hold unknown fields."""
         if self.format > FORMAT:
             raise UsageError(
                 f"The session {session} was begun by a later Sightline (format {self.format}, here "
@@ -239,32 +265,32 @@ class SessionStart:
 
 
 def _plain(where: Where) -> dict[str, Json]:
-    """Return a filter without what does not filter; bytes of a path that are no text survive."""
-    found: dict[str, Json] = {k: v for k, v in asdict(where).items() if v is not None}
+    """Return a filter as JSON, without unset parts; paths that are not UTF-8 round-trip."""
+    filters: dict[str, Json] = {k: v for k, v in asdict(where).items() if v is not None}
     if where.folder is not None:
-        found["folder"] = where.folder.decode("utf-8", "surrogateescape")
-    return found
+        filters["folder"] = where.folder.decode("utf-8", "surrogateescape")
+    return filters
 
 
-def _where(e: Event, given: Json) -> Where:
+def _where(e: Event, stored: Json) -> Where:
     """Read a filter back.
 
-    A part nobody knows is damage: without it the session would show what was not asked for.
+    An unknown part is damage: without it the session would show pictures that were filtered out.
     """
-    kept = dict(given) if isinstance(given, dict) else {}
-    folder = kept.pop("folder", None)
+    parts = dict(stored) if isinstance(stored, dict) else {}
+    folder = parts.pop("folder", None)
     known = set(Where.__dataclass_fields__)
-    wrong = [k for k, v in kept.items() if k not in known or not isinstance(v, int)]
+    wrong = [k for k, v in parts.items() if k not in known or not isinstance(v, int)]
     if wrong or not isinstance(folder, str | None):
-        raise StoreDamaged(f"Event {e.seq} begins a session with a filter of no sense: {given!r}")
-    tagged = True if kept.pop("tagged", None) else None
-    numbers = {k: v for k, v in kept.items() if isinstance(v, int)}
-    below = None if folder is None else folder.encode("utf-8", "surrogateescape")
-    return Where(folder=below, tagged=tagged, **numbers)
+        raise StoreDamaged(f"Event {e.seq} begins a session with a filter of no sense: {stored!r}")
+    tagged = True if parts.pop("tagged", None) else None
+    numbers = {k: v for k, v in parts.items() if isinstance(v, int)}
+    folder_bytes = None if folder is None else folder.encode("utf-8", "surrogateescape")
+    return Where(folder=folder_bytes, tagged=tagged, **numbers)
 
 
 def mark_name(session: str, key: str) -> str:
-    """Return the name of the mark that a key stands for.
+    """Return the name of the mark that has this idempotency key.
 
     >>> mark_name("s", "k") == mark_name("s", "k") != mark_name("s", "l")
     True
@@ -273,23 +299,23 @@ def mark_name(session: str, key: str) -> str:
 
 
 def event_key(session: str, key: str, picture: int) -> str | None:
-    """Return the key in the log of one judgement; None where the client gave none."""
+    """Return the event key of one judgement; None if the client gave no idempotency key."""
     return f"judged:{session}:{mark_name(session, key)}:{picture}" if key else None
 
 
 def was_marked(events: Path, session: str, key: str, judged: dict[int, bool]) -> bool:
-    """Say whether the same was marked under this key before, taken back since or not."""
-    found = _mark(events, session, mark_name(session, key))
-    if found is not None and found.judged != judged:
+    """Return whether the same mark was made under this key before, undone since or not."""
+    mark = _mark(events, session, mark_name(session, key))
+    if mark is not None and mark.judged != judged:
         raise UsageError(
             f"The key {key!r} was used for other judgements of the session {session}. "
             "Give each a key of its own."
         )
-    return found is not None
+    return mark is not None
 
 
 def undone(events: Path, session: str, key: str) -> dict[int, bool] | None:
-    """Return the judgements that an undo under this key took back; None if there was none."""
+    """Return the judgements that an undo under this key removed; None if there was none."""
     with contextlib.closing(EventLog(events, write=False)) as log:
         for e in log.read(kinds=["mark-undone"], session=session):
             if e.body.get("request") == key:
@@ -297,8 +323,8 @@ def undone(events: Path, session: str, key: str) -> dict[int, bool] | None:
                 break
         else:
             return None
-    found = _mark(events, session, name)
-    return found.judged if found is not None else {}
+    mark = _mark(events, session, name)
+    return mark.judged if mark is not None else {}
 
 
 def _mark(events: Path, session: str, name: str) -> Mark | None:

@@ -1,21 +1,17 @@
-"""What a session has learnt from all that was judged in it, in whatever order.
+"""The model of a session: what is learned from all of its judgements, independent of their order.
 
-A session that began with pictures starts from them, and they count as judged to fit; its untouched
-ranking is the cosine with their mean. One that began with words learns from nothing, and its
-untouched ranking is what a search by the words gives. Either way `feedback.blend` decides by the
-judgements themselves how much of the untouched ranking stays, and which of them are slips.
+A session that began with pictures counts them as judged to fit; its untrained order is the cosine
+similarity to their mean. A session that began with words has no example at first, and its untrained
+order is the result of a word search. In both cases `feedback.blend` derives from the judgements
+which part of the untrained order stays and which judgements are suspected mislabels. With words and
+pictures the untrained order is the sum of both scores, each standardised over the pictures that
+may appear (`feedback.scale`), so that neither dominates.
 
-Words and pictures together are an untouched ranking by both: what the words give and the cosine
-with the pictures' mean, each standardised over the pictures that may appear (`feedback.scale`), so
-that neither drowns the other.
-
-Both rankings of a blend are standardised over the pictures that may appear, have the descriptor and
-are not judged yet: the scores that words give over all of them, what was learnt over 1,000 drawn at
-random. Judged pictures are placed first or last whatever their score, which is cut off where that
-of the others ends. The background stands for neither: pictures that carry the words, and those that
-words rank best, are left out of it, and what is left may have next to no spread.
-
-What a session stands on in the version that is served now, and what changed since it began.
+Both rankings of a blend are standardised over unjudged pictures that may appear and have the
+feature: word scores over all of them, the learned scores over a random sample of 1,000. Judged
+pictures are ranked first or last whatever their score, and their scores are clipped to the range of
+the others. The background is not used for standardising: it leaves out pictures that carry the
+words or rank best, so the spread of its scores may be close to 0.
 """
 
 from __future__ import annotations
@@ -49,27 +45,38 @@ from sightline.records import shown
 from sightline.settings import Settings
 from sightline.store.home import Reader
 
-# Pictures nobody judged, drawn once for all rounds: they tell where the rest of the collection is.
+# Unjudged pictures, sampled once for all rounds, that represent the rest of the collection.
 BACKGROUND = 1_000
 _BESIDE = 0.2
-# Fewer unjudged pictures than this say little of how far scores spread.
+# With fewer unjudged pictures the spread of scores cannot be estimated.
 _ENOUGH = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SessionContext:
-    """What a session learns on in one version of the collection.
+    """The data a session learns from in one version of the collection.
 
     Attributes
     ----------
-    version, model : the version, and the model of words it serves.
-    space : the descriptor; None if pictures have none.
-    asked : rows of the pictures it began with, made one long; none if it began with words alone.
-    ids : those of them that are in the collection.
-    background : ids of pictures drawn at random, ascending, that are most likely not wanted.
-    words : what the words rank, and pictures with them; None if it began with pictures alone.
-    ranked : ids of pictures that may appear and have the descriptor, ascending.
-    allowed : ids that filters leave, ascending; None where nothing is filtered.
+    version : int
+        The version of the store.
+    model : str
+        The word model of that version.
+    space : FeatureSpace or None
+        The feature to learn with; None if pictures have none.
+    asked : ndarray of float32
+        Unit vectors of the pictures it began with; no rows if it began with words alone.
+    ids : tuple of int
+        Ids of those pictures that are in the collection.
+    background : ndarray of int64
+        Ids of randomly sampled pictures, ascending, that most likely do not fit.
+    words : Ranked or None
+        The ranking by words, combined with that by pictures if there are any; None if it began with
+        pictures alone.
+    ranked : ndarray of int64
+        Ids of pictures that may appear and have the feature, ascending.
+    allowed : ndarray of int64 or None
+        Ids that pass the filters, ascending; None without filters.
     """
 
     version: int
@@ -84,23 +91,23 @@ class SessionContext:
 
     @property
     def query(self) -> Doubles | None:
-        """The mean of the pictures it began with, made one long; None if words count too."""
+        """The L2-normalised mean of the pictures it began with; None if it has words too."""
         return _mean(self.asked) if self.words is None else None
 
     @property
     def words_best(self) -> float:
-        """The highest score that words give."""
+        """The highest score by words."""
         return 0.0 if self.words is None else float(self.words.scores.max(initial=0.0))
 
     def untouched(self, pictures: Int) -> Doubles:
-        """Return the untouched scores of some pictures; 0 for those that words do not rank."""
+        """Return the untrained scores of pictures; 0 for those that words do not rank."""
         if self.words is None:
             return np.zeros(len(pictures))
         return looked_up(self.words.ids, self.words.scores, pictures)
 
 
 def with_looks(words: Ranked, space: FeatureSpace, vectors: Floats) -> Ranked:
-    """Return a ranking of all pictures by words and by what some pictures look like."""
+    """Return a ranking of all pictures by words and by similarity to some pictures."""
     ids = np.union1d(space.ids, words.ids)
     appear = np.ones(len(ids), bool) if words.allowed is None else np.isin(ids, words.allowed)
     total = np.zeros(len(ids))
@@ -115,30 +122,30 @@ def _mean(rows: Floats) -> Doubles:
 
 
 def drawn_background(space: FeatureSpace, ids: Sequence[int], words: Ranked | None) -> Int:
-    """Return pictures drawn at random, without those asked for and those that words rank high."""
+    """Sample pictures at random, without the query pictures and the best hits of the words."""
     out = np.array(ids, np.int64)
     if words is not None and len(words.ids):
-        # As of a query that is a picture, whose nearest fifth the learner itself leaves out.
+        # Likewise, for a query picture, the learner leaves out the most similar fifth.
         best = np.argsort(-words.scores, kind="stable")[: max(1, int(_BESIDE * len(words.ids)))]
         out = np.concatenate([out, words.carried, words.ids[best]])
     return _some(np.setdiff1d(space.ids, out))
 
 
 def may_appear(space: FeatureSpace, ids: Sequence[int], allowed: Int | None) -> Int:
-    """Return pictures of the descriptor that filters leave, without those asked for."""
+    """Return the pictures with the feature that pass the filters, without the query pictures."""
     left = np.setdiff1d(space.ids, np.array(ids, np.int64))
     return left if allowed is None else np.intersect1d(left, allowed)
 
 
 def _some(pictures: Int) -> Int:
-    """Return pictures, ascending; of many, some drawn at random, always the same."""
+    """Return at most `BACKGROUND` of the pictures, sampled with a fixed seed, ascending."""
     if len(pictures) <= BACKGROUND:
         return pictures
     return np.sort(np.random.default_rng(0).choice(pictures, BACKGROUND, replace=False))
 
 
 def looked_up(ids: Int, values: Doubles, pictures: Int) -> Doubles:
-    """Return the value of each picture, where ids, ascending, have values; 0 for all others.
+    """Return the value of each picture by id; ids are ascending, and missing ones get 0.
 
     >>> looked_up(np.array([2, 5]), np.array([0.5, 0.7]), np.array([5, 1, 9, 2])).tolist()
     [0.7, 0.0, 0.0, 0.5]
@@ -151,23 +158,36 @@ def looked_up(ids: Int, values: Doubles, pictures: Int) -> Doubles:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SessionModel:
-    """What the judgements made of a ranking.
+    """The result of learning from the judgements of a session.
 
     Attributes
     ----------
-    weights : over the rows of the descriptor; None where nothing that was learnt counts.
-    factor : of the untouched score, which is added.
-    share : how much of the blend is the untouched ranking, from 0 to 1: the standard deviation of
-        what it adds to the scores of unjudged pictures, divided by the sum of that and the standard
-        deviation of what the learnt weights add (`Blend.share_`).
-    before, after : share of judged pairs in order by the untouched ranking, and by the blend;
-        None where there is no pair of a picture that fits and one that does not.
-    pictures, rows, fits : what was learnt from; pictures that were asked for come first.
-    gone : judged pictures that are no longer there, or lack the descriptor.
-    slips : judged pictures whose judgement contradicts the others; nothing is learnt from them.
-    centres : means of what the weights and of what the untouched ranking add, which are
-        subtracted, so that the score of the average picture is 0.
-    bounds : the largest that either adds to the score of a judged picture, up or down.
+    weights : ndarray of float64 or None
+        Weights of the feature's dimensions; None if the learned ranking is not used.
+    factor : float
+        The factor of the untrained score.
+    share : float
+        The share of the untrained order in the blend, from 0 to 1: the standard deviation of its
+        contribution to the scores of unjudged pictures, divided by the sum of that and the standard
+        deviation of the learned contribution (`Blend.share_`).
+    before, after : float or None
+        Share of correctly ordered pairs of judged pictures by the untrained order, and by the
+        blend; None if there is no pair of a positive and a negative picture.
+    pictures : tuple of int or None
+        The training pictures, query pictures first; None for one outside the collection.
+    rows : ndarray of float32
+        Their unit vectors.
+    fits : ndarray of bool
+        Whether each of them fits.
+    gone : int
+        Number of judged pictures that were removed or lack the feature.
+    suspected_mislabels : frozenset of int
+        Judged pictures whose judgement contradicts the others; they are not learned from.
+    centres : tuple of (float, float)
+        Means of the learned and of the untrained contributions. They are subtracted, so that the
+        average picture has score 0.
+    bounds : tuple of (float, float)
+        Limits of the absolute contributions to the score of a judged picture.
     """
 
     weights: Doubles | None
@@ -184,11 +204,11 @@ class SessionModel:
     bounds: tuple[float, float] = (np.inf, np.inf)
 
     def part(self, products: Doubles, judged: bool = False) -> Doubles:
-        """Return what the weights add to scores, by their products with rows."""
+        """Return the contribution of the weights, given their products with rows."""
         return _within(products - self.centres[0], self.bounds[0] if judged else np.inf)
 
     def untouched_part(self, scores: Doubles, judged: bool = False) -> Doubles:
-        """Return what the untouched ranking adds, by its scores."""
+        """Return the contribution of the untrained order, given its scores."""
         added = self.factor * scores - self.centres[1]
         return _within(added, self.bounds[1] if judged else np.inf)
 
@@ -198,7 +218,7 @@ def _within(values: Doubles, bound: float) -> Doubles:
 
 
 def learn(context: SessionContext, record: SessionRecord) -> SessionModel:
-    """Learn from all judgements of a session."""
+    """Fit the model of a session to all of its judgements."""
     space, judged = context.space, record.judged
     if space is None:
         nothing = np.zeros((0, 0), np.float32)
@@ -213,53 +233,53 @@ def learn(context: SessionContext, record: SessionRecord) -> SessionModel:
     both = np.union1d(background, ranked)
     rows = space.rows(both.tolist())
     blend = Blend()
-    # With a query of weights the untouched scores are its own.
+    # For a query vector the blend computes the untrained scores itself.
     blend.start(
         context.query, rows[np.searchsorted(both, background)], _words_give(context, background),
         ranked=rows[np.searchsorted(both, ranked)],
         ranked_untouched=_words_give(context, unjudged),
     )  # fmt: skip
-    said = np.array([p or 0 for p in pictures], np.int64)
+    training_ids = np.array([p or 0 for p in pictures], np.int64)
     insisted = [p is None or p in context.ids or p in record.insisted for p in pictures]
-    given = _words_give(context, said)
-    if given is not None and len(context.asked):
-        # What is asked for is its own best hit, also where it carries no word.
-        given[: len(context.asked)] = context.words_best
-    blend.partial_fit(X, np.where(fits, 1, -1), given, insisted)
+    untrained = _words_give(context, training_ids)
+    if untrained is not None and len(context.asked):
+        # A query picture gets the best score, even if it carries no word of the query.
+        untrained[: len(context.asked)] = context.words_best
+    blend.partial_fit(X, np.where(fits, 1, -1), untrained, insisted)
     weights, factor = blend.parts_
     return SessionModel(
         weights, factor, blend.share_, blend.before_, blend.after_, pictures, X, fits,
-        len(judged) - len(usable), frozenset(said[blend.stands_ == 0].tolist()),
+        len(judged) - len(usable), frozenset(training_ids[blend.stands_ == 0].tolist()),
         blend.centres_, blend.bounds_,
     )  # fmt: skip
 
 
-def _words_give(ground: SessionContext, pictures: Int) -> Doubles | None:
-    """Return the untouched scores of pictures, where they are those of words."""
-    return None if ground.words is None else ground.untouched(pictures)
+def _words_give(context: SessionContext, pictures: Int) -> Doubles | None:
+    """Return the untrained scores of pictures; None unless the session began with words."""
+    return None if context.words is None else context.untouched(pictures)
 
 
-def _unjudged(ground: SessionContext, judged: Int) -> Int:
-    """Return pictures that are still to be ranked; all that may appear, if hardly any are left."""
-    left = ground.ranked[~np.isin(ground.ranked, judged)]
-    return left if len(left) >= _ENOUGH else ground.ranked
+def _unjudged(context: SessionContext, judged: Int) -> Int:
+    """Return the unjudged pictures; all that may appear if hardly any are left."""
+    left = context.ranked[~np.isin(context.ranked, judged)]
+    return left if len(left) >= _ENOUGH else context.ranked
 
 
-def _background(ground: SessionContext, judged: dict[int, bool]) -> Int:
-    """Return pictures that nobody said fit."""
-    wanted = np.array([p for p, fits in judged.items() if fits], np.int64)
-    return np.setdiff1d(ground.background, wanted)
+def _background(context: SessionContext, judged: dict[int, bool]) -> Int:
+    """Return the background without pictures that were judged to fit."""
+    positive = np.array([p for p, fits in judged.items() if fits], np.int64)
+    return np.setdiff1d(context.background, positive)
 
 
 def _taught(
-    ground: SessionContext, judged: dict[int, bool], row_of: dict[int, Floats]
+    context: SessionContext, judged: dict[int, bool], row_of: dict[int, Floats]
 ) -> tuple[Floats, NDArray[np.bool_], tuple[int | None, ...]]:
-    """Return the rows to learn from, which fit, and whose they are."""
-    mine = {p: fits for p, fits in judged.items() if p in row_of}
-    own: list[int | None] = [*ground.ids, *[None] * (len(ground.asked) - len(ground.ids))]
-    rows = np.vstack([ground.asked, *(row_of[p] for p in mine)])
-    fits = np.array([True] * len(ground.asked) + list(mine.values()), bool)
-    return rows, fits, (*own, *mine)
+    """Return the training rows, whether each fits, and the picture of each."""
+    usable = {p: fits for p, fits in judged.items() if p in row_of}
+    query_ids: list[int | None] = [*context.ids, *[None] * (len(context.asked) - len(context.ids))]
+    rows = np.vstack([context.asked, *(row_of[p] for p in usable)])
+    fits = np.array([True] * len(context.asked) + list(usable.values()), bool)
+    return rows, fits, (*query_ids, *usable)
 
 
 _NO_DESCRIPTOR = (
@@ -277,26 +297,26 @@ def begin(
     feature: str = "",
     compute: Compute | None = None,
 ) -> SessionStart:
-    """Return what a new session begins with; the rows of pictures are kept, should they go."""
+    """Return the start of a new session; vectors of its pictures are stored with it."""
     chosen = choose(reader.snapshot, feature)
     served = (chosen, reader.snapshot.model, reader.snapshot.version)
     if query or not like:
-        parse_words(query)  # What cannot be read is refused before anything is judged.
+        parse_words(query)  # Raises for a malformed query before anything is judged.
     if not like:
         return SessionStart(query, (), (), *served)
     if not chosen:
         raise NoFeatures(_NO_DESCRIPTOR.format("deep"))
     space = FeatureSpace(reader.snapshot, chosen)
-    asked = _distinct([find(reader, root, p) for p in like])
-    rows = [as_text(space.row_of(reader, a, settings, compute)) for a in asked]
-    names = [_name(a) for a in asked]
+    query_pictures = _distinct([find(reader, root, p) for p in like])
+    rows = [as_text(space.row_of(reader, a, settings, compute)) for a in query_pictures]
+    names = [_name(a) for a in query_pictures]
     return SessionStart(query, tuple(names), tuple(rows), *served)
 
 
-def _distinct(asked: Sequence[QueryPicture]) -> list[QueryPicture]:
-    """Return pictures without those named twice, the ones of the collection first."""
-    found = {a.file: a for a in asked}.values()
-    return sorted(found, key=lambda a: a.picture is None)
+def _distinct(pictures: Sequence[QueryPicture]) -> list[QueryPicture]:
+    """Return the distinct pictures, those of the collection first."""
+    distinct = {a.file: a for a in pictures}.values()
+    return sorted(distinct, key=lambda a: a.picture is None)
 
 
 def _name(a: QueryPicture) -> int | str:
@@ -304,14 +324,16 @@ def _name(a: QueryPicture) -> int | str:
 
 
 def stand(reader: Reader, start: SessionStart) -> tuple[SessionContext, list[str]]:
-    """Return what a session stands on now, and what there is to say about it."""
+    """Return the context of a session in the served version, and remarks for its user."""
     snapshot = reader.snapshot
     common = {f for s in snapshot.segments for f in s.features}
     feature = start.feature if start.feature in common else choose(snapshot)
-    said = _changes(start, snapshot.model, feature)
+    remarks = _changes(start, snapshot.model, feature)
     space = FeatureSpace(snapshot, feature) if feature else None
     if space is None and not start.like:
-        said.append(_NO_DESCRIPTOR.format("deep") + ". Judgements are kept, and train uses them.")
+        remarks.append(
+            _NO_DESCRIPTOR.format("deep") + ". Judgements are kept, and train uses them."
+        )
     words = None
     if start.query or not start.like:
         words = ranked(reader, start.query, start.where, start.untagged)
@@ -319,39 +341,41 @@ def stand(reader: Reader, start: SessionStart) -> tuple[SessionContext, list[str
     if words is not None:
         for u in words.unknown:
             near = f" Near it: {', '.join(u.near)}." if u.near else ""
-            said.append(f"No picture carries {u.word!r}.{near}")
-    asked, ids = _asked(start, space)
-    if words is not None and space is not None and len(asked):
-        words = with_looks(words, space, asked)
+            remarks.append(f"No picture carries {u.word!r}.{near}")
+    query_rows, ids = _asked(start, space)
+    if words is not None and space is not None and len(query_rows):
+        words = with_looks(words, space, query_rows)
     background = ranked_ids = np.zeros(0, np.int64)
     if space is not None:
         background = drawn_background(space, ids, words)
         ranked_ids = may_appear(space, ids, allowed)
     served = snapshot.version, snapshot.model
-    return SessionContext(*served, space, asked, ids, background, words, ranked_ids, allowed), said
+    return SessionContext(
+        *served, space, query_rows, ids, background, words, ranked_ids, allowed
+    ), remarks
 
 
 def _asked(start: SessionStart, space: FeatureSpace | None) -> tuple[Floats, tuple[int, ...]]:
-    """Return the rows of the pictures a session began with, and which are in the collection."""
+    """Return the vectors of the pictures a session began with, and which are in the collection."""
     if not start.like:
         return np.zeros((0, space.length if space else 0), np.float32), ()
     if space is None:
         raise CollectionError(_NO_DESCRIPTOR.format(name_of(start.feature)))
-    there, kept, ids = [], [], []
+    current_rows, logged_rows, ids = [], [], []
     for name, text in zip(start.like, start.rows, strict=True):
         if isinstance(name, int) and space.has(np.array([name])).all():
-            there.append(space.rows([name])[0])
+            current_rows.append(space.rows([name])[0])
             ids.append(name)
         elif space.feature == start.feature:
-            kept.append(from_text(text))
-    if not there and not kept:
+            logged_rows.append(from_text(text))
+    if not current_rows and not logged_rows:
         first = start.like[0]
         lost = f"picture {first}" if isinstance(first, int) else shown(_path(first))
         raise CollectionError(
             f"The session began with {lost}, which is gone, and so is the descriptor "
             f"{name_of(start.feature)} it was known by. Begin a new one: sightline judge --like"
         )
-    return np.vstack([*there, *kept]), tuple(ids)
+    return np.vstack([*current_rows, *logged_rows]), tuple(ids)
 
 
 def _path(text: str) -> bytes:
@@ -359,31 +383,31 @@ def _path(text: str) -> bytes:
 
 
 def _changes(start: SessionStart, model: str, feature: str) -> list[str]:
-    """Say what is served now that was not when the session began."""
-    said = []
+    """Return remarks on the model and feature if they differ from those at the start."""
+    remarks = []
     if not start.like and start.model != model:
         then = f"model {start.model}" if start.model else "no model"
         now = f"model {model}" if model else "no model"
-        said.append(f"The session began with {then} of words; it goes on with {now}.")
+        remarks.append(f"The session began with {then} of words; it goes on with {now}.")
     if start.feature != feature:
         then = name_of(start.feature) if start.feature else "no descriptor"
         now = name_of(feature) if feature else "no descriptor"
         same = then == now
-        said.append(
+        remarks.append(
             f"The session began with {then}{' of other settings' * same}; it goes on with {now}."
         )
-    return said
+    return remarks
 
 
 def check_judgements(start: SessionStart, relevant: Sequence[int], negative: Sequence[int]) -> None:
-    """Refuse judgements that contradict each other, or say nothing, before any is written."""
+    """Raise if judgements contradict each other or are empty, before any is written."""
     both = sorted(set(relevant) & set(negative))
     if both:
         raise UsageError(f"Picture {both[0]} is judged both to fit and not to. Leave out one.")
-    own = sorted(set(start.like) & {*relevant, *negative}, key=str)
-    if own:
+    queried = sorted(set(start.like) & {*relevant, *negative}, key=str)
+    if queried:
         raise UsageError(
-            f"Picture {own[0]} is what the session looks for, and fits itself. Judge others."
+            f"Picture {queried[0]} is what the session looks for, and fits itself. Judge others."
         )
     if not relevant and not negative:
         raise UsageError("No picture is judged. Name some that fit, or that do not.")

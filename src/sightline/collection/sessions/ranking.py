@@ -1,11 +1,9 @@
-"""Every picture with its score, by the untouched ranking and what the judgements made of it.
+"""Scores and rankings of a session: the untrained order combined with the learned weights.
 
-Without a model, words rank only pictures that carry some of them. Once these are judged, a session
-would have nothing left to show, and nothing to tell it what does not fit either. So all other
-pictures follow, the likest first to what was judged to fit, or, as long as nothing was, to pictures
-that carry the words and were not judged otherwise. They stay below every picture that words rank.
-
-Every picture of a session with its score, and the hits that are made of some of them.
+Without a word model, words rank only pictures that carry some of them. Once these are judged, a
+session would have nothing left to show and no negative examples to learn from. So all other
+pictures follow below them, ordered by their similarity to the pictures judged to fit; before any
+is judged, to pictures that carry the words and were not judged otherwise.
 """
 
 from __future__ import annotations
@@ -24,9 +22,9 @@ from sightline.records import Hit
 from sightline.store.engines.flat import Best
 from sightline.store.home import Reader
 
-# So many carriers say well enough what the words look like.
+# Carriers of the words to average: enough for a stable mean vector.
 _CARRIERS = 200
-# So many more than are shown, for files that are gone.
+# Extra candidates, in case files of some hits are missing.
 _SPARE = 100
 
 
@@ -35,28 +33,27 @@ def scores(
 ) -> tuple[Int, Doubles]:
     """Return every picture that may appear, ids ascending, with its score.
 
-    Of a session that began with pictures alone an engine, if there is one, is asked for the `n`
-    best; those that were judged are there as well. Words rank every picture, and so do sessions
-    that began with them.
+    If the session began with pictures alone and there is a search engine, only its `n` best
+    pictures and the judged ones are scored. Sessions that began with words score every picture.
     """
     few = None if n is None else _few_scores(context, model, n, judged)
-    ids, found = few or _all_scores(context, model)
+    ids, values = few or _all_scores(context, model)
     if model.weights is not None and len(judged):
         at = np.flatnonzero(np.isin(ids, np.array(judged, np.int64)))
-        found[at] = np.add(*parts_of(context, model, ids[at], judged=True))
+        values[at] = np.add(*parts_of(context, model, ids[at], judged=True))
     keep = ~np.isin(ids, np.array(context.ids, np.int64))
     if context.allowed is not None:
         keep &= np.isin(ids, context.allowed)
-    return ids[keep], found[keep]
+    return ids[keep], values[keep]
 
 
 def pin_judged(ids: Int, scores: Doubles, judged: dict[int, bool], model: SessionModel) -> Doubles:
-    """Return scores that have pictures judged to fit first, and those judged not to last.
+    """Return scores that rank pictures judged to fit first, and those judged not to fit last.
 
-    >>> ids, found = np.array([4, 7, 9]), np.array([0.3, 0.2, 0.1])
-    >>> rows, fits = np.zeros((0, 1)), np.zeros(0, bool)
-    >>> nothing = SessionModel(None, 1.0, 1.0, None, None, (), rows, fits, 0)
-    >>> order = np.argsort(-pin_judged(ids, found, {4: False, 9: True}, nothing))
+    >>> ids, values = np.array([4, 7, 9]), np.array([0.3, 0.2, 0.1])
+    >>> rows, fits = np.zeros((0, 1), np.float32), np.zeros(0, bool)
+    >>> model = SessionModel(None, 1.0, 1.0, None, None, (), rows, fits, 0)
+    >>> order = np.argsort(-pin_judged(ids, values, {4: False, 9: True}, model))
     >>> ids[order].tolist()
     [9, 7, 4]
     """
@@ -69,9 +66,9 @@ def pin_judged(ids: Int, scores: Doubles, judged: dict[int, bool], model: Sessio
 def parts_of(
     context: SessionContext, model: SessionModel, pictures: Int, judged: bool = False
 ) -> tuple[Doubles, Doubles]:
-    """Return what the untouched ranking and what the learnt weights add to scores of pictures.
+    """Return the contributions of the untrained order and of the learned weights to scores.
 
-    A picture without the descriptor counts as an average one for the weights.
+    A picture without the feature gets the weights' average contribution.
     """
     space, query = context.space, context.query
     has = np.zeros(len(pictures), bool) if space is None else space.has(pictures)
@@ -88,70 +85,70 @@ def parts_of(
     return model.untouched_part(before, judged), part
 
 
-def _direction(query: Doubles, learnt: SessionModel) -> Doubles:
-    plain = learnt.factor * query
-    return plain if learnt.weights is None else plain + learnt.weights
+def _direction(query: Doubles, model: SessionModel) -> Doubles:
+    plain = model.factor * query
+    return plain if model.weights is None else plain + model.weights
 
 
-def _centred(products: Doubles, learnt: SessionModel) -> Doubles:
-    return products - sum(learnt.centres)
+def _centred(products: Doubles, model: SessionModel) -> Doubles:
+    return products - sum(model.centres)
 
 
 def _few_scores(
-    ground: SessionContext, learnt: SessionModel, n: int, judged: Sequence[int]
+    context: SessionContext, model: SessionModel, n: int, judged: Sequence[int]
 ) -> tuple[Int, Doubles] | None:
-    """Return the best pictures and the judged ones; None where all have to be looked at."""
-    space, query = ground.space, ground.query
+    """Return scores of the best and of the judged pictures; None if all must be scored."""
+    space, query = context.space, context.query
     if query is None or space is None:
         return None
-    direction = _direction(query, learnt)
-    wanted = 4 * n + len(judged) + len(ground.ids) + _SPARE
-    found = space.best(direction, wanted, ground.allowed)
-    if found is None:
+    direction = _direction(query, model)
+    wanted = 4 * n + len(judged) + len(context.ids) + _SPARE
+    best = space.best(direction, wanted, context.allowed)
+    if best is None:
         return None
-    more = np.setdiff1d(np.array(judged, np.int64), found[0])
+    more = np.setdiff1d(np.array(judged, np.int64), best[0])
     more = more[space.has(more)]
-    own = space.rows(more.tolist()).astype(np.float64) @ direction
-    ids = np.concatenate([found[0], more])
+    judged_products = space.rows(more.tolist()).astype(np.float64) @ direction
+    ids = np.concatenate([best[0], more])
     order = np.argsort(ids)
-    return ids[order], _centred(np.concatenate([found[1], own])[order], learnt)
+    return ids[order], _centred(np.concatenate([best[1], judged_products])[order], model)
 
 
-def _all_scores(ground: SessionContext, learnt: SessionModel) -> tuple[Int, Doubles]:
-    space, words, query = ground.space, ground.words, ground.query
+def _all_scores(context: SessionContext, model: SessionModel) -> tuple[Int, Doubles]:
+    space, words, query = context.space, context.words, context.query
     if query is not None and space is not None:
-        return space.ids, _centred(space.scores(_direction(query, learnt)), learnt)
+        return space.ids, _centred(space.scores(_direction(query, model)), model)
     if words is None:
         return np.zeros(0, np.int64), np.zeros(0)
-    if learnt.weights is None or space is None:
-        ids, found = _followed(ground, words, learnt)
-        return ids, learnt.untouched_part(found)
+    if model.weights is None or space is None:
+        ids, values = _followed(context, words, model)
+        return ids, model.untouched_part(values)
     ids = np.union1d(space.ids, words.ids)
-    # A picture without the descriptor counts as an average one.
-    found = looked_up(space.ids, learnt.part(space.scores(learnt.weights)), ids)
-    return ids, found + learnt.untouched_part(ground.untouched(ids))
+    # A picture without the feature counts as an average one.
+    values = looked_up(space.ids, model.part(space.scores(model.weights)), ids)
+    return ids, values + model.untouched_part(context.untouched(ids))
 
 
-def _followed(ground: SessionContext, words: Ranked, learnt: SessionModel) -> tuple[Int, Doubles]:
-    """Return what words rank and what follows it, ids ascending, with the score of each."""
-    space = ground.space
-    wanted = None if space is None else _wanted(space, words, learnt)
-    if space is None or wanted is None:
+def _followed(context: SessionContext, words: Ranked, model: SessionModel) -> tuple[Int, Doubles]:
+    """Return pictures ranked by words and those that follow, ids ascending, with scores."""
+    space = context.space
+    target = None if space is None else _wanted(space, words, model)
+    if space is None or target is None:
         return words.ids, words.scores
     new = ~np.isin(space.ids, words.ids)
-    # From the least score of words down to 0, as cosines go from 1 to -1.
-    share = (1.0 + np.clip(space.scores(wanted)[new], -1.0, 1.0)) / 2
+    # Cosines from 1 to -1 are mapped to scores from the lowest score of words down to 0.
+    share = (1.0 + np.clip(space.scores(target)[new], -1.0, 1.0)) / 2
     least = float(words.scores.min(initial=1.0))
     ids = np.concatenate([words.ids, space.ids[new]])
     order = np.argsort(ids)
     return ids[order], np.concatenate([words.scores, least * share])[order]
 
 
-def _wanted(space: FeatureSpace, words: Ranked, learnt: SessionModel) -> Doubles | None:
-    """Return the mean row of what is wanted, made one long; None where nothing tells."""
-    rows = learnt.rows[learnt.fits]
+def _wanted(space: FeatureSpace, words: Ranked, model: SessionModel) -> Doubles | None:
+    """Return the L2-normalised mean of the positive rows; None if there are none."""
+    rows = model.rows[model.fits]
     if not len(rows):
-        unfit = [p for p, fits in zip(learnt.pictures, learnt.fits, strict=True) if p and not fits]
+        unfit = [p for p, fits in zip(model.pictures, model.fits, strict=True) if p and not fits]
         carriers = words.carried if len(words.carried) else words.ids
         left = np.setdiff1d(carriers, np.array(unfit, np.int64))
         rows = space.rows(left[space.has(left)][:_CARRIERS].tolist())
@@ -162,7 +159,7 @@ def _wanted(space: FeatureSpace, words: Ranked, learnt: SessionModel) -> Doubles
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredPictures:
-    """Pictures, ids ascending, and the score of each; `root` is the folder their files are in."""
+    """Pictures, ids ascending, with their scores; `root` is the collection's folder."""
 
     reader: Reader
     root: bytes
@@ -172,13 +169,13 @@ class ScoredPictures:
     found: Doubles
 
     def without(self, pictures: Int) -> ScoredPictures:
-        """Return it without some pictures."""
+        """Return a copy without some pictures."""
         keep = ~np.isin(self.ids, pictures)
-        ids, found = self.ids[keep], self.found[keep]
-        return ScoredPictures(self.reader, self.root, self.ground, self.learnt, ids, found)
+        ids, values = self.ids[keep], self.found[keep]
+        return ScoredPictures(self.reader, self.root, self.ground, self.learnt, ids, values)
 
     def best(self, order: Doubles, n: int) -> tuple[list[Hit], int]:
-        """Return the best in order that are there, and how many of those looked up are not."""
+        """Return the n best hits whose files exist, and the number of missing files met."""
         want = n
         while True:
             best = Best(want)
@@ -187,15 +184,17 @@ class ScoredPictures:
             hits = self.there(top.ids)
             if len(hits) >= n or len(top.ids) < want:
                 return hits[:n], len(top.ids) - len(hits)
-            want *= 4  # Files of some hits are gone; look further down, in few steps.
+            want *= (
+                4  # Files of some hits are missing: read further down the ranking, in few steps.
+            )
 
     def doubted(self, judged: dict[int, bool]) -> list[Hit]:
-        """Return the slips that may appear, in the order they were judged."""
+        """Return the suspected mislabels that may appear, in judging order."""
         slips = np.array([p for p in judged if p in self.learnt.suspected_mislabels], np.int64)
         return self.there(slips[np.isin(slips, self.ids)])
 
     def there(self, chosen: Int) -> list[Hit]:
-        """Return those of some pictures whose files are there."""
+        """Return the hits among some pictures whose files exist."""
         words, learned = self.ground.words, self.learnt.weights is not None
         exact = frozenset(words.carried.tolist()) if words is not None else frozenset()
 

@@ -1,9 +1,8 @@
-"""A judging session: show hits, take judgements, show better hits.
+"""A relevance feedback session: show hits, record judgements, show a better ranking.
 
-Every judgement is on the disk before `mark` returns. The ranking is made anew from the log each
-time, so a session goes on in another process as if it had never left this one.
-
-What there is to say about a ranking: what was not learnt, which judgements are doubted.
+Every judgement is on disk before `mark` returns. The model and the ranking are computed from the
+event log, so another process can resume the session at any time. Each ranking comes with remarks:
+what could not be learned, and which judgements are suspected mislabels.
 """
 
 from __future__ import annotations
@@ -54,11 +53,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SessionRanking(Results):
-    """The answer of a session: hits, best first, and what there is to say about them.
+    """The hits of a session, best first, with remarks.
 
-    `round` counts the rounds that were learnt from; `share`, `before`, `after` and `slips` are as
-    of `Session`. `doubted` are slips as hits, in the order they were judged, whether or not judged
-    pictures are among the hits.
+    Attributes
+    ----------
+    session : str
+        The id of the session.
+    round : int
+        The last round whose judgements were used.
+    said : tuple of str
+        Remarks for the user.
+    share : float
+        As of `Session`.
+    before, after : float or None
+        As of `Session`.
+    suspected_mislabels : frozenset of int
+        As of `Session`.
+    doubted : tuple of Hit
+        The suspected mislabels as hits, in judging order, also where judged pictures are hidden.
     """
 
     session: str = ""
@@ -72,12 +84,14 @@ class SessionRanking(Results):
 
 
 class Session:
-    """A judging session of a collection; made by `Collection.judge`.
+    """A relevance feedback session of a collection; created by `Collection.judge`.
 
     Attributes
     ----------
-    id : its name in the log, by which it is resumed or reverted.
-    start : what it began with.
+    id : str
+        Its id in the log, for resuming or reverting it.
+    start : SessionStart
+        What it began with.
     """
 
     def __init__(
@@ -95,52 +109,52 @@ class Session:
         self._last: tuple[tuple[object, ...], SessionModel] | None = None
         self._judging: Judging | None = None
         self._closing: weakref.finalize[[], Session] | None = None
-        # Marks made before the next look at the hits are one round.
+        # All marks before the next request for hits belong to one round.
         self._open = self._record().round + 1
 
     def __repr__(self) -> str:
         asked = self.start.query or list(self.start.like)
         return f"Session({self.id!r}, {asked!r}, {len(self.judged)} judged)"
 
-    # -- what was said
+    # -- state
 
     @property
     def judged(self) -> dict[int, bool]:
-        """Every picture that was judged, by id, and whether it fits."""
+        """Every judged picture, by id, and whether it fits."""
         return self._record().judged
 
     @property
     def round(self) -> int:
-        """The last round in which something was judged, 0 before any."""
+        """The last round with a judgement, 0 before any."""
         return self._record().round
 
     @property
     def before(self) -> float | None:
-        """The share of judged pairs that the untouched ranking has in order; None without any."""
+        """The share of judged pairs in correct order by the untrained order; None without pairs."""
         return self._current()[1].before
 
     @property
     def after(self) -> float | None:
-        """The same by the blend, of pictures it had not learnt from."""
+        """The same share by the blend, for pictures that it was not fitted to."""
         return self._current()[1].after
 
     @property
     def share(self) -> float:
-        """How much of the blend is the untouched ranking, from 0 to 1."""
+        """The share of the untrained order in the blend, from 0 to 1."""
         return self._current()[1].share
 
     @property
     def suspected_mislabels(self) -> frozenset[int]:
-        """Judged pictures whose judgement contradicts the others, so that it does not count.
+        """Judged pictures whose judgement contradicts the others, so it is not learned from.
 
-        Judged the same way again, it counts whatever the others say.
+        A judgement that is repeated always counts.
         """
         return self._current()[1].suspected_mislabels
 
     def begin(self) -> None:
-        """Write what it began with, so that any process can go on with it by its id.
+        """Record the start of the session, so that any process can resume it by its id.
 
-        It is on the disk when this returns. The first `mark` does the same.
+        It is on disk when this returns. The first `mark` does the same.
         """
         self._refuse_reverted(self._record())
         self._append([self._begun()])
@@ -156,16 +170,16 @@ class Session:
         *,
         key: str = "",
     ) -> int:
-        """Say which pictures fit and which do not; return how many judgements were made.
+        """Record which pictures fit and which do not; return the number of judgements.
 
-        They are on the disk when this returns. Of several judgements of a picture the last counts.
+        They are on disk when this returns. The last judgement of a picture counts.
 
         Parameters
         ----------
-        positive, negative
+        positive, negative : iterable of PictureLike, default=()
             Pictures of the collection: hits, ids, or paths.
-        key
-            A name for these judgements: sent again under it, they are not written twice.
+        key : str, default=""
+            An idempotency key: judgements that are sent again under it are not written twice.
         """
         fit, unfit = self._ids(plain_names(positive)), self._ids(plain_names(negative))
         check_judgements(self.start, fit, unfit)
@@ -193,10 +207,10 @@ class Session:
         return len(events)
 
     def undo(self, *, key: str = "") -> dict[int, bool]:
-        """Take the last mark back; return the judgements it held.
+        """Undo the last mark; return its judgements.
 
-        Nothing is removed: an event says that the mark no longer counts. Sent again under the same
-        `key`, no other mark is taken back.
+        Nothing is deleted: an event records that the mark no longer counts. A repeated request with
+        the same idempotency `key` does not undo another mark.
         """
         record = self._record()
         self._refuse_reverted(record)
@@ -206,28 +220,28 @@ class Session:
             raise UsageError(f"Nothing is judged in the session {self.id}, so nothing to undo.")
         last = record.marks[-1]
         body: dict[str, Json] = {"mark": last.name, **({"request": key} if key else {})}
-        own = f"mark-undone:{self.id}:{last.name}"
-        self._append([NewEvent("mark-undone", None, body, self.id, own)])
+        event_key = f"mark-undone:{self.id}:{last.name}"
+        self._append([NewEvent("mark-undone", None, body, self.id, event_key)])
         return last.judged
 
-    # -- what follows from it
+    # -- rankings
 
     def next(self, n: int = 20, *, hide_judged: bool = False) -> SessionRanking:
-        """Return the best hits by all that was judged so far.
+        """Return the best hits by all judgements so far.
 
-        Pictures that were judged to fit come first, and those judged not to fit last.
+        Pictures judged to fit come first, those judged not to fit last.
 
         Parameters
         ----------
-        n
+        n : int, default=20
             Hits to return.
-        hide_judged
-            Leave out pictures that were judged already.
+        hide_judged : bool, default=False
+            Leave out judged pictures.
         """
         record = self._record()
-        found = self._best(record, whole_number(n, "hit"), hide_judged)
+        ranking = self._best(record, whole_number(n, "hit"), hide_judged)
         self._open = record.round + 1
-        return found
+        return ranking
 
     def supposing(
         self,
@@ -235,13 +249,13 @@ class Session:
         negative: Iterable[PictureLike] = (),
         n: int = 20,
     ) -> SessionRanking:
-        """Return the best unjudged hits if these pictures were judged too; nothing is kept.
+        """Return the best unjudged hits as if these judgements had been made; nothing is stored.
 
         Parameters
         ----------
-        positive, negative
+        positive, negative : iterable of PictureLike, default=()
             As of `mark`.
-        n
+        n : int, default=20
             Hits to return.
         """
         fit, unfit = self._ids(plain_names(positive)), self._ids(plain_names(negative))
@@ -254,72 +268,72 @@ class Session:
 
     def _best(self, record: SessionRecord, n: int, hide_judged: bool) -> SessionRanking:
         with self._home.reader() as reader:
-            ground, learnt, said = self._learnt(reader, record)
-            # An engine names some pictures; if the files of many are gone, all are looked at.
+            context, model, notes = self._learnt(reader, record)
+            # If too many files of the engine's pictures are missing, all pictures are scored.
             for some in (n, None) if reader.snapshot.engine is not None else (None,):
-                found = scores(ground, learnt, some, list(record.judged))
-                every = ScoredPictures(reader, self._root, ground, learnt, *found)
+                scored = scores(context, model, some, list(record.judged))
+                every = ScoredPictures(reader, self._root, context, model, *scored)
                 doubted = every.doubted(record.judged)
                 if hide_judged:
                     every = every.without(np.array(list(record.judged), np.int64))
-                order = pin_judged(every.ids, every.found, record.judged, learnt)
+                order = pin_judged(every.ids, every.found, record.judged, model)
                 hits, missing = every.best(order, n)
                 if len(hits) >= n:
                     break
             served = reader.notice()
-        ranking = self._ranking(ground, learnt, record, hits, missing, said, doubted)
+        ranking = self._ranking(context, model, record, hits, missing, notes, doubted)
         return replace(ranking, served=served)
 
     def propose(self, n: int = 20) -> SessionRanking:
-        """Return pictures to judge next: those the session is least sure of, no two alike."""
+        """Return pictures to judge next: those the model is least sure of, and diverse."""
         n, record = whole_number(n, "picture"), self._record()
         with self._home.reader() as reader:
-            ground, learnt, said = self._learnt(reader, record)
-            found = scores(ground, learnt, None, list(record.judged))
-            every = ScoredPictures(reader, self._root, ground, learnt, *found)
+            context, model, notes = self._learnt(reader, record)
+            scored = scores(context, model, None, list(record.judged))
+            every = ScoredPictures(reader, self._root, context, model, *scored)
             doubted = every.doubted(record.judged)
-            chosen = active_learning.propose(ground, every.ids, every.found, record.judged, n)
-            # In their own order, so that the first ones are the most telling.
+            chosen = active_learning.propose(context, every.ids, every.found, record.judged, n)
+            # In the order chosen: the most informative first.
             hits = every.there(chosen)
             served = reader.notice()
         self._open = record.round + 1
         missing = len(chosen) - len(hits)
-        ranking = self._ranking(ground, learnt, record, hits, missing, said, doubted)
+        ranking = self._ranking(context, model, record, hits, missing, notes, doubted)
         return replace(ranking, served=served)
 
     def why(self, picture: PictureLike) -> SessionExplanation:
-        """Say what the query and each judgement add to a picture's score."""
+        """Explain a picture's score by the query and each judgement."""
         (number,) = self._ids(plain_names([picture]))
         record = self._record()
         with self._home.reader() as reader:
-            ground, learnt, _ = self._learnt(reader, record)
-            known = [p for p in (number, *learnt.pictures) if p is not None]
+            context, model, _ = self._learnt(reader, record)
+            known = [p for p in (number, *model.pictures) if p is not None]
             paths = {p: f.path for p, f in reader.catalogue.facts(known).items()}
         untouched, rest, because = explain.explain_picture(
-            ground, learnt, number, paths, number in record.judged
+            context, model, number, paths, number in record.judged
         )
         score = untouched + rest + sum(b.adds for b in because)
-        said = record.judged.get(number)
-        slip = number in learnt.suspected_mislabels
+        judgement = record.judged.get(number)
+        slip = number in model.suspected_mislabels
         return SessionExplanation(
-            number, paths.get(number, b""), score, untouched, rest, because, said, slip
+            number, paths.get(number, b""), score, untouched, rest, because, judgement, slip
         )
 
     def save_as(self, word: str) -> int:
-        """Give the pictures that fit a word, so that search and train know it; return how many.
+        """Add a word to the pictures that fit, for search and training; return their number.
 
-        It is a source of words of its own: saved again, it follows what was judged since, and it
-        goes when the session is reverted.
+        The word has a source of its own: saving again updates it to the current judgements, and a
+        revert of the session removes it.
         """
         return self._save(self.id, word)
 
     @property
     def awake(self) -> bool:
-        """Whether it holds the log open, or what it learnt in memory, as it does until `close`."""
+        """Whether the log is open or a model is in memory; both last until `close`."""
         return self._judging is not None or self._ground is not None
 
     def close(self) -> None:
-        """Let go of the log, so that the store is sealed, and of what was learnt.
+        """Close the log, so that the store is sealed, and drop the model.
 
         Both come back when they are needed.
         """
@@ -334,9 +348,9 @@ class Session:
         self.close()
 
     def _append(self, events: Sequence[NewEvent]) -> None:
-        """Write facts; the log stays open, since sealing a large store takes longer than a round.
+        """Append events; the log stays open, since sealing a large store takes longer than a round.
 
-        After a failure it is opened anew: nobody knows what the old connection still believes.
+        After a failure it is reopened: the state of the old connection is unknown.
         """
         if self._judging is None:
             self._judging = Judging(self._home)
@@ -364,46 +378,46 @@ class Session:
 
     def _current(self) -> tuple[SessionContext, SessionModel]:
         with self._home.reader() as reader:
-            ground, learnt, _ = self._learnt(reader, self._record())
-        return ground, learnt
+            context, model, _ = self._learnt(reader, self._record())
+        return context, model
 
     def _learnt(
         self, reader: Reader, record: SessionRecord
     ) -> tuple[SessionContext, SessionModel, list[str]]:
-        """Return what the session stands on, what it learnt by a record, and what to say."""
+        """Return the context, the model fitted to a record, and remarks."""
         if not os.path.isdir(self._root):
             raise CollectionError(f"The folder {shown(self._root)} is not there. Is it mounted?")
         self._refuse_reverted(record)
         if self._ground is None or self._ground[0].version != reader.snapshot.version:
             self._ground = stand(reader, self.start)
-        ground, said = self._ground
-        key = (ground.version, *(m.name for m in record.marks))
+        context, notes = self._ground
+        key = (context.version, *(m.name for m in record.marks))
         if self._last is None or self._last[0] != key:
-            self._last = key, learn(ground, record)
-        return ground, self._last[1], said
+            self._last = key, learn(context, record)
+        return context, self._last[1], notes
 
     def _ranking(
         self,
-        ground: SessionContext,
-        learnt: SessionModel,
+        context: SessionContext,
+        model: SessionModel,
         record: SessionRecord,
         hits: list[Hit],
         missing: int,
-        said: list[str],
+        notes: list[str],
         doubted: list[Hit],
     ) -> SessionRanking:
-        words = ground.words
-        more = remarks(record, learnt, bool(hits), ground, doubted)
+        words = context.words
+        more = remarks(record, model, bool(hits), context, doubted)
         return SessionRanking(
-            tuple(hits), words.unknown if words else (), ground.version, missing, self.id,
-            record.round, (*said, *more), learnt.share, learnt.before, learnt.after,
-            learnt.suspected_mislabels,
+            tuple(hits), words.unknown if words else (), context.version, missing, self.id,
+            record.round, (*notes, *more), model.share, model.before, model.after,
+            model.suspected_mislabels,
             tuple(doubted), not_learned=words.not_learned if words else (),
             predicted=words.predicted if words else None, home=self._home,
         )  # fmt: skip
 
 
-# More are not named.
+# The largest number of pictures named in a remark.
 NAMED = 5
 
 
@@ -414,28 +428,28 @@ def remarks(
     context: SessionContext,
     doubted: Sequence[Hit],
 ) -> list[str]:
-    """Say why nothing was learnt yet, what could not be, and why there is no hit."""
-    said = []
+    """Return remarks: why nothing was learned, what could not be, and why there are no hits."""
+    notes = []
     judged = record.judged
     if context.space is not None and judged and model.weights is None:
         fit = any(judged.values()) or bool(len(context.asked))
         if fit and not all(judged.values()):
-            said.append("What was learnt orders judged pictures no better; the ranking stays.")
+            notes.append("What was learnt orders judged pictures no better; the ranking stays.")
         else:
             lacking = "do not fit" if fit else "fit"
-            said.append(f"The ranking stays until some pictures that {lacking} are judged too.")
+            notes.append(f"The ranking stays until some pictures that {lacking} are judged too.")
     if model.suspected_mislabels:
-        said.append(_of_slips(model.suspected_mislabels, doubted, judged))
+        notes.append(_of_slips(model.suspected_mislabels, doubted, judged))
     if model.gone:
         n = model.gone
-        said.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learnt from.")
+        notes.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learnt from.")
     if not has_hits:
-        said.append(_why_nothing(context, bool(judged)))
-    return said
+        notes.append(_why_nothing(context, bool(judged)))
+    return notes
 
 
 def _of_slips(slips: frozenset[int], doubted: Sequence[Hit], judged: dict[int, bool]) -> str:
-    """Name the judgements that are doubted, as many as can be read at a glance.
+    """Return a remark that names the suspected mislabels, up to `NAMED`.
 
     >>> hits = [Hit(3, b"a.jpg", 0.1, False), Hit(4, b"b.jpg", 0.1, False)]
     >>> _of_slips(frozenset([3, 4, 9]), hits, {3: True, 4: False, 9: True})[:54]
@@ -447,7 +461,7 @@ def _of_slips(slips: frozenset[int], doubted: Sequence[Hit], judged: dict[int, b
     s, it = ("", "it") if n == 1 else ("s", "them")
     kinds = {True: "fits", False: "does not fit"}
     names = [f"{shown(h.path)} ({kinds[judged[h.picture]]})" for h in doubted[:NAMED]]
-    # Those that filters leave out, or whose files are gone, have no name here.
+    # Pictures that are filtered out, or whose files are missing, are not named.
     more = f" and {n - len(names)} more" if names and n > len(names) else ""
     which = f": {', '.join(names)}{more}" if names else ""
     return (
@@ -456,8 +470,8 @@ def _of_slips(slips: frozenset[int], doubted: Sequence[Hit], judged: dict[int, b
     )
 
 
-def _why_nothing(ground: SessionContext, judged: bool) -> str:
-    if ground.allowed is not None and not len(ground.allowed):
+def _why_nothing(context: SessionContext, judged: bool) -> str:
+    if context.allowed is not None and not len(context.allowed):
         return "No picture fits: filters, and words required or unwanted, leave none. Ask for less."
     if judged:
         return "No picture is left to judge. Try other words, or begin with a picture."

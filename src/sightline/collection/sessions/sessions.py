@@ -1,4 +1,4 @@
-"""Judging sessions in the log: list, look up, resume, revert."""
+"""The relevance feedback sessions of a collection: list, look up, resume, revert."""
 
 from __future__ import annotations
 
@@ -27,20 +27,32 @@ _SHOWN_QUERIES = 3
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A session in a list.
+    """Summary of a session.
 
     Attributes
     ----------
-    id : by which it is resumed or reverted.
-    query, like : what it began with: words, or ids and paths of pictures; of several queries, as
-        an import of clicks has them, the first three.
-    relevant, other : how many pictures were judged to fit, and not to; by each word, in a review.
-    rounds, undone : how many rounds were judged, and marks taken back.
-    begun, last : when, in seconds since 1970.
-    words : those it was saved as.
-    state : open, saved or reverted.
-    resumable : whether it was begun by `judge` and can go on.
-    lists : lists with clicks, where an import of clicks made the session.
+    id : str
+        The id for resuming or reverting it.
+    query : str
+        The words it began with. An imported click log has several queries; the first three are
+        given.
+    like : tuple of int or str
+        The pictures it began with: ids, or paths of pictures outside the collection.
+    relevant, other : int
+        Number of pictures judged to fit, and not to fit. A review counts each pair of picture and
+        word.
+    rounds, undone : int
+        Number of rounds with judgements, and of undone marks.
+    begun, last : int
+        Time of the first and of the last event, in seconds since 1970.
+    words : tuple of str
+        The words it was saved as.
+    state : str
+        `open`, `saved` or `reverted`.
+    resumable : bool
+        Whether it was started by `judge` and can be resumed.
+    lists : int
+        Number of impressions with clicks, if the session comes from a click log.
     """
 
     id: str
@@ -66,12 +78,12 @@ class Sessions:
         self._home = collection.home
 
     def all(self, *, empty: bool = False) -> list[SessionState]:
-        """Return the sessions in which something was judged, the oldest first.
+        """Return the sessions that have judgements, the oldest first.
 
         Parameters
         ----------
         empty : bool
-            Also return sessions in which nothing was ever judged.
+            Also return sessions without any judgement.
         """
         from sightline.collection.sessions.log import read_sessions
         from sightline.store.events import EventLog
@@ -83,7 +95,7 @@ class Sessions:
             return [_state(r) for r in read_sessions(log) if empty or not r.is_empty]
 
     def exists(self, session: str) -> bool:
-        """Say whether the log has a session of this id."""
+        """Return whether the log has a session with this id."""
         return self._find(session) is not None
 
     def get(self, session: str) -> SessionState:
@@ -91,16 +103,16 @@ class Sessions:
         return _state(self.record(session))
 
     def judgements(self, session: str) -> dict[int, bool]:
-        """Return the pictures a session judged and whether each fits, in the order of its marks.
+        """Return the judged pictures of a session and whether each fits, in judging order.
 
-        Of several judgements of a picture the last counts; undone ones do not.
+        The last judgement of a picture counts; undone ones do not.
         """
         return self.record(session).judged
 
     def revert(self, session: str) -> bool:
         """Undo all judgements of a session; return whether there were any.
 
-        A training after it gives the same model as if the session had never been.
+        Training afterwards gives the same model as if the session had never existed.
         """
         from sightline.collection.sessions.tags import revert
 
@@ -115,7 +127,7 @@ class Sessions:
         filters: Filters = NO_FILTERS,
         compute: Compute | None = None,
     ) -> Session:
-        """Begin a session by a query, which may name pictures, or by pictures; see `judge`."""
+        """Start a session from a query, which may name pictures, or from pictures; see `judge`."""
         from sightline.collection.search.words import pictures_of
 
         if query and (terms := pictures_of(query)):
@@ -129,7 +141,7 @@ class Sessions:
         )
 
     def resume(self, session: str, feature: str = "", filters: Filters = NO_FILTERS) -> Session:
-        """Go on with a session, by the feature and filters it began with."""
+        """Resume a session with the feature and filters it began with."""
         if feature:
             raise UsageError("A session goes on with its own descriptor. Leave out the feature.")
         if filters != NO_FILTERS:
@@ -156,18 +168,18 @@ class Sessions:
         filters: Filters = NO_FILTERS,
         compute: Compute | None = None,
     ) -> SessionRanking:
-        """Find pictures by words, pictures or both, and by judgements, of which nothing is kept.
+        """Search by words, pictures or both, refined by judgements that are not stored.
+
+        Parameters other than these are as of `Collection.judge`.
 
         Parameters
         ----------
         query : str
             Words, as of `Collection.search`.
-        pictures : picture or iterable of pictures
-            Pictures to begin with. With both, words and pictures count equally.
-        positive, negative : iterable of pictures
-            Pictures of the collection that fit, and that do not; they are left out of the hits.
-        k, filters, feature, compute
-            As of `Collection.judge`.
+        pictures : PictureLike or iterable of PictureLike, default=()
+            Pictures to begin with. If words are given too, both have equal weight.
+        positive, negative : iterable of PictureLike, default=()
+            Pictures of the collection that fit, and that do not. They are left out of the hits.
         """
         named = one_or_more(pictures)
         if not query and not named:
@@ -203,7 +215,7 @@ class Sessions:
         return Session(session, start, c.root, self._home, c.pictures.resolve, save_word)
 
     def record(self, session: str) -> SessionRecord:
-        """Return a session as the log has it."""
+        """Return a session as it is recorded in the log."""
         record = self._find(session)
         if record is None:
             owner = _owner_text(session)
@@ -227,9 +239,9 @@ class Sessions:
 def _state(r: SessionRecord) -> SessionState:
     judged = r.answers
     fit = sum(judged.values())
-    asked = [q for q in r.asked if q]
-    # An import of clicks may have thousands.
-    some = ", ".join([*asked[:_SHOWN_QUERIES], *["…"] * (len(asked) > _SHOWN_QUERIES)])
+    queries = [q for q in r.asked if q]
+    # An imported click log may have thousands.
+    some = ", ".join([*queries[:_SHOWN_QUERIES], *["…"] * (len(queries) > _SHOWN_QUERIES)])
     query = r.start.query if r.start else some
     state = "reverted" if r.reverted else "saved" if r.words else "open"
     return SessionState(
@@ -240,7 +252,7 @@ def _state(r: SessionRecord) -> SessionState:
 
 
 def _owner_text(session: str) -> str:
-    """Say whose session it is, if another collection of this user has it."""
+    """Return a remark that names the collection of this user that has the session, if any."""
     from sightline.collection.discovery import root_of_store
     from sightline.collection.sessions.log import read_session
     from sightline.store.events import EventLog

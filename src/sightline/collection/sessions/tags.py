@@ -1,7 +1,7 @@
-"""What outlives a session: a word made of it, or its revert, which takes all of it back.
+"""Save a session as a word on the pictures that fit, and revert a session.
 
-A word made of a session is a source of words of its own on each picture that fits, `session:` and
-the session's id. Reverting writes one event, and with it, at once, that these words are gone.
+A saved word is stored on each fitting picture under a source of its own, `session:` and the
+session's id. A revert is one event; the removal of these words is published together with it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from sightline.words.tokens import labels
 
 
 def save(home: Home, session: str, word: str, wait: float) -> int:
-    """Give the pictures that fit a session a word; return how many there are.
+    """Add a word to the pictures that were judged to fit; return their number.
 
-    Where it was saved under that word before, pictures that no longer fit lose it.
+    If the session was saved as this word before, pictures that no longer fit lose it.
     """
     if len(labels(word)) != 1:
         raise UsageError(
@@ -48,7 +48,8 @@ def save(home: Home, session: str, word: str, wait: float) -> int:
 
         before = writer.catalogue.with_source(source)
         publish_source(writer, source, {*here, *before}, renamed, session)
-        # A revert that saw no words yet did not wait for us, so what it could not drop we do.
+        # A concurrent revert that read the log before these words were written could not remove
+        # them, so they are removed here.
         record = read_session(writer.log, session) or record
         if record.reverted:
             _drop(writer, session)
@@ -65,11 +66,11 @@ def _refuse_reverted(record: SessionRecord) -> None:
 
 
 def revert(home: Home, session: str, wait: float) -> bool:
-    """Take back all that a session said, and the words made of it; return whether any stood.
+    """Undo all judgements of a session and its saved words; return whether there were any.
 
-    Only words need the lock, so a session without any is reverted while others change the store.
-    Whoever saves one looks for a revert after the words are written, and here words are looked
-    for after the revert is: one of the two sees the other, and drops them.
+    Only words need the writer lock, so a session without saved words can be reverted while another
+    process changes the store. `save` checks for a revert after it has written words, and this
+    function checks for words after it has written the revert, so one of them removes the words.
     """
     record = _read(home, session)
     event = NewEvent(
@@ -96,13 +97,13 @@ def _read(home: Home, session: str) -> SessionRecord:
 
 
 def _left(home: Home, session: str) -> bool:
-    """Say whether pictures still carry words of a session."""
+    """Return whether any picture still carries a word of the session."""
     with home.reader() as reader:
         return bool(reader.catalogue.with_source(SESSION + session))
 
 
 def _drop(writer: Writer, session: str, *first: NewEvent) -> None:
-    """Take the words of a session from every picture, together with events that come first."""
+    """Remove the words of a session from every picture; the events `first` are written before."""
     source = SESSION + session
     pictures = set(writer.catalogue.with_source(source))
     if pictures or first:
@@ -110,10 +111,10 @@ def _drop(writer: Writer, session: str, *first: NewEvent) -> None:
 
 
 def revert_saved(home: Home, sessions: Sequence[str], wait: float) -> None:
-    """Revert those of some sessions that words were made of."""
+    """Revert those of the given sessions that were saved as words."""
     with contextlib.closing(EventLog(home.events, write=False)) as log:
-        found = [read_session(log, s) for s in sessions]
-    for record in found:
+        records = [read_session(log, s) for s in sessions]
+    for record in records:
         if record is not None and record.words:
             revert(home, record.session, wait)
 
@@ -126,13 +127,13 @@ def publish_source(
     session: str,
     *first: NewEvent,
 ) -> None:
-    """Give pictures other words of one source, and publish them."""
+    """Replace the words that one source gives to pictures, and publish the change."""
     writer.scorer = scorer_of(writer.home, writer.version)
     now: dict[int, Words] = {}
     for p in sorted(pictures):
-        said = {t.source: t for t in writer.catalogue.words(p)}
-        tags = tags_of(p, said.get(source, Tags(source)).tags)
-        said.pop(source, None)
-        now[p] = {**said, source: Tags(source, tags)} if tags else said
+        by_source = {t.source: t for t in writer.catalogue.words(p)}
+        tags = tags_of(p, by_source.get(source, Tags(source)).tags)
+        by_source.pop(source, None)
+        now[p] = {**by_source, source: Tags(source, tags)} if tags else by_source
     publish_words(writer, now, [], session=session, first=first, finished=True)
     writer.compact()

@@ -1,7 +1,7 @@
-"""Pictures like other pictures: found, grouped where nearly equal, and learnt from.
+"""Similarity search: rank pictures by learned similarity, and find near-duplicates.
 
 Two pictures are compared by phi, all descriptors by all measures (`sightline.similarity.pairs`),
-and phi is combined by weights (`combination`). `asking` finds the pictures somebody names and
-`ranking` ranks others by them; `grounds` says which pictures belong together, `training` learns the
-weights from that, `judging` goes on with what people say. `duplicates` needs none of it.
+and `model` weights the components of phi. `query` resolves the pictures of a query and `candidates`
+ranks others by them. `supervision` says which pictures belong together, `training` learns the
+weights from it, and `online` updates them by later judgements. `duplicates` is independent of them.
 """

@@ -1,17 +1,13 @@
-"""Pictures like others: candidates by the strongest descriptors, ranked by the combination.
+"""Similarity search: candidates by the strongest descriptors, ranked by the similarity model.
 
-Up to a thousand pictures are all compared. Of more, those nearest to each picture asked for, by
-each descriptor of the shortlist, are candidates; how many of the truly best are among them is
-measured when the combination is trained, and kept with it.
+Up to a thousand pictures are all compared. In larger collections the candidates are the nearest
+neighbours of each query picture by each descriptor of a shortlist. Their recall is measured when
+the model is trained, and stored with it. The score uses the weighted mean of phi over the positive
+query pictures minus that over the negative ones.
 
-Of several pictures asked for, the mean of their phi counts; of several unwanted, the mean of theirs
-is taken off.
-
-The shortlist: which descriptors find candidates, and how many of the truly best they miss.
-
-Descriptors are taken one after another, each time the one that adds most of the best ten of a full
-scan, until they hold .99 of them or eight are taken. That is decided by pictures that are not held
-out; what the shortlist recalls is then measured on pictures that are.
+Descriptors are added to the shortlist greedily: each time the one that adds most of the ten best
+pictures of a full scan, until .99 of them are covered or there are eight descriptors. The shortlist
+is chosen on pictures that are not held out; its recall is measured on held-out ones.
 """
 
 from __future__ import annotations
@@ -42,14 +38,14 @@ if TYPE_CHECKING:
 
     Weighted = tuple[PictureLike, float]
 
-# So many pictures are all compared.
+# Up to this number of pictures all are compared.
 ALL = 1_000
 _BLOCK = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one descriptor contributed to a score, in all and by measure."""
+    """The contribution of one descriptor to a score, in total and by measure."""
 
     descriptor: str
     value: float
@@ -62,16 +58,24 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class SimilarResults(Results):
-    """Pictures like others, best first.
+    """Similar pictures, best first.
 
     Attributes
     ----------
-    said : what there is to say of the combination where nothing was learnt; else empty.
-    lacking : names of descriptors that pictures asked for lack, with how many of them do.
-    partly : the same of all pictures of the collection; such a descriptor counts 0 for these.
-    learnt : whether the combination was learnt.
-    compared : pictures that were ranked; all that filters leave, or the shortlist.
-    shares : for each hit what each descriptor contributed, the largest first; it is their sum.
+    said : str
+        A remark on the model if it is not trained; else empty.
+    lacking : tuple of tuple of (str, int)
+        Names of descriptors that query pictures lack, and the number of these pictures.
+    partly : tuple of tuple of (str, int)
+        Names of descriptors that pictures of the collection lack, and the number of these pictures.
+        Such a descriptor contributes 0 to their scores.
+    learnt : bool
+        Whether the similarity model was trained.
+    compared : int
+        Number of ranked pictures: all that pass the filters, or the candidates.
+    shares : tuple of tuple of Share
+        The contributions of the descriptors to each hit's score, the largest first; they add up to
+        it.
     """
 
     said: str = ""
@@ -83,7 +87,7 @@ class SimilarResults(Results):
 
 
 def by_sign(terms: Sequence[PictureTerm]) -> tuple[list[Weighted], list[Weighted]]:
-    """Return the pictures that a query names, wanted and unwanted, with their weights."""
+    """Return the positive and the negative pictures of a query, with their weights."""
     positive: list[Weighted] = [(t.path, t.weight) for t in terms if not t.unwanted]
     negative: list[Weighted] = [(t.path, t.weight) for t in terms if t.unwanted]
     return positive, negative
@@ -100,7 +104,7 @@ def similar(
     exact: bool = False,
     compute: Compute | None = None,
 ) -> SimilarResults:
-    """Rank pictures by how similar they are to some, and dissimilar to others, with weights."""
+    """Rank pictures by their similarity to positive and dissimilarity to negative ones."""
     if k < 1:
         raise UsageError(f"At least 1 hit must be asked for. Got {k}.")
     if not os.path.isdir(root):
@@ -111,17 +115,17 @@ def similar(
     both = {a.file for a in for_} & {a.file for a in against}
     if both:
         raise UsageError(f"{shown(min(both))} is both wanted and unwanted. Leave out one.")
-    alike, notes = in_use(reader)
-    asked = question(reader, alike, for_, against, settings, compute)
+    model, notes = in_use(reader)
+    query = question(reader, model, for_, against, settings, compute)
     allowed = allowed_ids(reader, filters.where(root), filters.untagged)
-    ids = candidates(reader.snapshot, alike, asked, allowed, exact)
-    scores = scored(reader.snapshot, alike, asked, ids)
-    order, learned = np.lexsort((ids, -scores)), bool(alike.name)
+    ids = candidates(reader.snapshot, model, query, allowed, exact)
+    scores = scored(reader.snapshot, model, query, ids)
+    order, learned = np.lexsort((ids, -scores)), bool(model.name)
     hits, missing = best_hits(reader, root, ids[order], scores[order], k, "similar", learned)
-    shares = _shares(reader.snapshot, alike, asked, hits)
+    shares = _shares(reader.snapshot, model, query, hits)
     return SimilarResults(
         tuple(hits), (), reader.snapshot.version, missing, notes,
-        tuple(asked.lacking.items()), partly(reader.snapshot, alike.descriptors),
+        tuple(query.lacking.items()), partly(reader.snapshot, model.descriptors),
         learned, len(ids), shares, served=reader.notice(), home=reader.home,
     )  # fmt: skip
 
@@ -133,11 +137,11 @@ def candidates(
     allowed: Int | None,
     exact: bool = False,
 ) -> Int:
-    """Return the pictures to rank, ids ascending, without those asked for."""
+    """Return the pictures to rank, ids ascending, without the query pictures."""
     if allowed is None and not exact and snapshot.size() > ALL + len(query.ids):
         return shortlisted(snapshot, model, query, None)
     every = snapshot.ids()
-    # What filters leave may name pictures the version has no rows of.
+    # The filters may pass pictures that have no rows in this version.
     left = every if allowed is None else np.intersect1d(every, allowed, assume_unique=True)
     left = _without(left, query.ids)
     if exact or len(left) <= ALL:
@@ -146,39 +150,39 @@ def candidates(
 
 
 def _without(ids: Int, few: Int) -> Int:
-    """Return ascending ids less a few.
+    """Return ascending ids without a few of them.
 
     >>> _without(np.array([2, 3, 5, 9]), np.array([9, 3, 4])).tolist()
     [2, 5]
     """
     at = np.searchsorted(ids, few)
-    there = at < len(ids)
-    at, few = at[there], few[there]
+    in_range = at < len(ids)
+    at, few = at[in_range], few[in_range]
     return np.delete(ids, at[ids[at] == few])
 
 
 def shortlisted(
     snapshot: Snapshot, model: SimilarityModel, pictures: PictureQuery, where: Int | None
 ) -> Int:
-    """Return the pictures nearest to any that is wanted, by each descriptor of the shortlist."""
-    found = [np.zeros(0, np.int64)]
-    there = {f for s in snapshot.segments for f in s.features}
-    # As many more as may have to be left out again.
+    """Return the nearest neighbours of the positive pictures by each shortlisted descriptor."""
+    neighbours = [np.zeros(0, np.int64)]
+    stored_features = {f for s in snapshot.segments for f in s.features}
+    # Query pictures are removed afterwards.
     depth = model.shortlist.depth + len(pictures.ids)
     for v, by in model.shortlist.descriptors:
         d = model.descriptors[v]
-        if d not in there:
+        if d not in stored_features:
             continue
         for i in np.flatnonzero((pictures.weights > 0) & pictures.rows.have[:, v]).tolist():
             row = pictures.rows.views[v][i : i + 1]
             weights = np.asarray(row.toarray() if hasattr(row, "tocsr") else row, np.float32)[0]
             query = DenseQuery(d, weights, "cosine" if by == "cosine" else "distance")
-            found.append(snapshot.top(query, depth, where).ids)
-    return np.setdiff1d(np.concatenate(found), pictures.ids)
+            neighbours.append(snapshot.top(query, depth, where).ids)
+    return np.setdiff1d(np.concatenate(neighbours), pictures.ids)
 
 
 def scored(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids: Int) -> Doubles:
-    """Return the score of each picture, ids ascending; phi is held for some pictures at a time."""
+    """Return the score of each picture, ids ascending; phi is computed in blocks."""
     out = np.zeros(len(ids))
     for start in range(0, len(ids), _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -187,30 +191,30 @@ def scored(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids:
 
 
 def combined(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids: Int) -> Doubles:
-    """Return phi of each picture with all that were asked for, weighted, (pictures, components)."""
+    """Return the weighted sum of phi over the query pictures, (pictures, components)."""
     rows = stored(snapshot, ids, model.descriptors, model.lengths)
-    found: Floats = model.compare(model.framed(query.rows), model.framed(rows))
-    return np.asarray(np.einsum("q,qpc->pc", query.weights, found))
+    phi: Floats = model.compare(model.framed(query.rows), model.framed(rows))
+    return np.asarray(np.einsum("q,qpc->pc", query.weights, phi))
 
 
 def _shares(
-    snapshot: Snapshot, alike: SimilarityModel, asked: PictureQuery, hits: Sequence[Hit]
+    snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, hits: Sequence[Hit]
 ) -> tuple[tuple[Share, ...], ...]:
-    """Return what each descriptor contributed to each hit, the largest first."""
+    """Return the contributions of the descriptors to each hit, the largest first."""
     ids = np.array([h.picture for h in hits], np.int64)
     order = np.argsort(ids)
-    parts = np.zeros((len(ids), alike.phi.n_components))
-    parts[order] = combined(snapshot, alike, asked, ids[order]) * alike.w
-    shape = (len(ids), len(alike.names), len(alike.phi.kinds))
-    return tuple(_told(alike, row) for row in parts.reshape(shape))
+    parts = np.zeros((len(ids), model.phi.n_components))
+    parts[order] = combined(snapshot, model, query, ids[order]) * model.w
+    shape = (len(ids), len(model.names), len(model.phi.kinds))
+    return tuple(_told(model, row) for row in parts.reshape(shape))
 
 
-def _told(alike: SimilarityModel, parts: Doubles) -> tuple[Share, ...]:
-    found = [
-        Share(name, float(row.sum()), tuple(zip(alike.phi.kinds, row.tolist(), strict=True)))
-        for name, row in zip(alike.names, parts, strict=True)
+def _told(model: SimilarityModel, parts: Doubles) -> tuple[Share, ...]:
+    shares = [
+        Share(name, float(row.sum()), tuple(zip(model.phi.kinds, row.tolist(), strict=True)))
+        for name, row in zip(model.names, parts, strict=True)
     ]
-    return tuple(sorted(found, key=lambda s: (-abs(s.value), s.descriptor)))
+    return tuple(sorted(shares, key=lambda s: (-abs(s.value), s.descriptor)))
 
 
 BEST = 10
@@ -218,73 +222,73 @@ DEPTH = 100
 MOST = 8
 ENOUGH = 0.99
 QUERIES = 40
-# Numbers compared for a choice or a measurement: a bound on its time.
+# Largest number of values compared when choosing or measuring; bounds the time.
 _WORK = 1e10
 
 
 def choose_shortlist(
     snapshot: Snapshot, model: SimilarityModel, queries: Int, depth: int = DEPTH
 ) -> Shortlist:
-    """Return the descriptors by which the best of a full scan are found."""
+    """Choose the descriptors that retrieve the best pictures of a full scan."""
     options = [(v, by) for v in range(len(model.descriptors)) for by in ("cosine", "distance")]
     questions = [_question(snapshot, model, q) for q in _some(snapshot, model, queries)]
     best = [_best(snapshot, model, q) for q in questions]
     pairs = list(zip(best, questions, strict=True))
-    found = np.array(
+    retrieved = np.array(
         [[np.isin(b, _near(snapshot, model, q, (o,), depth)) for b, q in pairs] for o in options]
     ).reshape(len(options), -1)
     chosen: list[tuple[int, str]] = []
-    covered = np.zeros(found.shape[1], bool)
+    covered = np.zeros(retrieved.shape[1], bool)
     while len(chosen) < MOST and (not chosen or covered.mean() < ENOUGH):
-        gain = (found & ~covered).sum(axis=1)
+        gain = (retrieved & ~covered).sum(axis=1)
         if chosen and not gain.max():
             break
         best_at = int(np.argmax(gain))
         chosen.append(options[best_at])
-        covered |= found[best_at]
+        covered |= retrieved[best_at]
     return Shortlist(tuple(chosen), depth)
 
 
 def measure_recall(snapshot: Snapshot, model: SimilarityModel, queries: Int) -> Shortlist:
-    """Return the shortlist with the share of the best ten that it holds, for these queries."""
+    """Return the shortlist with its recall of the ten best pictures for these queries."""
     s = model.shortlist
-    held = []
+    recalls = []
     for q in _some(snapshot, model, queries):
-        asked = _question(snapshot, model, q)
-        near = _near(snapshot, model, asked, s.descriptors, s.depth)
-        held.append(np.isin(_best(snapshot, model, asked), near).mean())
-    if not held:
+        query = _question(snapshot, model, q)
+        near = _near(snapshot, model, query, s.descriptors, s.depth)
+        recalls.append(np.isin(_best(snapshot, model, query), near).mean())
+    if not recalls:
         return s
-    return replace(s, recall=float(np.mean(held)), queries=len(held))
+    return replace(s, recall=float(np.mean(recalls)), queries=len(recalls))
 
 
 def _near(
     snapshot: Snapshot,
-    alike: SimilarityModel,
-    asked: PictureQuery,
+    model: SimilarityModel,
+    query: PictureQuery,
     descriptors: tuple[tuple[int, str], ...],
     depth: int,
 ) -> Int:
     return shortlisted(
-        snapshot, replace(alike, shortlist=Shortlist(descriptors, depth)), asked, None
+        snapshot, replace(model, shortlist=Shortlist(descriptors, depth)), query, None
     )
 
 
-def _best(snapshot: Snapshot, alike: SimilarityModel, asked: PictureQuery) -> Int:
+def _best(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery) -> Int:
     """Return the best pictures of a full scan."""
-    ids = np.setdiff1d(snapshot.ids(), asked.ids)
-    scores = scored(snapshot, alike, asked, ids)
+    ids = np.setdiff1d(snapshot.ids(), query.ids)
+    scores = scored(snapshot, model, query, ids)
     return np.asarray(ids[np.lexsort((ids, -scores))[:BEST]])
 
 
-def _question(snapshot: Snapshot, alike: SimilarityModel, picture: int) -> PictureQuery:
-    rows = stored(snapshot, np.array([picture], np.int64), alike.descriptors, alike.lengths)
+def _question(snapshot: Snapshot, model: SimilarityModel, picture: int) -> PictureQuery:
+    rows = stored(snapshot, np.array([picture], np.int64), model.descriptors, model.lengths)
     return PictureQuery((QueryPicture(picture, b""),), rows, np.ones(1), {})
 
 
-def _some(snapshot: Snapshot, alike: SimilarityModel, queries: Int) -> list[int]:
-    """Return as many queries as there is time to compare with every picture."""
-    each = len(snapshot.ids()) * sum(alike.phi.lengths) * len(alike.phi.kinds)
+def _some(snapshot: Snapshot, model: SimilarityModel, queries: Int) -> list[int]:
+    """Return a sample of the queries that can be compared with every picture in bounded time."""
+    each = len(snapshot.ids()) * sum(model.phi.lengths) * len(model.phi.kinds)
     n = int(np.clip(_WORK / max(each, 1), 5, QUERIES))
     if len(queries) <= n:
         return [int(q) for q in queries]

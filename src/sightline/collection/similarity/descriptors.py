@@ -1,7 +1,7 @@
-"""What pictures are compared by: rows of the store, and rows made on the fly of other pictures.
+"""The descriptors of pictures: stored rows, or rows computed for pictures outside the collection.
 
-A descriptor is a feature that (nearly) all pictures have, computed or imported. A picture that
-lacks one has a row of zeros in its place and is known to lack it.
+A descriptor is a feature that nearly all pictures have, computed or imported. A picture that lacks
+one has a zero row for it, and `have` marks it as missing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Bool = NDArray[np.bool_]
 
 
 def name_of(fingerprint: str) -> str:
-    """Return the name people know a descriptor by.
+    """Return the name of a descriptor from its fingerprint.
 
     >>> name_of("deep-stages-0a1b2c3d4e5f")
     'deep-stages'
@@ -47,7 +47,7 @@ def name_of(fingerprint: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ByDescriptor:
-    """Pictures by descriptor: a matrix for each, and which pictures have which, (pictures, n)."""
+    """Pictures by descriptor: a matrix each, and a mask of who has which, (pictures, n)."""
 
     views: tuple[View, ...]
     have: Bool
@@ -61,17 +61,17 @@ class _ByDescriptor:
 
 
 class DescribedPictures(_ByDescriptor):
-    """Pictures with rows as the store has them."""
+    """Pictures with rows as stored."""
 
 
 class Framed(_ByDescriptor):
-    """Pictures with rows as they are compared (`similarity.frames`)."""
+    """Pictures with scaled rows, ready for comparison (`similarity.frames`)."""
 
 
 def descriptors_of(snapshot: Snapshot, requested: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the descriptors, by fingerprint, that pictures can be compared by.
+    """Return the fingerprints of the descriptors that pictures can be compared by.
 
-    `requested` names those to take; by default all that nearly every picture has.
+    `requested` selects some by name; by default all that nearly every picture has.
     """
     ids = snapshot.ids()
     if len(ids) < 2:
@@ -79,24 +79,24 @@ def descriptors_of(snapshot: Snapshot, requested: Sequence[str] = ()) -> tuple[s
         raise CollectionError(
             f"There is nothing to compare in {n} picture{'s' * (n != 1)}. Index more pictures."
         )
-    found = {name_of(f): f for f in common_features(snapshot, ids)}
-    if not found:
+    available = {name_of(f): f for f in common_features(snapshot, ids)}
+    if not available:
         raise NoFeatures(
             f"No descriptor is on at least nine tenths of the {len(ids)} pictures, so they cannot "
             "be compared. Run: sightline index --features whole-all"
         )
-    names = plugins.expanded(requested) or sorted(found)
-    missing = [n for n in names if n not in found]
+    names = plugins.expanded(requested) or sorted(available)
+    missing = [n for n in names if n not in available]
     if missing:
         raise UsageError(
-            f"The pictures have no descriptor {missing[0]!r} (they have: {', '.join(found)}). "
-            f"Run: sightline index --features {','.join(dict.fromkeys([*found, *names]))}"
+            f"The pictures have no descriptor {missing[0]!r} (they have: {', '.join(available)}). "
+            f"Run: sightline index --features {','.join(dict.fromkeys([*available, *names]))}"
         )
-    return tuple(found[n] for n in names)
+    return tuple(available[n] for n in names)
 
 
 def partly(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    """Return the names of descriptors that some pictures lack, with how many do."""
+    """Return the names of descriptors that some pictures lack, with the number of these."""
     n = len(snapshot.ids())
     have = dict.fromkeys(descriptors, 0)
     for s in snapshot.segments:
@@ -106,7 +106,7 @@ def partly(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str, i
 
 
 def too_rare(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    """Return the names of descriptors that too few pictures have to compare by, with how many."""
+    """Return the names of descriptors that too few pictures have, with the number of these."""
     every = {f for s in snapshot.segments for f in s.features}
     common = set(common_features(snapshot, snapshot.ids())) | set(descriptors)
     lost = dict(partly(snapshot, sorted(every - common)))
@@ -114,7 +114,7 @@ def too_rare(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str,
 
 
 def lengths_of(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[int, ...]:
-    """Return how many numbers each descriptor has; 0 for one that no picture has."""
+    """Return the dimension of each descriptor; 0 for one that no picture has."""
     found = {f: int(m.shape[1]) for s in snapshot.segments for f, m in s.features.items()}
     return tuple(found.get(d, 0) for d in descriptors)
 
@@ -122,7 +122,7 @@ def lengths_of(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[int, ...
 def stored(
     snapshot: Snapshot, ids: Int, descriptors: Sequence[str], lengths: Sequence[int]
 ) -> DescribedPictures:
-    """Return rows of the store for some pictures, ids ascending."""
+    """Return the stored rows of some pictures, ids ascending."""
     groups = snapshot.by_features(ids)
     have = np.zeros((len(ids), len(descriptors)), bool)
     for features, group in groups:
@@ -137,7 +137,7 @@ def stored(
 
 
 def _spread(rows: View | None, at: Int, n: int, length: int) -> View:
-    """Return n rows, those at some places given, the others zero."""
+    """Return n rows: the given ones at some positions, the others zero."""
     if rows is not None and len(at) == n:
         return rows
     if rows is None or not hasattr(rows, "tocsr"):
@@ -159,7 +159,7 @@ def describe_files(
     limits: ReadLimits,
     compute: Compute,
 ) -> DescribedPictures:
-    """Describe pictures that lie anywhere; a descriptor that cannot be computed here is lacking.
+    """Compute the descriptors of files; those that cannot be computed here are missing.
 
     Raises
     ------
@@ -172,19 +172,19 @@ def describe_files(
     have = np.zeros((len(files), len(descriptors)), bool)
     have[:, usable] = True
     pictures = [_pixels(f, limits, compute) for f in files]
-    wanted = [places[v] for v in usable]
-    jobs = [describe_job(f, rgb, wanted) for f, rgb in zip(files, pictures, strict=True)]
+    usable_places = [places[v] for v in usable]
+    jobs = [describe_job(f, rgb, usable_places) for f, rgb in zip(files, pictures, strict=True)]
     views: list[View] = [np.zeros((len(files), n), np.float32) for n in lengths]
-    if not wanted:
+    if not usable_places:
         return DescribedPictures(tuple(views), have)
-    told = []
+    rows_by_file = []
     for file, done in zip(files, compute.run(DESCRIBE_TASK, jobs, "describe"), strict=True):
         if isinstance(done, Failed):
             raise DataError(f"{shown(file)} cannot be described: {done.reason}.")
-        told.append(rows_of(done))
+        rows_by_file.append(rows_of(done))
     for i, v in enumerate(usable):
         length = load_feature(places[v]).length
-        views[v] = as_view(stacked(descriptors[v], length, [rows[i] for rows in told]))
+        views[v] = as_view(stacked(descriptors[v], length, [rows[i] for rows in rows_by_file]))
     return DescribedPictures(tuple(views), have)
 
 

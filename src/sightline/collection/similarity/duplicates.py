@@ -1,26 +1,21 @@
-"""Near-duplicates: pictures of the same bytes, and pictures that look nearly equal.
+"""Near-duplicates: pictures with equal bytes, and pictures that look nearly equal.
 
-Pictures of the same bytes are one for all that follows. Of the others, the largest in pixels that
-is in no group yet begins one. It takes in every picture that differs by at most the threshold from
-it or from one already taken in, as long as it differs from the first by at most twice the
-threshold: a group is a connected part of what is near, but a chain of small steps does not lead
-away from its best picture.
+Pictures with equal bytes count as one. Among the others, the picture with the most pixels that is
+in no group yet starts a group. The group takes in every picture whose difference to any member is
+at most the threshold, as long as its difference to the first is at most twice the threshold. So a
+group is connected, but a chain of small steps cannot lead away from its best picture. Memory holds
+the signatures alone, 1 KB per picture, never a matrix of pairs.
 
-Only signatures are held, 1 KB a picture, never a table of pairs.
-
-Signatures: what a picture looks like from afar, to tell nearly equal pictures from others.
-
-A signature is the thumbnail shrunk to 16 by 16 cells of colour. Of two signatures a, b the
-difference is
+A signature is the thumbnail shrunk to 16 by 16 cells of colour. The difference of two signatures
+a, b is
 
     d = max( rms(a - b), largest rms of a - b in any 2 by 2 cells / 4 ) / contrast
 
 where contrast is the larger root mean square deviation of the two from their own mean colour, and
-at least 16 of 255 levels. It is 0 for equal pictures, and small where one was resized or encoded
-anew; a detail that differs in one place shows by the second term. Crops, mirror images and turned
-pictures are different pictures here, and so are pictures whose sides have another ratio.
-
-Means over larger cells bound the difference from below, so most pairs are never looked at closely.
+at least 16 of 255 levels. It is 0 for equal pictures, and small for resized or recompressed ones;
+the second term detects a local difference. Crops, mirrored and rotated pictures count as different,
+as do pictures with another aspect ratio. Means over larger cells are a lower bound of the
+difference, so most pairs need no full comparison.
 """
 
 from __future__ import annotations
@@ -40,8 +35,8 @@ from sightline.records import shown
 from sightline.store.catalogue import Facts, Where
 from sightline.store.home import Reader
 
-# Of 150 photographs, all copies of half and of double size differed by less, and .99 of those
-# encoded at quality 20; of 1,200 different ones, every pair that did was one picture.
+# Of 150 photographs, all copies of half and of double size differ by less, and .99 of those
+# encoded at quality 20. Of 1,200 different ones, every closer pair was the same picture.
 THRESHOLD = 0.15
 _LARGEST = 0.5
 
@@ -52,8 +47,8 @@ Int = NDArray[np.int64]
 class Duplicate:
     """A picture of a group.
 
-    `mark` is "best" for the largest one, "copy" for one with the same bytes, "near" for others;
-    `difference` is that of its signature to the best one's.
+    `mark` is "best" for the largest one, "copy" for one with the same bytes and "near" for others;
+    `difference` is the difference of its signature to that of the best one.
     """
 
     picture: int
@@ -69,7 +64,7 @@ class Duplicate:
 class Duplicates:
     """Groups of near-duplicates, each with its best picture first.
 
-    `unseen` counts pictures that could be compared by their bytes alone, for want of a thumbnail.
+    `unseen` counts pictures without a thumbnail, which are compared by their bytes alone.
     """
 
     groups: tuple[tuple[Duplicate, ...], ...]
@@ -98,7 +93,7 @@ def find_duplicates(
     untagged: bool,
     progress: Progress,
 ) -> Duplicates:
-    """Group the pictures that filters leave; a threshold of 0 leaves those of the same bytes."""
+    """Group the pictures that pass the filters; a threshold of 0 groups equal bytes only."""
     if not (0 <= threshold <= _LARGEST):
         raise ParameterError.of("threshold", "duplicates", f"from 0 to {_LARGEST}", threshold)
     if not os.path.isdir(root):
@@ -116,7 +111,7 @@ def find_duplicates(
 def _pictures(
     reader: Reader, root: bytes, allowed: Int | None
 ) -> tuple[dict[int, Facts], dict[int, list[int]]]:
-    """Return what is known of each picture that is there, and those of the same bytes by one."""
+    """Return the facts of existing pictures, and the copies of each by its id."""
     ids = set(reader.snapshot.ids().tolist())
     if allowed is not None:
         ids &= set(allowed.tolist())
@@ -132,7 +127,7 @@ def _pictures(
 def _near_groups(
     reader: Reader, facts: dict[int, Facts], firsts: list[int], threshold: float, progress: Progress
 ) -> tuple[list[list[tuple[int, float]]], int]:
-    """Return groups of nearly equal pictures, single ones too, and how many could not be seen."""
+    """Return groups of near-duplicates, single ones too, and the number without signature."""
     progress.start("look", len(firsts))
 
     def thumbnails() -> Iterator[tuple[int, bytes]]:
@@ -159,7 +154,7 @@ def _near_groups(
 def grouped(
     signatures: Signatures, order: list[int], threshold: float
 ) -> Iterator[list[tuple[int, float]]]:
-    """Yield groups, each with its first picture, in the order given, at its head."""
+    """Yield the groups; the head of each is its first picture in the given order."""
     free = np.ones(len(signatures), bool)
     for first in order:
         if not free[first]:
@@ -175,7 +170,7 @@ def grouped(
 
 
 def _connected(signatures: Signatures, reach: Int, taken: list[int], threshold: float) -> list[int]:
-    """Return those within reach that small steps from those taken lead to, these included."""
+    """Return the members that small steps from those taken reach, these included."""
     left = np.zeros(len(signatures), bool)
     left[reach] = True
     left[taken] = False
@@ -222,9 +217,11 @@ class Signatures:
 
     Attributes
     ----------
-    cells : (pictures, 16 * 16 * 3), uint8.
-    coarse : (pictures, 4 * 4 * 3), means of them.
-    mean, contrast, ratio : of each picture; ratio is log(width / height).
+    cells : ndarray of shape (pictures, 16 * 16 * 3)
+    coarse : ndarray of shape (pictures, 4 * 4 * 3)
+        Means of them.
+    mean, contrast, ratio : ndarray of float32
+        Of each picture; ratio is log(width / height).
     """
 
     cells: NDArray[np.uint8]
@@ -240,7 +237,7 @@ class Signatures:
     def of(
         cls, cells: NDArray[np.uint8], ratio: Float, block: int = 4096
     ) -> tuple[Signatures, Int]:
-        """Return signatures, sorted, and which of the given each one is."""
+        """Return sorted signatures, and the index of each in the input."""
         n = len(cells)
         coarse = np.empty((n, COARSE * COARSE * 3), np.float32)
         mean, contrast = np.empty(n, np.float32), np.empty(n, np.float32)
@@ -257,28 +254,28 @@ class Signatures:
         return cls(cells[order], coarse[order], *of_picture), order
 
     def near(self, i: int, among: NDArray[np.bool_], most: float) -> tuple[Int, Float]:
-        """Return those of some signatures that differ from the i-th by at most so much.
+        """Return the signatures among some that differ from the i-th by at most `most`.
 
-        The second part is by how much; the i-th itself is left out.
+        The second array holds the differences. The i-th signature itself is left out.
         """
-        # No signature has a contrast above this, so a larger difference of means is too large.
+        # 127.5 is the largest possible contrast, so a larger difference of means is out of reach.
         reach = most * max(127.5, FLOOR)
         low, high = np.searchsorted(self.mean, [self.mean[i] - reach, self.mean[i] + reach])
         at = np.arange(low, high)[among[low:high]]
         at = at[at != i]
         allowed = most * np.maximum(np.maximum(self.contrast[at], self.contrast[i]), FLOOR)
-        kept = np.abs(self.mean[at] - self.mean[i]) <= allowed + _ROUNDING
-        kept &= np.abs(self.ratio[at] - self.ratio[i]) <= RATIO
-        at, allowed = at[kept], allowed[kept]
+        close = np.abs(self.mean[at] - self.mean[i]) <= allowed + _ROUNDING
+        close &= np.abs(self.ratio[at] - self.ratio[i]) <= RATIO
+        at, allowed = at[close], allowed[close]
         apart = self.coarse[at] - self.coarse[i]
-        kept = np.sqrt(np.square(apart).mean(axis=1)) <= allowed + _ROUNDING
-        at = at[kept]
-        found = self.differences(i, at)
-        kept = found <= most
-        return at[kept], found[kept]
+        close = np.sqrt(np.square(apart).mean(axis=1)) <= allowed + _ROUNDING
+        at = at[close]
+        difference = self.differences(i, at)
+        close = difference <= most
+        return at[close], difference[close]
 
     def differences(self, i: int, at: Int) -> Float:
-        """Return by how much the i-th signature differs from some others."""
+        """Return the differences of the i-th signature to some others."""
         out = np.empty(len(at), np.float32)
         mine = self.cells[i].astype(np.float32)
         for start in range(0, len(at), 1024):
@@ -296,7 +293,7 @@ _ROUNDING = 1e-2
 
 
 def cells_of(thumbnail: bytes) -> tuple[NDArray[np.uint8], float] | None:
-    """Return the cells of one thumbnail and log(width / height); None if it is no picture.
+    """Return the cells of a thumbnail and log(width / height); None if it cannot be decoded.
 
     >>> from sightline.pictures.thumbnails import thumbnail
     >>> cells, ratio = cells_of(thumbnail(np.full((40, 80, 3), 200, np.uint8)))
@@ -319,7 +316,7 @@ def cells_of(thumbnail: bytes) -> tuple[NDArray[np.uint8], float] | None:
 def gathered(
     thumbnails: Iterable[tuple[int, bytes]], n: int
 ) -> tuple[Int, NDArray[np.uint8], Float]:
-    """Return the ids, cells and ratios of at most n pictures; those without any are left out."""
+    """Return the ids, cells and ratios of at most n pictures that have a signature."""
     ids = np.empty(n, np.int64)
     cells = np.empty((n, CELLS * CELLS * 3), np.uint8)
     ratio = np.empty(n, np.float32)

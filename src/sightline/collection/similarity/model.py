@@ -35,7 +35,7 @@ from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.snapshot import Snapshot
 
 FORMAT = 2
-# Pictures and pairs that scales are learnt from where nothing was trained.
+# Pictures and pairs that the untrained model is scaled by.
 FEW_PICTURES = 400
 FEW_PAIRS = 4_000
 PAIRS = 20_000
@@ -50,10 +50,12 @@ class Shortlist:
 
     Attributes
     ----------
-    descriptors : their positions, and for each whether near is by "cosine" or by "distance".
-    recall : which share of the best ten of a full scan were candidates, on held-out queries; NaN
-        where it was not measured.
-    queries : how many held-out queries that was measured on.
+    descriptors : tuple of tuple of (int, str)
+        Their positions, and whether neighbours are by "cosine" or by "distance".
+    recall : float
+        Recall of the ten best pictures of a full scan on held-out queries; NaN if not measured.
+    queries : int
+        Number of held-out queries it was measured on.
     """
 
     descriptors: tuple[tuple[int, str], ...]
@@ -68,15 +70,24 @@ class SimilarityModel:
 
     Attributes
     ----------
-    descriptors : by fingerprint, in the order of phi's views.
-    frames : the feature scaling of each.
-    phi : compares by each descriptor and each measure.
-    w : what each component counts.
-    proof : the weights learned without the held-out pictures.
-    shortlist : how candidates are found.
-    about : its stored description; empty where nothing was trained.
-    name : of the model; empty where nothing was trained.
-    judged : triplets of judgements that moved the weights since.
+    descriptors : tuple of str
+        Fingerprints, in the order of the views of phi.
+    frames : tuple of Frame
+        The feature scaling of each.
+    phi : Phi
+        Compares pictures by each descriptor and each measure.
+    w : ndarray of float64
+        The weight of each component of phi.
+    proof : ndarray of float64
+        The weights learned without the held-out pictures.
+    shortlist : Shortlist
+        How candidates are retrieved.
+    about : mapping
+        Its stored description; empty if it is not trained.
+    name : str
+        Name of the model; empty if it is not trained.
+    judged : int
+        Number of triplets of later judgements that updated the weights.
     """
 
     descriptors: tuple[str, ...]
@@ -96,12 +107,12 @@ class SimilarityModel:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """How many numbers the store has of each descriptor."""
+        """The dimension of each stored descriptor."""
         return tuple(f.length for f in self.frames)
 
     @property
     def constant(self) -> tuple[str, ...]:
-        """The names of descriptors by which all training pairs are alike; they count 0."""
+        """The names of descriptors that are equal for all training pairs; their weight is 0."""
         still = (self.phi.factor == 0).reshape(len(self.descriptors), -1).all(axis=1)
         return tuple(n for n, s in zip(self.names, still, strict=True) if s)
 
@@ -200,7 +211,7 @@ def _shortlist(stored_shortlist: Any) -> Shortlist:
 def load_similarity_model(
     home: Home, name: str, *, checked: bool = False
 ) -> SimilarityModel | None:
-    """Return the model of that name; None if there is none."""
+    """Return the model of a name; None if there is none."""
     if not name:
         return None
     return from_saved((load_model if checked else open_model)(home.models, name))
@@ -223,7 +234,7 @@ def describe_similarity_model(home: Home, name: str) -> str:
 
 
 def uniform(snapshot: Snapshot, feature_names: Sequence[str] = ()) -> SimilarityModel:
-    """Return the model that is used before any training: equal weights."""
+    """Return the untrained model: equal weights."""
     prints = descriptors_of(snapshot, feature_names)
     lengths = lengths_of(snapshot, prints)
     ids = snapshot.ids()

@@ -1,11 +1,11 @@
-"""Judgements: somebody says which pictures are like another one, and the weights move at once.
+"""Judgements of similarity: a person judges pictures, and the weights are updated at once.
 
-Judgements are events of the log, durable before anybody is told. No model is written: whoever
-compares pictures takes the model there is and goes on from its weights by OPAR-I, one triplet at a
-time, with the judgements that have come since. Besides the pictures that were judged unlike, some
-drawn at random come after each that was judged alike: what is judged are the best of a list, which
-say little of how they differ from all the others. A reverted session therefore stops counting by
-itself, and no writer ever waits for another.
+Judgements are events of the log and durable before the caller gets an answer. No model is written:
+every reader starts from the weights of the stored model and updates them by OPAR-I, one triplet at
+a time, with the judgements made since. Besides the pictures judged dissimilar, randomly sampled
+pictures serve as negatives of each positive: judged pictures are the best of a ranking and say
+little about the rest of the collection. A reverted session therefore stops counting by itself, and
+no writer waits for another.
 """
 
 from __future__ import annotations
@@ -42,22 +42,25 @@ from sightline.store.writer import Judging
 STEP = 3e-4
 OTHERS = 10
 POOL = 200
-# The most judgements and triplets that are gone on with; to learn from all of them, train.
+# The most judgements and triplets used for updates; a training learns from all of them.
 MOST = 1_000
 MOST_TRIPLETS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What judgements did.
+    """The effect of judgements on the model.
 
     Attributes
     ----------
-    noted : judgements that were written.
-    triplets : pairs of judged pictures, over all judgements that still stand, in a known order.
-    contradicted : earlier judgements that later ones overrule.
-    wrong_before, wrong_after : how many of these triplets were in the wrong order before any
-        judgement was learnt from, and are now.
+    noted : int
+        Number of judgements that were written.
+    triplets : int
+        Number of triplets of judged pictures, over all judgements that count.
+    contradicted : int
+        Number of earlier judgements that later ones overrule.
+    wrong_before, wrong_after : int
+        Number of these triplets in the wrong order before the updates, and after them.
     """
 
     noted: int
@@ -71,38 +74,38 @@ _UNTRAINED: WeakKeyDictionary[Snapshot, SimilarityModel] = WeakKeyDictionary()
 
 
 def in_use(reader: Reader) -> tuple[SimilarityModel, str]:
-    """Return the combination that compares pictures now, and what there is to say about it."""
-    alike = load_similarity_model(reader.home, reader.snapshot.similar)
-    said = ""
-    if alike is None:
-        said = "Nothing was learnt of likeness yet; all descriptors count alike"
-    elif not _usable(reader.snapshot, alike):
-        said = f"The descriptors that were learnt ({', '.join(alike.names)}) are gone from the "
-        said += "pictures; all that are there count alike"
-        alike = None
-    if alike is not None:
-        return with_judgements(reader, alike)[0], ""
-    # Scales are learnt once for each version that is open.
-    found = _UNTRAINED.get(reader.snapshot) or uniform(reader.snapshot)
-    _UNTRAINED[reader.snapshot] = found
-    rare = too_rare(reader.snapshot, found.descriptors)
-    said += f" ({', '.join(found.names)})"
-    said += "".join(f"; {name} is left out, on {n} pictures alone" for name, n in rare)
-    said += ". To learn: sightline train --similar"
-    return with_judgements(reader, found)[0], said
+    """Return the similarity model in use, and a remark if it is not trained."""
+    model = load_similarity_model(reader.home, reader.snapshot.similar)
+    remark = ""
+    if model is None:
+        remark = "Nothing was learnt of likeness yet; all descriptors count alike"
+    elif not _usable(reader.snapshot, model):
+        remark = f"The descriptors that were learnt ({', '.join(model.names)}) are gone from the "
+        remark += "pictures; all that are there count alike"
+        model = None
+    if model is not None:
+        return with_judgements(reader, model)[0], ""
+    # The untrained model is scaled once for each open version.
+    untrained = _UNTRAINED.get(reader.snapshot) or uniform(reader.snapshot)
+    _UNTRAINED[reader.snapshot] = untrained
+    rare = too_rare(reader.snapshot, untrained.descriptors)
+    remark += f" ({', '.join(untrained.names)})"
+    remark += "".join(f"; {name} is left out, on {n} pictures alone" for name, n in rare)
+    remark += ". To learn: sightline train --similar"
+    return with_judgements(reader, untrained)[0], remark
 
 
-def _usable(snapshot: Snapshot, alike: SimilarityModel) -> bool:
-    there = {f for s in snapshot.segments for f in s.features}
-    return bool(there & set(alike.descriptors))
+def _usable(snapshot: Snapshot, model: SimilarityModel) -> bool:
+    stored_features = {f for s in snapshot.segments for f in s.features}
+    return bool(stored_features & set(model.descriptors))
 
 
 def with_judgements(reader: Reader, model: SimilarityModel) -> tuple[SimilarityModel, Lesson]:
-    """Go on from the weights there are with all judgements they have not seen."""
-    seen = model.about.get("judged_up_to", 0)
+    """Update the weights by all judgements that the model was not trained on."""
+    trained_up_to = model.about.get("judged_up_to", 0)
     with contextlib.closing(EventLog(reader.home.events, write=False)) as log:
-        said = log.likenesses(seen if isinstance(seen, int) else 0)
-    judged, drawn, ids = triplets_of(said[-MOST:], reader.snapshot.ids())
+        judgements = log.likenesses(trained_up_to if isinstance(trained_up_to, int) else 0)
+    judged, drawn, ids = triplets_of(judgements[-MOST:], reader.snapshot.ids())
     if not len(judged) + len(drawn):
         return model, Lesson(0, 0, judged.n_contradicted, 0, 0)
     data = model.framed(stored(reader.snapshot, ids, model.descriptors, model.lengths))
@@ -115,18 +118,18 @@ def with_judgements(reader: Reader, model: SimilarityModel) -> tuple[SimilarityM
     return replace(model, w=learner.w_, judged=len(every)), lesson
 
 
-def _differences(alike: SimilarityModel, data: Framed, t: PictureTriplets) -> Floats:
-    found = alike.pairs(data, t.query, t.first)
-    found -= alike.pairs(data, t.query, t.second)
-    return found
+def _differences(model: SimilarityModel, data: Framed, t: PictureTriplets) -> Floats:
+    difference = model.pairs(data, t.query, t.first)
+    difference -= model.pairs(data, t.query, t.second)
+    return difference
 
 
 def triplets_of(
     judgements: Sequence[SimilarityJudgement], live: Int
 ) -> tuple[PictureTriplets, PictureTriplets, Int]:
-    """Return triplets of judged pictures, of judged and drawn ones, and the ids they number.
+    """Return triplets of judged pictures, triplets with sampled negatives, and their picture ids.
 
-    Only pictures that are still there count, and of each pair what was said last.
+    Only pictures that still exist count, and the last judgement of each pair.
     """
     there = set(live.tolist())
     judgements = [j for j in judgements if j.query in there and j.picture in there]
@@ -141,7 +144,7 @@ def triplets_of(
     drawn = [
         (query, picture, other)
         for query, picture in fit
-        # By the pair alone, so that later judgements do not change what was drawn for this one.
+        # Seeded by the pair alone, so later judgements do not change its negatives.
         for other in np.random.default_rng([query, picture]).choice(pool, OTHERS).tolist()
         if (query, other) not in last
     ]
@@ -157,7 +160,7 @@ def learn(
     session: str,
     source: str,
 ) -> Lesson:
-    """Write judgements to the log, then say what the weights make of all there are."""
+    """Write judgements to the log, then return their effect on the weights."""
     check_judgement(query, positive, negative)
     body: dict[str, Json] = {"query": query, "source": source}
     events = [
@@ -166,7 +169,7 @@ def learn(
         for p in dict.fromkeys(pictures)
     ]
     with home.reader() as reader:
-        # Where pictures cannot be compared, say so before anything is written.
+        # Raises before anything is written if pictures cannot be compared.
         combination = load_similarity_model(home, reader.snapshot.similar) or uniform(
             reader.snapshot
         )
@@ -177,7 +180,7 @@ def learn(
 
 
 def check_judgement(query: int, positive: Sequence[int], negative: Sequence[int]) -> None:
-    """Refuse judgements that contradict each other, or say nothing, before any is written."""
+    """Raise if judgements contradict each other or are empty, before any is written."""
     both = sorted(set(positive) & set(negative))
     if both:
         raise UsageError(

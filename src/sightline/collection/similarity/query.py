@@ -1,4 +1,4 @@
-"""The pictures somebody asks for, or against: found in the store, or read and described now."""
+"""The pictures of a similarity query, positive and negative: stored rows, or rows computed now."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueryPicture:
-    """A picture of a query: its id, where it is in the collection, else its file."""
+    """A picture of a query: its id if it is in the collection, its file and its weight."""
 
     picture: int | None
     file: bytes
@@ -36,10 +36,10 @@ class QueryPicture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PictureQuery:
-    """Pictures that were asked for, with their rows and weights; those unwanted have negative ones.
+    """The pictures of a query with their rows and weights.
 
-    Weights of the wanted pictures sum to 1, those of the unwanted to -1. `lacking` names, for each
-    descriptor that some of these pictures lack, how many do.
+    Weights of positive pictures sum to 1, those of negative ones to -1. `lacking` maps the name of
+    each descriptor that some of these pictures lack to the number of these.
     """
 
     asked: tuple[QueryPicture, ...]
@@ -49,14 +49,14 @@ class PictureQuery:
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """The ids of those that are in the collection."""
+        """The ids of the pictures that are in the collection."""
         return np.array(sorted({a.picture for a in self.asked if a.picture is not None}), np.int64)
 
 
 def find(reader: Reader, root: bytes, picture: PictureLike, weight: float = 1.0) -> QueryPicture:
-    """Return the picture somebody means, in the collection or not.
+    """Return the picture that a path, an id or a hit refers to, in the collection or not.
 
-    One that the catalogue knows and that has no rows is described again, as if it was outside.
+    A picture that is catalogued but has no rows is treated like one outside the collection.
     """
     ref = find_picture(reader, root, picture)
     if ref.id is None:
@@ -74,27 +74,27 @@ def question(
     settings: Settings,
     compute: Compute | None = None,
 ) -> PictureQuery:
-    """Look up or make the rows of all pictures asked for.
+    """Look up or compute the rows of all query pictures.
 
-    A picture of the collection that lacks a descriptor is described now, if its file is there.
+    A picture of the collection that lacks a descriptor is described now, if its file exists.
     """
-    asked = (*positive, *negative)
+    pictures = (*positive, *negative)
     parts: list[DescribedPictures] = []
-    own = compute
+    workers = compute
     try:
-        for a in asked:
+        for a in pictures:
             known = None if a.picture is None else _stored(reader, model, a.picture)
             if known is None or (not known.have.all() and os.path.exists(a.file)):
-                own = own or LocalCompute(1, seconds=settings.seconds)
-                made = _described(reader, model, a.file, settings, own)
-                known = made if known is None else _filled(known, made)
+                workers = workers or LocalCompute(1, seconds=settings.seconds)
+                computed = _described(reader, model, a.file, settings, workers)
+                known = computed if known is None else _filled(known, computed)
             parts.append(known)
     finally:
-        if own is not None and compute is None:
-            own.close()
+        if workers is not None and compute is None:
+            workers.close()
     rows = joined(parts)
     if not rows.have.any(axis=1).all():
-        lost = asked[int(np.argmin(rows.have.any(axis=1)))]
+        lost = pictures[int(np.argmin(rows.have.any(axis=1)))]
         raise CollectionError(
             f"{shown(lost.file)} has none of the descriptors {', '.join(model.names)}, and they "
             "cannot be computed here. Name another picture, or index more features."
@@ -102,36 +102,36 @@ def question(
     weights = np.concatenate([_shares(positive, 1.0), _shares(negative, -1.0)])
     missing = (~rows.have).sum(axis=0).tolist()
     lacking = {n: m for n, m in zip(model.names, missing, strict=True) if m}
-    return PictureQuery(asked, rows, weights, lacking)
+    return PictureQuery(pictures, rows, weights, lacking)
 
 
-def _shares(asked: Sequence[QueryPicture], sign: float) -> NDArray[np.float64]:
-    given = np.array([a.weight for a in asked], np.float64)
-    return sign * given / given.sum() if len(given) else given
+def _shares(pictures: Sequence[QueryPicture], sign: float) -> NDArray[np.float64]:
+    weights = np.array([a.weight for a in pictures], np.float64)
+    return sign * weights / weights.sum() if len(weights) else weights
 
 
-def _stored(reader: Reader, alike: SimilarityModel, picture: int) -> DescribedPictures:
+def _stored(reader: Reader, model: SimilarityModel, picture: int) -> DescribedPictures:
     ids = np.array([picture], np.int64)
-    return stored(reader.snapshot, ids, alike.descriptors, alike.lengths)
+    return stored(reader.snapshot, ids, model.descriptors, model.lengths)
 
 
 def _described(
-    reader: Reader, alike: SimilarityModel, file: bytes, s: Settings, compute: Compute
+    reader: Reader, model: SimilarityModel, file: bytes, s: Settings, compute: Compute
 ) -> DescribedPictures:
-    # A query may lie anywhere, behind a link too: whoever asks named it.
+    # The user named this file, so links are followed wherever they lead.
     limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), False)
-    return describe_files(reader, [file], alike.descriptors, alike.lengths, limits, compute)
+    return describe_files(reader, [file], model.descriptors, model.lengths, limits, compute)
 
 
-def _filled(known: DescribedPictures, made: DescribedPictures) -> DescribedPictures:
-    """Return a picture's stored rows, and those made now in place of the ones it lacks."""
-    parts = zip(known.views, made.views, known.have[0].tolist(), strict=True)
+def _filled(known: DescribedPictures, computed: DescribedPictures) -> DescribedPictures:
+    """Return the stored rows of a picture, with computed rows for the missing ones."""
+    parts = zip(known.views, computed.views, known.have[0].tolist(), strict=True)
     views = [k if has else m for k, m, has in parts]
-    return DescribedPictures(tuple(views), known.have | made.have)
+    return DescribedPictures(tuple(views), known.have | computed.have)
 
 
 def joined(parts: Sequence[DescribedPictures]) -> DescribedPictures:
-    """Return pictures of several parts, one below the other."""
+    """Stack the rows of several parts."""
     views = []
     for of_view in zip(*(p.views for p in parts), strict=True):
         if all(hasattr(v, "tocsr") for v in of_view):

@@ -38,16 +38,21 @@ _COMMON = (0.25, 0.5)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Supervision:
-    """What is known of which pictures belong together.
+    """Which pictures of a collection belong together.
 
     Attributes
     ----------
-    source : where it comes from.
-    ids : the pictures it covers, ascending.
-    labels : scipy sparse table, pictures by labels; those that share one belong together. None
-        for judgements.
-    judgements : the judgements, if they are the source.
-    copies : a number for each picture, the same for pictures of the same bytes.
+    source : {"judgements", "tags", "classes", "folders"}
+        Where it comes from.
+    ids : ndarray of int64
+        The pictures it covers, ascending.
+    labels : array-like
+        Sparse matrix (pictures, labels); pictures with a common label belong together. None for
+        judgements.
+    judgements : tuple of SimilarityJudgement
+        The judgements, if they are the source.
+    copies : ndarray of int64
+        A group number for each picture, equal for pictures with equal bytes.
     """
 
     source: Source
@@ -60,7 +65,7 @@ class Supervision:
         return len(self.ids)
 
     def only(self, rows: Int) -> Supervision:
-        """Return what is known of some of the pictures, by position."""
+        """Return the supervision of some of the pictures, by position."""
         ids = self.ids[rows]
         labels = None if self.labels is None else self.labels[rows]
         present = set(ids.tolist())
@@ -70,7 +75,7 @@ class Supervision:
         return Supervision(self.source, ids, labels, judgements, self.copies[rows])
 
     def triplets(self, queries: Bool, pictures: Bool, n: int, seed: int = 0) -> PictureTriplets:
-        """Draw triplets of which the query, and both pictures, are among some."""
+        """Sample triplets whose query and pictures are in the given masks."""
         if self.labels is not None:
             return of_tags(
                 self.labels, n, queries=np.flatnonzero(queries), pictures=np.flatnonzero(pictures),
@@ -82,9 +87,9 @@ class Supervision:
         return of_judgements(*parts, n, copies=self.copies, random_state=seed)
 
     def relevance(self, queries: Int, pictures: Int) -> NDArray[np.int8]:
-        """Return (queries, pictures): 1 belongs together, 0 does not, -1 does not compete.
+        """Return (queries, pictures): 1 belongs together, 0 does not, -1 is left out.
 
-        A query and its copies do not compete, nor do pictures that nobody compared it with.
+        A query, its copies and pictures it was never compared with are left out.
         """
         if self.labels is not None:
             shared = (self.labels[queries] @ self.labels[pictures].T).toarray()
@@ -106,7 +111,7 @@ class Supervision:
 
 
 def check_source(source: str) -> None:
-    """Raise for an unknown source; an empty one stands for the first that the collection has."""
+    """Raise for an unknown source; empty means the first that covers enough pictures."""
     if source and source not in SOURCES:
         raise UsageError(f"Similarity is learned from {', '.join(SOURCES)}. Got {source!r}.")
 
@@ -168,7 +173,7 @@ def _of_judgements(
     ids: Int, judgements: Sequence[SimilarityJudgement], copies: Int
 ) -> Supervision | None:
     present = set(ids.tolist())
-    # Of several statements about the same two pictures the last one counts.
+    # The last judgement of a pair counts.
     last = {
         (j.query, j.picture): j for j in judgements if j.query in present and j.picture in present
     }
@@ -195,28 +200,28 @@ def _of_folders(ids: Int, folders: Sequence[bytes], copies: Int) -> Supervision 
 def _labelled(
     source: Source, ids: Int, picture: Int, label: Int, copies: Int, most: float
 ) -> Supervision | None:
-    """Return the pictures with labels that some share and others lack; None without any."""
+    """Return the labels that some pictures share and others lack; None if there are none."""
     from scipy.sparse import csr_matrix
 
     if not len(picture):
         return None
     labels, column, counts = np.unique(label, return_inverse=True, return_counts=True)
     usable = (counts >= 2) & (counts <= max(2, int(most * len(ids)))) & (counts < len(ids))
-    kept = usable[column.reshape(-1)]
-    if not kept.any():
+    is_usable = usable[column.reshape(-1)]
+    if not is_usable.any():
         return None
-    row = np.searchsorted(ids, picture[kept])
-    cells = (np.ones(len(row), np.int32), (row, column.reshape(-1)[kept]))
+    row = np.searchsorted(ids, picture[is_usable])
+    cells = (np.ones(len(row), np.int32), (row, column.reshape(-1)[is_usable]))
     table = csr_matrix(cells, shape=(len(ids), len(labels)))
     table.sum_duplicates()
     some = np.flatnonzero(np.diff(table.indptr))
     if len(np.unique(table.indices)) < 2:
-        return None  # All that are known belong together; of the others nobody knows.
+        return None  # All labelled pictures belong together: there are no negatives.
     return Supervision(source, ids[some], table[some], (), copies[some])
 
 
 def query_set(relevance: NDArray[np.int8]) -> QuerySet:
-    """Return the queries that (queries, pictures) of `Supervision.relevance` make.
+    """Return the queries of the matrix `Supervision.relevance`.
 
     >>> query_set(np.array([[1, 0, 1], [0, 0, -1]], np.int8)).fitting(0).tolist()
     [0, 2]

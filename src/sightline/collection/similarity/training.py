@@ -1,15 +1,15 @@
-"""Training the similarity model: how much each descriptor and each measure counts.
+"""Training of the similarity model: the weight of each descriptor and each measure.
 
 Scales of phi come from pictures that are not held out. Each descriptor gets the feature scaling
-that is best alone, all measures counting alike, on validation queries. It must gain .005 of mean
-AvgP over unscaled rows, since of eight equally good scalings one looks a little better by chance.
-Long descriptors are tried with fewer scalings, so that training takes seconds.
+with the best mean AvgP on validation queries, with equal weights of all measures. It must gain .005
+over unscaled rows, since one of eight equally good scalings looks better by chance. Long
+descriptors are tried with fewer scalings, so that training takes seconds.
 
-Each learner is fitted to triplets of pictures that are neither held out nor for validation. Which
-learner is taken, and which component is best alone, is decided by validation queries. The selected
-one is then fitted to all pictures that are not held out, and measured on queries that are: against
-equal weights for all descriptors, the best component alone, and the model in use. It goes through
-the gate of `lifecycle`; what is served is fitted to everything.
+Each learner is fitted to triplets of pictures that are neither held out nor used for validation.
+Validation queries select the learner, and the best single component. The selected learner is then
+fitted to all pictures that are not held out, and measured on held-out queries against equal
+weights, the best single component, and the model in use. It goes through the gate of `lifecycle`;
+the served model is fitted to everything.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ TRIPLETS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SimilarOptions:
-    """What to learn from: one of `supervision.SOURCES`, names of descriptors; all by default.
+    """The supervision to learn from, one of `supervision.SOURCES`, and names of descriptors.
 
-    `session_cap` is the number of judged pictures that count of one session, None for all.
+    By default the source is chosen and all descriptors are used. `session_cap` limits the number of
+    judged pictures of one session; None for no limit.
     """
 
     source: str = ""
@@ -89,7 +90,7 @@ class SimilarOptions:
 
 @dataclass(frozen=True, slots=True)
 class SimilarReport:
-    """The report of a training; `table` has the mean AvgP of validation queries by learner."""
+    """The report of a training; `table` has the mean AvgP on validation queries by learner."""
 
     source: str
     learner: str
@@ -113,7 +114,7 @@ class SimilarReport:
 def train_similar(
     home: Home, options: SimilarOptions, wait: float, progress: Progress
 ) -> SimilarReport:
-    """Learn from the supervision that the collection has, and publish if the gate opens.
+    """Learn from the supervision of the collection, and publish if the gate opens.
 
     The store is locked only while the model is published.
     """
@@ -178,7 +179,7 @@ class _SimilarityTraining:
                 f"Only {len(rest)} pictures that are not held out can be compared, so there is "
                 "nothing to learn. Index more pictures."
             )
-        # What is in use before anything was learned.
+        # The model in use before any training.
         self.untrained = evenly(prints, as_stored(lengths), self.raw.only(rest))
         self._scale(self.untrained)
         self.single = 0
@@ -189,7 +190,7 @@ class _SimilarityTraining:
 
     @property
     def single_name(self) -> str:
-        """The component that is best alone."""
+        """The name of the best single component."""
         return self.blank.phi.names(self.blank.names)[self.single]
 
     def choose(self) -> tuple[str, list[tuple[str, float]]]:
@@ -218,7 +219,7 @@ class _SimilarityTraining:
     def prove(
         self, learner: str, current: SimilarityModel | None
     ) -> tuple[SimilarityModel, GateReport]:
-        """Return the model that is to be served, and its figures on held-out queries."""
+        """Return the model to be served, and its metrics on held-out queries."""
         proof_w = self._weights(learner, self._differences(~self.held))
         served_w = self._weights(learner, self._differences(np.ones(len(self.held), bool)))
         model = replace(self.blank, w=served_w, proof=proof_w)
@@ -244,7 +245,7 @@ class _SimilarityTraining:
         return model, replace(report, current=current_avgp, candidate_on_common=ours, n_common=n)
 
     def shortlist(self, model: SimilarityModel) -> Shortlist:
-        """Choose how candidates are found, and measure on held-out queries what that loses."""
+        """Choose the shortlist, and measure its recall on held-out queries."""
         rest, held = self.supervision.ids[~self.held], self.supervision.ids[self.held]
         chosen = choose_shortlist(self.snapshot, model, rest)
         return measure_recall(self.snapshot, replace(model, shortlist=chosen), held)
@@ -254,7 +255,7 @@ class _SimilarityTraining:
         return usable_queries(self.supervision, self.data, *parts, QUERIES)
 
     def _differences(self, pictures: Bool) -> Floats:
-        """Return phi of what belongs to a query less that of what does not."""
+        """Return phi of positive pairs minus phi of negative pairs."""
         try:
             t = self.supervision.triplets(pictures, pictures, TRIPLETS)
         except DataError:
@@ -271,7 +272,8 @@ class _SimilarityTraining:
     ) -> tuple[float | None, bool]:
         """Return the mean AvgP of the model in use, and whether a trained one cannot be measured.
 
-        Without a trained one, all descriptors with equal weights are in use, also those not named.
+        Without a trained one, the baseline is equal weights of all descriptors, also those not
+        named.
         """
         present = set(common_features(self.snapshot, self.snapshot.ids()))
         lost = current is not None and not set(current.descriptors) <= present
@@ -306,7 +308,7 @@ _QUICK = (PLAIN, "root", "reduced")
 
 
 def frames_to_try(view: View) -> tuple[str, ...]:
-    """Return the scalings to try for a descriptor; a sparse one stays as it is."""
+    """Return the scalings to try for a descriptor; a sparse one is not scaled."""
     if hasattr(view, "tocsr"):
         return (PLAIN,)
     return FRAMES if view.shape[1] <= LONG else _QUICK
@@ -315,12 +317,13 @@ def frames_to_try(view: View) -> tuple[str, ...]:
 def choose_frames(
     supervision: Supervision, data: DescribedPictures, queries: Int, pictures: Int
 ) -> tuple[Frame, ...]:
-    """Return the best scaling of each descriptor; the plain one where there is no query.
+    """Return the best scaling of each descriptor; no scaling if there are no queries.
 
     Parameters
     ----------
-    queries, pictures : positions of query pictures, and of those that scalings are fitted to; some
-        of the latter are ranked.
+    queries, pictures : ndarray of int64
+        Positions of query pictures, and of those that scalings are fitted to; some of the latter
+        are ranked.
     """
     ranked = pictures
     if len(ranked) > SCALING_PICTURES:
@@ -362,8 +365,8 @@ ONLINE: dict[str, OnlineCombiner] = {
 def weights_of(learner: str, phi: Phi, rows: Floats, single: int) -> Doubles:
     """Return the weights of one learner, fitted to differences of phi, with a mean margin of 1.
 
-    The scale changes no order, but later judgements move the weights by steps of a known length.
-    `single` is the component that is best alone.
+    The scale does not change the order, but online updates have a fixed step size. `single` is the
+    best single component.
     """
     if learner == UNIFORM:
         w = even_weights(phi)
@@ -390,7 +393,7 @@ class EvaluationQueries:
         return len(self.queries)
 
     def avgp(self, model: SimilarityModel, weights: Sequence[Doubles]) -> NDArray[np.float64]:
-        """Return the AvgP of each query by each of several weights, (weights, queries)."""
+        """Return the AvgP of each query by each of several weight vectors, (weights, queries)."""
         W = np.array(weights, np.float32).T
         out = np.full((len(weights), len(self.queries)), np.nan)
         ranked = self.data.only(self.pictures)
@@ -409,7 +412,7 @@ class EvaluationQueries:
 def usable_queries(
     supervision: Supervision, data: Framed, queries: Int, pictures: Int, most: int
 ) -> EvaluationQueries:
-    """Return at most so many of the queries that have both relevant pictures and others."""
+    """Return at most a given number of queries that have positives and negatives."""
     usable = []
     for start in range(0, len(queries), _QUERIES):
         some = queries[start : start + _QUERIES]

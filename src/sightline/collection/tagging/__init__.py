@@ -1,1 +1,1 @@
-"""What lies where in pictures: words that are proposed and doubted, their regions, and scenes."""
+"""Region-based tagging: suggested and doubted tags, regions of words, and scenes."""

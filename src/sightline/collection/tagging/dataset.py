@@ -1,11 +1,11 @@
-"""The data set of the region model: regions of pictures as the store has them, and their words.
+"""The data set of the region model: stored regions of pictures, and their words.
 
 Words come from tags and judgements, mapped by the owner's list. A word is learned if at least three
-pictures carry it and others do not; of more than 60 the most frequent are, since with four times
-the words exact inference takes twenty times as long.
+pictures carry it and others do not. Of more than 60 words the most frequent are learned, since with
+four times the words exact inference takes twenty times as long.
 
 The paper merges synonyms and drops words that no region can show. Only the owner knows which these
-are, so the list is a file of the store that people write, `tag-words.toml`:
+are, so the list is a file in the store that people edit, `tag-words.toml`:
 
     drop = ["2019", "holiday"]
 
@@ -48,7 +48,7 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """Pictures as `ScoredRegionModel` takes them: X, whole, areas."""
+    """Pictures as inputs of `ScoredRegionModel`: X, whole, areas."""
 
     X: list[NDArray[np.float32]]
     whole: NDArray[np.float32] | None
@@ -63,7 +63,7 @@ class Inputs:
         return cls([c.rows for c in pictures], whole, [c.areas for c in pictures])
 
     def marks(self) -> Int:
-        """Return a number for each picture by which its regions are known to be the same."""
+        """Return a digest of each picture's regions, to notice changed ones."""
         digests = [
             hashlib.blake2b(x.tobytes() + a.tobytes(), digest_size=8).digest()
             for x, a in zip(self.X, self.areas, strict=True)
@@ -78,18 +78,26 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionDataset:
-    """Pictures to learn from.
+    """The training pictures of the region model.
 
     Attributes
     ----------
-    ids : of the pictures, ascending.
-    terms : the words that are learned, ascending.
-    labels : (pictures, words), which picture carries which.
-    inputs : regions of the pictures.
-    feature : the fingerprint under which regions are stored.
-    without_regions : pictures with words whose regions are not stored.
-    left_out : pictures with words beyond the most that are learned from.
-    rare, frequent : words on too few pictures, and beyond the most frequent.
+    ids : ndarray of int64
+        Ids of the pictures, ascending.
+    terms : ndarray of int64
+        The words that are learned, ascending.
+    labels : ndarray of shape (pictures, words)
+        Which picture carries which word.
+    inputs : Inputs
+        Regions of the pictures.
+    feature : str
+        The fingerprint under which regions are stored.
+    without_regions : int
+        Pictures with words whose regions are not stored.
+    left_out : int
+        Pictures with words beyond the largest size of the data set.
+    rare, frequent : int
+        Number of words on too few pictures, and of those beyond the most frequent.
     """
 
     ids: Int
@@ -112,7 +120,7 @@ def load_region_dataset(
     counts_as: Mapping[int, int | None],
     kind: str = "",
 ) -> RegionDataset:
-    """Gather all pictures that carry a word and have regions, of a kind if one is named."""
+    """Load all pictures that carry a word and have regions, of one kind if it is named."""
     picture, term = carried_and_judged(snapshot, judgements, counts_as)
     tagged = np.unique(picture)
     feature = region_feature(snapshot, tagged, kind)
@@ -129,7 +137,7 @@ def load_region_dataset(
 def region_feature(snapshot: Snapshot, pictures: Int, kind: str = "") -> str:
     """Return the fingerprint of the regions that most of some pictures have; deep ones first.
 
-    Where a kind is named, `regions` or `regions-deep`, only its fingerprints count.
+    If a kind is named, `regions` or `regions-deep`, only its fingerprints count.
     """
     count: dict[str, int] = {}
     for features, ids in snapshot.by_features(pictures):
@@ -145,15 +153,15 @@ def region_feature(snapshot: Snapshot, pictures: Int, kind: str = "") -> str:
 
 
 def kept_ids(snapshot: Snapshot, feature: str, pictures: Int) -> Int:
-    """Return those of some pictures, ids ascending, whose regions are kept."""
+    """Return those of some pictures, ids ascending, whose regions are stored."""
     groups = [ids for have, ids in snapshot.by_features(pictures) if feature in have]
     return np.sort(np.concatenate([*groups, np.zeros(0, np.int64)]))
 
 
 def cut_otherwise(snapshot: Snapshot, feature: str, pictures: Int) -> Int:
-    """Return those of some pictures, ids ascending, that have regions of other fingerprints alone.
+    """Return those of some pictures, ids ascending, that have regions of other fingerprints only.
 
-    `index --refit` makes such ones of all.
+    `index --refit` computes the regions of all pictures again.
     """
     groups = [
         ids
@@ -200,7 +208,7 @@ def _labels(ids: Int, picture: Int, term: Int) -> tuple[Int, Bools, int, int]:
 
 
 def spelled(terms: Int, known: Iterable[tuple[int, str]], words: WordList) -> Sequence[str]:
-    """Return how terms are spelt; those that only the owner's list has, as they stand there."""
+    """Return the spellings of terms; terms that only the owner's list has, as written there."""
     names = {**{term_id(w): w for _, w in words.merge}, **dict(known)}
     return [names[int(t)] for t in terms]
 
@@ -210,7 +218,7 @@ FILE = "tag-words.toml"
 
 @dataclass(frozen=True, slots=True)
 class WordList:
-    """Words that are dropped, and words that count as another one: (synonym, word)."""
+    """Dropped words, and merged words as pairs (synonym, word)."""
 
     drop: tuple[str, ...] = ()
     merge: tuple[tuple[str, str], ...] = ()
@@ -226,7 +234,7 @@ class WordList:
         return "; ".join([*joined, *dropped])
 
     def counts_as(self) -> dict[int, int | None]:
-        """Return for each term of the list the term it counts as; None for one that is dropped.
+        """Return the term that each term of the list counts as; None for a dropped one.
 
         >>> found = WordList(("2019",), (("bike", "bicycle"),)).counts_as()
         >>> found[term_id("2019")] is None, found[term_id("bike")] == term_id("bicycle")
@@ -237,7 +245,7 @@ class WordList:
 
 
 def load_list(folder: Path) -> WordList:
-    """Return the list of a store; an empty one where nobody wrote any."""
+    """Return the list of a store; an empty one if there is no file."""
     path = folder / FILE
     try:
         text = path.read_bytes().decode("utf-8")

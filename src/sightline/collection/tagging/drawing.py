@@ -1,8 +1,7 @@
-"""Pictures with the regions of words drawn over them, for people to look at.
+"""Pictures with the regions of words drawn over them.
 
 Each word has a colour; its region is tinted and outlined, the rest of the picture is paler.
-
-Overlays of hits as files: pictures are decoded by limited workers, and drawn one a file.
+Pictures are decoded by limited workers, and each hit is drawn into a file of its own.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from sightline.pictures.reading import ReadLimits
 from sightline.regions.outlines import Mask
 from sightline.settings import Settings
 
-# What drawings say of themselves, so that only their like takes their place.
+# Marker in the metadata of drawings: only files with it are replaced.
 REGIONS, SCENES = "sightline regions", "sightline scenes"
 _LINE, _MARGIN, _LEAST_SIDE = 20, 6, 320
 _INK = (30, 30, 34)
-# Told apart by people who tell few colours apart (Okabe and Ito, 2008).
+# A palette for colour-blind readers (Okabe and Ito, 2008).
 _COLORS = (
     (213, 94, 0), (0, 114, 178), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233),
 )  # fmt: skip
@@ -43,7 +42,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A word, what is said of it, and where it lies."""
+    """A word, the text of its legend, and its mask."""
 
     word: str
     said: str
@@ -51,7 +50,7 @@ class Labelled:
 
 
 def overlay(rgb: RGB, words: Sequence[Labelled]) -> Image.Image:
-    """Return a picture with its words' regions, and a line for each word below."""
+    """Return a picture with its words' regions, and a legend below."""
     scale = max(1.0, _LEAST_SIDE / max(rgb.shape[:2]))
     size = (max(1, round(rgb.shape[1] * scale)), max(1, round(rgb.shape[0] * scale)))
     picture = np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.LANCZOS))
@@ -69,19 +68,19 @@ def overlay(rgb: RGB, words: Sequence[Labelled]) -> Image.Image:
 
 
 def save_overlay(rgb: RGB, words: Sequence[Labelled], target: str | os.PathLike[str]) -> None:
-    """Draw into a PNG file that `is_drawing` knows again."""
+    """Draw into a PNG file that `is_drawing` recognises."""
     save_drawing(overlay(rgb, words), target, REGIONS)
 
 
 def save_drawing(picture: Image.Image, target: str | os.PathLike[str], kind: str) -> None:
-    """Write a PNG file that `is_drawing` knows again."""
+    """Write a PNG file that `is_drawing` recognises."""
     mark = PngInfo()
     mark.add_text("Software", kind)
     picture.save(target, "PNG", pnginfo=mark)
 
 
 def is_drawing(path: str | os.PathLike[str], kind: str) -> bool:
-    """Say whether a file was drawn here, and is of that kind."""
+    """Return whether a file is a drawing of that kind."""
     try:
         with open(path, "rb") as f:
             return kind.encode() in f.read(256)
@@ -90,18 +89,18 @@ def is_drawing(path: str | os.PathLike[str], kind: str) -> bool:
 
 
 def clear_drawings(folder: Path, kind: str) -> None:
-    """Make a folder, or remove its drawings of a kind; one with anything else in it is refused."""
+    """Create a folder or remove its drawings; raise if it holds any other file."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        there = sorted(folder.iterdir())
+        files = sorted(folder.iterdir())
     except OSError as e:
         raise UsageError(f"Nothing can be drawn into {folder}: {e.strerror}.") from e
-    others = [p for p in there if not is_drawing(p, kind)]
+    others = [p for p in files if not is_drawing(p, kind)]
     if others:
         raise UsageError(
             f"{folder} holds other files, such as {others[0].name}. Name a new or empty folder."
         )
-    for p in there:
+    for p in files:
         p.unlink()
 
 
@@ -111,7 +110,7 @@ def _resized(inside: Bools, size: tuple[int, int]) -> Bools:
 
 
 def _edge(inside: Bools) -> Bools:
-    """Return the pixels of a mask within two of its border."""
+    """Return the pixels of a mask within two pixels of its border."""
     core = inside.copy()
     for _ in range(2):
         padded = np.pad(core, 1, constant_values=True)
@@ -142,29 +141,29 @@ _LONGEST = 60
 def draw_regions(
     root: bytes, s: Settings, localized: LocalizedHits, folder: Path, compute: Compute | None = None
 ) -> list[Path]:
-    """Draw each hit whose words lie somewhere; return the files.
+    """Draw each hit that has regions of words; return the files.
 
-    Drawings of an earlier search go; a folder with anything else in it is refused.
+    Drawings of an earlier search are removed; a folder with other files raises.
     """
     clear_drawings(folder, REGIONS)
     limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow)
-    own = compute or LocalCompute(s.workers, seconds=s.seconds)
+    workers = compute or LocalCompute(s.workers, seconds=s.seconds)
     some = [(i, h) for i, h in enumerate(localized.hits, 1) if h.words]
     files = []
     try:
-        read = decoded(root, [h.hit for _, h in some], own, limits)
+        read = decoded(root, [h.hit for _, h in some], workers, limits)
         for (i, h), seen in zip(some, read, strict=True):
             if seen.rgb is not None:
                 files.append(folder / _name(i, h.hit.path))
                 save_overlay(seen.rgb, labelled(h), files[-1])
     finally:
         if compute is None:
-            own.close()
+            workers.close()
     return files
 
 
 def labelled(h: LocalizedHit) -> list[Labelled]:
-    """Return the words of a hit as they are drawn."""
+    """Return the words of a hit with their legends."""
     said = [f"{w.likely:.0%} likely" + ", carried" * w.carried for w in h.words]
     return [Labelled(w.word, text, w.mask) for w, text in zip(h.words, said, strict=True)]
 

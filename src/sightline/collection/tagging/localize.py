@@ -1,7 +1,7 @@
-"""Where the words of a query lie in its hits.
+"""The regions of a query's words in its hits.
 
-Each word that the model knows is placed in the regions that fit it best, together with the words
-the picture carries and those the model gives it, since a region shows one thing at most.
+Each known word is assigned to the regions that fit it best, jointly with the words the picture
+carries and those predicted for it, since a region shows at most one thing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sightline.words.term_ids import term_id
 
 @dataclass(frozen=True, slots=True)
 class WordRegion:
-    """Where a word of the query lies: how likely it is there at all, its box and its mask."""
+    """The region of a query word: its probability, its box and its mask."""
 
     word: str
     likely: float
@@ -42,7 +42,7 @@ class WordRegion:
 
 @dataclass(frozen=True, slots=True)
 class LocalizedHit:
-    """A hit with the places of the query's words; `problem` says why there are none."""
+    """A hit with the regions of the query's words; `problem` says why there are none."""
 
     hit: Hit
     words: tuple[WordRegion, ...]
@@ -52,10 +52,10 @@ class LocalizedHit:
 
 @dataclass(frozen=True, slots=True)
 class LocalizedHits:
-    """Hits with where the words of the query lie; `unknown` are words nothing was learnt of.
+    """Hits with the regions of the query's words; `unknown` are words that were not learned.
 
-    `not_learned` are words of the query that the model which ranked the hits has not learned; empty
-    where the hits were given.
+    `not_learned` are words of the query that the ranking model has not learned; empty if the hits
+    were given.
     """
 
     query: str
@@ -65,43 +65,43 @@ class LocalizedHits:
 
 
 def localize(home: Home, query: str, hits: Sequence[Hit]) -> LocalizedHits:
-    """Return where the words of a query lie in each hit."""
+    """Return the regions of a query's words in each hit."""
     with home.reader() as reader:
-        placer = current_region_tagger(home, reader.snapshot.regions)
-        asked = [t.text for t in parse(query).wanted]
-        columns = placer.columns(term_id(t) for t in asked)
-        known = [(w, j) for w, j in zip(asked, columns, strict=True) if j is not None]
-        unknown = tuple(w for w, j in zip(asked, columns, strict=True) if j is None)
-        wanted = np.unique(np.array([h.picture for h in hits], np.int64))
-        ids = kept_ids(reader.snapshot, placer.feature, wanted)
-        anew = cut_otherwise(reader.snapshot, placer.feature, wanted).tolist()
+        tagger = current_region_tagger(home, reader.snapshot.regions)
+        query_words = [t.text for t in parse(query).wanted]
+        columns = tagger.columns(term_id(t) for t in query_words)
+        known = [(w, j) for w, j in zip(query_words, columns, strict=True) if j is not None]
+        unknown = tuple(w for w, j in zip(query_words, columns, strict=True) if j is None)
+        hit_ids = np.unique(np.array([h.picture for h in hits], np.int64))
+        ids = kept_ids(reader.snapshot, tagger.feature, hit_ids)
+        anew = cut_otherwise(reader.snapshot, tagger.feature, hit_ids).tolist()
         if not known or not len(ids):
             none = (_nothing(h, ids.tolist(), anew, unknown) for h in hits)
             return LocalizedHits(query, tuple(none), unknown)
-        seen_cuts = list(cuts(reader.snapshot, placer.feature, ids))
-        seen = Inputs.of(seen_cuts)
-        pairs = cleaned(*carried(reader.snapshot), placer.words.counts_as())
-        has = table(ids, placer.terms, *pairs)
-        tags = has | placer.predict(seen).tags
+        region_cuts = list(cuts(reader.snapshot, tagger.feature, ids))
+        inputs = Inputs.of(region_cuts)
+        pairs = cleaned(*carried(reader.snapshot), tagger.words.counts_as())
+        has = table(ids, tagger.terms, *pairs)
+        tags = has | tagger.predict(inputs).tags
         tags[:, [j for _, j in known]] = True
-        placed = placer.place(seen, tags)
-        likely = placer.likely(placer.of(seen, ids))
+        placed = tagger.place(inputs, tags)
+        likely = tagger.likely(tagger.of(inputs, ids))
     at = {int(p): i for i, p in enumerate(ids)}
-    found = []
+    localized = []
     for h in hits:
         if h.picture not in at:
-            found.append(_nothing(h, [], anew, unknown))
+            localized.append(_nothing(h, [], anew, unknown))
             continue
         i = at[h.picture]
         words = tuple(
             WordRegion(
                 w, round(float(likely[i, j]), 4), bool(has[i, j]),
-                *where_it_lies(seen_cuts[i], placed.regions[i], j),
+                *where_it_lies(region_cuts[i], placed.regions[i], j),
             )
             for w, j in known
         )  # fmt: skip
-        found.append(LocalizedHit(h, words, int(placed.scenes[i])))
-    return LocalizedHits(query, tuple(found), unknown)
+        localized.append(LocalizedHit(h, words, int(placed.scenes[i])))
+    return LocalizedHits(query, tuple(localized), unknown)
 
 
 def _nothing(

@@ -1,8 +1,8 @@
-"""The region model: margins of words, the regions they are in, and scenes.
+"""The region model: margins of words, their regions, and scenes.
 
-It is stored with its proof, which was fitted without the held-out pictures, so that a later model
-can be compared with it; and with cross-validated margins of the training pictures, by which
-thresholds are chosen and these pictures are judged.
+It is stored with its proof, a model fitted without the held-out pictures, so that a later model can
+be compared with it, and with cross-validated margins of the training pictures, which thresholds are
+chosen on.
 """
 
 from __future__ import annotations
@@ -30,14 +30,24 @@ class RegionTagger:
 
     Attributes
     ----------
-    served, proof : models, fitted to all pictures, and to those not held out.
-    terms : the words, ascending.
-    feature : the fingerprint under which regions are kept.
-    ids, margins, carried : the training pictures; for each, the margin of each word by a model that
-        was not fitted to it, and whether it carried the word then.
-    marks : digests of the same pictures' regions, to notice changed ones.
-    words : the owner's list that was in force.
-    about : its figures.
+    served, proof : ScoredRegionModel
+        Models fitted to all pictures, and to those not held out.
+    terms : ndarray of int64
+        The words, ascending.
+    feature : str
+        The fingerprint of the stored regions.
+    ids : ndarray of int64
+        Ids of the training pictures.
+    margins : ndarray of float32
+        Their cross-validated margins, (pictures, words).
+    carried : ndarray of bool
+        Which words they carried at training time, (pictures, words).
+    marks : ndarray of int64
+        Digests of their regions, to notice changed ones.
+    words : WordList
+        The owner's list at training time.
+    about : dict
+        Its metrics.
     """
 
     served: ScoredRegionModel
@@ -57,16 +67,18 @@ class RegionTagger:
         return int(self.served.n_scenes)
 
     def of(self, seen: Inputs, ids: Int) -> Doubles:
-        """Return margins of words; those of training pictures are the cross-validated ones.
+        """Return margins of words; cross-validated ones for training pictures.
 
         Parameters
         ----------
-        seen : what is seen of the pictures.
-        ids : of the pictures.
+        seen : Inputs
+            The regions of the pictures.
+        ids : ndarray of int64
+            Ids of the pictures.
         """
         margins = np.empty((len(ids), len(self.terms)))
         at = np.minimum(np.searchsorted(self.ids, ids), max(len(self.ids) - 1, 0))
-        # A picture that was replaced keeps its id, but is another picture.
+        # A replaced picture keeps its id, so its regions are compared too.
         is_learned = np.isin(ids, self.ids) & (self.marks[at] == seen.marks())
         margins[is_learned] = self.margins[np.searchsorted(self.ids, ids[is_learned])]
         new = np.flatnonzero(~is_learned)
@@ -76,28 +88,28 @@ class RegionTagger:
         return margins
 
     def likely(self, margins: Doubles) -> Doubles:
-        """Return how likely pictures with such margins carry each word."""
+        """Return the probabilities of words from their margins."""
         slope, offset = calibrate(self.margins, self.carried)
-        # Beyond 700 exp overflows, and nobody is that sure.
+        # Beyond 700 exp overflows.
         return 1 / (1 + np.exp(-np.clip(slope * margins + offset, -700, 700)))
 
     def place(self, seen: Inputs, tags: Bools) -> Tagging:
-        """Return where given words lie, and the scene they fit."""
+        """Return the regions of given words, and the best scene."""
         return self.served.place(seen.X, tags, seen.whole, seen.areas)
 
     def predict(self, seen: Inputs) -> Tagging:
-        """Return words, regions and scenes that fit pictures best."""
+        """Return the most likely words, regions and scenes of pictures."""
         return self.served.predict(seen.X, seen.whole, seen.areas)
 
     def columns(self, terms: Iterable[int]) -> list[int | None]:
-        """Return where terms stand among the words, by the owner's list; None if they do not."""
+        """Return the columns of terms, mapped by the owner's list; None for unknown ones."""
         counts_as = self.words.counts_as()
         now = [counts_as.get(t, t) for t in terms]
         place = {int(t): i for i, t in enumerate(self.terms)}
         return [None if t is None else place.get(t) for t in now]
 
     def to_saved(self) -> tuple[dict[str, Json], dict[str, NDArray[Any]]]:
-        """Return what `load_region_tagger` makes the same of."""
+        """Return the description and arrays that `load_region_tagger` reads."""
         merge: list[Json] = [list[Json](pair) for pair in self.words.merge]
         words: dict[str, Json] = {"drop": list[Json](self.words.drop), "merge": merge}
         arrays = {
@@ -111,7 +123,7 @@ class RegionTagger:
 
     @classmethod
     def from_saved(cls, about: dict[str, Json], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Return the model that was kept."""
+        """Return a stored model."""
         served, proof = (_model(arrays, part) for part in ("served/", "proof/"))
         words = about["list"]
         if not isinstance(words, dict):

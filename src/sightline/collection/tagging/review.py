@@ -1,13 +1,13 @@
-"""Reviewing suggestions: each answer is a judgement, on the disk before it counts.
+"""Review of suggestions: each answer is a judgement, on disk before it counts.
 
-A yes to a word that is proposed says that the picture fits the word; a yes to a doubt, or a no to a
-proposal, that it does not. Either way the pair is settled: `proposing` asks about it no more, and
-every training takes it as it takes all judgements. A review is a session like those of `judge`:
-`sessions` lists it, and reverting takes all of it back.
+A yes to a proposed word, or a no to a doubt, is a positive judgement; a no to a proposal, or a yes
+to a doubt, is a negative one. Either way the pair is settled: `suggest` does not ask about it
+again, and every training uses it like all judgements. A review is a session: `sessions` lists it,
+and it can be reverted.
 
-Words that were accepted are also carried from then on, as a source of words of the session. That
-needs the store's lock, so it is done when the review ends, and again by the next one: whatever
-stands in the log and is not carried yet is made so (`settle`).
+Pictures also carry accepted words from then on, with the session as their source. That needs the
+writer lock, so it is done when the review ends, and again by the next one: whatever is in the log
+and not yet carried is written (`settle`).
 """
 
 from __future__ import annotations
@@ -36,19 +36,21 @@ SOURCE = ONE_BY_ONE
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """One answer of this review that may be taken back."""
+    """One answer of this review that can be undone."""
 
     mark: str
     suggestion: Suggestion
 
 
 class Review:
-    """A queue of suggestions with answers; made by `Collection.review`.
+    """A queue of suggestions with answers; created by `Collection.review`.
 
     Attributes
     ----------
-    id : the session under which answers stand in the log.
-    found : the suggestions, and what there is to say about them.
+    id : str
+        The session of the answers in the log.
+    found : Suggestions
+        The suggestions, with remarks.
     """
 
     def __init__(
@@ -68,16 +70,16 @@ class Review:
 
     @property
     def suggestions(self) -> Sequence[Suggestion]:
-        """What is asked, the surest first."""
+        """The suggestions, most confident first."""
         return self.found.suggestions
 
     @property
     def answered(self) -> int:
-        """How many answers stand."""
+        """The number of answers that count."""
         return len(self._answers)
 
     def answer(self, suggestion: Suggestion, yes: bool) -> None:
-        """Say whether a suggestion is right; it is on the disk when this returns."""
+        """Record whether a suggestion is right; it is on disk when this returns."""
         if [t.text for t in parse(str(Term(suggestion.word))).wanted] != [suggestion.word]:
             raise UsageError(f"{suggestion.word!r} is not one word, so it cannot be judged.")
         fits = yes if suggestion.add else not yes
@@ -85,14 +87,14 @@ class Review:
         body: dict[str, Json] = {
             "query": str(Term(suggestion.word)), "relevance": 1.0 if fits else 0.0,
             "source": SOURCE, "mark": mark, "model": self._model,
-            # A doubted word that stays is carried already, by whatever said so before.
+            # A doubted word that stays is carried already, by its earlier source.
             "word": suggestion.word if suggestion.add and fits else "",
         }  # fmt: skip
         self._append(NewEvent("judged", suggestion.picture, body, self.id))
         self._answers.append(_Answer(mark, suggestion))
 
     def undo(self) -> Suggestion:
-        """Take the last answer back, and return what it was about."""
+        """Undo the last answer, and return its suggestion."""
         if not self._answers:
             raise UsageError("Nothing was answered in this review, so nothing can be taken back.")
         last = self._answers[-1]
@@ -107,10 +109,10 @@ class Review:
         self._judging.append([event])
 
     def close(self) -> int:
-        """End the review: accepted words are carried from now on; return by how many pictures.
+        """End the review: write accepted words; return the number of changed pictures.
 
-        Answers stand whether or not this is ever called. A review that was begun with `carry` false
-        leaves the carrying to the next one, or to `Collection.carry_accepted`.
+        Answers count whether or not this is called. With `carry` false, the words are written by
+        the next review or by `Collection.carry_accepted`.
         """
         if self._judging is not None:
             self._judging.close()
@@ -128,25 +130,26 @@ Accepted = dict[str, dict[int, tuple[str, ...]]]
 
 
 def accepted(log: EventLog) -> Accepted:
-    """Return the words that reviews accepted, by session and picture; none where all is undone.
+    """Return the words that reviews accepted, by session and picture.
 
-    A word that was judged not to fit since is no longer accepted.
+    A word that was judged not to fit later is no longer accepted. A session whose answers were all
+    undone has no pictures.
     """
     reverted, now = log.reverted(), verdicts(log.judgements())
-    found: Accepted = {}
+    by_session: Accepted = {}
     for e in log.read(kinds=["judged"], in_sessions=True):
         if e.body.get("source") == SOURCE and e.session and e.session not in reverted:
-            found.setdefault(e.session, {})
+            by_session.setdefault(e.session, {})
     for e in log.effective("judged"):
         word = str(e.body.get("word", ""))
-        if e.session in found and e.picture is not None and now.get((e.picture, word)):
-            mine = found[e.session]
-            mine[e.picture] = tuple(dict.fromkeys((*mine.get(e.picture, ()), word)))
-    return found
+        if e.session in by_session and e.picture is not None and now.get((e.picture, word)):
+            by_picture = by_session[e.session]
+            by_picture[e.picture] = tuple(dict.fromkeys((*by_picture.get(e.picture, ()), word)))
+    return by_session
 
 
 def undo_answer(home: Home, session: str, picture: int, word: str) -> bool:
-    """Take the answer of a review about one word of one picture back; return whether one stood."""
+    """Undo a review's answer on one word of one picture; return whether there was one."""
     with contextlib.closing(EventLog(home.events, write=False)) as log:
         record = read_session(log, session)
     asked = str(Term(word))
@@ -163,26 +166,30 @@ def undo_answer(home: Home, session: str, picture: int, word: str) -> bool:
 
 
 def apply_accepted(home: Home, wait: float) -> int:
-    """Have pictures carry what reviews accepted, if any does not yet; return how many changed."""
+    """Write the words that reviews accepted; return the number of changed pictures."""
     return settle(home, wait) if pending(home) else 0
 
 
 def pending(home: Home) -> bool:
-    """Say whether some picture does not yet carry what a review accepted, or still does."""
+    """Return whether accepted words are still to be written, or undone ones to be removed."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         return bool(_changes(accepted(log), reader.catalogue))
 
 
 def settle(home: Home, wait: float) -> int:
-    """Have pictures carry exactly what reviews accepted; return how many changed."""
+    """Make pictures carry exactly the accepted words; return the number of changed ones."""
     count = 0
     with Writer(home, "tag --review", wait) as writer:
         c = writer.catalogue
-        for session, wanted in _changes(accepted(writer.log), c).items():
+        for session, words_by_picture in _changes(accepted(writer.log), c).items():
             publish_source(
-                writer, tags.SESSION + session, set(wanted), partial(_exactly, wanted), session
+                writer,
+                tags.SESSION + session,
+                set(words_by_picture),
+                partial(_exactly, words_by_picture),
+                session,
             )
-            count += len(wanted)
+            count += len(words_by_picture)
     return count
 
 
@@ -193,13 +200,13 @@ def _exactly(
 
 
 def _changes(wanted: Accepted, catalogue: Catalogue) -> Accepted:
-    """Return what pictures of the collection are to carry where that is not what they do."""
-    found: Accepted = {}
+    """Return the accepted words of pictures whose stored words differ from them."""
+    changes: Accepted = {}
     for session, by_picture in wanted.items():
         source = tags.SESSION + session
         pictures = {*by_picture, *catalogue.with_source(source)}
         for p in sorted(catalogue.facts(pictures)):
             now = [t.tags for t in catalogue.words(p) if t.source == source]
             if set(now[0] if now else ()) != set(by_picture.get(p, ())):
-                found.setdefault(session, {})[p] = by_picture.get(p, ())
-    return found
+                changes.setdefault(session, {})[p] = by_picture.get(p, ())
+    return changes

@@ -1,4 +1,4 @@
-"""Scenes: the collection in groups by the kind of picture the model takes each for."""
+"""Scenes: the collection grouped by the scene that the model predicts for each picture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BLOCK = 256
 
 @dataclass(frozen=True, slots=True)
 class SceneWord:
-    """A word of a scene: the share of its pictures that have it, and that of all pictures."""
+    """A word of a scene: its share in the scene, and in all pictures."""
 
     word: str
     share: float
@@ -36,13 +36,16 @@ class SceneWord:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Pictures that the model takes for one kind.
+    """Pictures that the model assigns to one scene.
 
     Attributes
     ----------
-    number : from 0, as `tag` names it.
-    words : those that set its pictures apart, strongest first.
-    pictures : ids, those that fit best first.
+    number : int
+        The number of the scene, from 0, as in `tag`.
+    words : tuple of SceneWord
+        The words that distinguish it, strongest first.
+    pictures : tuple of int
+        Ids, best fit first.
     """
 
     number: int
@@ -52,9 +55,9 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Scenes:
-    """All scenes, the largest first, and how many pictures lack the regions the model knows.
+    """All scenes, the largest first, and the number of pictures without the model's regions.
 
-    `cut_otherwise` of these have others.
+    `cut_otherwise` counts those of them that have other regions.
     """
 
     scenes: tuple[Scene, ...]
@@ -70,42 +73,42 @@ class Scenes:
 
 
 def find_scenes(home: Home, pictures: Int | None, n_words: int, progress: Progress) -> Scenes:
-    """Return the scenes of pictures, all by default, each with so many words at most."""
+    """Return the scenes of pictures, all by default, with at most `n_words` words each."""
     with home.reader() as reader:
-        placer = current_region_tagger(home, reader.snapshot.regions)
-        wanted = reader.snapshot.ids() if pictures is None else np.unique(pictures)
-        ids = kept_ids(reader.snapshot, placer.feature, wanted)
-        names = spelled(placer.terms, reader.catalogue.terms(), placer.words)
-        said, fits = _said(reader, placer, ids, progress)
-        has = table(ids, placer.terms, *cleaned(*carried(reader.snapshot), _list(placer)))
-        has |= said.tags
+        tagger = current_region_tagger(home, reader.snapshot.regions)
+        picture_ids = reader.snapshot.ids() if pictures is None else np.unique(pictures)
+        ids = kept_ids(reader.snapshot, tagger.feature, picture_ids)
+        names = spelled(tagger.terms, reader.catalogue.terms(), tagger.words)
+        predicted, fits = _said(reader, tagger, ids, progress)
+        has = table(ids, tagger.terms, *cleaned(*carried(reader.snapshot), _list(tagger)))
+        has |= predicted.tags
         usual = has.mean(axis=0) if len(ids) else np.zeros(len(names))
-        found = []
-        for s in range(placer.n_scenes):
-            mine = np.flatnonzero(said.scenes == s)
-            if not len(mine):
+        scenes = []
+        for s in range(tagger.n_scenes):
+            members = np.flatnonzero(predicted.scenes == s)
+            if not len(members):
                 continue
-            share = has[mine].mean(axis=0)
+            share = has[members].mean(axis=0)
             best = np.argsort(-(share - usual), kind="stable")[:n_words]
             words = tuple(
                 SceneWord(names[j], round(float(share[j]), 4), round(float(usual[j]), 4))
                 for j in best.tolist()
                 if share[j] > usual[j]
             )
-            # How much better it fits than the next best scene.
-            others = np.delete(fits[mine], s, axis=1).max(axis=1, initial=-np.inf)
-            order = np.argsort(others - fits[mine, s], kind="stable")
-            found.append(Scene(s, words, tuple(ids[mine[order]].tolist())))
-        found.sort(key=lambda g: (-len(g.pictures), g.number))
-        others = cut_otherwise(reader.snapshot, placer.feature, wanted)
+            # The margin to the next best scene.
+            others = np.delete(fits[members], s, axis=1).max(axis=1, initial=-np.inf)
+            order = np.argsort(others - fits[members, s], kind="stable")
+            scenes.append(Scene(s, words, tuple(ids[members[order]].tolist())))
+        scenes.sort(key=lambda g: (-len(g.pictures), g.number))
+        others = cut_otherwise(reader.snapshot, tagger.feature, picture_ids)
         version = reader.snapshot.version
-        return Scenes(tuple(found), len(wanted) - len(ids), version, len(others))
+        return Scenes(tuple(scenes), len(picture_ids) - len(ids), version, len(others))
 
 
 def _said(
     reader: Reader, placer: RegionTagger, ids: Int, progress: Progress
 ) -> tuple[Tagging, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
-    """Return tags and scenes of pictures, and how well each scene fits."""
+    """Return predicted tags and scenes of pictures, and the score of each scene."""
     tags = np.zeros((len(ids), len(placer.terms)), np.bool_)
     scenes, fits = np.zeros(len(ids), np.int64), np.zeros((len(ids), placer.n_scenes))
     progress.start("find scenes", len(ids))

@@ -1,10 +1,9 @@
-"""Words that pictures lack and probably fit, and words they carry that probably do not.
+"""Suggested tags: words that pictures probably lack, and carried words that are probably wrong.
 
-A word is proposed where its margin is above the threshold that keeps the promised precision on the
-collection's own pictures (`thresholds`); a word without such a threshold is never proposed, and
-named. The promise is about pictures whose words nobody knows. Of pictures that carry words already,
-what is left to propose is what the model and the owner disagree about. What somebody has judged is
-neither proposed nor doubted again.
+A word is proposed if its margin is above the threshold that keeps the promised precision on the
+collection's own pictures (`thresholds`). A word without such a threshold is never proposed, and is
+reported. The precision holds for pictures whose words are unknown. For tagged pictures, what is
+left to propose is where model and owner disagree. Judged pairs are neither proposed nor doubted.
 """
 
 from __future__ import annotations
@@ -45,17 +44,26 @@ _BLOCK = 256
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A word to add to a picture, or to take from it.
+    """A word to add to a picture, or to remove from it.
 
     Attributes
     ----------
-    picture, path : of the collection.
-    word : as it is spelt.
-    add : False where the picture carries the word and probably should not.
-    confidence : of a word to add, how likely it is right; of one to take away, how rarely pictures
-        that look so carry it. Both by pictures that were not learnt from.
-    scene : of the picture, from 0.
-    box, mask : where the word lies, if anywhere.
+    picture : int
+        Id of the picture.
+    path : bytes
+        Its path below the collection's folder.
+    word : str
+        The word in its usual spelling.
+    add : bool
+        False if the picture carries the word and probably should not.
+    confidence : float
+        The cross-validated probability that the suggestion is right.
+    scene : int
+        The scene of the picture, from 0.
+    box : Box
+        The bounding box of the word's region; the whole picture if it has none.
+    mask : Mask
+        The mask of the word's region.
     """
 
     picture: int
@@ -70,7 +78,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Abstained:
-    """A word that is never proposed: how many pictures carry it, and why it is not."""
+    """A word that is never proposed: the number of pictures that carry it, and why."""
 
     word: str
     pictures: int
@@ -79,10 +87,11 @@ class Abstained:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A word that is proposed, and how sure that is by pictures that nobody learnt from.
+    """A word that is proposed, and its cross-validated precision.
 
-    `pictures` carry it; of those that look as much like it as a proposal must, `given`, so many
-    were `right` to carry it; `promised` is the least share that makes likely (Wilson, 95 %).
+    `pictures` is the number that carry it, `given` the number with a margin above the threshold,
+    and `right` the number of those that carry it; `promised` is the lower bound of their share
+    (Wilson, 95 %).
     """
 
     word: str
@@ -94,11 +103,11 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """All suggestions, most sure first.
+    """All suggestions, most confident first.
 
-    `words` are those that are proposed, `abstained` words that never are; `without_regions` counts
-    pictures that were asked about and lack the regions the model knows, `cut_otherwise` those of
-    them that have others; `judged` are suggestions not made since somebody has judged them.
+    `words` are those that are proposed, `abstained` those that never are. `without_regions` counts
+    requested pictures without the model's regions, `cut_otherwise` those of them that have other
+    regions, `judged` the suggestions left out because the pair was judged.
     """
 
     suggestions: tuple[Suggestion, ...]
@@ -116,12 +125,12 @@ class Suggestions:
 
     def proposed(self) -> dict[int, list[ProposedWord]]:
         """Return the words to add, by picture, as `Collection.export` takes them."""
-        found: dict[int, list[ProposedWord]] = {}
+        by_picture: dict[int, list[ProposedWord]] = {}
         for s in self.suggestions:
             if s.add:
                 box = (s.box.left, s.box.top, s.box.width, s.box.height)
-                found.setdefault(s.picture, []).append(ProposedWord(s.word, s.confidence, box))
-        return found
+                by_picture.setdefault(s.picture, []).append(ProposedWord(s.word, s.confidence, box))
+        return by_picture
 
 
 def suggest(
@@ -131,39 +140,39 @@ def suggest(
     removals: bool,
     progress: Progress,
 ) -> Suggestions:
-    """Look at pictures, all by default, and return what their words lack and have too much."""
+    """Suggest words to add to pictures, all by default, and to remove from them."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
-        placer = current_region_tagger(home, reader.snapshot.regions)
-        said = judged(placer, log.judgements())
-        wanted = reader.snapshot.ids() if pictures is None else np.unique(pictures)
-        look = _Look(reader, placer, precision, removals)
-        ids = kept_ids(reader.snapshot, placer.feature, wanted)
+        tagger = current_region_tagger(home, reader.snapshot.regions)
+        judged_pairs = judged(tagger, log.judgements())
+        picture_ids = reader.snapshot.ids() if pictures is None else np.unique(pictures)
+        look = _Look(reader, tagger, precision, removals)
+        ids = kept_ids(reader.snapshot, tagger.feature, picture_ids)
         progress.start("look for words", len(ids))
-        found: list[Suggestion] = []
+        suggestions: list[Suggestion] = []
         for begin in range(0, len(ids), _BLOCK):
             part = ids[begin : begin + _BLOCK]
-            found += look.at(part, said)
+            suggestions += look.at(part, judged_pairs)
             progress.advance(len(part))
         progress.finish()
         names = look.names
         abstained = _abstained(look.sure, names, least_pictures(precision))
         return Suggestions(
-            tuple(sorted(found, key=lambda s: (-s.confidence, s.path, s.word))), abstained,
-            precision, len(ids), len(wanted) - len(ids), look.judged, reader.snapshot.version,
-            len(cut_otherwise(reader.snapshot, placer.feature, wanted)),
+            tuple(sorted(suggestions, key=lambda s: (-s.confidence, s.path, s.word))), abstained,
+            precision, len(ids), len(picture_ids) - len(ids), look.judged, reader.snapshot.version,
+            len(cut_otherwise(reader.snapshot, tagger.feature, picture_ids)),
             _promises(look.sure, names),
         )  # fmt: skip
 
 
 def judged(model: RegionTagger, judgements: Iterable[Judgement]) -> set[tuple[int, int]]:
-    """Return which words of which pictures somebody has judged, by picture and column."""
+    """Return the judged pairs of picture and word, by id and column."""
     said = term_verdicts(judgements, model.words.counts_as())
     place = {int(t): i for i, t in enumerate(model.terms)}
     return {(picture, place[term]) for picture, term in said if term in place}
 
 
 class _Look:
-    """One look through pictures."""
+    """One pass over pictures."""
 
     def __init__(
         self, reader: Reader, placer: RegionTagger, precision: float, removals: bool
@@ -176,49 +185,49 @@ class _Look:
         self.judged = 0
 
     def at(self, ids: Int, judged: set[tuple[int, int]]) -> list[Suggestion]:
-        """Return what there is to say of some pictures."""
+        """Return the suggestions for some pictures."""
         p = self.placer
-        seen_cuts = list(cuts(self.reader.snapshot, p.feature, ids))
-        seen = Inputs.of(seen_cuts)
+        region_cuts = list(cuts(self.reader.snapshot, p.feature, ids))
+        inputs = Inputs.of(region_cuts)
         has = table(ids, p.terms, *self.pairs)
-        margins = p.of(seen, ids)
+        margins = p.of(inputs, ids)
         add = ~has & (margins >= self.sure.give)
         drop = has & (margins <= self.sure.doubt) if self.removals else np.zeros_like(has)
         add, drop = self._without_judged(ids, add, drop, judged)
         some = np.flatnonzero((add | drop).any(axis=1))
         if not len(some):
             return []
-        placed = p.place(seen.only(some), (has | add)[some])
+        placed = p.place(inputs.only(some), (has | add)[some])
         likely = p.likely(margins[some])
         facts = self.reader.catalogue.facts(ids[some].tolist())
-        found: list[Suggestion] = []
+        suggestions: list[Suggestion] = []
         for i, n in enumerate(some.tolist()):
             known = facts.get(int(ids[n]))
             for j in np.flatnonzero(add[n] | drop[n]).tolist() if known else ():
                 assert known is not None
-                box, mask = where_it_lies(seen_cuts[n], placed.regions[i], j)
+                box, mask = where_it_lies(region_cuts[n], placed.regions[i], j)
                 sure = float(likely[i, j] if add[n, j] else 1 - likely[i, j])
-                found.append(
+                suggestions.append(
                     Suggestion(
                         known.picture, known.path, self.names[j], bool(add[n, j]),
                         round(sure, 4), int(placed.scenes[i]), box, mask,
                     )
                 )  # fmt: skip
-        return found
+        return suggestions
 
     def _without_judged(
-        self, ids: Int, add: Bools, drop: Bools, said: set[tuple[int, int]]
+        self, ids: Int, add: Bools, drop: Bools, judged: set[tuple[int, int]]
     ) -> tuple[Bools, Bools]:
         for n, picture in enumerate(ids.tolist()):
             for j in np.flatnonzero(add[n] | drop[n]).tolist():
-                if (picture, j) in said:
+                if (picture, j) in judged:
                     add[n, j] = drop[n, j] = False
                     self.judged += 1
         return add, drop
 
 
 def where_it_lies(cut: CutPicture, owner: Int, word: int) -> tuple[Box, Mask]:
-    """Return box and mask of a word; of one that found no region, those of the whole picture."""
+    """Return box and mask of a word; the whole picture if it has no region."""
     inside = (owner == word)[cut.labels]
     if not inside.any():
         inside = np.ones_like(inside)
@@ -230,14 +239,14 @@ def _promises(sure: Thresholds, names: Sequence[str]) -> tuple[Promise, ...]:
     counts = [c[some].tolist() for c in (sure.carriers, sure.given, sure.right)]
     low = wilson_lower(sure.right[some].astype(np.float64), sure.given[some].astype(np.float64))
     columns = zip(some.tolist(), *counts, low.round(4).tolist(), strict=True)
-    found = [Promise(names[j], *rest) for j, *rest in columns]
-    return tuple(sorted(found, key=lambda w: (-w.pictures, w.word)))
+    promises = [Promise(names[j], *rest) for j, *rest in columns]
+    return tuple(sorted(promises, key=lambda w: (-w.pictures, w.word)))
 
 
 def _abstained(sure: Thresholds, names: Sequence[str], least: int) -> tuple[Abstained, ...]:
-    found = []
+    abstained = []
     for j in np.flatnonzero(~np.isfinite(sure.give)).tolist():
         few = f"fewer than {least} pictures carry it"
         why = few if sure.carriers[j] < least else "it cannot be told surely enough"
-        found.append(Abstained(names[j], int(sure.carriers[j]), why))
-    return tuple(sorted(found, key=lambda a: (-a.pictures, a.word)))
+        abstained.append(Abstained(names[j], int(sure.carriers[j]), why))
+    return tuple(sorted(abstained, key=lambda a: (-a.pictures, a.word)))

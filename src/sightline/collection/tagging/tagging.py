@@ -43,20 +43,18 @@ class Tagging:
         apply: bool = True,
         progress: Progress | None = None,
     ) -> Review:
-        """Suggest words, as `Collection.tag` does, to be answered with yes or no.
+        """Suggest words, as `Collection.tag` does, for review with yes or no.
 
-        Each answer is on the disk when it is given, and no question is asked twice. Pictures carry
-        accepted words once the review is closed.
+        Each answer is on disk at once, and no question is asked twice. Pictures carry accepted
+        words after the review is closed. Parameters other than these are as of `Collection.tag`.
 
         Parameters
         ----------
-        *pictures, precision, k, removals, filters, progress
-            As of `Collection.tag`.
         session : str
             The id of a review to resume.
         apply : bool
-            False has pictures carry accepted words only after the next review, or
-            `apply_accepted`; a new version of the store is written for that.
+            If false, accepted words are written by the next review or by `apply_accepted`; writing
+            them creates a new version of the store.
         """
         from sightline.collection.tagging.review import Review
 
@@ -88,12 +86,12 @@ class Tagging:
     ) -> LocalizedHits:
         """Return the regions of the query's words in its hits.
 
+        Parameters other than these are as of `Collection.search`.
+
         Parameters
         ----------
-        query, k, filters
-            As of `Collection.search`.
         hits : sequence of Hit, optional
-            Those to look at, if the search was made before.
+            The hits of an earlier search to localize words in.
         """
         from sightline.collection.search.words import pictures_of
         from sightline.collection.tagging.localize import localize
@@ -114,14 +112,16 @@ class Tagging:
         filters: Filters = NO_FILTERS,
         progress: Progress | None = None,
     ) -> Scenes:
-        """Group pictures by the scenes that were learned, each with its most typical words.
+        """Group pictures by learned scenes, each with its most typical words.
 
         Parameters
         ----------
         words : int
-            How many of each scene.
-        filters, progress
-            As of `Collection.search` and `train`.
+            Number of words of each scene.
+        filters : Filters, optional
+            As of `Collection.search`.
+        progress : Progress, optional
+            As of `Collection.train`.
         """
         from sightline.collection.tagging.scenes import find_scenes
 
@@ -137,7 +137,7 @@ class Tagging:
         return undo_answer(self._collection.home, session, picture, word)
 
     def apply_accepted(self) -> int:
-        """Have pictures carry exactly the words that reviews accepted; return how many changed."""
+        """Make pictures carry exactly the accepted words; return the number of changed ones."""
         from sightline.collection.tagging.review import apply_accepted
 
         return apply_accepted(self._collection.home, self._collection.settings.wait)
@@ -164,7 +164,7 @@ class Tagging:
         return load_list(self._collection.home.folder)
 
     def chosen(self, pictures: Sequence[PictureLike], filters: Filters) -> NDArray[np.int64] | None:
-        """Return the ids of pictures that were named and meet the filters; None for all."""
+        """Return the ids of named pictures that pass the filters; None for all."""
         import numpy as np
 
         c = self._collection

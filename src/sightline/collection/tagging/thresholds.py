@@ -1,15 +1,15 @@
-"""From which margin on a word is given: the lowest that keeps a promised precision.
+"""Thresholds of margins: the lowest that keep a promised precision.
 
-Margins are of pictures that the model had not learnt from, and the precision of all pictures above
-a threshold is taken at the lower end of what their number allows (Wilson, "Probable inference, the
-law of succession, and statistical inference", 1927; one-sided, 95 %). So nine in ten takes 25
-pictures without a mistake, and a word on few pictures is never given. A picture without the word
-counts as a mistake, although its owner may only have forgotten the word. However well the surest
-do, no word is given where it is less likely right than wrong (`words.calibration`).
+Margins are cross-validated. The precision of all pictures above a threshold is the lower confidence
+bound (Wilson, "Probable inference, the law of succession, and statistical inference", 1927;
+one-sided, 95 %). So a precision of .9 takes 25 pictures without a mistake, and a word on few
+pictures is never proposed. A picture without the word counts as a mistake, although its owner may
+have forgotten the word. No word is proposed where its probability is below one half
+(`words.calibration`).
 
-A carried word is doubted where the model would not give it, at most one in twenty of those that
-carry it has a margin as low, and of all pictures with a margin as low the promised share does not
-carry it.
+A carried word is doubted if the model would not propose it, at most one in twenty of its carriers
+has a margin as low, and among all pictures with a margin as low the promised share does not carry
+it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Thresholds:
-    """Of each word: the margin from which it is given, and below which it is doubted.
+    """The margins from which each word is proposed, and below which it is doubted.
 
-    `give` is infinite where no threshold keeps the promise, `doubt` minus infinity. `carriers`,
-    `given` and `right` say by how many pictures: that carry the word, that have such a margin, and
-    that have both.
+    If no threshold keeps the precision, `give` is infinity and `doubt` minus infinity. `carriers`
+    counts pictures that carry the word, `given` those above the threshold, `right` those with both.
     """
 
     give: Doubles
@@ -47,7 +46,7 @@ class Thresholds:
 
 
 def wilson_lower(right: Doubles, n: Doubles) -> Doubles:
-    """Return the least share that so many right ones of n make likely.
+    """Return the lower confidence bound of the share of `right` in n.
 
     >>> wilson_lower(np.array([25.0, 24.0]), np.array([25.0, 25.0])).round(3).tolist()
     [0.902, 0.839]
@@ -59,7 +58,7 @@ def wilson_lower(right: Doubles, n: Doubles) -> Doubles:
 
 
 def least_pictures(precision: float) -> int:
-    """Return how many pictures without a mistake a precision takes.
+    """Return the number of pictures without a mistake that a precision needs.
 
     >>> least_pictures(0.9), least_pictures(0.8)
     (25, 11)
@@ -68,7 +67,7 @@ def least_pictures(precision: float) -> int:
 
 
 def thresholds(margins: Doubles, carried: Bools, precision: float) -> Thresholds:
-    """Choose thresholds of all words by pictures that were not learnt from: (pictures, words).
+    """Choose the thresholds of all words by cross-validated margins, (pictures, words).
 
     >>> margins = np.linspace(-1, 1, 200)[:, None]
     >>> found = thresholds(margins, margins > 0.2, 0.9)
@@ -94,7 +93,7 @@ def _one(
     order = np.argsort(-margin, kind="stable")
     sorted_, yes = margin[order], carried[order]
     right, n = np.cumsum(yes).astype(np.float64), np.arange(1, len(yes) + 1, dtype=np.float64)
-    # Between equal margins no threshold can part them.
+    # A threshold cannot separate equal margins.
     ends = np.append(sorted_[1:] != sorted_[:-1], True)
     keeps = np.flatnonzero(ends & (sorted_ >= even) & (wilson_lower(right, n) >= precision))
     doubt = _doubt(sorted_[::-1], yes[::-1], precision)

@@ -1,13 +1,12 @@
-"""Training the region model: which region of a picture each of its words means.
+"""Training of the region model: which region of a picture each of its words describes.
 
-The pictures are in five folds for ever, one of them held out. Five models are fitted to four folds
-each and predict the fifth; thresholds are chosen by these predictions. The model without the
-held-out fold is the proof: its F over all decisions on held-out pictures goes through the gate of
-`lifecycle`, against the model in use on the words both know and against giving every picture the
-same words. What is served is a sixth model, fitted to everything.
+The pictures have fixed folds, five of them, one held out. Five models are fitted to four folds each
+and predict the fifth; thresholds are chosen on these predictions. The model without the held-out
+fold is the proof: its micro F on held-out pictures goes through the gate of `lifecycle`, against
+the model in use on the words both know, and against the baseline of the same words for every
+picture. The served model is a sixth one, fitted to everything.
 
-None of the six needs another, so on a cluster they are fitted at the same time. The data set is
-sent once.
+The six fits are independent, so a cluster runs them in parallel. The data set is sent once.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ _MOST_SCENES, _PICTURES_OF_A_SCENE = 20, 15
 
 @dataclass(frozen=True, slots=True)
 class RegionOptions:
-    """How to learn: `scenes` to tell apart, 0 for as many as the pictures allow.
+    """Options of a training: the number of `scenes`, 0 for a default by the number of pictures.
 
-    `feature` names the kind of regions to learn from; empty for that which most pictures have.
+    `feature` names the kind of regions to learn from; empty for the one that most pictures have.
     """
 
     scenes: int = 0
@@ -69,7 +68,7 @@ class RegionOptions:
 
 @dataclass(frozen=True, slots=True)
 class RegionReport:
-    """The report of a training; `sure` of the `words` can be proposed with nine in ten right.
+    """The report of a training; `sure` of the `words` can be proposed with a precision of .9.
 
     `dropped` counts words of pictures that have more words than regions.
     """
@@ -101,8 +100,7 @@ def train_regions(
 ) -> RegionReport:
     """Learn from all pictures with words and regions, and publish if the gate opens.
 
-    The store is locked only while the model is published. `compute` is where models learn, if not
-    here.
+    The store is locked only while the model is published. `compute` runs the fits, if it is given.
     """
     started = time.monotonic()
     if options.scenes < 0:
@@ -153,7 +151,7 @@ class _RegionTraining:
             )
 
     def learn(self, words: WordList) -> RegionTagger:
-        """Fit all models, and return what is to be served."""
+        """Fit all models, and return the one to be served."""
         g = self.dataset
         nothing = np.zeros(0, np.int64)
         folds = {-1: TrainingFold(np.arange(len(g)), nothing)}
@@ -180,17 +178,19 @@ class _RegionTraining:
 
     def prove(self, tagger: RegionTagger, current: RegionTagger | None) -> GateReport:
         """Measure the proof, and that of the model in use, on held-out pictures."""
-        g, held = self.dataset, self.fold == HELD_OUT
-        at = np.flatnonzero(held)
-        if not len(at) or held.all():
+        g, is_held_out = self.dataset, self.fold == HELD_OUT
+        at = np.flatnonzero(is_held_out)
+        if not len(at) or is_held_out.all():
             return GateReport.unmeasured(REGIONS, {"given": 0, "right": 0})
         some, truth = g.inputs.only(at), g.labels[at]
         predicted = tagger.proof.predict(some.X, some.whole, some.areas).tags
-        promised = thresholds(tagger.margins[~held].astype(float), g.labels[~held], PRECISION)
+        promised = thresholds(
+            tagger.margins[~is_held_out].astype(float), g.labels[~is_held_out], PRECISION
+        )
         proposed = tagger.margins[at] >= promised.give
         report = GateReport(
             REGIONS, len(at), f_measure(truth, predicted).micro,
-            _same_words(g.labels[~held], truth),
+            _same_words(g.labels[~is_held_out], truth),
             extra={"given": int(proposed.sum()), "right": int((proposed & truth).sum())},
         )  # fmt: skip
         if current is None or current.feature != g.feature:
@@ -210,7 +210,7 @@ class _RegionTraining:
 
 
 def _lowest_where(margins: NDArray[np.float32], unknown: Bools) -> NDArray[np.float32]:
-    """Return margins, with the lowest of all where a model does not know the word.
+    """Return margins, with the overall minimum where a model does not know the word.
 
     A rare word may be on too few pictures once a fold is left out. The margin of a model that does
     not know it is so far below all others that no word could be calibrated with it.
@@ -232,7 +232,7 @@ def _same_words(training: Bools, truth: Bools) -> float:
 
 
 Arrays = dict[str, NDArray[Any]]
-# Codewords carry less information than vectors, and are regularised more.
+# Codewords carry less information than vectors and need more regularisation.
 _WHOLE_ALPHA, _REGION_ALPHA = 0.6, 0.3
 
 
