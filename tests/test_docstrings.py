@@ -25,7 +25,7 @@ PENDING = (
     "web",
     "words",
 )
-PENDING_MODULES = ("plugins", "progress", "records", "registry", "settings")
+PENDING_MODULES: tuple[str, ...] = ()
 Documented = ast.ClassDef | ast.FunctionDef
 
 

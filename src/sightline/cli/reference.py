@@ -112,7 +112,7 @@ def _attributes(docstring: str) -> dict[str, str]:
     ...
     ...     Attributes
     ...     ----------
-    ...     workers
+    ...     workers : int
     ...         Worker processes;
     ...         0 is one for each core.
     ...     ''')

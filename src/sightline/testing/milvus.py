@@ -65,9 +65,12 @@ class MilvusProcess:
 
     Parameters
     ----------
-    folder : where its data lies; made if it is not there.
-    shared : where the program is unpacked to, for all servers.
-    password : have it let nobody in but root with its password, which is Milvus.
+    folder : Path
+        Where its data lies; made if it is not there.
+    shared : Path
+        Where the program is unpacked to, for all servers.
+    password : bool, default=False
+        Have it let nobody in but root with its password, which is Milvus.
     """
 
     def __init__(self, folder: Path, shared: Path, *, password: bool = False) -> None:

@@ -18,18 +18,30 @@ class Limits:
 
     Attributes
     ----------
-    upload_bytes, body_bytes : of a picture that is sent, and of any other body.
-    body_seconds : for a body to arrive.
-    answer_seconds : for an answer to begin.
-    send_seconds : for each piece of it to be taken.
-    connections : open at the same time; more are answered 503 at once and closed.
-    waiting : requests under way or waiting; more are answered 503.
-    threads : requests that are worked on at the same time.
-    uploads : pictures sent that wait to be described; more are answered 429.
-    jobs : jobs that wait for their turn; more are answered 429.
-    exports : files of words that are written and sent at the same time; more are answered 429.
-    streams : clients that listen to jobs at the same time; more are answered 429.
-    sessions : judging sessions kept in memory, of which nothing is written yet.
+    upload_bytes, body_bytes : int
+        Of a picture that is sent, and of any other body.
+    body_seconds : float
+        For a body to arrive.
+    answer_seconds : float
+        For an answer to begin.
+    send_seconds : float
+        For each piece of it to be taken.
+    connections : int
+        Open at the same time; more are answered 503 at once and closed.
+    waiting : int
+        Requests under way or waiting; more are answered 503.
+    threads : int
+        Requests that are worked on at the same time.
+    uploads : int
+        Pictures sent that wait to be described; more are answered 429.
+    jobs : int
+        Jobs that wait for their turn; more are answered 429.
+    exports : int
+        Files of words that are written and sent at the same time; more are answered 429.
+    streams : int
+        Clients that listen to jobs at the same time; more are answered 429.
+    sessions : int
+        Judging sessions kept in memory, of which nothing is written yet.
     """
 
     upload_bytes: int = 20_000_000

@@ -29,8 +29,10 @@ class Service:
 
     Attributes
     ----------
-    token : what programs show with each request.
-    code : what a person's browser shows once, in exchange for a cookie.
+    token : TYPE?
+        What programs show with each request.
+    code : TYPE?
+        What a person's browser shows once, in exchange for a cookie.
     """
 
     def __init__(

@@ -12,9 +12,11 @@ def say_uncut(without: int, otherwise: int) -> None:
 
     Parameters
     ----------
-    without : pictures that lack them.
-    otherwise : how many of these are cut into regions of another fingerprint, which no index
-        changes: only a training does, from which the model knows them.
+    without : int
+        Pictures that lack them.
+    otherwise : int
+        How many of these are cut into regions of another fingerprint, which no index changes: only
+        a training does, from which the model knows them.
     """
     if n := without - otherwise:
         click.echo(

@@ -55,10 +55,13 @@ class RayCompute:
 
     Parameters
     ----------
-    address : HOST:PORT or ray://HOST:PORT; "" is that of RAY_ADDRESS, or a cluster of our own on
-        this machine.
-    workers : how much is under way at once; 0 is one task for each processor of the cluster.
-    seconds : time limit for one file in a decode worker.
+    address : str, default=""
+        HOST:PORT or ray://HOST:PORT; "" is that of RAY_ADDRESS, or a cluster of our own on this
+        machine.
+    workers : int, default=0
+        How much is under way at once; 0 is one task for each processor of the cluster.
+    seconds : float, default=SECONDS['decode']
+        Time limit for one file in a decode worker.
     """
 
     def __init__(

@@ -108,10 +108,14 @@ def load(
 
     Parameters
     ----------
-    store : the name of the store in Milvus.
-    kept : digests of the tables of versions that can be gone back to.
-    measures : what features are ranked by.
-    listed_rows : tables of so many rows are put into lists.
+    store : str
+        The name of the store in Milvus.
+    kept : Collection
+        Digests of the tables of versions that can be gone back to.
+    measures : sequence of {"product", "cosine", "distance", "words"}, default=('cosine', 'distance')
+        What features are ranked by.
+    listed_rows : int, default=probing.LISTED_ROWS
+        Tables of so many rows are put into lists.
     """
     planned = plan(tables, store, p, measures)
     missing = [t for t in planned if t.state != "kept"]

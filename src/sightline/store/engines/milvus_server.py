@@ -56,9 +56,12 @@ class MilvusEngine(Notices):
 
     Parameters
     ----------
-    uri : `milvus://host:port`
-    store : gives the name under which the store's tables were loaded; empty if none ever were.
-    measures : what features were loaded by.
+    uri : str
+        `milvus://host:port`
+    store : callable
+        Gives the name under which the store's tables were loaded; empty if none ever were.
+    measures : sequence of {"product", "cosine", "distance", "words"}, default=('cosine', 'distance')
+        What features were loaded by.
     """
 
     def __init__(
