@@ -14,7 +14,6 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "sightline"
 PENDING = (
-    "cli",
     "collection",
     "compute",
     "demo",

@@ -214,15 +214,15 @@ class PersistentEstimator(Estimator, ABC):
 
         model = read_model(path, cls.__name__)
         try:
-            made = cls.from_arrays(model.arrays)
-            made.set_params(**model.parameters)
+            estimator = cls.from_arrays(model.arrays)
+            estimator.set_params(**model.parameters)
         except (KeyError, IndexError, ParameterError) as error:
             raise DataError(
                 f"{os.fspath(path)} does not hold all of a fitted {cls.__name__}: {error}. "
                 "It was written by another version of Sightline, or changed since."
             ) from error
-        made._restore(model.attributes)
-        return made
+        estimator._restore(model.attributes)
+        return estimator
 
     def _restore(self, attributes: Mapping[str, Any]) -> None:
         """Set the fitted attributes that a file stores besides the arrays."""
@@ -247,16 +247,16 @@ class WordScorer(Protocol):
 
 @runtime_checkable
 class FeedbackLearner(Protocol):
-    """What learns one person's wish from judged pictures, round by round of a session.
+    """A relevance-feedback learner, fitted to judged pictures round by round of a session.
 
-    Sessions program against exactly this, and against two learners that keep it:
+    Sessions use this interface and two implementations:
     `feedback.passive_aggressive.PassiveAggressive(C=1.0, n_draws=100, random_state=0)` and
-    `feedback.blend.Blend(learner)`, which also tells how far the learnt order is to be trusted.
+    `feedback.blend.Blend(learner)`, which also estimates the weight of the learned order.
     All of them have `get_params` and `set_params` (`Estimator`). The same calls with the same
-    `random_state` give the same scores, so that a session may be replayed from its judgements.
+    `random_state` give the same scores, so that a session can be replayed from its judgements.
 
-    A linear learner (`linear`) also has `w_`, float64, with decision_function(X) = X w_, up to a
-    constant that all pictures share, so that `Store.top` can serve it.
+    A linear learner (`linear`) also has `w_`, float64, with decision_function(X) = X w_ up to a
+    constant, so that `Store.top` can rank by it.
     """
 
     @property

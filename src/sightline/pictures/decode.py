@@ -63,7 +63,7 @@ def decode(
     Raises
     ------
     Unfit
-        The file is no picture of a known format, is broken, or has too many pixels.
+        The file is not a picture of a known format, is broken, or has too many pixels.
     RunAlone
         `heavy` is false and the picture would take more than `HEAVY_BYTES`.
 

@@ -368,7 +368,7 @@ def _bounded(events: Iterable[Event], most: int | None) -> list[Event]:
 
 
 def _asks_for(e: Event, pictures: Container[int]) -> bool:
-    """Say whether an event has one of some pictures for its query, or in its list."""
+    """Return whether an event has one of some pictures for its query, or in its list."""
     if e.kind == "clicked":
         listed = e.body.get("pictures")
         return isinstance(listed, list) and any(p in pictures for p in listed)

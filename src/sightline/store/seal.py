@@ -50,7 +50,7 @@ def fold_logs(folder: Path) -> None:
 
 
 def has_open_logs(folder: Path) -> bool:
-    """Say whether anything is still to be folded in; such a store must not be sealed."""
+    """Return whether anything is still to be folded in; such a store must not be sealed."""
     return any(_size(folder / f"{name}-wal") for name in DATABASES)
 
 

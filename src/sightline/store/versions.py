@@ -65,7 +65,7 @@ class Segment:
     last: int = 1 << 62
 
     def may_hold(self, ids: Iterable[int]) -> bool:
-        """Say whether any of some pictures can be here, by the range of ids alone."""
+        """Return whether any of some pictures can be here, by the range of ids alone."""
         return any(self.first <= i <= self.last for i in ids)
 
     @property

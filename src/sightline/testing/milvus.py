@@ -56,7 +56,7 @@ _SETTINGS = {
 
 
 def is_installed() -> bool:
-    """Say whether the package with the server is there."""
+    """Return whether the package with the server is there."""
     return importlib.util.find_spec("milvus") is not None
 
 
@@ -133,7 +133,7 @@ class MilvusProcess:
         return time.monotonic() - begun
 
     def is_well(self) -> bool:
-        """Say whether the server answers that all its parts are there."""
+        """Return whether the server answers that all its parts are there."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.health}/healthz", timeout=2) as r:
                 return b"OK" in r.read()

@@ -319,28 +319,28 @@ def _problem(status: int, headers: http.client.HTTPMessage, data: bytes) -> Serv
     return ServiceError(status, code, detail, int(retry) if retry.isdigit() else None, version)
 
 
-def _made(kind: type[R], said: Mapping[str, Any]) -> R:
+def _made(kind: type[R], answer: Mapping[str, Any]) -> R:
     """Make a record of what was answered; a newer server may say more."""
-    return kind(**{f.name: said[f.name] for f in fields(kind)})  # type: ignore[arg-type]
+    return kind(**{f.name: answer[f.name] for f in fields(kind)})  # type: ignore[arg-type]
 
 
 def _page(limit: int, cursor: str | None) -> dict[str, int | str]:
     return {"limit": limit, **({"cursor": cursor} if cursor else {})}
 
 
-def _hits(said: Mapping[str, Any]) -> ClientHits:
-    found = tuple(_made(ClientHit, h) for h in said["hits"])
-    more = said.get("total"), said.get("within")
-    words = _not_learned(said)
-    return ClientHits(said["version"], found, said["next"], tuple(said["said"]), *more, words)
+def _hits(answer: Mapping[str, Any]) -> ClientHits:
+    found = tuple(_made(ClientHit, h) for h in answer["hits"])
+    more = answer.get("total"), answer.get("within")
+    words = _not_learned(answer)
+    return ClientHits(answer["version"], found, answer["next"], tuple(answer["said"]), *more, words)
 
 
-def _not_learned(said: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+def _not_learned(answer: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
     """Return words that were not learned; an older server names none."""
-    return tuple((w["word"], w["pictures"]) for w in said.get("not_learned", ()))
+    return tuple((w["word"], w["pictures"]) for w in answer.get("not_learned", ()))
 
 
-def _round(said: Mapping[str, Any]) -> ClientRound:
-    found = tuple(_made(ClientHit, h) for h in said["hits"])
-    notes, words = tuple(said["said"]), _not_learned(said)
-    return ClientRound(said["version"], said["session"], said["round"], found, notes, words)
+def _round(answer: Mapping[str, Any]) -> ClientRound:
+    found = tuple(_made(ClientHit, h) for h in answer["hits"])
+    notes, words = tuple(answer["said"]), _not_learned(answer)
+    return ClientRound(answer["version"], answer["session"], answer["round"], found, notes, words)

@@ -78,12 +78,12 @@ class Guard:
             raise Problem(403, "host", "This server is not known by that name.")
         if self.hosts.encrypts(hosts[0]):
             scope["scheme"] = "https"
-        given = _once(headers)
+        values = _once(headers)
         cookie = self._shows_cookie(v for k, v in headers if k == "cookie")
-        origin, site = given.get("origin"), given.get("sec-fetch-site")
+        origin, site = values.get("origin"), values.get("sec-fetch-site")
         if self.hosts.is_foreign(scope["method"], origin, site, cookie):
             raise Problem(403, "origin", "Pages of other sites may not ask here.")
-        scheme, _, token = given.get("authorization", "").partition(" ")
+        scheme, _, token = values.get("authorization", "").partition(" ")
         shown = scheme.lower() == "bearer" and self.service.is_token(token.strip())
         is_open = (scope["method"] == "GET" and scope["path"] in OPEN) or _is_entry(scope)
         if not shown and not cookie and not is_open:
@@ -92,7 +92,7 @@ class Guard:
             raise Problem(429, "uploads", "Too many pictures wait to be looked at. Come back.")
 
     def _shows_cookie(self, headers: Iterable[str]) -> bool:
-        """Say whether ours is among the cookies, which all programs of a machine share."""
+        """Return whether ours is among the cookies, which all programs of a machine share."""
         pairs = (pair.partition("=") for text in headers for pair in text.split(";"))
         values = [v.strip() for name, _, v in pairs if name.strip() == self.service.cookie_name]
         return any(self.service.is_cookie(v) for v in values)
@@ -160,7 +160,7 @@ def _headers(scope: Scope) -> list[tuple[str, str]]:
 
 
 def _is_entry(scope: Scope) -> bool:
-    """Say whether a person types the token, which the route looks at."""
+    """Return whether a person types the token, which the route looks at."""
     return (scope["method"], scope["path"]) == ("POST", ENTRY)
 
 
@@ -176,13 +176,13 @@ def _once(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 async def _read(receive: Receive, most: int) -> bytes:
-    found = bytearray()
+    content = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Problem(400, "gone", "The client went away.")
-        found += message.get("body", b"")
-        if len(found) > most:
+        content += message.get("body", b"")
+        if len(content) > most:
             raise Problem(413, "too-large", f"A body here has at most {most} bytes.")
         if not message.get("more_body"):
-            return bytes(found)
+            return bytes(content)

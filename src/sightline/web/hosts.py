@@ -25,9 +25,9 @@ _PORTS = {"http": 80, "https": 443}
 class WebOrigin:
     """Where pages lie that a proxy in front of this server shows, as a browser names it.
 
-    >>> Origin.of("https://Photos.example:443")
-    Origin(scheme='https', host='photos.example', port=443)
-    >>> str(Origin.of("https://photos.example:8443")), str(Origin.of("http://[::1]:80"))
+    >>> WebOrigin.of("https://Photos.example:443")
+    WebOrigin(scheme='https', host='photos.example', port=443)
+    >>> str(WebOrigin.of("https://photos.example:8443")), str(WebOrigin.of("http://[::1]:80"))
     ('https://photos.example:8443', 'http://[::1]')
     """
 
@@ -38,13 +38,13 @@ class WebOrigin:
     @classmethod
     def of(cls, text: str) -> WebOrigin:
         """Read what somebody typed."""
-        found = _ORIGIN.fullmatch(text.lower()) if text.isascii() else None
-        if found is None or not is_name(found[2]) or not 0 < int(found[3] or 1) < 65536:
+        match = _ORIGIN.fullmatch(text.lower()) if text.isascii() else None
+        if match is None or not is_name(match[2]) or not 0 < int(match[3] or 1) < 65536:
             raise UsageError(
                 f"{text!r} is no origin. Give scheme, host and, unless it is the usual one, port, "
                 "and nothing else: https://photos.example"
             )
-        return cls(found[1], found[2], int(found[3] or _PORTS[found[1]]))
+        return cls(match[1], match[2], int(match[3] or _PORTS[match[1]]))
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -62,7 +62,7 @@ class Hosts:
     >>> hosts = Hosts(8000)
     >>> [hosts.allows(h) for h in ("127.0.0.1:8000", "[::1]:8000", "evil.test:8000", "localhost")]
     [True, True, False, False]
-    >>> hosts = Hosts(8000, origins=[Origin.of("https://photos.example")])
+    >>> hosts = Hosts(8000, origins=[WebOrigin.of("https://photos.example")])
     >>> [hosts.allows_origin(f"{s}://photos.example") for s in ("https", "http")]
     [True, False]
     """
@@ -77,19 +77,19 @@ class Hosts:
         self._encrypted = frozenset(h for o in shown if o.scheme == "https" for h in o.hosts)
 
     def allows(self, host: str) -> bool:
-        """Say whether a Host header names this server; only letters may differ in case."""
+        """Return whether a Host header names this server; only letters may differ in case."""
         return host.isascii() and host.lower() in self._allowed
 
     def encrypts(self, host: str) -> bool:
-        """Say whether whoever asks by a Host header came through a proxy that encrypts."""
+        """Return whether whoever asks by a Host header came through a proxy that encrypts."""
         return host.lower() in self._encrypted
 
     def allows_origin(self, origin: str) -> bool:
-        """Say whether an Origin header is that of a page from this server."""
+        """Return whether an Origin header is that of a page from this server."""
         return origin.isascii() and origin.lower() in self._origins
 
     def is_foreign(self, method: str, origin: str | None, site: str | None, cookie: bool) -> bool:
-        """Say whether a request may have been made by a page of somebody else.
+        """Return whether a request may have been made by a page of somebody else.
 
         A browser says with each request that changes something where it comes from, so one that
         shows a cookie and says nothing is not to be believed. Programs send neither.
@@ -104,7 +104,7 @@ class Hosts:
 
 
 def is_loopback(address: str) -> bool:
-    """Say whether only this machine can reach a server at an address.
+    """Return whether only this machine can reach a server at an address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("pc.lan")
     (True, True, False, False)
@@ -118,7 +118,7 @@ def is_loopback(address: str) -> bool:
 
 
 def stands_for_all(address: str) -> bool:
-    """Say whether an address means all that a machine has, so that nobody can ask by it.
+    """Return whether an address means all that a machine has, so that nobody can ask by it.
 
     >>> [stands_for_all(a) for a in ("0.0.0.0", "::", "[::]", "0", "", "10.0.0.1", "pc.lan")]
     [True, True, True, True, True, False, False]
@@ -136,7 +136,7 @@ def stands_for_all(address: str) -> bool:
 
 
 def is_name(text: str) -> bool:
-    """Say whether a text can be the name of a host.
+    """Return whether a text can be the name of a host.
 
     >>> is_name("photos.lan"), is_name("[::1]"), is_name("a b"), is_name("*")
     (True, True, False, False)

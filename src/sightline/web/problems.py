@@ -91,7 +91,7 @@ class ProblemResponse:
 
 
 class Problem(Exception):
-    """An answer that is no success."""
+    """An answer that is not a success."""
 
     def __init__(self, status: int, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -115,13 +115,13 @@ class Problem(Exception):
         >>> Problem(404, "no-picture", "There is no picture 3.").body(7)[-13:]
         b'"version": 7}'
         """
-        said: dict[str, str | int] = {
+        fields: dict[str, str | int] = {
             "type": f"urn:sightline:problem:{self.code}", "title": _TITLES[self.status],
             "status": self.status, "code": self.code, "detail": self.detail,
         }  # fmt: skip
         if version is not None and not self.for_strangers:
-            said["version"] = version
-        return json.dumps(said).encode()
+            fields["version"] = version
+        return json.dumps(fields).encode()
 
     def response(self, version: int | None = None, people: bool = False) -> ProblemResponse:
         """Return it as it is sent to a program, or to people, who see a page."""
@@ -144,16 +144,16 @@ class Problem(Exception):
     @property
     def headers(self) -> dict[str, str]:
         """Headers that belong to it."""
-        found = {"content-type": MEDIA}
+        headers = {"content-type": MEDIA}
         if self.retry is not None:
-            found["retry-after"] = str(self.retry)
+            headers["retry-after"] = str(self.retry)
         if self.status == 401:
-            found["www-authenticate"] = 'Bearer realm="sightline"'
-        return found
+            headers["www-authenticate"] = 'Bearer realm="sightline"'
+        return headers
 
 
 def for_people(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Say whether an answer is to be looked at: a browser asks for it as a page of its own.
+    """Return whether an answer is to be looked at: a browser asks for it as a page of its own.
 
     Browsers say so, but not under names that they do not trust; there, what they like tells.
 

@@ -18,7 +18,7 @@ _WHO = re.compile(r" \(process \d+ on [^)]*\)")
 def redacted(text: str, root: bytes, store: str) -> str:
     """Return a sentence with words in place of folders and processes of this machine.
 
-    >>> without_places("/home/me/photos is no folder.", b"/home/me/photos", "/home/me/s")
+    >>> redacted("/home/me/photos is no folder.", b"/home/me/photos", "/home/me/s")
     'the collection is no folder.'
     """
     # The longer first, where one lies in the other.
@@ -35,10 +35,10 @@ def where_it_failed(e: BaseException) -> str:
     """Return the kind of an error and the lines of ours it came through, and nothing it holds.
 
     >>> try:
-    ...     without_places(3, b"", "")
+    ...     redacted(3, b"", "")
     ... except Exception as e:
     ...     where_it_failed(e).partition(":")[0]
-    'TypeError at web/places.py'
+    'TypeError at web/redaction.py'
     """
     lines = [(f.f_code.co_filename, n) for f, n in traceback.walk_tb(e.__traceback__)]
     ours = [(Path(file), n) for file, n in lines if Path(file).is_relative_to(_PACKAGE)]

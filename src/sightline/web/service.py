@@ -56,15 +56,15 @@ class Service:
         self._code_lock = threading.Lock()
 
     def is_token(self, token: str) -> bool:
-        """Say whether a token is ours, in the same time whatever it is."""
+        """Return whether a token is ours, in the same time whatever it is."""
         return secrets.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
 
     def is_cookie(self, cookie: str) -> bool:
-        """Say whether a cookie is ours."""
+        """Return whether a cookie is ours."""
         return secrets.compare_digest(cookie.encode("utf-8", "replace"), self.cookie.encode())
 
     def enter(self, code: str) -> bool:
-        """Say whether a code is good for a cookie; it is so once."""
+        """Return whether a code is good for a cookie; it is so once."""
         with self._code_lock:
             good = bool(self.code) and secrets.compare_digest(
                 code.encode("utf-8", "replace"), self.code.encode()
@@ -78,14 +78,14 @@ class Service:
         for _ in range(_TRIES):
             before = self.collection.store.version()
             try:
-                found = ask()
+                result = ask()
             except StoreDamaged:
-                # Files of a version that was replaced meanwhile are gone, which is no damage.
+                # Files of a version that was replaced meanwhile are gone, which is not damage.
                 if self.collection.store.version() == before:
                     raise
                 continue
             if self.collection.store.version() == before:
-                return before, found
+                return before, result
         raise Problem(409, "busy", "Versions are published too fast to answer. Come back.")
 
     async def version_for(self, problem: Problem) -> int | None:

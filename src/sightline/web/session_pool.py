@@ -41,24 +41,24 @@ class SessionPool:
 
     def _keep(self, session: Session) -> tuple[Session, threading.Lock]:
         with self._lock:
-            kept = self._open.setdefault(session.id, (session, threading.Lock()))
+            entry = self._open.setdefault(session.id, (session, threading.Lock()))
             self._open.move_to_end(session.id)
             old = [self._open.popitem(last=False) for _ in range(len(self._open) - self._most)]
         for _, (forgotten, lock) in old:
             with lock:
                 forgotten.close()
-        return kept
+        return entry
 
     @contextlib.contextmanager
     def use(self, name: str) -> Iterator[Session]:
         """Have a session to oneself."""
         with self._lock:
-            kept = self._open.get(name)
-        if kept is None:
+            entry = self._open.get(name)
+        if entry is None:
             if not self._collection.sessions.exists(name):
                 raise Problem(404, "no-session", f"There is no session {name} here.")
-            kept = self._keep(self._collection.judge(resume=name))
-        session, lock = kept
+            entry = self._keep(self._collection.judge(resume=name))
+        session, lock = entry
         with lock:
             yield session
         self._close_oldest(session.id)

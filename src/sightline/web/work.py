@@ -110,7 +110,7 @@ def main() -> int:
     with contextlib.suppress(OSError):
         os.nice(_NICE)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    # What libraries print is no event.
+    # What libraries print is not an event.
     os.dup2(2, 1)
 
     def say(event: dict[str, Any]) -> None:
@@ -129,7 +129,7 @@ def main() -> int:
     return 0
 
 
-def _done(request: dict[str, Any], told: JobProgress) -> object:
+def _done(request: dict[str, Any], progress: JobProgress) -> object:
     from sightline.collection import Collection
     from sightline.store.locks import works_for
 
@@ -137,17 +137,17 @@ def _done(request: dict[str, Any], told: JobProgress) -> object:
 
     root = request["root"].encode("utf-8", "surrogateescape")
     c = Collection.open(root, store=request["store"])
-    return run(c, request["verb"], dict(request["options"]), told)
+    return run(c, request["verb"], dict(request["options"]), progress)
 
 
 def _first_line() -> bytes:
-    found = bytearray()
-    while not found.endswith(b"\n"):
+    line = bytearray()
+    while not line.endswith(b"\n"):
         more = os.read(0, 1)
         if not more:
             raise SystemExit(1)
-        found += more
-    return bytes(found)
+        line += more
+    return bytes(line)
 
 
 def _stop_at_end() -> None:

@@ -37,7 +37,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def same_place(a: str, b: str, here: str = "") -> bool:
-    """Say whether two addresses are of one server; `here` is this machine's in the network.
+    """Return whether two addresses are of one server; `here` is this machine's in the network.
 
     >>> same_place("localhost:6379", "127.0.0.1:6379"), same_place("[::1]:1", "[::1]:2")
     (True, False)
@@ -93,7 +93,7 @@ def wants_token(address: str) -> str:
 
 
 def _is_locked(address: str) -> bool:
-    """Say whether the server refuses the token we have, or that we have none."""
+    """Return whether the server refuses the token we have, or that we have none."""
     try:
         import grpc
     except ImportError:

@@ -95,7 +95,7 @@ def measure_of(query: DenseQuery | SparseQuery | WordQuery) -> Measure | None:
 
 
 def selective(view: View, where: Int | None) -> bool:
-    """Say whether a filter leaves so few rows that they are best looked at one by one."""
+    """Return whether a filter leaves so few rows that they are best looked at one by one."""
     return where is not None and len(where) < SELECTIVE * view.rows
 
 

@@ -175,7 +175,7 @@ def _settle(tables: Tables, t: Loaded, listed_rows: int) -> None:
 
 
 def _has(tables: Tables, table: str, ids: Int) -> bool:
-    """Say whether a block of ascending ids is there; one that is there in part is removed."""
+    """Return whether a block of ascending ids is there; one that is there in part is removed."""
     between = f"id >= {ids[0]} and id <= {ids[-1]}"
     there = tables.count(table, between)
     if there and there != len(ids):

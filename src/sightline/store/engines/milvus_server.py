@@ -117,7 +117,7 @@ class MilvusEngine(Notices):
         return None
 
     def _holds(self, p: Published, view: View) -> bool:
-        """Say whether a table is one of those that are loaded."""
+        """Return whether a table is one of those that are loaded."""
         of_feature = any(view.feature in s.features for s in p.segments)
         return view.by in self._measures if of_feature else view.by in ("product", "words")
 

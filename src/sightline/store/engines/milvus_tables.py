@@ -195,7 +195,7 @@ class Tables:
         return sorted(self.do("list_collections"))
 
     def is_loaded(self, table: str) -> bool:
-        """Say whether a table is in memory, so that it can be searched and counted."""
+        """Return whether a table is in memory, so that it can be searched and counted."""
         return str(self.do("get_load_state", table)["state"]) == "Loaded"
 
     def count(self, table: str, where: str = "") -> int:

@@ -166,7 +166,7 @@ def _difference(a: OpenSegment, at: int, b: OpenSegment, right: int, was_edited:
 
 
 def _same_content(a: OpenSegment, at: int, b: OpenSegment, right: int) -> bool:
-    """Say whether all that a row holds of a picture's content is in the other one too."""
+    """Return whether all that a row holds of a picture's content is in the other one too."""
     return (
         set(a.features) <= set(b.features)
         and a.thumbnail(at) == b.thumbnail(right)

@@ -47,7 +47,7 @@ class StoreProblem:
 class Verified:
     """The outcome of a check.
 
-    `exposed` is what others have permissions for, which is no damage; `restricted` counts the
+    `exposed` is what others have permissions for, which is not damage; `restricted` counts the
     files and folders that they had permissions for until now.
     """
 

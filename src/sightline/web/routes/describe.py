@@ -90,7 +90,7 @@ Few = Annotated[int, Query(ge=0, le=100)]
 
 @router.get("/pictures/{picture}/words")
 def words(picture: Annotated[Id, Path()], service: Served, limit: Shown = 10) -> DescribedWords:
-    """Rank the words that were learnt for a picture."""
+    """Rank the words that were learned for a picture."""
     return _words(service.collection.pictures.describe(service.here([picture])[0], limit))
 
 
@@ -102,7 +102,7 @@ def texts(picture: Annotated[Id, Path()], service: Served, limit: Shown = 10) ->
 
 @router.post("/describe/words", openapi_extra=PICTURE)
 async def words_of_sent(request: Request, service: Served, limit: Shown = 10) -> DescribedWords:
-    """Rank the words that were learnt for the picture that is sent."""
+    """Rank the words that were learned for the picture that is sent."""
     describe, sent = service.collection.pictures.describe, await request.body()
     return await service.describer.run(
         sent, lambda path, by: _words(describe(path, limit, compute=by))
@@ -126,7 +126,7 @@ def topics(
     dimension: Annotated[int | None, Query(ge=0, le=10_000)] = None,
 ) -> Topics:
     """Return the words, and pictures, at both ends of each dimension."""
-    version, found = service.of_one_version(
+    version, dimensions = service.of_one_version(
         lambda: service.collection.words.topics(words, pictures=pictures, dimension=dimension)
     )
     return Topics(
@@ -136,7 +136,7 @@ def topics(
                 dimension=t.dimension, high=list(t.high), low=list(t.low),
                 high_pictures=list(t.high_pictures), low_pictures=list(t.low_pictures),
             )
-            for t in found
+            for t in dimensions
         ],
     )  # fmt: skip
 

@@ -104,7 +104,7 @@ def rank(
     model: Annotated[str, Path(pattern=r"^[\w-]{1,64}$")], body: RankBody, service: Served
 ) -> RankingRequest:
     """Put pictures in order for words; the one model here is called `words`."""
-    begun = time.monotonic()
+    started = time.monotonic()
     if model != "words":
         raise Problem(404, "no-model", "The one model here is called words.")
     pictures = service.here(_ids(body.items))
@@ -112,7 +112,7 @@ def rank(
     found, version = c.pictures.rank(query, pictures)
     items = [RankedRequest(item=str(p), score=s) for p, s in found]
     words = not_learned(c.words.not_learned(query))
-    return RankingRequest(items=items, took=_since(begun), version=version, not_learned=words)
+    return RankingRequest(items=items, took=_since(started), version=version, not_learned=words)
 
 
 @router.post("/feedback")
@@ -123,7 +123,7 @@ def feedback(
 
     Interactions cite a ranking of this request, or one that was sent before.
     """
-    begun, events = time.monotonic(), body if isinstance(body, list) else [body]
+    started, events = time.monotonic(), body if isinstance(body, list) else [body]
     rankings = [
         LiveRanking(e.id, words_only(_query(e.fields)), tuple(_ids(e.items)))
         for e in events
@@ -143,16 +143,16 @@ def feedback(
         )  # fmt: skip
     return Accepted(
         accepted=len(events), updated=report.added + report.grown, status="ok",
-        tookMillis=_since(begun), version=service.collection.store.version(),
+        tookMillis=_since(started), version=service.collection.store.version(),
     )  # fmt: skip
 
 
 def _ids(items: list[ItemId]) -> list[int]:
-    found = [int(i.id) for i in items]
-    for p in found:
+    ids = [int(i.id) for i in items]
+    for p in ids:
         if p > MOST:
             raise Problem(404, "no-picture", f"There is no picture {p} here.")
-    return found
+    return ids
 
 
 def _query(fields: Sequence[EventField]) -> str:
@@ -168,5 +168,5 @@ def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(v, str) for v in value)
 
 
-def _since(begun: float) -> int:
-    return round(1000 * (time.monotonic() - begun))
+def _since(started: float) -> int:
+    return round(1000 * (time.monotonic() - started))

@@ -84,7 +84,7 @@ class TrainJob(Body):
 
 
 class EvaluateJob(Body):
-    """Measure what was learnt on held-out pictures."""
+    """Measure what was learned on held-out pictures."""
 
     verb: Literal["evaluate"]
     curve: bool = True

@@ -75,13 +75,13 @@ class Folders(BaseModel):
 def picture(picture: Annotated[Id, Path()], service: Served) -> Picture:
     """Return what is known of a picture."""
     service.here([picture])
-    found = service.collection.pictures.info(picture)
-    f = found.facts
+    info = service.collection.pictures.info(picture)
+    f = info.facts
     return Picture(
-        version=found.version, id=f.picture, name=shown(f.path), bytes=f.size,
+        version=info.version, id=f.picture, name=shown(f.path), bytes=f.size,
         changed=f.mtime // 10**9, taken=f.taken, width=f.width, height=f.height, format=f.format,
         words=[
-            SourceResponse(source=w.source, tags=list(w.tags), text=w.text) for w in found.words
+            SourceResponse(source=w.source, tags=list(w.tags), text=w.text) for w in info.words
         ],
     )  # fmt: skip
 
@@ -125,14 +125,14 @@ def folders(
 ) -> Folders:
     """Return the folders that filters can name."""
     page = Page(limit, cursor_)
-    version, found = service.of_one_version(service.collection.pictures.folders)
+    version, listing = service.of_one_version(service.collection.pictures.folders)
     page.check_known(version)
-    some = found[page.offset : page.offset + limit]
+    some = listing[page.offset : page.offset + limit]
     end = page.offset + len(some)
     return Folders(
         version=version,
         folders=[FolderResponse(id=f.id, name=shown(f.path), pictures=f.pictures) for f in some],
-        next=cursor(version, end) if end < len(found) else None,
+        next=cursor(version, end) if end < len(listing) else None,
     )
 
 

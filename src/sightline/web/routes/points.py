@@ -114,20 +114,20 @@ def query(
     collection: Annotated[str, Path(pattern=r"^[\w-]{1,64}$")], body: QueryBody, service: Served
 ) -> PointsResponse:
     """Find pictures by a target and examples; the one collection here is called `pictures`."""
-    begun = time.monotonic()
+    started = time.monotonic()
     if collection != "pictures":
         raise Problem(404, "no-collection", "The one collection here is called pictures.")
     target, fit, unfit = _asked(body)
     service.here([*([target] if isinstance(target, int) else []), *fit, *unfit])
-    found = _found(service, target, fit, unfit, min(body.offset + body.limit, DEEPEST))
+    results = _found(service, target, fit, unfit, min(body.offset + body.limit, DEEPEST))
     points = []
-    for h in map(hit, found.hits[body.offset :]):
+    for h in map(hit, results.hits[body.offset :]):
         payload = h.model_dump(exclude={"id", "score"}) if body.with_payload else None
-        points.append(Point(id=h.id, version=found.version, score=h.score, payload=payload))
-    took = round(time.monotonic() - begun, 6)
+        points.append(Point(id=h.id, version=results.version, score=h.score, payload=payload))
+    took = round(time.monotonic() - started, 6)
     return PointsResponse(
-        result=Points(points=points), status="ok", time=took, version=found.version,
-        not_learned=not_learned(found.not_learned),
+        result=Points(points=points), status="ok", time=took, version=results.version,
+        not_learned=not_learned(results.not_learned),
     )  # fmt: skip
 
 

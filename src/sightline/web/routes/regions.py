@@ -29,7 +29,7 @@ router = APIRouter(prefix="/v1", tags=["regions"])
 
 
 class BoxResponse(BaseModel):
-    """The least box around a region, as shares of the picture."""
+    """The least box around a region, as fractions of the picture."""
 
     left: float
     top: float
@@ -99,7 +99,7 @@ class WhyWord(BaseModel):
 
 
 class WhyFeature(BaseModel):
-    """A descriptor, and what the score would lose if it told nothing of the picture."""
+    """A feature, and what the score would lose if it told nothing of the picture."""
 
     feature: str
     contribution: float
@@ -111,7 +111,7 @@ class Why(BaseModel):
     `parts` has a contribution for each block, by rows; block (i, j) lies from `down[i]` to
     `down[i + 2]` and from `right[j]` to `right[j + 2]`, in shares of height and width. `exact`
     parts add up to `seen_score` less `rest`; others are what is lost without the block. `held` are
-    descriptors that could not be computed again. `problem` says why there are no parts.
+    features that could not be computed again. `problem` says why there are no parts.
     """
 
     words: list[WhyWord]
@@ -201,20 +201,20 @@ async def why(body: WhyBody, service: Served) -> Explanations:
 
     def look(compute: Compute) -> Explanations:
         pictures, chosen = service.here(body.pictures), body.filters_in(service)
-        found = (
+        results = (
             c.pictures.as_hits(query, pictures)
             if pictures
             else c.search(query, body.limit, filters=chosen)
         )
-        told = c.explain(query, hits=found.hits, blocks=body.blocks, compute=compute)
+        explained = c.explain(query, hits=results.hits, blocks=body.blocks, compute=compute)
         hits = [
             ExplainedResponse(hit=hit(h), why=Why.model_validate(w.as_json()))
-            for h, w in zip(found.hits, told, strict=True)
+            for h, w in zip(results.hits, explained, strict=True)
         ]
-        model, recipe = (told[0].model, told[0].recipe) if told else ("", "")
+        model, recipe = (explained[0].model, explained[0].recipe) if explained else ("", "")
         return Explanations(
-            version=found.version, model=model or None, recipe=recipe or None, hits=hits,
-            not_learned=not_learned(found.not_learned),
+            version=results.version, model=model or None, recipe=recipe or None, hits=hits,
+            not_learned=not_learned(results.not_learned),
         )  # fmt: skip
 
     return await service.describer.lend(look)

@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1", tags=["report"])
 
 
 class Report(BaseModel):
-    """What is known of the owner's pictures, what was learnt of them, and how well."""
+    """What is known of the owner's pictures, what was learned of them, and how well."""
 
     version: int
     pictures: int
@@ -83,20 +83,20 @@ def skipped(
 ) -> SkippedFiles:
     """Return the files that the last index skipped, with reasons."""
     page = Page(limit, cursor_)
-    version, found = service.of_one_version(service.collection.pictures.skipped)
+    version, files = service.of_one_version(service.collection.pictures.skipped)
     page.check_known(version)
-    some = found[page.offset : page.offset + limit]
+    some = files[page.offset : page.offset + limit]
     end = page.offset + len(some)
     return SkippedFiles(
         version=version,
         skipped=[SkippedFile(name=shown(f.path), kind=f.kind, reason=f.reason) for f in some],
-        next=cursor(version, end) if end < len(found) else None,
+        next=cursor(version, end) if end < len(files) else None,
     )
 
 
 @router.get("/health")
 def health(service: Served) -> Health:
-    """Say whether the collection can be read and holds pictures, and by what it is searched."""
+    """Return whether the collection can be read and holds pictures, and by what it is searched."""
     c = service.collection
     version, (pictures, state) = service.of_one_version(
         lambda: (c.status().pictures, c.engines.status())

@@ -83,7 +83,7 @@ class Carried(BaseModel):
 @router.post("/answers")
 def answers(body: AnswersBody, service: Writable) -> Reviewed:
     """Answer suggestions; what is sent again is asked about no more, and counts once."""
-    given = {(a.picture, a.word, a.add): a.yes for a in body.answers}
+    replies = {(a.picture, a.word, a.add): a.yes for a in body.answers}
     pictures = service.here(sorted({a.picture for a in body.answers}))
     if body.session is not None:
         _refuse_others(service, body.session)
@@ -93,7 +93,7 @@ def answers(body: AnswersBody, service: Writable) -> Reviewed:
     carried: int | None = None
     try:
         for s in review.suggestions:
-            yes = given.get((s.picture, s.word, s.add))
+            yes = replies.get((s.picture, s.word, s.add))
             if yes is not None:
                 review.answer(s, yes)
     finally:
@@ -105,7 +105,7 @@ def answers(body: AnswersBody, service: Writable) -> Reviewed:
     return Reviewed(
         version=service.collection.store.version(),
         session=review.id if n else body.session, answered=n,
-        not_asked=len(given) - n, carried=carried if body.carry else None,
+        not_asked=len(replies) - n, carried=carried if body.carry else None,
     )  # fmt: skip
 
 

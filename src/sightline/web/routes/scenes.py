@@ -1,4 +1,4 @@
-"""Scenes: pictures in groups by the kind that was learnt."""
+"""Scenes: pictures in groups by the kind that was learned."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def scenes(
     untagged: bool = False,
     tagged: bool = False,
 ) -> ScenesResponse:
-    """Group pictures by the scenes that were learnt."""
-    found = service.collection.tagging.scenes(
+    """Group pictures by the scenes that were learned."""
+    groups = service.collection.tagging.scenes(
         words=words, filters=Filters(untagged=untagged, tagged=tagged)
     )
     return ScenesResponse(
-        version=found.version,
+        version=groups.version,
         scenes=[
             SceneResponse(
                 scene=s.number, size=len(s.pictures), pictures=list(s.pictures[:pictures]),
@@ -60,7 +60,7 @@ def scenes(
                     SceneWordResponse(word=w.word, share=w.share, usual=w.usual) for w in s.words
                 ],
             )
-            for s in found
+            for s in groups
         ],
-        without_regions=found.without_regions,
+        without_regions=groups.without_regions,
     )  # fmt: skip

@@ -48,7 +48,7 @@ class Listed(Chosen):
 class SearchBody(Listed):
     """Words, in the grammar of the command line, and pictures (ids) that fit or do not.
 
-    With `like` words and looks count alike; from `unlike` it is learnt what does not fit. `offset`,
+    With `like` words and looks count alike; from `unlike` it is learned what does not fit. `offset`,
     in place of a cursor, begins a page at any rank, of whatever version is served; `count` has
     words alone say how long the list is, and how much of it lies above the cut-off.
     """
@@ -93,7 +93,7 @@ class PictureQueryRequest(FiltersRequest):
 class WordsQuery(PictureQueryRequest):
     """Words that go with a picture that is sent, and more pictures (ids) to look like, or unlike.
 
-    Looks are compared by one descriptor, `feature`; by default the strongest that pictures have.
+    Looks are compared by one feature, `feature`; by default the strongest that pictures have.
     """
 
     query: Annotated[Words, Field(min_length=1)]
@@ -103,14 +103,14 @@ class WordsQuery(PictureQueryRequest):
 
 
 class ShareResponse(BaseModel):
-    """What one descriptor contributed to a score."""
+    """What one feature contributed to a score."""
 
     descriptor: str
     value: float
 
 
 class SimilarHit(HitResponse):
-    """A hit with what each descriptor contributed; the score is their sum."""
+    """A hit with what each feature contributed; the score is their sum."""
 
     shares: list[ShareResponse]
 
@@ -133,11 +133,11 @@ def search(body: SearchBody, service: Served) -> HitsResponse:
             query, pictures=like, negative=unlike, k=page.depth, filters=chosen
         )
         return hits(both, page, both.said)
-    found = c.search(
+    results = c.search(
         query, page.limit, offset=page.offset, count=body.count, cut=body.cut,
         predicted=body.learnt, filters=chosen,
     )  # fmt: skip
-    return hits(found, page)
+    return hits(results, page)
 
 
 @router.post("/search/text")
@@ -171,12 +171,12 @@ async def search_words_and_picture(
 
     def look(path: str, compute: Compute) -> HitsResponse:
         query, unlike = words_only(asked.query), service.here(asked.unlike)
-        found = c.sessions.refine(
+        results = c.sessions.refine(
             query, pictures=[path, *service.here(asked.like)], negative=unlike,
             k=page.depth, feature=asked.feature, compute=compute,
             filters=asked.filters_in(service),
         )  # fmt: skip
-        return hits(found, page, found.said)
+        return hits(results, page, results.said)
 
     return await service.describer.run(await request.body(), look)
 
@@ -192,9 +192,9 @@ def similar(body: SimilarBody, service: Served) -> SimilarHits:
     return _alike(found, page)
 
 
-def _alike(found: Any, page: Page) -> SimilarHits:
-    plain = hits(found, page, [found.said] if found.said else [])
-    some = found.shares[page.offset : page.offset + len(plain.hits)]
+def _alike(results: Any, page: Page) -> SimilarHits:
+    plain = hits(results, page, [results.said] if results.said else [])
+    some = results.shares[page.offset : page.offset + len(plain.hits)]
     return SimilarHits(
         **plain.model_dump(exclude={"hits"}),
         hits=[
@@ -204,5 +204,5 @@ def _alike(found: Any, page: Page) -> SimilarHits:
             )
             for h, shares in zip(plain.hits, some, strict=True)
         ],
-        compared=found.compared,
+        compared=results.compared,
     )

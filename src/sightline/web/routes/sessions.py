@@ -112,24 +112,24 @@ def sessions(
     cursor_: Annotated[Cursor | None, Query(alias="cursor")] = None,
 ) -> States:
     """Return every session in which something was judged."""
-    page, found = Page(limit, cursor_), service.collection.sessions.all()
-    some = found[page.offset : page.offset + limit]
+    page, states = Page(limit, cursor_), service.collection.sessions.all()
+    some = states[page.offset : page.offset + limit]
     end = page.offset + len(some)
     version = service.collection.store.version()
     return States(
         version=version, sessions=[_state(s) for s in some],
-        next=cursor(version, end) if end < len(found) else None,
+        next=cursor(version, end) if end < len(states) else None,
     )  # fmt: skip
 
 
 @router.get("/{session}")
 def session(session: One, service: Served) -> OneState:
     """Return how a session stands."""
-    found, c = _state(known(service, session)), service.collection
+    state, c = _state(known(service, session)), service.collection
     judged = c.sessions.judgements(session)
     fit, unfit = ([p for p, fits in judged.items() if fits == kind] for kind in (True, False))
     marks = Marks(relevant=fit, other=unfit)
-    return OneState(**found.model_dump(), version=c.store.version(), marks=marks)
+    return OneState(**state.model_dump(), version=c.store.version(), marks=marks)
 
 
 @router.get("/{session}/hits")

@@ -39,7 +39,7 @@ class SuggestionResponse(PlaceResponse):
 
 
 class PromiseResponse(BaseModel):
-    """A word that may be proposed, by pictures nobody learnt from.
+    """A word that may be proposed, by pictures nobody learned from.
 
     Of those that look as much like it as a proposal must, `given`, so many were `right` to carry
     it; `promised` is the least share that makes likely. `pictures` carry the word.
@@ -76,7 +76,7 @@ class SuggestionsResponse(BaseModel):
 def tags(body: TagBody, service: Served) -> SuggestionsResponse:
     """Propose words for pictures, each with where it lies, and doubt words they carry."""
     pictures, chosen = service.here(body.pictures), body.filters_in(service)
-    version, found = service.of_one_version(
+    version, suggestions = service.of_one_version(
         lambda: service.collection.tag(
             *pictures, precision=body.precision, k=body.limit, removals=body.removals,
             filters=chosen,
@@ -84,12 +84,12 @@ def tags(body: TagBody, service: Served) -> SuggestionsResponse:
     )  # fmt: skip
     return SuggestionsResponse(
         version=version,
-        suggestions=[_suggestion(s) for s in found.suggestions],
-        words=[PromiseResponse(**asdict(w)) for w in found.words],
+        suggestions=[_suggestion(s) for s in suggestions.suggestions],
+        words=[PromiseResponse(**asdict(w)) for w in suggestions.words],
         abstained=[
-            AbstainedResponse(word=a.word, pictures=a.pictures, why=a.why) for a in found.abstained
+            AbstainedResponse(word=a.word, pictures=a.pictures, why=a.why) for a in suggestions.abstained
         ],
-        pictures=found.pictures, without_regions=found.without_regions, judged=found.judged,
+        pictures=suggestions.pictures, without_regions=suggestions.without_regions, judged=suggestions.judged,
     )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ class Connection(H11Protocol):
         super().data_received(data)
 
     def _is_unclear(self, data: bytes) -> bool:
-        """Say whether a head tells its body's length twice; the parser makes one of two alike."""
+        """Return whether a head tells its body's length twice; the parser makes one of two alike."""
         self._head += data
         end = _END_OF_HEAD.search(self._head)
         if end is None:

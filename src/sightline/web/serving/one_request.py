@@ -47,12 +47,12 @@ async def _asked(app: Guard, path: str, query: str, token: str) -> tuple[int, st
     }  # fmt: skip
     status, kind, body = 0, "", bytearray()
     gone = asyncio.Event()
-    asked = False
+    received = False
 
     async def receive() -> Message:
-        nonlocal asked
-        if not asked:
-            asked = True
+        nonlocal received
+        if not received:
+            received = True
             return {"type": "http.request", "body": b"", "more_body": False}
         await gone.wait()
         return {"type": "http.disconnect"}

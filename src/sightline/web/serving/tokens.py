@@ -22,7 +22,7 @@ def kept_token(file: Path, make: Callable[[], str]) -> str:
     Raises
     ------
     UsageError
-        What lies there is no file of ours alone, or holds no token.
+        What lies there is not a file of ours alone, or holds no token.
     StoreIOError
         It cannot be made or read.
     """
@@ -54,27 +54,27 @@ def _read(file: Path) -> str:
         raise _broken(file, "read", e) from e
     try:
         _refuse(file, os.fstat(fd))
-        found = os.read(fd, _LONGEST + 1)
+        content = os.read(fd, _LONGEST + 1)
     except OSError as e:
         raise _broken(file, "read", e) from e
     finally:
         os.close(fd)
-    text = found.strip().decode("ascii", "replace")
-    if len(found) > _LONGEST or len(text) < _SHORTEST or not _is_plain(text):
+    text = content.strip().decode("ascii", "replace")
+    if len(content) > _LONGEST or len(text) < _SHORTEST or not _is_plain(text):
         raise UsageError(
             f"The token in {_name(file)} must have {_SHORTEST} to {_LONGEST} plain characters, "
-            f"without spaces. Got {_got(found)}. Remove the file to have one made."
+            f"without spaces. Got {_got(content)}. Remove the file to have one made."
         )
     return text
 
 
-def _refuse(file: Path, found: os.stat_result) -> None:
-    """Refuse what is no file, and one that is not for its owner's eyes alone."""
-    if not stat.S_ISREG(found.st_mode):
+def _refuse(file: Path, status: os.stat_result) -> None:
+    """Refuse what is not a file, and one that is not for its owner's eyes alone."""
+    if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{_name(file)} is no file. Name one that holds the token, or none yet.")
-    if found.st_mode & 0o077:
+    if status.st_mode & 0o077:
         raise UsageError(f"Others can read {_name(file)}. Run: chmod 600 {_name(file)}")
-    if found.st_uid not in (os.geteuid(), 0):
+    if status.st_uid not in (os.geteuid(), 0):
         raise UsageError(f"{_name(file)} is another user's. Name a file of your own.")
 
 
@@ -82,9 +82,9 @@ def _is_plain(text: str) -> bool:
     return all("!" <= x <= "~" for x in text)
 
 
-def _got(found: bytes) -> str:
+def _got(content: bytes) -> str:
     # Not a sign of it: it may be the token of something else.
-    return f"more than {_LONGEST}" if len(found) > _LONGEST else f"{len(found.strip())} bytes"
+    return f"more than {_LONGEST}" if len(content) > _LONGEST else f"{len(content.strip())} bytes"
 
 
 def _broken(file: Path, what: str, e: Exception) -> SightlineError:
