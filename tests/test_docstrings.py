@@ -21,7 +21,6 @@ PENDING = (
     "pictures",
     "store",
     "testing",
-    "web",
     "words",
 )
 PENDING_MODULES: tuple[str, ...] = ()

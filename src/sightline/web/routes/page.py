@@ -1,4 +1,4 @@
-"""The page: files that are shipped with the package, each by its name. No path is ever opened."""
+"""The static files of the page, by name; no path from a request is opened."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PageFile:
 
 @cache
 def files() -> dict[str, PageFile]:
-    """Return all files of the page by name; they are read once, and are all there is to ask for."""
+    """Return all files of the page by name; they are read once."""
     pages = {}
     for folder in _FOLDERS:
         place = resources.files("sightline.web").joinpath("page", folder)
