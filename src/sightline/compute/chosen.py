@@ -40,7 +40,7 @@ def learning_on(
 def is_remote(s: Settings) -> bool:
     """Return whether the settings name a cluster.
 
-    >>> elsewhere(Settings()), elsewhere(Settings(compute="10.0.0.1:6379"))
+    >>> is_remote(Settings()), is_remote(Settings(compute="10.0.0.1:6379"))
     (False, True)
     """
     return s.compute != "local"

@@ -27,13 +27,13 @@ def read_iptc(data: bytes) -> XmpDescription:
 
     Returns
     -------
-    Described
+    XmpDescription
         Keywords as labels, headline and caption as text, the date created.
 
     Examples
     --------
     >>> read_iptc(b"\x1c\x02\x19\x00\x04snow\x1c\x02\x78\x00\x05trees")
-    Described(labels=('snow',), text='trees', dates=())
+    XmpDescription(labels=('snow',), text='trees', dates=())
     """
     if not 0 < len(data) <= MAX_BYTES:
         return XmpDescription()

@@ -24,7 +24,7 @@ Arrays = dict[str, NDArray[Any] | Rows]
 class StoredSparseMatrix:
     """Rows that are mostly zero, mapped into memory.
 
-    >>> m = SparseMatrix(np.array([0, 1, 1, 3]), np.array([2, 0, 1]), np.array([5, 1, 2.0]), 4)
+    >>> m = StoredSparseMatrix(np.array([0, 1, 1, 3]), np.array([2, 0, 1]), np.array([5, 1, 2.0]), 4)
     >>> m.shape, m.dot(np.array([1, 10, 100, 1000], np.float32)).tolist()
     ((3, 4), [500.0, 0.0, 21.0])
     """

@@ -133,7 +133,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
 
 
 def _has_room(path: Path) -> bool:
-    """Return whether an ordinary opening may do: one that fails keeps other processes from opening."""
+    """Return whether an ordinary open can succeed; a failed one blocks other processes."""
     if _without_index.get(path) or not os.access(path.parent, os.W_OK):
         return False
     return has_space(path) or not all(os.path.exists(f"{path}{t}") for t in ("-wal", "-shm"))

@@ -163,12 +163,12 @@ class Versions:
         older = [v for n in self.numbers() if n < current if (v := self._readable(n))]
         kept = [v for v in older if v.finished][-KEPT:]
         keep = {v.number for v in kept} | {n for n in self.numbers() if n >= current}
-        wanted = {f.name for n in keep for f in self.read(n).files()}
+        listed = {f.name for n in keep for f in self.read(n).files()}
         # A version must be gone for good before the files it lists are.
         _remove(self.folder, [version_name(n) for n in self.numbers() if n not in keep])
         _remove(
             self.shards,
-            [n for n in os.listdir(self.shards) if OURS.fullmatch(n) and n not in wanted],
+            [n for n in os.listdir(self.shards) if OURS.fullmatch(n) and n not in listed],
         )
 
     def _readable(self, number: int) -> Version | None:

@@ -121,16 +121,16 @@ class MilvusProcess:
 
     def wait(self) -> float:
         """Wait until it says that it is well; return the seconds that took."""
-        begun = time.monotonic()
+        started = time.monotonic()
         while not self.is_well():
             if self._process is None or self._process.poll() is not None:
                 raise ComputeError(f"Milvus ended while it started. See: {self.folder}/output.log")
-            if time.monotonic() - begun > _PATIENCE:
+            if time.monotonic() - started > _PATIENCE:
                 self.kill()
                 raise ComputeError(f"Milvus did not start in {_PATIENCE:.0f} s in {self.folder}.")
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.05)
-        return time.monotonic() - begun
+        return time.monotonic() - started
 
     def is_well(self) -> bool:
         """Return whether the server answers that all its parts are there."""
@@ -203,13 +203,13 @@ def _free_ports(n: int) -> list[int]:
     Below those that the system lends to connections, or one of these could take a port while a
     server that was killed is down.
     """
-    found: list[int] = []
-    while len(found) < n:
+    ports: list[int] = []
+    while len(ports) < n:
         port = 20_000 + secrets.randbelow(12_000)
         with socket.socket() as s, contextlib.suppress(OSError):
             s.bind(("127.0.0.1", port))
-            found += [port] * (port not in found)
-    return found
+            ports += [port] * (port not in ports)
+    return ports
 
 
 def _unpack(shared: Path) -> None:

@@ -188,11 +188,11 @@ class RayCompute:
 
     def _first_part(self, under_way: deque[tuple[Any, Any]], stop: threading.Event) -> PartDone:
         value, arrays = under_way[0]
-        said: dict[str, Json] = self._waiting.one(value, stop)
+        answer: dict[str, Json] = self._waiting.one(value, stop)
         under_way.popleft()
-        if "error" in said:
-            raise _again(said["error"])
-        plain = said["value"]
+        if "error" in answer:
+            raise _again(answer["error"])
+        plain = answer["value"]
         assert isinstance(plain, dict)
         return PartDone(plain, lambda: self._waiting.one(arrays))
 

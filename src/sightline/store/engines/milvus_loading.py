@@ -112,10 +112,10 @@ def load(
         The name of the store in Milvus.
     kept : Collection
         Digests of the tables of versions that can be gone back to.
-    measures : sequence of {"product", "cosine", "distance", "words"}, default=('cosine', 'distance')
-        What features are ranked by.
+    measures : sequence of str, default=("cosine", "distance")
+        The measures by which features are ranked.
     listed_rows : int, default=probing.LISTED_ROWS
-        Tables of so many rows are put into lists.
+        Tables with at least this many rows get an IVF index.
     """
     planned = plan(tables, store, p, measures)
     missing = [t for t in planned if t.state != "kept"]
@@ -130,11 +130,11 @@ def load(
         list(pool.map(lambda t: _settle(tables, t, listed_rows), missing))
     for t in missing:
         tables.do("load_collection", t.table, seconds=_SLOW)
-    made = [_finished(tables, p, t, sent) for t, sent in done]
+    loaded = [_finished(tables, p, t, sent) for t, sent in done]
     # Every table is whole before the first alias moves.
-    for t in made:
+    for t in loaded:
         _move(tables, alias_of(store, t.view), t.table)
-    whole = (*(t for t in planned if t.state == "kept"), *made)
+    whole = (*(t for t in planned if t.state == "kept"), *loaded)
     dropped = _drop_old(tables, store, {t.table for t in whole}, kept)
     return Load(tables.uri, p.version, whole, tuple(dropped), left_at_home(p, measures))
 

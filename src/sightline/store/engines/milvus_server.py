@@ -60,8 +60,8 @@ class MilvusEngine(Notices):
         `milvus://host:port`
     store : callable
         Gives the name under which the store's tables were loaded; empty if none ever were.
-    measures : sequence of {"product", "cosine", "distance", "words"}, default=('cosine', 'distance')
-        What features were loaded by.
+    measures : sequence of str, default=("cosine", "distance")
+        The measures for which features were loaded.
     """
 
     def __init__(
@@ -103,12 +103,12 @@ class MilvusEngine(Notices):
             return None
         try:
             tables, served = self._table(p, view)
-            held, rest = parts.parted(p, view, served.held, served.table)
-            ask = self._asking(held, view, weights, tables, served, where)
+            indexed, rest = parts.parted(p, view, served.held, served.table)
+            ask = self._asking(indexed, view, weights, tables, served, where)
             if isinstance(query, WordQuery):
-                top = candidates.word_top(held, query, k, where, without, ask, MOST_HITS)
+                top = candidates.word_top(indexed, query, k, where, without, ask, MOST_HITS)
             else:
-                top = candidates.dense_top(held, query, k, where, ask, MOST_HITS)
+                top = candidates.dense_top(indexed, query, k, where, ask, MOST_HITS)
             if top is None:
                 self.note(f"Milvus names at most {MOST_HITS} pictures.{_AT_HOME}")
             return None if top is None else parts.with_scanned(rest, query, k, where, without, top)

@@ -102,13 +102,13 @@ class _Rows:
         self.opened: list[OpenSegment] = []
         for s in segments:
             try:
-                found = _opened(shards, s)
+                segment = _opened(shards, s)
             except StoreError:
                 if not lenient:
                     raise
                 continue
             self.listed.append(s)
-            self.opened.append(found)
+            self.opened.append(segment)
         live = [np.flatnonzero(o.alive()) for o in self.opened]
         ids = [o.ids[rows] for o, rows in zip(self.opened, live, strict=True)]
         which = np.repeat(np.arange(len(live)), [len(rows) for rows in live])
