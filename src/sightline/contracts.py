@@ -1,7 +1,7 @@
-"""What the parts of Sightline promise each other.
+"""The interfaces of estimators, features, stores and compute backends.
 
-A learner, a feature, a store and a way to compute are interchangeable because each keeps one of
-these contracts; `sightline.testing` checks them, for built-in parts and for plugins alike.
+Implementations of an interface are interchangeable. `sightline.testing` checks that built-in
+classes and plugins implement them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ WorkerKind = Literal["decode", "describe"]
 
 @runtime_checkable
 class Feature(Protocol):
-    """A way to turn one small upright RGB picture into a vector of fixed length.
+    """A feature extractor: turns one upright RGB picture into a vector of fixed length.
 
-    `describe` is pure: the same picture gives the same vector, whatever came before, in any
-    process. `name`, `version` and `parameters` make up the fingerprint under which rows are kept.
+    `describe` is pure: the same picture gives the same vector in every process. `name`, `version`
+    and `parameters` form the fingerprint under which feature vectors are stored.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Feature(Protocol):
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What besides name and version changes the vectors."""
+        """The values besides name and version that change the vectors."""
         ...
 
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -49,29 +49,29 @@ class Feature(Protocol):
 
 @runtime_checkable
 class FittedFeature(Feature, Protocol):
-    """A feature that is made for one collection, from a sample of its pictures, and then frozen.
+    """A feature that is fitted to a sample of one collection and then frozen.
 
-    It is made again from its arrays alone, `cls(arrays)`, in every process that describes. Their
-    checksum is part of `parameters`, so that rows of another codebook are never mixed with these.
-    A feature with `sparse` true gives rows that are mostly zero, which are kept as such.
+    Every worker process constructs it from its arrays, `cls(arrays)`. Their checksum is part of
+    `parameters`, so that vectors of different codebooks are never mixed. If `sparse` is true,
+    vectors are mostly zero and stored in sparse form.
     """
 
     @classmethod
     def fit(
         cls, pictures: Sequence[NDArray[np.uint8]], seed: int = 0
     ) -> dict[str, NDArray[np.float32]]:
-        """Return the arrays that pictures of a sample give."""
+        """Return the arrays fitted to a sample of pictures."""
         ...
 
     def __init__(self, arrays: Mapping[str, NDArray[np.float32]]) -> None: ...
 
 
 class Estimator:
-    """What learners share: parameters that can be read, set and shown, as scikit-learn expects.
+    """Base class of estimators: `get_params`, `set_params` and `repr` as in scikit-learn.
 
-    `__init__` of a learner takes its parameters by keyword and only stores them; what is learnt
-    ends in an underscore. A learner is fitted once it has `n_features_in_`, the number of columns
-    it was fitted with. scikit-learn is not needed, and imported only when it asks.
+    `__init__` takes parameters by keyword and only stores them; names of fitted attributes end in
+    an underscore. An estimator is fitted if it has `n_features_in_`, the number of columns it was
+    fitted with. scikit-learn is optional and imported only in methods that it calls.
     """
 
     @classmethod
@@ -87,7 +87,7 @@ class Estimator:
         Parameters
         ----------
         deep : bool, default=True
-            There for scikit-learn. Learners here have no parameters of parameters.
+            For compatibility with scikit-learn; estimators here are not nested.
 
         Returns
         -------
@@ -107,7 +107,7 @@ class Estimator:
         Returns
         -------
         Self
-            The learner itself.
+            The estimator.
         """
         known = self._parameter_names()
         for name, value in params.items():
@@ -117,13 +117,13 @@ class Estimator:
         return self
 
     def __repr__(self) -> str:
-        """Return the learner as code, with the parameters that are not the default."""
+        """Return the estimator as code, with the parameters that differ from the default."""
         default = inspect.signature(type(self).__init__).parameters
         changed = (f"{n}={v!r}" for n, v in self.get_params().items() if v != default[n].default)
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether the learner was fitted, for `sklearn.utils.validation.check_is_fitted`."""
+        """Return whether the estimator is fitted, for scikit-learn's `check_is_fitted`."""
         return hasattr(self, "n_features_in_")
 
     def _check_fitted(self) -> None:
@@ -131,7 +131,7 @@ class Estimator:
             raise NotFittedError.of(type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn has to know of the learner."""
+        """Return the estimator tags for scikit-learn."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(
@@ -141,7 +141,7 @@ class Estimator:
         )
 
     def get_metadata_routing(self) -> Any:
-        """Ask scikit-learn's searches and pipelines to pass `qid` on, where a method takes it.
+        """Request that scikit-learn's searches and pipelines pass `qid` to methods that take it.
 
         They do so once `sklearn.set_config(enable_metadata_routing=True)` is set.
 
@@ -157,37 +157,37 @@ class Estimator:
             method = getattr(self, name, None)
             if method is not None and "qid" in inspect.signature(method).parameters:
                 getattr(request, name).add_request(param="qid", alias=True)
-        # A pipeline's `score` always names this one, and refuses steps that have never heard of it.
+        # `Pipeline.score` always passes sample_weight and rejects steps that do not request it.
         request.score.add_request(param="sample_weight", alias=None)
         return request
 
 
 class PersistentEstimator(Estimator, ABC):
-    """A learner whose fitted state is arrays, so that it can be saved and loaded without pickle."""
+    """An estimator whose fitted state is arrays: it is saved and loaded without pickle."""
 
-    # Learnt attributes besides the arrays that a file keeps: labels and names.
+    # Fitted attributes that a file stores besides the arrays: labels and names.
     _saved: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that scoring needs; `from_arrays` makes a learner that scores the same."""
+        """Return the arrays that scoring needs; `from_arrays` restores an equal estimator."""
 
     @classmethod
     @abstractmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return a fitted learner as far as scoring goes."""
+        """Return an estimator that can score but not continue fitting."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted learner to a file: safetensors, with a header of JSON.
+        """Write the fitted estimator to a safetensors file with a JSON header.
 
         Parameters
         ----------
         path : str or path-like
-            The file; one of that name is replaced at once, when all is written.
+            The file; an existing one is replaced atomically.
 
         See Also
         --------
-        load : Read it again.
+        load : Read the file.
         """
         from sightline.model_files import ModelFile, write_model
 
@@ -198,34 +198,34 @@ class PersistentEstimator(Estimator, ABC):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a fitted learner that `save` wrote.
+        """Read a fitted estimator that `save` wrote.
 
         Parameters
         ----------
         path : str or path-like
-            The file. It may come from anywhere: reading it runs no code.
+            The file. It may be untrusted: reading it runs no code.
 
         Returns
         -------
         Self
-            A learner with the same parameters that scores the same.
+            An estimator with the same parameters and scores.
         """
         from sightline.model_files import read_model
 
         model = read_model(path, cls.__name__)
         try:
-            made = cls.from_arrays(model.arrays)
-            made.set_params(**model.parameters)
+            estimator = cls.from_arrays(model.arrays)
+            estimator.set_params(**model.parameters)
         except (KeyError, IndexError, ParameterError) as error:
             raise DataError(
                 f"{os.fspath(path)} does not hold all of a fitted {cls.__name__}: {error}. "
                 "It was written by another version of Sightline, or changed since."
             ) from error
-        made._restore(model.attributes)
-        return made
+        estimator._restore(model.attributes)
+        return estimator
 
     def _restore(self, attributes: Mapping[str, Any]) -> None:
-        """Set learnt attributes that a file keeps besides the arrays."""
+        """Set the fitted attributes that a file stores besides the arrays."""
         import numpy as np
 
         for name in self._saved:
@@ -238,64 +238,71 @@ class PersistentEstimator(Estimator, ABC):
 
 @runtime_checkable
 class WordScorer(Protocol):
-    """A ranker or annotator once it is fitted: it gives each picture a score for each word."""
+    """A fitted ranker or annotator, which returns a score for each picture and word."""
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Return scores of shape (pictures, words); a larger score fits better."""
+        """Return scores of shape (n_pictures, n_words); larger is better."""
         ...
 
 
 @runtime_checkable
 class FeedbackLearner(Protocol):
-    """What learns one person's wish from judged pictures, round by round of a session.
+    """A relevance-feedback learner, fitted to judged pictures round by round of a session.
 
-    Sessions program against exactly this, and against two learners that keep it:
+    Sessions use this interface and two implementations:
     `feedback.passive_aggressive.PassiveAggressive(C=1.0, n_draws=100, random_state=0)` and
-    `feedback.blend.Blend(learner)`, which also tells how far the learnt order is to be trusted.
+    `feedback.blend.Blend(learner)`, which also estimates the weight of the learned order.
     All of them have `get_params` and `set_params` (`Estimator`). The same calls with the same
-    `random_state` give the same scores, so that a session may be replayed from its judgements.
+    `random_state` give the same scores, so that a session can be replayed from its judgements.
 
-    A linear learner (`linear`) also has `w_`, float64, with decision_function(X) = X w_, up to a
-    constant that all pictures share, so that `Store.top` can serve it.
+    A linear learner (`linear`) also has `w_`, float64, with decision_function(X) = X w_ up to a
+    constant, so that `Store.top` can rank by it.
     """
 
     @property
     def linear(self) -> bool:
-        """Whether `w_` is all there is to it."""
+        """Whether `w_` alone determines the ranking."""
         ...
 
     @property
     def ready(self) -> bool:
-        """Whether there is anything to rank by; until then the ranking there was holds."""
+        """Whether it can rank; until then the initial ranking is used."""
         ...
 
     def start(self, query_weights: Any = None, background: Any = None) -> Self:
-        """Forget everything, and begin with the query.
+        """Reset the learner and set the query.
 
-        The query is a picture's own row, or the weights of a text ranker, of length d; None begins
-        with nothing.
-
-        `background` may hold rows of pictures drawn at random from the collection, (m, d), of which
-        hardly any will be wanted. Learners that can use them rank better after few judgements.
+        Parameters
+        ----------
+        query_weights : array-like of shape (d,), optional
+            The feature vector of the query picture, or the weights of a text ranker.
+        background : array-like of shape (m, d), optional
+            Feature vectors of pictures drawn at random, of which hardly any are relevant. Learners
+            that use them rank better after few judgements.
         """
         ...
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn from ALL judgements of the session so far, going on from what was learnt.
+        """Fit to ALL judgements of the session so far, starting from the current state.
 
-        X has a row for each judged picture, (n, d) of float32; y is +1 where it is relevant and -1
-        where it is not. A picture stands there once: of contradictions the caller keeps the last.
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The feature vectors of the judged pictures. A picture occurs once: if judgements
+            contradict each other, the caller passes the last.
+        y : array-like of shape (n,)
+            1 for relevant pictures, -1 for the others.
         """
         ...
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return a score for each row of X; a larger score fits better."""
+        """Return a score for each row of X; larger is better."""
         ...
 
 
 @runtime_checkable
 class Store(Protocol):
-    """Where pictures, words and vectors lie; a reader sees one published version at a time."""
+    """Storage of pictures, words and vectors; a reader sees one published version at a time."""
 
     version: int
 
@@ -305,7 +312,7 @@ class Store(Protocol):
         k: int,
         where: NDArray[np.int64] | None = None,
     ) -> Top:
-        """Return the k best pictures; `where` lists the only picture ids that may appear."""
+        """Return the k best pictures; only ids in `where` may appear."""
         ...
 
     def ids(self) -> NDArray[np.int64]:
@@ -315,7 +322,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One unit of work for a worker: `name` says whose fault a crash is, in an error message."""
+    """One unit of work for a worker; error messages contain its `name`."""
 
     name: bytes
     args: dict[str, Json]
@@ -324,7 +331,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A job's answer."""
+    """The result of a job."""
 
     value: dict[str, Json]
     blob: bytes = b""
@@ -332,26 +339,26 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A job that could not be done: `kind` is broken, memory, timeout or crash (see Skipped)."""
+    """A failed job: `kind` is broken, memory, timeout or crash (see Skipped)."""
 
     kind: str
     reason: str
 
 
 class RunAlone(Exception):
-    """Raised by a task that needs much memory: run me again while no other such job runs."""
+    """Raised by a task that needs much memory, to be run again while no other such job runs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """Arrays that were handed over once, to be used by many parts; `value` is the keeper's own."""
+    """A handle of arrays that many parts share; `value` is private to the `Mapper`."""
 
     value: object
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A part of a computation over numbers: plain values, arrays of its own, and arrays held."""
+    """One part of a numerical computation: plain values, its own arrays, and shared arrays."""
 
     args: dict[str, Json]
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -360,7 +367,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartDone:
-    """What became of a part: plain values, and arrays that are fetched when they are asked for."""
+    """The result of a part: plain values, and arrays that are fetched on first use."""
 
     value: dict[str, Json]
     fetch: Callable[[], Mapping[str, NDArray[Any]]]
@@ -376,24 +383,24 @@ PartTask = Callable[[dict[str, "Json"], Mapping[str, "NDArray[Any]"]], PartResul
 
 
 class Mapper(Protocol):
-    """Computes parts, wherever; answers come in the order of the parts.
+    """Computes parts, locally or remotely; results come in the order of the parts.
 
-    A task is a pure module-level function of plain values and of arrays, those held and those of
-    the part in one mapping. It may be run again after a fault, and on another machine. What it
-    raises on purpose (`SightlineError`) is raised where the answer is asked for.
+    A task is a pure module-level function of plain values and a mapping of arrays: the shared ones
+    and those of the part. It may be run again after a failure, and on another machine. A
+    `SightlineError` that it raises is raised again where the result is read.
     """
 
     def hold(self, arrays: Mapping[str, NDArray[Any]]) -> Held:
-        """Hand arrays over once, for parts to come; they must not be changed after."""
+        """Share arrays with later parts; they must not be changed afterwards."""
         ...
 
     def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:
-        """Yield what became of each part."""
+        """Yield the result of each part."""
         ...
 
 
 class InTurn:
-    """The plainest `Mapper`: one part after the other, in this process.
+    """The serial `Mapper`: one part after the other, in this process.
 
     >>> parts = [Part({"n": n}) for n in (1, 2)]
     >>> [done.value for done in InTurn().map(lambda args, arrays: (args, arrays), parts)]
@@ -401,11 +408,11 @@ class InTurn:
     """
 
     def hold(self, arrays: Mapping[str, NDArray[Any]]) -> Held:
-        """Return the arrays as they are."""
+        """Return a handle of the unchanged arrays."""
         return Held(arrays)
 
     def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:
-        """Yield what became of each part."""
+        """Yield the result of each part."""
         for part in parts:
             together: dict[str, NDArray[Any]] = {}
             for held in part.held:
@@ -415,37 +422,37 @@ class InTurn:
 
 
 class Compute(Mapper, Protocol):
-    """Runs tasks, named by their dotted path, over many jobs; answers come in the jobs' order.
+    """Runs a task, given by its import path, over many jobs; results come in the order of the jobs.
 
-    A task is a module-level function `task(args, blob, alone) -> Done`. It is named
-    `package.module:function`, so that a worker process finds it by importing it. Jobs meet files
-    nobody vouches for, and run under limits; parts (`Mapper`) see numbers alone.
+    A task is a module-level function `task(args, blob, alone) -> Done`, which worker processes
+    import by `package.module:function`. Jobs read untrusted files and run under limits; parts
+    (`Mapper`) see only numbers.
     """
 
     def run(self, task: str, jobs: Iterable[Job], kind: WorkerKind) -> Iterator[Done | Failed]:
-        """Yield what became of each job."""
+        """Yield the result of each job."""
         ...
 
     def close(self) -> None:
-        """End the workers."""
+        """Stop the workers."""
         ...
 
 
 class Progress(Protocol):
-    """Told how far a long piece of work has come."""
+    """Receives the progress of a long task."""
 
     def start(self, what: str, total: int | None) -> None:
-        """Begin a piece of work of so many steps; None where nobody knows."""
+        """Start a task of `total` steps; None if that is unknown."""
         ...
 
     def advance(self, n: int = 1) -> None:
-        """Count steps that are done."""
+        """Advance by `n` steps."""
         ...
 
     def note(self, text: str) -> None:
-        """Say how the work stands, in place of what was said before."""
+        """Set the status text."""
         ...
 
     def finish(self) -> None:
-        """End the piece of work."""
+        """Finish the task."""
         ...

@@ -1,33 +1,33 @@
-"""Everything Sightline raises on purpose.
+"""The exceptions of Sightline and their exit codes.
 
 SightlineError                exit 1
 ├── UsageError                exit 2   the call itself is wrong: an unknown flag, a bad query
 │   ├── QueryError                     a query that cannot be read
-│   ├── NoModel                        words were not learnt yet
+│   ├── NoModel                        no words model has been trained yet
 │   ├── NotFittedError                 an estimator is used before fit; also a ValueError
-│   ├── NoSpace                        what was learnt has no space that words and pictures share
-│   └── NoRegions                      where words lie was not learnt yet
+│   ├── NoSpace                        the model has no space shared by words and pictures
+│   └── NoRegions                      no regions model has been trained yet
 ├── ParameterError            exit 2   a parameter out of its range; also a ValueError
-├── CollectionError           exit 1   no such folder
-│   ├── NoCollection          exit 2   none was named and none is here, or nothing is indexed yet
-│   └── NoFeatures            exit 1   pictures lack the descriptors they are compared by
-├── NotBetter                 exit 1   a trained model the no-harm gate did not let through
-├── DataError                 exit 1   a file handed to us cannot be understood; also a ValueError
-│   └── DataTypeError         exit 1   what should be numbers is not; also a TypeError
+├── CollectionError           exit 1   the folder is missing or not ready
+│   ├── NoCollection          exit 2   no collection was named or found, or it is not indexed yet
+│   └── NoFeatures            exit 1   pictures lack the features they are compared by
+├── NotBetter                 exit 1   a trained model did not pass the gate
+├── DataError                 exit 1   invalid input data; also a ValueError
+│   └── DataTypeError         exit 1   input that is not numeric; also a TypeError
 ├── MissingExtra              exit 1   an optional dependency is not installed; also an ImportError
 ├── ComputeError              exit 1   workers cannot be started or kept alive
 ├── StoreError                exit 1
-│   ├── EngineError           exit 1   what a search engine holds is not what the store holds
-│   │   └── EngineAway        exit 1   it does not answer; the rows at home do
-│   ├── StoreDamaged          exit 1   a checksum or a file is wrong; names file and remedy
+│   ├── EngineError           exit 1   the data in a search engine differs from the store
+│   │   └── EngineAway        exit 1   the engine does not answer; the store is searched instead
+│   ├── StoreDamaged          exit 1   a file is missing or its checksum is wrong
 │   ├── StoreTooNew           exit 1   written by a newer Sightline
 │   ├── StoreReadOnly         exit 1   the store cannot be written
 │   ├── StoreBusy             exit 75  another process holds the lock; names it
-│   └── StoreIOError          exit 74  the disk said no: full, broken or vanished
-│       └── StoreFull         exit 74  no space is left; what was acknowledged stays readable
-└── Interrupted               exit 130 Ctrl-C; what was acknowledged stays
+│   └── StoreIOError          exit 74  I/O error: the disk is full, broken or gone
+│       └── StoreFull         exit 74  no space is left; acknowledged data stays readable
+└── Interrupted               exit 130 Ctrl-C; acknowledged data stays
 
-Every message says what is wrong, the value got, and what to do.
+Every message states the problem, the value, and what to do.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ import sys
 
 
 class SightlineError(Exception):
-    """Base of all errors a user can meet."""
+    """Base class of all errors that a user can meet."""
 
     exit_code = 1
 
 
 class UsageError(SightlineError):
-    """The call is wrong; nothing was tried."""
+    """The call is wrong; nothing was done."""
 
     exit_code = 2
 
@@ -52,31 +52,31 @@ class QueryError(UsageError):
 
 
 class NoModel(UsageError):
-    """Words were not learnt yet."""
+    """No words model has been trained yet."""
 
 
 class NoSpace(UsageError):
-    """What was learnt has no space that words and pictures share."""
+    """The model has no space that words and pictures share."""
 
 
 class NoRegions(UsageError):
-    """Where words lie was not learnt yet."""
+    """No regions model has been trained yet."""
 
 
 class NotFittedError(UsageError, ValueError, AttributeError):
     """An estimator is used before it is fitted.
 
-    Where scikit-learn is loaded, what is raised is its error of the same name as well.
+    If scikit-learn is imported, the error is also an instance of its `NotFittedError`.
     """
 
     @classmethod
     def of(cls, owner: str, remedy: str = "Call fit first.") -> NotFittedError:
-        """Return the error of an estimator, one that scikit-learn's users can catch."""
+        """Return the error for an estimator; it can be caught as scikit-learn's error."""
         return _for_scikit_learn(cls)(f"This {owner} is not fitted yet. {remedy}")
 
 
 def _for_scikit_learn(error: type[NotFittedError]) -> type[NotFittedError]:
-    # Whoever catches scikit-learn's error has imported it. It is never imported for that here.
+    # A caller that catches scikit-learn's error has imported it, so it is not imported here.
     module = sys.modules.get("sklearn.exceptions")
     if module is None:
         return error
@@ -95,34 +95,34 @@ class ParameterError(SightlineError, ValueError):
 
     @classmethod
     def of(cls, name: str, owner: str, must_be: str, got: object) -> ParameterError:
-        """Return the error of one parameter."""
+        """Return the error for one parameter."""
         return cls(f"The {name!r} parameter of {owner} must be {must_be}. Got {got!r}.")
 
 
 class CollectionError(SightlineError):
-    """The collection is not there or not ready."""
+    """The collection is missing or not ready."""
 
 
 class NoCollection(CollectionError):
-    """No collection was named and none is here, or nothing is indexed in it yet."""
+    """No collection was named or found, or it is not indexed yet."""
 
     exit_code = 2
 
 
 class NoFeatures(CollectionError):
-    """Pictures lack the descriptors they are compared by."""
+    """Pictures lack the features they are compared by."""
 
 
 class NotBetter(SightlineError):
-    """A trained model is worse than what is there, so it was not published."""
+    """A trained model did not pass the gate and was not published."""
 
 
 class DataError(SightlineError, ValueError):
-    """Data from outside that cannot be understood."""
+    """Invalid input data."""
 
 
 class DataTypeError(DataError, TypeError):
-    """Data that should be numbers and is something else."""
+    """Input data that is not numeric."""
 
 
 class MissingExtra(SightlineError, ImportError):
@@ -130,7 +130,7 @@ class MissingExtra(SightlineError, ImportError):
 
     @classmethod
     def of(cls, what: str, extra: str) -> MissingExtra:
-        """Return the error of what needs an extra."""
+        """Return the error for a function that needs an optional package."""
         return cls(f"{what} needs an optional package. Run: pip install 'sightline[{extra}]'")
 
 
@@ -139,11 +139,11 @@ class ComputeError(SightlineError):
 
 
 class StoreError(SightlineError):
-    """The store cannot do what was asked."""
+    """An operation on the store failed."""
 
 
 class EngineError(StoreError):
-    """A search engine holds something else than the store, or not all of it."""
+    """The data in a search engine is incomplete or differs from the store."""
 
 
 class EngineAway(EngineError):
@@ -159,7 +159,7 @@ class StoreTooNew(StoreError):
 
 
 class StoreReadOnly(StoreError):
-    """The store lies on a read-only place."""
+    """The store is on a read-only file system."""
 
 
 class StoreBusy(StoreError):
@@ -169,16 +169,16 @@ class StoreBusy(StoreError):
 
 
 class StoreIOError(StoreError):
-    """The disk is full, broken or gone."""
+    """An I/O error: the disk is full, broken or gone."""
 
     exit_code = 74
 
 
 class StoreFull(StoreIOError):
-    """No space is left on the disk; nothing was written, and everything can still be read."""
+    """No space is left on the disk; nothing was written, and the store can still be read."""
 
 
 class Interrupted(SightlineError):
-    """Stopped by the user; everything acknowledged before stays."""
+    """Stopped by the user; acknowledged data stays."""
 
     exit_code = 130

@@ -1,19 +1,19 @@
-"""Plugins: parts from other packages, found by name.
+"""Plugins: features, readers of tag files and commands from other packages, by name.
 
-A package adds parts by an entry point in the group `sightline` that names a module with any of the
-hooks below, each marked with `@sightline.plugins.hookimpl`. Built-in parts stand in a table, so
-that nothing is searched for unless a name is not among them.
+A package adds plugins by an entry point in the group `sightline` that names a module with any of
+the hooks below, each marked with `@sightline.plugins.hookimpl`. Built-in names are in a table;
+plugins are loaded only for a name that is not in it.
 
 register_features(register)
     Call `register(name, "package.module:attribute")` for each feature; the attribute, called
-    without arguments, gives an object that keeps `sightline.contracts.Feature`.
+    without arguments, returns an object that implements `sightline.contracts.Feature`.
 register_word_files(register)
-    Call `register(".ending", "package.module:function")` for each kind of file with words for
-    many pictures; the function takes (path, root) as bytes and returns a `WordsFile`.
+    Call `register(".ext", "package.module:function")` for each format of files with words for many
+    pictures; the function takes (path, root) as bytes and returns a `WordsFile`.
 
-Commands of the command line are entry points of their own, in the group `sightline.commands`: the
-name of the command and `package.module:attribute`, which is a click command. `sightline --help`
-lists them, so that they are found without pluggy and without importing any other plugin.
+Commands are entry points in the group `sightline.commands`: the name of the command and the
+`package.module:attribute` of a click command. They are found without pluggy and without importing
+any other plugin, so that `sightline --help` stays fast.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
     "word_files": {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE},
 }
 
-# Names for several features at once.
+# Names of sets of features.
 SETS = {
     "deep-all": ("deep", "deep-stages", "deep-peaks"),
     "classic-all": ("classic", "visterms"),
@@ -81,7 +81,7 @@ SETS = {
     ),
 }  # fmt: skip
 
-# Features that are no vectors: pictures are neither ranked nor compared by them.
+# Features that are not vectors: pictures are neither ranked nor compared by them.
 NO_VECTORS = frozenset({"regions", "regions-deep"})
 
 Register = Callable[[str, str], None]
@@ -108,7 +108,7 @@ def manager() -> pluggy.PluginManager:
 
 
 def __getattr__(name: str) -> Any:
-    """Make `hookimpl`, the mark of a plugin's hooks, without importing pluggy for everybody."""
+    """Create `hookimpl`, the decorator of a plugin's hooks, on first use; it imports pluggy."""
     if name == "hookimpl":
         import pluggy
 
@@ -117,43 +117,45 @@ def __getattr__(name: str) -> Any:
 
 
 class Hooks:
-    """What a plugin may define; the arguments are given by name."""
+    """The hooks that a plugin may define; arguments are passed by name."""
 
     def register_features(self, register: Register) -> None:
         """Add features."""
 
     def register_word_files(self, register: Register) -> None:
-        """Add readers of files with words for many pictures."""
+        """Add readers of files that hold the words of many pictures."""
 
 
 def names(kind: str) -> dict[str, str]:
-    """Return every known part of a kind: name to dotted place; built-in names cannot be taken.
+    """Return the known names of a kind with their import paths.
+
+    A plugin cannot replace a built-in name.
 
     >>> sorted(names("word_files"))
     ['.csv', '.json', '.jsonl', '.tsv']
     """
-    found = dict(BUILT_IN[kind])
+    places = dict(BUILT_IN[kind])
     for plugin in getattr(manager().hook, f"register_{kind}").get_hookimpls():
         try:
-            plugin.function(register=lambda name, place: found.setdefault(name, place))
+            plugin.function(register=lambda name, place: places.setdefault(name, place))
         except Exception as e:
-            # Somebody else's code: whatever it raises, say whose it is.
+            # Code of another package: whatever it raises, the message names the plugin.
             raise UsageError(f"The plugin {plugin.plugin_name} failed: {e!r}.") from e
-    return found
+    return places
 
 
 def expanded(features: Iterable[str]) -> list[str]:
-    """Return names of features, those of a set one by one, none twice.
+    """Return names of features with sets expanded and duplicates removed.
 
     >>> expanded(["deep", "deep-all"])
     ['deep', 'deep-stages', 'deep-peaks']
     """
-    found = [f for name in features for f in SETS.get(name, (name,))]
-    return list(dict.fromkeys(found))
+    names = [f for name in features for f in SETS.get(name, (name,))]
+    return list(dict.fromkeys(names))
 
 
 def place(kind: str, name: str) -> str:
-    """Return the dotted place of a part; plugins are loaded only if it is not built in."""
+    """Return the import path of a name; plugins are loaded only if it is not built in."""
     built_in = BUILT_IN[kind].get(name)
     if built_in is not None:
         return built_in
@@ -166,29 +168,29 @@ def place(kind: str, name: str) -> str:
 
 
 def load(kind: str, name: str) -> Any:
-    """Return the part itself."""
+    """Import and return the object that has this name."""
     module, _, attribute = place(kind, name).partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
 def commands() -> dict[str, str]:
-    """Return the commands that installed packages add: name to `package.module:attribute`.
+    """Return the commands of installed packages: name to `package.module:attribute`.
 
     Only `entry_points.txt` of each package is read. `importlib.metadata.entry_points` parses the
     metadata of every installed package first, which doubles the time of `sightline --help`.
     """
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for folder in sys.path:
         for file in _entry_point_files(folder):
             for name, place in _section(file, COMMANDS):
-                found.setdefault(name, place)
-    return found
+                places.setdefault(name, place)
+    return places
 
 
 def _entry_point_files(folder: str) -> list[str]:
     try:
         entries = sorted(e.path for e in os.scandir(folder or ".") if e.name.endswith(".dist-info"))
-    except OSError:  # A zip file, or a folder that is missing: it holds no installed package.
+    except OSError:  # A zip file or a missing folder holds no installed package.
         return []
     return [os.path.join(entry, "entry_points.txt") for entry in entries]
 
@@ -200,7 +202,7 @@ def _section(file: str, section: str) -> list[tuple[str, str]]:
             text = f.read()
     except (OSError, UnicodeDecodeError):
         return []
-    _, found, rest = text.partition(f"[{section}]")
-    lines = rest.partition("\n[")[0].splitlines() if found else []
+    _, header, rest = text.partition(f"[{section}]")
+    lines = rest.partition("\n[")[0].splitlines() if header else []
     pairs = [line.partition("=") for line in lines if "=" in line]
     return [(name.strip(), place.strip()) for name, _, place in pairs]

@@ -1,4 +1,4 @@
-"""Progress on stderr: how far, how fast, how long still. Silent when nobody is looking."""
+"""Progress bars on stderr, and a progress object that prints nothing."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ _BAR = 24
 
 
 class NoProgress:
-    """Says nothing; the default for library use."""
+    """Prints nothing; the default for library use."""
 
     def start(self, what: str, total: int | None) -> None:
-        """Begin a piece of work."""
+        """Start a task of `total` steps, or of unknown length."""
 
     def advance(self, n: int = 1) -> None:
-        """Come further."""
+        """Advance by `n` steps."""
 
     def note(self, text: str) -> None:
-        """Say how it stands."""
+        """Set the status text."""
 
     def finish(self) -> None:
-        """End it."""
+        """Finish the task."""
 
 
 class ProgressBar:
     """A bar with rate and remaining time, redrawn in place on a terminal.
 
-    Where stderr is no terminal (a log, a pipe) one line at the end says what was done, and of what
-    is noted on the way a line every few seconds.
+    If stderr is not a terminal, a status line is written every few seconds and one line at the end.
 
     >>> import io
     >>> out = io.StringIO()
@@ -50,18 +49,18 @@ class ProgressBar:
         self._note = ""
 
     def start(self, what: str, total: int | None) -> None:
-        """Begin a piece of work of `total` steps, or of unknown length."""
+        """Start a task of `total` steps, or of unknown length."""
         self._what, self._total, self._done = what, total, 0
         self._begun = self._noted = time.monotonic()
         self._drawn, self._note = 0.0, ""
 
     def advance(self, n: int = 1) -> None:
-        """Come `n` steps further."""
+        """Advance by `n` steps."""
         self._done += n
         self._redraw(time.monotonic())
 
     def note(self, text: str) -> None:
-        """Show beside the bar how the work stands; in a log, now and then on a line of its own."""
+        """Show a status text beside the bar, or from time to time on its own line in a log."""
         self._note = text
         now = time.monotonic()
         if self._live:
@@ -74,13 +73,13 @@ class ProgressBar:
     def _redraw(self, now: float) -> None:
         if self._live and now - self._drawn >= _REDRAW_SECONDS:
             self._drawn = now
-            said = self._line(now) + (f"; {self._note}" if self._note else "")
+            line = self._line(now) + (f"; {self._note}" if self._note else "")
             width = shutil.get_terminal_size().columns - 1
-            self._stream.write("\r" + said[:width] + "\x1b[K")
+            self._stream.write("\r" + line[:width] + "\x1b[K")
             self._stream.flush()
 
     def finish(self) -> None:
-        """End the piece of work with one line that stays."""
+        """Finish the task with one line that stays."""
         seconds = time.monotonic() - self._begun
         of = f"/{self._total}" if self._total is not None else ""
         rate = f" ({self._done / seconds:.0f}/s)" if seconds > 0.05 and self._done else ""

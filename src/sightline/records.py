@@ -1,7 +1,7 @@
-"""The small frozen records that travel between rooms.
+"""Small frozen records that packages exchange.
 
-Arrays travel in `Batch`; what people said travels as `Judgement`. Paths are bytes, because a file
-name on Linux is bytes; they exist only in pictures, store, collection, cli and web.
+`Batch` carries arrays and `Judgement` carries feedback. Paths are bytes, as file names are on
+Linux; only pictures, store, collection, cli and web use them.
 """
 
 from __future__ import annotations
@@ -43,9 +43,16 @@ def _escaped(c: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was seen and not indexed, with the reason a person can act on.
+    """A file that was not indexed.
 
-    `kind` is one of: empty, unreadable, format, broken, too-large, memory, timeout, crash, special.
+    Attributes
+    ----------
+    path : bytes
+        Relative to the collection.
+    kind : str
+        One of empty, unreadable, format, broken, too-large, memory, timeout, crash, special.
+    reason : str
+        A message that a user can act on.
     """
 
     path: bytes
@@ -55,9 +62,16 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """Words found on one picture in one place.
+    """Words of one picture from one source.
 
-    `tags` are separate labels, each of one or more words; `text` is running text (a caption).
+    Attributes
+    ----------
+    source : str
+        Where the words were read, such as "iptc" or "xmp".
+    tags : tuple of str
+        Separate labels, each of one or more words.
+    text : str
+        Running text: a caption.
     """
 
     source: str
@@ -65,13 +79,13 @@ class Tags:
     text: str = ""
 
 
-# Left, top, width and height as shares of the upright picture.
+# Left, top, width and height as fractions of the upright picture.
 Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedWord:
-    """A word a model proposes for a picture, how likely it fits, and where it lies if known."""
+    """A word that a model proposes for a picture, its probability, and its box if known."""
 
     word: str
     confidence: float
@@ -80,9 +94,9 @@ class ProposedWord:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One statement that a picture fits a query or does not.
+    """A judgement whether a picture is relevant to a query.
 
-    A caption word, a tag, a click and a feedback mark all become one of these.
+    Caption words, tags, clicks and answers in a session all become judgements.
     """
 
     query: str
@@ -94,7 +108,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class SimilarityJudgement:
-    """One statement that a picture is like another one, the query, or is not."""
+    """A judgement whether a picture is similar to another picture, the query."""
 
     query: int
     picture: int
@@ -105,9 +119,10 @@ class SimilarityJudgement:
 
 @dataclass(frozen=True, slots=True)
 class ClickedList:
-    """A list of pictures that was shown for a query, and those of them that were clicked.
+    """An impression: the pictures shown for a query, and which of them were clicked.
 
-    `ranks` says where each picture stood, from 1 on; `eta` how fast looking fades down the list.
+    `ranks` are the ranks at which the pictures were shown, starting at 1. `eta` is the exponent of
+    the position bias: how fast the probability of examination falls with the rank.
     """
 
     query: str
@@ -129,9 +144,10 @@ class FeatureRows:
 
 @dataclass(frozen=True, slots=True)
 class SparseRows:
-    """Rows of a feature that are mostly zero, such as counts of visual words.
+    """A feature matrix in CSR form, such as counts of visual words.
 
-    Row i has `value` at the positions `index` between start[i] and start[i + 1].
+    Row i has the values `value[start[i] : start[i + 1]]` in the columns
+    `index[start[i] : start[i + 1]]`.
     """
 
     name: str
@@ -143,7 +159,7 @@ class SparseRows:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Pictures on their way into the store: ids, term ids of each, thumbnails, features."""
+    """Pictures to be written to the store: ids, term ids, thumbnails and features."""
 
     ids: NDArray[np.int64]
     terms: tuple[tuple[int, ...], ...]
@@ -153,11 +169,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuerySet:
-    """Queries over a vocabulary, each with the pictures that fit it.
+    """Queries over a vocabulary, each with its relevant pictures, in CSR form.
 
-    Words and pictures are positions: in the vocabulary, and in the matrix of pictures at hand.
-    Query i has the words `term[start[i] : start[i + 1]]`, ascending, with their weights, and the
-    relevant pictures `fit[fit_start[i] : fit_start[i + 1]]`, ascending; all others are not.
+    Words are columns of the vocabulary, pictures are rows of the feature matrix. Query i has the
+    words `term[start[i] : start[i + 1]]`, ascending, with their weights, and the relevant pictures
+    `fit[fit_start[i] : fit_start[i + 1]]`, ascending. All other pictures are irrelevant.
     """
 
     start: NDArray[np.int64]
@@ -180,10 +196,11 @@ class QuerySet:
 
 @dataclass(frozen=True, slots=True)
 class DenseQuery:
-    """Weights over one feature: pictures are ranked by the inner product with their rows.
+    """Weights over one feature; pictures are ranked by the inner product with them.
 
-    With `by` "cosine" the inner product is divided by the length of the row, where that is not 0;
-    with "distance" pictures are ranked by 2 w.x - |x|^2, the order in which rows lie near w.
+    With `by` "cosine" the inner product is divided by the norm of the feature vector unless that is
+    0. With "distance" pictures are ranked by 2 w.x - |x|^2, which is the order of their Euclidean
+    distance to w.
     """
 
     feature: str
@@ -193,7 +210,7 @@ class DenseQuery:
 
 @dataclass(frozen=True, slots=True)
 class SparseQuery:
-    """Weights over term ids; only pictures that carry one of the terms have a score."""
+    """Weights over term ids; only pictures with at least one of the terms have a score."""
 
     terms: NDArray[np.int64]
     weights: NDArray[np.float32]
@@ -201,10 +218,10 @@ class SparseQuery:
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """Weights over words for which a model has published every picture's score.
+    """Weights over words for which a model has published the scores of all pictures.
 
-    A picture that carries word i counts as if its score were `known[i]`. Only pictures the model
-    has scored have a score.
+    A picture that is tagged with word i gets the score `known[i]` for it. Only pictures that the
+    model has scored have a score.
     """
 
     terms: NDArray[np.int64]
@@ -214,7 +231,7 @@ class WordQuery:
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """The best rows of a query, best first; ties by picture id, ascending."""
+    """The best pictures for a query, best first; ties by ascending picture id."""
 
     ids: NDArray[np.int64]
     scores: NDArray[np.float32]

@@ -1,7 +1,7 @@
-"""The rankers and annotators that `train` can choose from: one table for all that names them.
+"""The rankers and annotators that `train` selects from.
 
-The help of the command line, the service, the page and `collection.models.registry`, which fits and
-serves them, all read it. It imports neither numpy nor any learner, so that help stays fast.
+The command line, the service, the page and `collection.models.registry` read this table. It imports
+neither numpy nor any estimator, so that `--help` stays fast.
 """
 
 from __future__ import annotations
@@ -16,28 +16,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RankerEntry:
-    """A learner of words, in plain values.
+    """The entry of a ranker or annotator.
 
     Attributes
     ----------
-    class_path : where its class is, "module:class".
-    grid : the hyperparameters to try, the usual ones first.
-    input : what it is fitted to: "concat", features side by side; "per_feature", a matrix for each
+    class_path : str
+        Import path of the class, "module:class".
+    about : str
+        A short description.
+    grid : tuple of dict
+        The hyperparameters to try, the usual ones first.
+    input : {"concat", "per_feature", "counts"}
+        The input of `fit`: "concat", the features concatenated; "per_feature", a matrix for each
         feature; "counts", the visual-word counts of one feature.
-    iterative : whether it learns in iterations, and validation says when to stop.
-    tuned : hyperparameters that fitting chooses, to be used when it is fitted again; each with the
-        attribute that holds it.
-    stacked_on : the ranker whose scores of left-out pictures it is fitted to; "" for one that is
-        fitted to features.
-    stacked_class : where the class of the second stage is; it returns logits, which are multiplied
-        as they are.
-    landmarks : whether it must be told to use landmarks where there are many pictures.
-    requires : a package it needs; it is not tried where that is not installed.
-    opt_in : whether it is tried only if it is named.
-    option : the setting that a name may end in, after a colon; "" if there is none.
-    shared_space : whether words and pictures are points of one space.
-    unlabelled : whether it can be told which cells nobody labelled, to pass over likely positives.
-    about : in a few words, what it is.
+    iterative : bool
+        Whether it is fitted in iterations and stopped early on validation pictures.
+    tuned : tuple of (str, str)
+        Hyperparameters that `fit` selects, each with the attribute that holds its value; they are
+        reused when the model is fitted again.
+    stacked_on : str
+        The ranker whose out-of-fold scores it is fitted to; "" if it is fitted to features.
+    stacked_class : str
+        Import path of the second-stage class, which returns logits.
+    landmarks : bool
+        Whether it uses landmarks for large collections.
+    requires : str
+        A package it needs; it is not tried if that is not installed.
+    opt_in : bool
+        Whether it is tried only if it is named.
+    option : str
+        The hyperparameter that may follow the name after a colon; "" if there is none.
+    shared_space : bool
+        Whether it embeds words and pictures in one space.
+    unlabelled : bool
+        Whether `fit` accepts a mask of unlabelled cells, to skip likely positives.
     """
 
     class_path: str
@@ -57,12 +69,12 @@ class RankerEntry:
 
     @property
     def counts(self) -> bool:
-        """Whether rows stay as they are, neither weighted nor scaled."""
+        """Whether the feature is passed as counts, neither weighted nor scaled."""
         return self.input == "counts"
 
     @property
     def available(self) -> bool:
-        """Whether what it requires is installed."""
+        """Whether the package it requires is installed."""
         return not self.requires or importlib.util.find_spec(self.requires) is not None
 
 
@@ -117,7 +129,7 @@ RANKERS: dict[str, RankerEntry] = {
     "svm": RankerEntry(
         "sightline.annotators.concept_svm:ConceptSVM",
         "a support vector machine for each word",
-        # One strength for all words tells well enough whether it is worth to choose for each.
+        # A trial with one C for all words shows whether selecting C for each word is worthwhile.
         grid=({"C": 1.0}, {}),
         requires="sklearn",
     ),
@@ -169,14 +181,14 @@ RANKERS: dict[str, RankerEntry] = {
 }
 """The rankers by name, in the order in which they are listed and tried.
 
-A further one needs an entry here, a test and a line in the guide.
+A new ranker needs an entry here, a test and a line in the guide.
 """
 
 BY_DEFAULT = tuple(name for name, entry in RANKERS.items() if not entry.opt_in)
-"""Those that are tried where none is named."""
+"""The rankers that are tried by default."""
 
 IF_NAMED = tuple(name for name, entry in RANKERS.items() if entry.opt_in)
-"""Those that are tried only where they are named."""
+"""The rankers that are tried only if they are named."""
 
 SHARED_SPACE = tuple(name for name, entry in RANKERS.items() if entry.shared_space)
-"""Those whose words, texts and pictures are points of one space."""
+"""The rankers that embed words, texts and pictures in one space."""

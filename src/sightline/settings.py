@@ -1,8 +1,9 @@
-"""Settings: a flag, else SIGHTLINE_*, else config.toml in the store, else the user's, else default.
+"""Settings from flags, environment variables and configuration files.
 
-Every setting is one line below: its name in Python, in the environment (SIGHTLINE_NAME) and in the
-TOML files is the same, and its flag is the name with dashes. `sightline doctor` prints each with
-the place it came from.
+The first source that has a value wins: a flag, the environment variable SIGHTLINE_NAME,
+`config.toml` in the store, the user's `config.toml`, the default. A setting has the same name in
+Python and in the TOML files; its flag has dashes in place of underscores. `sightline doctor` prints
+every setting with its source.
 """
 
 from __future__ import annotations
@@ -29,45 +30,46 @@ class Settings:
 
     Attributes
     ----------
-    workers
-        Worker processes; 0 is one for each core.
-    top
-        Hits to show.
-    working_size
+    workers : int
+        Number of worker processes; 0 starts one for each core.
+    top : int
+        Number of hits to show.
+    working_size : int
         Longer side, in pixels, to which pictures are decoded for features.
-    max_megapixels
-        Larger pictures are skipped and named.
-    max_file_mb
-        Larger files are skipped and named.
-    seconds
+    max_megapixels : float
+        Larger pictures are skipped and reported.
+    max_file_mb : float
+        Larger files are skipped and reported.
+    seconds : float
         Time limit for decoding one file.
-    follow
-        Follow links, as long as they stay inside the collection.
-    hidden
+    follow : bool
+        Follow symbolic links whose target is inside the collection.
+    hidden : bool
         Also read files and folders whose name begins with a dot.
-    folder_words
-        Use the names of the folders a picture lies in as words.
-    exclude
+    folder_words : bool
+        Use the names of the folders that contain a picture as words.
+    exclude : str
         Folder names to leave out, separated by commas.
-    features
+    features : str
         Features to compute for every picture, separated by commas.
-    wait
+    wait : float
         Seconds to wait for another process that is changing the store.
-    session_cap
-        Most pictures of one judging session that a training uses; its last ones count.
-    compute
-        Where index, train and evaluate compute: local, ray (the cluster that RAY_ADDRESS names, or
-        one of our own on this machine), HOST:PORT or ray://HOST:PORT of a Ray cluster.
-    shards
-        Data-parallel shards in which PAMIR and codebooks are learned, then mixed; 1 disables them.
-    log_level
+    session_cap : int
+        Maximum number of judged pictures that training uses from one session; the latest are used.
+    compute : str
+        Where index, train and evaluate compute: local, ray (the cluster in RAY_ADDRESS, or a new
+        one on this machine), HOST:PORT or ray://HOST:PORT of a Ray cluster.
+    shards : int
+        Number of data-parallel shards for PAMIR and k-means; 1 disables sharding.
+    log_level : str
         error, warning, info or debug; only debug writes queries and captions.
-    data
-        The folder that holds data sets to measure on; they belong to no store.
-    engine
-        What searches vectors and scores: flat, faiss, or milvus://HOST:PORT.
-    ivf_rows
-        Tables of so many rows are put into lists by faiss and Milvus; smaller ones are scanned.
+    data : str
+        Folder of the data sets for experiments; they belong to no store.
+    engine : str
+        Search engine for vectors and scores: flat, faiss, or milvus://HOST:PORT.
+    ivf_rows : int
+        faiss and Milvus build an IVF index for tables with at least this many rows; smaller tables
+        are scanned.
     """
 
     workers: int = 0
@@ -93,7 +95,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the value of a setting came from."""
+    """The value of a setting and the source it came from."""
 
     name: str
     value: Value
@@ -112,10 +114,10 @@ _RANGES: dict[str, tuple[float, float]] = {
     "ivf_rows": (1, 10**12),
     "shards": (1, 1024),
 }
-# What belongs to a collection: given once as a flag of `index`, these stay in the store's file.
+# Settings of a collection: once given as a flag of `index`, they are saved in the store.
 REMEMBERED = ("follow", "hidden", "folder_words", "exclude", "features")
 _LEVELS = ("error", "warning", "info", "debug")
-# Whether encrypted, the host and the port.
+# Groups: "+tls" if encrypted, the host, the port.
 MILVUS = re.compile(r"milvus(\+tls)?://([\w.-]+):(\d{1,5})")
 _ENGINE = re.compile(rf"flat|faiss|{MILVUS.pattern}")
 _COMPUTE = re.compile(r"local|ray|(ray://)?(\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+):\d{1,5}")
@@ -126,7 +128,7 @@ def load(
     store: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[Settings, list[Origin]]:
-    """Return the settings in force and where each came from.
+    """Return the effective settings and the source of each.
 
     >>> settings, origins = load({"top": 3}, environment={"SIGHTLINE_WORKERS": "2"})
     >>> settings.top, settings.workers
@@ -185,7 +187,7 @@ def _refuse_unknown(names: Iterable[str], where: str) -> None:
 
 
 def remember(store: Path, values: Mapping[str, Value]) -> None:
-    """Put settings into the store's file, leaving the rest of it as it is."""
+    """Save settings in the store's `config.toml`; its other lines stay unchanged."""
     path = store / "config.toml"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     for name, value in values.items():
@@ -193,7 +195,7 @@ def remember(store: Path, values: Mapping[str, Value]) -> None:
         lines = [line for line in lines if line.split("=")[0].strip() != name]
         lines.append(f"{name} = {text}")
     aside = path.with_name("config.toml.part")
-    # Only the owner may read what is in a store, whatever the umask.
+    # Only the owner may read the store, whatever the umask.
     with contextlib.suppress(FileNotFoundError):
         aside.unlink()
     with open(aside, "x", encoding="utf-8", opener=lambda p, how: os.open(p, how, 0o600)) as file:
@@ -241,20 +243,20 @@ def _wrong(name: str, need: str, value: object, origin: str) -> UsageError:
 
 
 def user_config(env: Mapping[str, str]) -> Path:
-    """Return the user's own config file."""
+    """Return the path of the user's configuration file."""
     base = env.get("XDG_CONFIG_HOME") or os.path.join(env.get("HOME", "~"), ".config")
     return Path(base).expanduser() / "sightline" / "config.toml"
 
 
 def data_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the folder under which stores lie by default."""
+    """Return the default parent folder of stores."""
     env = os.environ if environment is None else environment
     base = env.get("XDG_DATA_HOME") or os.path.join(env.get("HOME", "~"), ".local", "share")
     return Path(base).expanduser() / "sightline"
 
 
 def default_store(collection: bytes) -> Path:
-    """Return where the store of a collection lies: never inside the collection.
+    """Return the default store path of a collection, which is never inside the collection.
 
     >>> default_store(b"/photos/2024").name
     '2024-cbdeb21a'

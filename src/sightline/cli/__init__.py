@@ -1,7 +1,7 @@
-"""The command line: one file a verb, imported only when it is called.
+"""The command line: one module for each command, imported only when it is called.
 
-Exit codes: 0 done, 1 failed, 2 wrong use, 74 I/O error, 75 another process is busy with the
-store, 130 stopped by Ctrl-C. Results go to stdout, everything else to stderr.
+Exit codes: 0 success, 1 failure, 2 usage error, 74 I/O error, 75 another process holds the lock of
+the store, 130 stopped by Ctrl-C. Results go to stdout, everything else to stderr.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ import click
 from sightline import plugins
 from sightline.errors import SightlineError, UsageError
 
-# The one-line helps stand here so that listing them imports none of the verbs.
+# The one-line help texts are here so that listing them imports none of the commands.
 VERBS = {
     "index": "Read new and changed pictures of a folder.",
-    "train": "Learn from the words pictures carry.",
+    "train": "Train models of words, similarity, regions or texts.",
     "search": "Find pictures by words.",
     "similar": "Find pictures that look like others.",
     "describe": "Rank words for a picture.",
-    "tag": "Propose words for pictures, with where they lie.",
-    "scenes": "Group pictures by the scenes that were learnt.",
-    "topics": "Read the space that words and pictures share.",
-    "judge": "Say which hits fit, and see better ones.",
-    "sessions": "List judging sessions, or take one back.",
-    "duplicates": "Group pictures that are equal, or nearly so.",
-    "evaluate": "Measure what was learnt on held-out pictures.",
-    "import": "Take in what other programs know, such as clicks.",
+    "tag": "Suggest words for pictures, with their regions.",
+    "scenes": "Group pictures by learned scenes.",
+    "topics": "Show the space that words and pictures share.",
+    "judge": "Judge hits and get better ones (relevance feedback).",
+    "sessions": "List judging sessions, or revert one.",
+    "duplicates": "Group identical and nearly identical pictures.",
+    "evaluate": "Measure the model on held-out pictures.",
+    "import": "Import data of other programs, such as click logs.",
     "export": "Write words of pictures for other programs.",
-    "engine": "Search large collections by faiss or Milvus.",
-    "store": "Check, mend, roll back, copy or purge what is stored.",
-    "serve": "Offer the collection over HTTP, on this machine.",
-    "doctor": "Show settings, their origins, and what this machine offers.",
+    "engine": "Search large collections with faiss or Milvus.",
+    "store": "Verify, repair, roll back, back up or purge the store.",
+    "serve": "Serve the collection over HTTP, on this machine.",
+    "doctor": "Show the settings, their sources, and this machine.",
     "demo": "Build, train, search and measure the demo collection.",
 }
 
 
 class _Verbs(click.Group):
-    """The built-in verbs, then the commands of installed plugins; each is imported when used."""
+    """The built-in commands and those of installed plugins; each is imported on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*VERBS, *(name for name in plugins.commands() if name not in VERBS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name in VERBS:
-            # A verb that is a keyword of Python has an underscore behind its name.
+            # The module of a command whose name is a Python keyword ends in an underscore.
             module = name + "_" * keyword.iskeyword(name)
             return _load_command(f"sightline.cli.{module}:{module}")
         entry = plugins.commands().get(name)
@@ -65,7 +65,7 @@ class _Verbs(click.Group):
                 formatter.write_dl([(name, self._short_help(ctx, name)) for name in added])
 
     def _short_help(self, ctx: click.Context, name: str) -> str:
-        """Return one line about a plugin's command; a broken plugin does not break `--help`."""
+        """Return the short help of a plugin's command; a broken plugin does not break `--help`."""
         try:
             command = self.get_command(ctx, name)
         except UsageError as e:
@@ -96,14 +96,14 @@ def _load_plugin_command(name: str, entry: str) -> click.Command:
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option("-C", "--collection", type=click.Path(), help="The folder of pictures.")
-@click.option("--store", type=click.Path(), help="Where what is known about it is kept.")
+@click.option("--store", type=click.Path(), help="The folder of the store.")
 @click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
 @click.version_option(package_name="sightline")
 @click.pass_context
 def sightline(ctx: click.Context, collection: str | None, store: str | None, debug: bool) -> None:
-    """Learn to search your own pictures from the words you already have.
+    """Search your own pictures with models trained on your own tags and captions.
 
-    Without a command: how the collection stands, and what to do next.
+    Without a command: the state of the collection, and what to do next.
     """
     ctx.obj = {"collection": collection, "store": store, "debug": debug}
     if ctx.invoked_subcommand is None:
@@ -113,9 +113,9 @@ def sightline(ctx: click.Context, collection: str | None, store: str | None, deb
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
-    """Run a command and turn whatever happens into an exit code."""
+    """Run a command and return its exit code."""
     arguments = _query_last(sys.argv[1:] if argv is None else argv)
-    # Starting BLAS threads, which no verb uses, is a third of the time numpy takes to import.
+    # No command uses BLAS threads, and starting them takes a third of the import time of numpy.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _mend_streams()
     debug = "--debug" in arguments
@@ -123,7 +123,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
 
 def _mend_streams() -> None:
-    """Make printing never fail: for want of a stream, or of a character in the terminal's code."""
+    """Make printing safe if a stream is closed or its encoding lacks a character."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             mode = "r" if name == "stdin" else "w"
@@ -135,7 +135,7 @@ def _mend_streams() -> None:
 
 
 def _query_last(arguments: list[str]) -> list[str]:
-    """Keep a query that begins with an unwanted word (`-cat dog`) from being taken for options."""
+    """Keep a query that begins with an excluded word (`-cat dog`) from being parsed as options."""
     if "search" not in arguments or "--" in arguments:
         return arguments
     queries = [a for a in arguments if re.match(r"-[^-]", a) and " " in a]
@@ -156,7 +156,7 @@ def _run(arguments: list[str], debug: bool) -> int:
     except BrokenPipeError:
         return _nobody_reads()
     except SystemExit as e:
-        # click ends a command whose output nobody reads any more by wrapping stdout and exiting.
+        # On a closed pipe, click wraps stdout and exits.
         pacified = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
         return _nobody_reads() if pacified else int(e.code or 0)
     except SightlineError as e:
@@ -175,7 +175,7 @@ def _run(arguments: list[str], debug: bool) -> int:
 
 
 def _nobody_reads() -> int:
-    """Whoever read our output (`head`, say) has enough; that is no failure."""
+    """Handle a closed output pipe, as of `| head`: it is not a failure."""
     sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     os.dup2(sys.stdout.fileno(), 1)
     return 0

@@ -1,4 +1,4 @@
-"""What the verbs share: options, opening the collection, and ways to print."""
+"""Options, opening of the collection, and printing for all commands."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def common_options(command: F) -> F:
-    """Add the options every verb takes."""
+    """Add the options of every command."""
     for option in (
         click.option("--debug", is_flag=True, help="Show a traceback when something fails."),
-        click.option("--store", type=click.Path(), help="Where what is known is kept."),
+        click.option("--store", type=click.Path(), help="The folder of the store."),
         click.option("-C", "--collection", type=click.Path(), help="The folder of pictures."),
     ):
         command = option(command)
@@ -34,13 +34,13 @@ def common_options(command: F) -> F:
 
 
 def compute_option(command: F) -> F:
-    """Add the choice of where to compute."""
-    said = "local, ray, or HOST:PORT or ray://HOST:PORT of a Ray cluster."
-    return click.option("--compute", help=f"Where to compute: {said}")(command)
+    """Add the option of the compute backend."""
+    choices = "local, ray, or HOST:PORT or ray://HOST:PORT of a Ray cluster."
+    return click.option("--compute", help=f"Where to compute: {choices}")(command)
 
 
 def output_options(command: F) -> F:
-    """Add the choice of output for programs."""
+    """Add the options of output for programs."""
     for option in (
         click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
@@ -50,25 +50,22 @@ def output_options(command: F) -> F:
 
 
 def engine_option(command: F) -> F:
-    """Add the choice of what searches vectors and scores."""
+    """Add the option of the search engine."""
     names = "flat|faiss|milvus://HOST:PORT"
-    return click.option("--engine", metavar=names, help="What searches vectors and scores.")(
-        command
-    )
+    return click.option("--engine", metavar=names, help="The engine to search with.")(command)
 
 
 def wait_option(command: F) -> F:
-    """Add the option of verbs that need the store to themselves."""
+    """Add the option of commands that write to the store."""
     return click.option("--wait", type=float, help="Seconds to wait for another writer.")(command)
 
 
 def open_collection(
     collection: str | None, store: str | None, *, writes: bool = False, **flags: Any
 ) -> Collection:
-    """Open the collection that is meant: the one named, or the one we stand in.
+    """Open the named collection, or the one that contains the current folder.
 
-    Verbs that only read also take the only collection there is. A store that was named is used,
-    whatever else there may be.
+    Commands that only read also open the only collection there is. A named store is always used.
     """
     from sightline.collection import Collection
     from sightline.collection.discovery import collection_around, only_collection, root_of_store
@@ -81,29 +78,29 @@ def open_collection(
     if place is not None:
         root = root_of_store(Path(place)) or _around(place)
         return Collection.open(root, place, **flags)
-    found = collection_around(os.fsencode(os.getcwd()))
-    if found is None and not writes:
-        found = only_collection()
-    if found is None:
+    located = collection_around(os.fsencode(os.getcwd()))
+    if located is None and not writes:
+        located = only_collection()
+    if located is None:
         raise NoCollection(
             "Which collection? None is here. Name it with -C FOLDER, "
             "or make this folder one: sightline index ."
         )
-    return Collection.open(found[0], found[1], **flags)
+    return Collection.open(located[0], located[1], **flags)
 
 
 def _around(store: str) -> bytes:
-    """Return the folder for a store that does not tell: only the collection we stand in will do."""
+    """Return the collection around the current folder, for a store that does not record its own."""
     from sightline.collection.discovery import collection_around
 
-    found = collection_around(os.fsencode(os.getcwd()))
-    if found is None:
+    located = collection_around(os.fsencode(os.getcwd()))
+    if located is None:
         raise NoCollection(f"Which folder is {store} for? Name it with -C FOLDER.")
-    return found[0]
+    return located[0]
 
 
 def counted(n: int, one: str, more: str = "") -> str:
-    """Return a number with its noun.
+    """Return a number with its noun, in singular or plural.
 
     >>> counted(1, "list"), counted(2, "query", "queries")
     ('1 list', '2 queries')
@@ -112,24 +109,24 @@ def counted(n: int, one: str, more: str = "") -> str:
 
 
 def print_json(value: object) -> None:
-    """Print one JSON value; names that are not UTF-8 come out as escapes and can be read back."""
+    """Print one JSON value; names that are not UTF-8 are escaped and can be read back."""
     click.echo(json.dumps(value, indent=2))
 
 
 def print_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table for other programs."""
+    """Print a table as CSV."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
 
 
 def text_of(path: bytes) -> str:
-    """Return a path for JSON and CSV; `os.fsencode` gives the same bytes back."""
+    """Return a path for JSON and CSV; `os.fsencode` restores the bytes."""
     return os.fsdecode(path)
 
 
 def print_skipped(skipped: Sequence[Any], limit: int) -> None:
-    """Name the files that were skipped, on stderr."""
+    """List skipped files on stderr."""
     for s in skipped[:limit]:
         click.echo(f"skipped {shown(s.path)}: {s.reason}", err=True)
     if len(skipped) > limit:

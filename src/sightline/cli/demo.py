@@ -36,8 +36,8 @@ QUERIES = ("red fruit", "sad face", "animal", "bicycel")
 def demo(folder: str, json_file: str | None, debug: bool) -> int:
     """Build, train, search and measure the demo collection of 1,883 emoji pictures.
 
-    The words of 400 pictures are withheld: the collection learns from the others, finds those, and
-    is measured by what was withheld.
+    The words of 400 pictures are withheld: models are trained on the other pictures and measured on
+    these.
     """
     from sightline.collection import Collection
     from sightline.demo.emoji import CREDIT, WITHHELD, build_demo
@@ -46,7 +46,7 @@ def demo(folder: str, json_file: str | None, debug: bool) -> int:
 
     if json_file is not None and not Path(json_file).absolute().parent.is_dir():
         raise UsageError(f"There is no folder {Path(json_file).absolute().parent} for the figures.")
-    begun = time.monotonic()
+    started = time.monotonic()
     base = Path(folder)
     built = build_demo(base, WITHHELD)
     click.echo(f"{built.n_pictures} pictures in {built.pictures}; {CREDIT}")
@@ -59,7 +59,7 @@ def demo(folder: str, json_file: str | None, debug: bool) -> int:
         _search(c, query, sheet)
     _draw(c, sheet, base / "results.png")
     _measure(c, [built.words, built.withheld], base, json_file, ProgressBar())
-    click.echo(f"\nDone in {time.monotonic() - begun:.0f} s. Try it yourself:")
+    click.echo(f"\nDone in {time.monotonic() - started:.0f} s. Try it yourself:")
     where = f"-C {built.pictures} --store {base / 'store'}"
     click.echo(f'  {sys.argv[0]} search "happy cat" {where}')
     click.echo(f"  {sys.argv[0]} evaluate --plot {base / 'curve.png'} {where}")
@@ -69,17 +69,17 @@ def demo(folder: str, json_file: str | None, debug: bool) -> int:
 
 
 def _offer_page(pictures: Path, store: Path) -> int:
-    """Serve the collection if somebody sits there and says so."""
+    """Serve the collection if the user at the terminal agrees."""
     from sightline.cli.serve import serve
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("CI"):
         return 0
     try:
-        wanted = click.confirm("Open the page now?", default=False)
-    except click.Abort:  # Ctrl-D, Ctrl-C: whoever leaves has said no.
+        confirmed = click.confirm("Open the page now?", default=False)
+    except click.Abort:  # Ctrl-D and Ctrl-C mean no.
         click.echo()
         return 0
-    if not wanted:
+    if not confirmed:
         return 0
     asked = {"collection": str(pictures), "store": str(store), "port": 0}
     return int(click.get_current_context().invoke(serve, **asked))
@@ -116,12 +116,12 @@ def _search(c: Collection, query: str, sheet: list[tuple[str, Results]]) -> None
             sheet.append((query, results))
 
 
-def _draw(c: Collection, found: list[tuple[str, Results]], target: Path) -> None:
-    """Draw what was found among pictures that never had words, a row for each query."""
+def _draw(c: Collection, searches: list[tuple[str, Results]], target: Path) -> None:
+    """Draw the hits among pictures without words, a row for each query."""
     from sightline.pictures.thumbnails import contact_sheet
 
     thumbnails, titles = [], []
-    for query, results in found:
+    for query, results in searches:
         hits = results.hits
         thumbnails += [*c.pictures.thumbnails([h.picture for h in hits]), *[b""] * (6 - len(hits))]
         names = [f"{query}: {h.score:.2f} learnt" for h in hits]
@@ -133,16 +133,16 @@ def _draw(c: Collection, found: list[tuple[str, Results]], target: Path) -> None
 def _measure(
     c: Collection, tables: list[Path], base: Path, json_file: str | None, progress: Progress
 ) -> None:
-    """Measure the rankers by the words that were withheld; unchanged figures are read again."""
+    """Measure the rankers on the withheld words; figures of unchanged data are read from a file."""
     from sightline.demo.experiment import lines, load_truth, measured_before, run_demo, sets_of
     from sightline.measures.figures import Figures
 
-    kept = base / "figures.json"
+    cache = base / "figures.json"
     truth = load_truth(c, tables)
-    figures: Figures | None = measured_before(kept, truth)
+    figures: Figures | None = measured_before(cache, truth)
     if figures is None:
         figures = run_demo(truth, sets_of(truth), progress)
-        figures.write(kept)
+        figures.write(cache)
     click.echo("\nRanking the withheld pictures for words, mean of 5 choices of 400:")
     for line in lines(figures):
         click.echo(line)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("picture")
 @click.option("-t", "--top", type=int, help="Words, or texts, to show.")
-@click.option("--texts", is_flag=True, help="Rank what is written of other pictures, whole.")
-@click.option("--no-cutoff", is_flag=True, help="Also show what hardly fits.")
+@click.option("--texts", is_flag=True, help="Rank the texts of other pictures.")
+@click.option("--no-cutoff", is_flag=True, help="Also show those below the cut-off.")
 @output_options
 @common_options
 def describe(
@@ -37,25 +37,25 @@ def describe(
     store: str | None,
     debug: bool,
 ) -> int:
-    """Rank the words that were learnt for PICTURE: a file anywhere, or an id of the collection.
+    """Rank the learned words for PICTURE: any file, or an id of the collection.
 
-    The score is how likely the word fits. Words for which a search would not show the picture are
-    left out; those it carries are marked.
+    The score is the probability of the word. Words below their cut-off are left out; words that the
+    picture has are marked.
 
-    With --texts, rank the texts of the collection, each all that is written of a picture; the score
-    is how likely it holds a word of PICTURE. Only rankers that put texts and pictures into one
-    space can: sightline train --ranker lscmr
+    With --texts, rank the texts of the collection; a text is all that is written about one picture.
+    The score is the probability that it has a word in common with PICTURE. Needs a ranker that
+    embeds texts and pictures in one space: sightline train --ranker lscmr
     """
     c = open_collection(collection, store, top=top)
     if texts:
         return _texts(c, picture, no_cutoff, as_json, as_csv)
-    told = c.pictures.describe(picture)
-    words = [w for w in told.words if no_cutoff or w.fits or w.carried]
+    description = c.pictures.describe(picture)
+    words = [w for w in description.words if no_cutoff or w.fits or w.carried]
     if as_json:
         print_json(
             {
-                "picture": told.picture,
-                "version": told.version,
+                "picture": description.picture,
+                "version": description.version,
                 "words": [
                     {"word": w.word, "score": w.score, "fits": w.fits, "carried": w.carried}
                     for w in words
@@ -75,8 +75,8 @@ def describe(
 
 
 def _texts(c: Collection, picture: str, no_cutoff: bool, as_json: bool, as_csv: bool) -> int:
-    told = c.pictures.describe_texts(picture)
-    texts = [t for t in told.texts if no_cutoff or t.fits or t.own]
+    description = c.pictures.describe_texts(picture)
+    texts = [t for t in description.texts if no_cutoff or t.fits or t.own]
     rows = [
         (t.score, t.text, int(t.fits), int(t.own), t.picture, shown(t.path), t.pictures)
         for t in texts
@@ -85,7 +85,7 @@ def _texts(c: Collection, picture: str, no_cutoff: bool, as_json: bool, as_csv: 
     if as_json:
         found = [{**dict(zip(head, r, strict=True)), "fits": bool(r[2]), "own": bool(r[3])}
                  for r in rows]  # fmt: skip
-        print_json({"picture": told.picture, "version": told.version, "texts": found})
+        print_json({"picture": description.picture, "version": description.version, "texts": found})
     elif as_csv:
         print_csv(head, rows)
     else:

@@ -1,4 +1,4 @@
-"""`sightline doctor`: settings, their origins, and what this machine offers."""
+"""`sightline doctor`: the settings, their sources, and this machine."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _PACKAGES = {
 @click.command()
 @click.option("--skipped", is_flag=True, help="List every skipped file with its reason.")
 @click.option("--features", is_flag=True, help="List every feature and which pictures have it.")
-@click.option("--scale", is_flag=True, help="Say which engine and how many machines it needs.")
-@click.option("--pictures", type=click.IntRange(1), help="With --scale: for so many pictures.")
+@click.option("--scale", is_flag=True, help="Estimate the engine and the number of machines.")
+@click.option("--pictures", type=click.IntRange(1), help="With --scale: the number of pictures.")
 @output_options
 @engine_option
 @common_options
@@ -59,7 +59,7 @@ def doctor(
     store: str | None,
     debug: bool,
 ) -> int:
-    """Show settings, where each comes from, and what this machine offers."""
+    """Show the settings with their sources, and the properties of this machine."""
     from sightline import settings
     from sightline.errors import NoCollection
 
@@ -91,7 +91,7 @@ def doctor(
 
 
 def _show_scale(c: Collection | None, pictures: int | None, as_json: bool) -> int:
-    """Say which engine so many pictures need, with the arithmetic."""
+    """Print the engine that a number of pictures needs, with the calculation."""
     from dataclasses import asdict
 
     from sightline.collection.engines import sizing
@@ -101,31 +101,32 @@ def _show_scale(c: Collection | None, pictures: int | None, as_json: bool) -> in
     if c is None and pictures is None:
         raise UsageError("There is no collection here. Say for how many: doctor --scale --pictures")
     if c is not None:
-        found = c.engines.sizing(pictures)
+        estimate = c.engines.sizing(pictures)
     else:
-        found = sizing.scale(
+        estimate = sizing.scale(
             pictures or 1, sizing.assumed(), sizing.machine_memory(), sizing.scan_speed(),
             Settings().ivf_rows,
         )  # fmt: skip
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(estimate))
         return 0
-    machines = "1 machine" if found.machines == 1 else f"{found.machines:,} machines like this one"
-    click.echo(f"{found.pictures:,} pictures: {found.engine}, {machines}")
-    for line in found.lines:
+    n = estimate.machines
+    machines = "1 machine" if n == 1 else f"{n:,} machines like this one"
+    click.echo(f"{estimate.pictures:,} pictures: {estimate.engine}, {machines}")
+    for line in estimate.lines:
         click.echo(f"  {line}")
     return 0
 
 
 def _list_skipped(c: Collection | None, as_json: bool, as_csv: bool) -> int:
-    found = c.pictures.skipped() if c else []
+    files = c.pictures.skipped() if c else []
     if as_json:
-        print_json([{"path": text_of(s.path), "kind": s.kind, "reason": s.reason} for s in found])
+        print_json([{"path": text_of(s.path), "kind": s.kind, "reason": s.reason} for s in files])
     elif as_csv:
-        rows = [(text_of(s.path), s.kind, s.reason) for s in found]
+        rows = [(text_of(s.path), s.kind, s.reason) for s in files]
         print_csv(["path", "kind", "reason"], rows)
     else:
-        for s in found:
+        for s in files:
             click.echo(f"{shown(s.path)}\t{s.kind}\t{s.reason}")
     return 0
 
@@ -135,15 +136,15 @@ def _list_features(c: Collection | None, as_json: bool, as_csv: bool) -> int:
 
     from sightline.collection.index.status import feature_states
 
-    found = feature_states(c.home if c else None)
+    states = feature_states(c.home if c else None)
     if as_json:
-        print_json([asdict(f) for f in found])
+        print_json([asdict(f) for f in states])
         return 0
     if as_csv:
-        names = list(asdict(found[0]))
-        print_csv(names, [list(asdict(f).values()) for f in found])
+        names = list(asdict(states[0]))
+        print_csv(names, [list(asdict(f).values()) for f in states])
         return 0
-    for f in found:
+    for f in states:
         length = f"{f.length} numbers" if f.length else "fitted to the collection"
         have = f"{f.pictures} pictures ({f.fingerprint})" if f.fingerprint else "no picture yet"
         used = "; used by the model" if f.used else ""
@@ -196,14 +197,14 @@ def _store(c: Collection) -> list[tuple[str, str]]:
     from sightline.store.upkeep.permissions import describe
 
     folder = c.home.folder
-    there = folder if folder.exists() else next(p for p in folder.parents if p.exists())
-    space = os.statvfs(there)
+    existing = folder if folder.exists() else next(p for p in folder.parents if p.exists())
+    space = os.statvfs(existing)
     out = [
         ("collection", shown(c.root)),
         ("store", str(folder)),
-        ("file system", file_system(there) or "unknown"),
+        ("file system", file_system(existing) or "unknown"),
         ("free space", f"{space.f_bavail * space.f_frsize / 1e9:.1f} GB"),
-        ("flush to disk", _flush_time(there)),
+        ("flush to disk", _flush_time(existing)),
     ]
     if found := c.store.exposed():
         out.append(("permissions", f"{describe(found)}. Run: {FIX_PERMISSIONS}"))

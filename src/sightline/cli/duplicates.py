@@ -1,4 +1,4 @@
-"""`sightline duplicates`: group pictures that are equal, or nearly so."""
+"""`sightline duplicates`: group identical and nearly identical pictures."""
 
 from __future__ import annotations
 
@@ -44,56 +44,56 @@ def duplicates(
     debug: bool,
     **given: Any,
 ) -> int:
-    """Group pictures of the same bytes, and pictures that look nearly equal.
+    """Group pictures with the same bytes, and pictures that look nearly identical.
 
-    A line a picture: number of the group, best, copy or near, difference to the best one, path. The
-    best one is the largest in pixels. Nothing is removed.
+    Prints a line for each picture: number of the group; best, copy or near; difference to the best
+    one; path. The best one has the most pixels. Nothing is removed.
     """
     from sightline.progress import ProgressBar
 
     c = open_collection(collection, store)
     if sheet:
         check_png(c, Path(sheet), "A contact sheet")
-    found = c.duplicates(threshold=threshold, progress=ProgressBar(), filters=filters_of(**given))
+    groups = c.duplicates(threshold=threshold, progress=ProgressBar(), filters=filters_of(**given))
     if as_json:
-        print_json(_as_json(c, found))
+        print_json(_as_json(c, groups))
     elif as_csv:
-        print_csv(["group", "mark", "difference", "path"], _rows(c, found))
+        print_csv(["group", "mark", "difference", "path"], _rows(c, groups))
     else:
-        for number, mark, difference, path in _rows(c, found):
+        for number, mark, difference, path in _rows(c, groups):
             click.echo(f"{number}\t{mark}\t{difference:.4f}\t{shown(path.encode(*_AS_TYPED))}")
-    _say(found)
-    if sheet and found.groups:
-        _draw(c, found, Path(sheet))
+    _say(groups)
+    if sheet and groups.groups:
+        _draw(c, groups, Path(sheet))
     return 0
 
 
 _AS_TYPED = ("utf-8", "surrogateescape")
 
 
-def _rows(c: Collection, found: Duplicates) -> list[tuple[int, str, float, str]]:
+def _rows(c: Collection, groups: Duplicates) -> list[tuple[int, str, float, str]]:
     return [
         (number, d.mark, d.difference, text_of(full_path(c, d.path)))
-        for number, group in enumerate(found, start=1)
+        for number, group in enumerate(groups, start=1)
         for d in group
     ]
 
 
-def _say(found: Duplicates) -> None:
-    n = sum(len(g) for g in found)
-    spare = f"{found.spare_bytes / 1e6:.1f} MB besides the best of each"
-    click.echo(f"{len(found)} groups with {n} of {found.compared} pictures; {spare}", err=True)
-    if found.unseen:
-        click.echo(f"{found.unseen} pictures were compared by their bytes alone.", err=True)
+def _say(groups: Duplicates) -> None:
+    n = sum(len(g) for g in groups)
+    spare = f"{groups.spare_bytes / 1e6:.1f} MB besides the best of each"
+    click.echo(f"{len(groups)} groups with {n} of {groups.compared} pictures; {spare}", err=True)
+    if groups.unseen:
+        click.echo(f"{groups.unseen} pictures were compared by their bytes alone.", err=True)
 
 
-def _as_json(c: Collection, found: Duplicates) -> dict[str, object]:
+def _as_json(c: Collection, groups: Duplicates) -> dict[str, object]:
     return {
-        "threshold": found.threshold,
-        "version": found.version,
-        "compared": found.compared,
-        "unseen": found.unseen,
-        "spare_bytes": found.spare_bytes,
+        "threshold": groups.threshold,
+        "version": groups.version,
+        "compared": groups.compared,
+        "unseen": groups.unseen,
+        "spare_bytes": groups.spare_bytes,
         "groups": [
             [
                 {
@@ -107,16 +107,16 @@ def _as_json(c: Collection, found: Duplicates) -> dict[str, object]:
                 }
                 for d in group
             ]
-            for group in found
+            for group in groups
         ],
     }
 
 
-def _draw(c: Collection, found: Duplicates, target: Path) -> None:
-    """Draw as many groups as a sheet has room for."""
+def _draw(c: Collection, groups: Duplicates, target: Path) -> None:
+    """Draw as many groups as fit on a contact sheet."""
     from sightline.pictures.thumbnails import contact_sheet
 
-    shown_ones = [(n, d) for n, group in enumerate(found, start=1) for d in group][:_SHEET]
+    shown_ones = [(n, d) for n, group in enumerate(groups, start=1) for d in group][:_SHEET]
     titles = [f"{n} {d.mark} {d.difference:.3f}" for n, d in shown_ones]
     contact_sheet(c.pictures.thumbnails([d.picture for _, d in shown_ones]), titles).save(
         target, "PNG"

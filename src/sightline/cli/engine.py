@@ -27,12 +27,12 @@ ENGINES = ("faiss", "milvus")
 
 @click.group()
 def engine() -> None:
-    """Search large collections by faiss or Milvus in place of a scan of all vectors."""
+    """Search large collections with faiss or Milvus in place of a scan of all vectors."""
 
 
 @engine.command("load")
 @click.argument("name", type=click.Choice(ENGINES), metavar="faiss|milvus")
-@click.option("--uri", default="", help="Of milvus: where it is, as milvus://HOST:PORT.")
+@click.option("--uri", default="", help="For milvus: its address, milvus://HOST:PORT.")
 @click.option("--dry-run", is_flag=True, help="Show what would be loaded, and load nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @wait_option
@@ -47,9 +47,9 @@ def load_engine(
     store: str | None,
     debug: bool,
 ) -> int:
-    """Load the current version into an engine.
+    """Load the current version of the store into an engine.
 
-    Searches use it once every row is loaded, if the setting `engine` names it.
+    Searches use it when all rows are loaded, if the setting `engine` names it.
     """
     c = open_collection(collection, store, wait=wait)
     return load(c, name, uri, dry_run=dry_run, as_json=as_json)
@@ -75,7 +75,7 @@ def status(as_json: bool, collection: str | None, store: str | None, debug: bool
 
 
 def load(c: Collection, name: str, uri: str, *, dry_run: bool, as_json: bool) -> int:
-    """Load an engine from the current version, and report."""
+    """Load the current version into an engine, and print a report."""
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar
 
@@ -103,11 +103,11 @@ def _how(p: Probes) -> str:
 
 def _show_load(load: Load, dry_run: bool) -> None:
     for t in load.tables:
-        said = {"kept": "is there", "new": "new", "resumed": "gone on with"}[t.state]
+        state = {"kept": "is there", "new": "new", "resumed": "gone on with"}[t.state]
         sent = f", {t.sent} sent" if not dry_run and t.state != "kept" else ""
         more = f"; {_how(t.probes)}" if t.probes.lists else ""
         rows = f"{t.view.rows} rows of {t.view.length}"
-        click.echo(f"{t.view.feature}\t{t.view.by}\t{rows}\t{said}{sent}{more}", err=True)
+        click.echo(f"{t.view.feature}\t{t.view.by}\t{rows}\t{state}{sent}{more}", err=True)
     for name in load.dropped:
         click.echo(f"removed {name}", err=True)
     if load.at_home:

@@ -1,4 +1,4 @@
-"""`sightline evaluate`: how good what was learnt is, on the owner's own pictures."""
+"""`sightline evaluate`: measure the model on held-out pictures of the collection."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--plot", type=click.Path(), help="Draw the learning curve (PNG).")
-@click.option("--no-curve", is_flag=True, help="Leave out the learning curve, which takes longest.")
-@click.option("--run", "run_file", type=click.Path(), help="Write the answers as a TREC run.")
-@click.option("--qrels", type=click.Path(), help="Write what is relevant as TREC qrels.")
+@click.option("--no-curve", is_flag=True, help="Skip the learning curve, which takes longest.")
+@click.option("--run", "run_file", type=click.Path(), help="Write the rankings as a TREC run.")
+@click.option("--qrels", type=click.Path(), help="Write the relevance judgements as TREC qrels.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @compute_option
 @common_options
@@ -34,9 +34,9 @@ def evaluate(
     store: str | None,
     debug: bool,
 ) -> int:
-    """Measure what was learnt on held-out pictures, their words hidden.
+    """Measure the model on held-out pictures, with their words hidden.
 
-    The gain is over the untrained order; harmed queries are those that rank worse than it.
+    The gain is relative to the untrained order; harmed queries are ranked worse than by it.
     """
     from sightline.measures.plots import check_plot_file
     from sightline.progress import ProgressBar
@@ -48,16 +48,16 @@ def evaluate(
     if plot is not None and no_curve:
         raise UsageError("--plot draws the learning curve that --no-curve leaves out.")
     target = None if plot is None else check_plot_file(plot)
-    found = c.evaluate(curve=not no_curve, progress=ProgressBar())
+    evaluation = c.evaluate(curve=not no_curve, progress=ProgressBar())
     if target is not None:
-        draw(found, target)
+        draw(evaluation, target)
         click.echo(f"drew {target}", err=True)
     if run_file is not None or qrels is not None:
         _write_trec(c.home, run_file, qrels)
     if as_json:
-        print_json(found.as_json())
+        print_json(evaluation.as_json())
     else:
-        show(found)
+        show(evaluation)
     return 0
 
 
@@ -84,7 +84,7 @@ def _write_trec(home: Home, run_file: str | None, qrels_file: str | None) -> Non
 
 
 def show(e: Evaluation) -> None:
-    """Print an evaluation for people."""
+    """Print an evaluation as text."""
     from sightline.measures.significance import p_text
 
     click.echo(

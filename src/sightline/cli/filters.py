@@ -1,4 +1,4 @@
-"""What verbs that answer with pictures share: which pictures may appear, and how they are shown."""
+"""Options that filter pictures, and the output of hits."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("--folder", str, "Only pictures below this folder of the collection."),
     ("--after", str, "Only pictures taken on or after this date."),
     ("--before", str, "Only pictures taken before this date."),
-    ("--min-side", int, "Only pictures with so many pixels on the longer side."),
-    ("--max-side", int, "Only pictures with at most so many."),
-    ("--min-mb", float, "Only files of at least so many megabytes."),
-    ("--max-mb", float, "Only files of at most so many."),
+    ("--min-side", int, "Minimum length of the longer side, in pixels."),
+    ("--max-side", int, "Maximum length of the longer side, in pixels."),
+    ("--min-mb", float, "Minimum size of the file, in megabytes."),
+    ("--max-mb", float, "Maximum size of the file, in megabytes."),
 )
 
 
 def filter_options(command: F) -> F:
-    """Add the options that say which pictures may appear."""
-    for flag, some in (("--untagged", "no word at all"), ("--tagged", "some word")):
-        text = f"Only pictures that carry {some}."
+    """Add the options that filter pictures."""
+    for flag, some in (("--untagged", "without any word"), ("--tagged", "with at least one word")):
+        text = f"Only pictures {some}."
         command = click.option(flag, is_flag=True, help=text)(command)
     for name, kind, text in reversed(_OPTIONS):
         command = click.option(name, type=kind, help=text)(command)
@@ -44,21 +44,21 @@ def filter_options(command: F) -> F:
 def filters_of(
     *, min_mb: float | None = None, max_mb: float | None = None, **options: Any
 ) -> Filters:
-    """Return the filters that these options mean."""
+    """Return the filters of these options."""
     sizes = (None if mb is None else int(mb * 1e6) for mb in (min_mb, max_mb))
     min_bytes, max_bytes = sizes
     return Filters(**options, min_bytes=min_bytes, max_bytes=max_bytes)
 
 
 def full_path(c: Collection, path: bytes) -> bytes:
-    """Return where a picture of the collection lies."""
+    """Return the full path of a picture of the collection."""
     return os.path.join(c.root, path)
 
 
 def print_hit(
     c: Collection, h: Hit, mark: str, *, filepath_only: bool = False, null: bool = False
 ) -> None:
-    """Print a hit as `score<TAB>path<TAB>mark`, or its path alone, as it is."""
+    """Print a hit as `score<TAB>path<TAB>mark`, or only its path, unescaped."""
     if filepath_only or null:
         sys.stdout.buffer.write(full_path(c, h.path) + (b"\0" if null else b"\n"))
         return
@@ -82,17 +82,17 @@ def draw_sheet(
 
 
 def mark_of(h: Hit) -> str:
-    """Say why a picture is among the hits for words."""
+    """Return how a hit matches the words of the query."""
     return "carried" if h.tagged else "learnt" if h.learned else "some"
 
 
 def similarity_mark(h: Hit) -> str:
-    """Say whether what ranked a picture by likeness was learnt."""
+    """Return whether a learned similarity ranked the hit."""
     return "learnt" if h.learned else "alike"
 
 
 def check_png(c: Collection, target: Path, what: str) -> None:
-    """Refuse a drawing that is no PNG, or that would lie inside the collection."""
+    """Raise if a drawing is not a PNG or would be inside the collection."""
     if target.suffix.lower() != ".png":
         raise UsageError(f"{what} is a PNG file. Name it so, not {target.name!r}.")
     if c.contains(target):
@@ -100,7 +100,7 @@ def check_png(c: Collection, target: Path, what: str) -> None:
 
 
 def say_not_learned(results: Results) -> None:
-    """Name the words of a query that the model has not learned, and say if nothing is predicted."""
+    """Report the words of a query that the model has not learned."""
     from sightline.collection.query import not_learned_lines
 
     for line in not_learned_lines(results.not_learned, results.predicted):
@@ -108,12 +108,12 @@ def say_not_learned(results: Results) -> None:
 
 
 def not_learned_json(results: Results) -> list[dict[str, object]]:
-    """Return words that the model has not learned as plain values."""
+    """Return the words that the model has not learned, for JSON."""
     return [{"word": w.word, "pictures": w.pictures} for w in results.not_learned]
 
 
 def say_missing(results: Results) -> None:
-    """Say how many hits are no longer where they were, and why another engine answered."""
+    """Report hits whose files are missing, and why another engine answered."""
     if results.served:
         click.echo(results.served, err=True)
     if results.missing:

@@ -1,4 +1,4 @@
-"""`sightline import`: take in what other programs know."""
+"""`sightline import`: import data of other programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINES = 10
 
 @click.group("import")
 def import_() -> None:
-    """Take in what other programs know, such as clicks."""
+    """Import data of other programs, such as click logs."""
 
 
 @import_.command()
@@ -26,10 +26,10 @@ def import_() -> None:
     "--eta",
     default="auto",
     metavar="X|auto",
-    help="How fast looking fades: a picture at rank k is looked at with (1/k)^eta. Estimated by "
+    help="Position bias: a picture at rank k is examined with probability (1/k)^eta. Estimated by "
     "default.",
 )
-@click.option("--dry-run", is_flag=True, help="Read and estimate, and keep nothing.")
+@click.option("--dry-run", is_flag=True, help="Read and estimate, and store nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @common_options
 def clicks(
@@ -41,11 +41,11 @@ def clicks(
     store: str | None,
     debug: bool,
 ) -> int:
-    """Take in clicks on what another search showed, to train on.
+    """Import click logs of another search, to train on.
 
-    FILES are logs in UBI 1.3 JSON (queries and events, in one file or several) or Metarank's JSON
-    lines. They must say what was shown, in which order, and what was clicked. Pictures go by path
-    in the collection, file name or id. A log that was taken in before changes nothing.
+    FILES are in UBI 1.3 JSON (queries and events, in one file or several) or Metarank's JSON lines.
+    They must contain the pictures shown, their order, and the clicks. Pictures are identified by
+    path in the collection, file name or id. A log that was imported before changes nothing.
     """
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar
@@ -74,7 +74,7 @@ def _eta(text: str) -> float | Literal["auto"]:
 
 
 def show_report(r: ClicksReport) -> None:
-    """Print what was taken in, what was left out and why, and how far people look."""
+    """Print what was imported, what was left out and why, and the position bias."""
     for line in r.problems[:_LINES]:
         click.echo(line, err=True)
     if len(r.problems) > _LINES:
@@ -104,7 +104,7 @@ def show_report(r: ClicksReport) -> None:
 
 
 def bias_line(r: ClicksReport) -> str:
-    """Say how fast looking fades down a list, and how that is known."""
+    """Return a line about the position bias and how it was estimated."""
     b = r.bias
     why = {
         "given": "as given",
@@ -117,12 +117,12 @@ def bias_line(r: ClicksReport) -> str:
 
 
 def as_plain(r: ClicksReport) -> dict[str, object]:
-    """Return the outcome as plain values."""
+    """Return the report, for JSON."""
     b = r.bias
     estimated = b.how in ("swaps", "rank changes")
     return {
         "files": [
-            # A file of clicks alone has no session: its clicks stand in the lists of others.
+            # A file of clicks alone has no session: its clicks belong to lists of other files.
             {"file": f, "format": form, "session": s if s in r.written else None}
             for f, form, s in zip(r.files, r.formats, r.sessions, strict=True)
         ],

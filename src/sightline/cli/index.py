@@ -1,4 +1,4 @@
-"""`sightline index`: read new and changed pictures of a folder."""
+"""`sightline index`: index new and changed pictures of a folder."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
+
+_ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from the index."
 
 
 @click.command()
@@ -56,10 +58,10 @@ if TYPE_CHECKING:
     metavar="FILE|NAME",
     help="Stop reading a file of vectors, and drop them.",
 )
-@click.option("--refit", is_flag=True, help="Make the codebooks of features anew.")
-@click.option("--workers", type=int, help="Worker processes; 0 is one for each core.")
+@click.option("--refit", is_flag=True, help="Fit the codebooks of features again.")
+@click.option("--workers", type=int, help="Number of worker processes; 0 for one per core.")
 @compute_option
-@click.option("--shards", type=int, help="Parts in which codebooks are fitted.")
+@click.option("--shards", type=int, help="Number of data-parallel shards for k-means.")
 @click.option("--max-megapixels", type=float, help="Skip larger pictures.")
 @click.option("--max-file-mb", type=float, help="Skip larger files.")
 @click.option("--seconds", type=float, help="Time limit for one file.")
@@ -67,10 +69,10 @@ if TYPE_CHECKING:
 @click.option("--hidden", is_flag=True, default=None, help="Also read names that begin with a dot.")
 @click.option("--exclude", help="Folder names to leave out, separated by commas.")
 @click.option("--retry", is_flag=True, help="Try skipped files again.")
-@click.option("--allow-empty", is_flag=True, help="Believe that all pictures are gone.")
+@click.option("--allow-empty", is_flag=True, help=_ALLOW_EMPTY)
 @click.option("--wait", type=float, help="Seconds to wait for another writer.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any file was skipped.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @common_options
 def index(
@@ -93,10 +95,10 @@ def index(
     debug: bool,
     **flags: Any,
 ) -> int:
-    """Read new and changed pictures of FOLDER and the words on them.
+    """Index new and changed pictures of FOLDER and their words.
 
-    Words come from IPTC and XMP in the files, from .txt and .xmp files beside them, and from tables
-    named with --words. Nothing is ever written inside FOLDER.
+    Words are read from IPTC and XMP in the files, from .txt and .xmp files beside them, and from
+    tables named with --words. Nothing is ever written inside FOLDER.
     """
     from sightline.progress import ProgressBar
 

@@ -1,4 +1,4 @@
-"""`sightline judge`: say which hits fit, and see better ones."""
+"""`sightline judge`: relevance feedback at the terminal."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sightline.errors import UsageError
 
 
 @click.command()
-@click.option("--query", default="", help="Words to look for, as of search.")
-@click.option("--like", multiple=True, help="A picture hits should be like; may be given again.")
-@click.option("--resume", default="", metavar="SESSION", help="Go on with a session.")
-@click.option("--undo", is_flag=True, help="With --resume: first take the last answer back.")
-@click.option("-t", "--top", type=int, default=20, show_default=True, help="Hits to show a round.")
-@click.option("--propose", is_flag=True, help="Show what teaches most, not what fits best.")
-@click.option("--hide-judged", is_flag=True, help="Leave out pictures that were judged.")
+@click.option("--query", default="", help="The words of the query, as in search.")
+@click.option("--like", multiple=True, help="An example picture; may be repeated.")
+@click.option("--resume", default="", metavar="SESSION", help="Resume a session.")
+@click.option("--undo", is_flag=True, help="With --resume: first undo the last answer.")
+@click.option("-t", "--top", type=int, default=20, show_default=True, help="Hits in each round.")
+@click.option("--propose", is_flag=True, help="Show the most informative pictures, not the best.")
+@click.option("--hide-judged", is_flag=True, help="Leave out judged pictures.")
 @filter_options
-@click.option("--feature", default="", help="The descriptor to learn by.")
-@click.option("--save-as", default="", metavar="WORD", help="At the end, make a word of it.")
-@click.option("--no-thumbnails", is_flag=True, help="Show paths alone.")
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON a round.")
+@click.option("--feature", default="", help="The feature to learn with.")
+@click.option("--save-as", default="", metavar="WORD", help="Save the session as this word.")
+@click.option("--no-thumbnails", is_flag=True, help="Show only paths.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each round.")
 @engine_option
 @common_options
 def judge(
@@ -46,19 +46,19 @@ def judge(
     debug: bool,
     **given: Any,
 ) -> int:
-    """Show hits, ask of each whether it fits, learn, and show better hits.
+    """Show hits, ask for each whether it is relevant, learn, and show better hits.
 
-    Answers are read from stdin, a line each, and are on the disk before the next is read:
+    Answers are read from stdin, one per line, and each is saved before the next is read:
 
     \b
-    y  n  s      the hit asked for fits, does not fit, is skipped
-    1-5 y        hits 1 to 5 fit; also 2,4,7-9 n
-    (nothing)    learn, and show the next round; other hits, if nothing was judged
-    u            take the last answer back
-    why 3        why hit 3 stands there
-    save WORD    make a word of the session
+    y  n  s      the hit is relevant, is not relevant, is skipped
+    1-5 y        hits 1 to 5 are relevant; also 2,4,7-9 n
+    (nothing)    learn and show the next round; other hits if nothing was judged
+    u            undo the last answer
+    why 3        explain the rank of hit 3
+    save WORD    save the session as a word
     q            end
-    """
+    """  # noqa: D301
     if undo and not resume:
         raise UsageError("--undo takes back an answer of a session. Name it with --resume.")
     c = open_collection(collection, store, engine=engine)

@@ -1,4 +1,4 @@
-"""The log in the store: what ran and what failed; captions and queries only at debug level."""
+"""The log in the store: commands and errors; captions and queries only at debug level."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BYTES, _FILES = 1_000_000, 3
 
 @contextlib.contextmanager
 def logged(c: Collection, verb: str) -> Iterator[logging.Logger]:
-    """Log a verb's beginning and end; the log rotates and stays below a few megabytes."""
+    """Log the start and the end of a command; the log rotates and stays below a few megabytes."""
     log = logging.getLogger("sightline")
     handler = _handler(c.home.folder / "log")
     log.addHandler(handler)
@@ -45,7 +45,7 @@ def logged(c: Collection, verb: str) -> Iterator[logging.Logger]:
 
 
 def _handler(folder: Path) -> logging.Handler:
-    """Return where to log; a place that cannot be written is the verb's to complain about."""
+    """Return the log handler; a folder that cannot be written is reported by the command."""
     if not folder.parent.exists() or not os.access(folder.parent, os.W_OK):
         return logging.NullHandler()
     try:
@@ -62,7 +62,7 @@ def _handler(folder: Path) -> logging.Handler:
 
 
 class _LogFile(logging.handlers.RotatingFileHandler):
-    """A log that its owner alone can read; where it cannot be written, that is said once."""
+    """A log that only its owner can read; a write error is reported once."""
 
     _told = False
 
@@ -75,7 +75,7 @@ class _LogFile(logging.handlers.RotatingFileHandler):
     def close(self) -> None:
         try:
             super().close()
-        except OSError as e:  # What could not be written is tried once more at the end.
+        except OSError as e:  # Records that could not be written are tried once more at the end.
             self._tell_once(e)
 
     def handleError(self, record: logging.LogRecord) -> None:

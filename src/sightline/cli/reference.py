@@ -1,4 +1,4 @@
-"""The reference pages of commands and settings, written from the code that defines them.
+"""The reference pages of commands and settings, generated from the code.
 
 `python -m sightline.cli.reference [--check] [FOLDER]` writes `cli.md` and `settings.md` into
 `docs/reference`, or with `--check` fails if one of them differs from what would be written.
@@ -36,7 +36,7 @@ origin. Given to `index`, those marked \\* are remembered in the store.
 
 
 def cli_page() -> str:
-    """Return the page of all commands; those of installed plugins come last."""
+    """Return the page of all commands; those of plugins come last."""
     context = click.Context(sightline, info_name="sightline")
     lines = [
         _HEADER.format(source="the command line"),
@@ -58,7 +58,7 @@ def cli_page() -> str:
 
 
 def _command(command: click.Command, context: click.Context, level: int) -> Iterator[str]:
-    """Yield a command, its parameters, then the commands below it."""
+    """Yield a command, its parameters, then its subcommands."""
     usage = " ".join(command.collect_usage_pieces(context))
     yield from ("#" * level + f" {context.command_path}", "")
     yield from (f"`{context.command_path} {usage}`", "")
@@ -78,7 +78,7 @@ def _command(command: click.Command, context: click.Context, level: int) -> Iter
 
 
 def _escaped(text: str) -> str:
-    """Return text in which Markdown leaves stars, underscores and angle brackets as they are."""
+    """Return text with the special characters of Markdown escaped."""
     return re.sub(r"([*_<>\[\]])", r"\\\1", text)
 
 
@@ -106,13 +106,13 @@ def settings_page() -> str:
 
 
 def _attributes(docstring: str) -> dict[str, str]:
-    """Return the attributes that a docstring describes.
+    """Return the attributes that a numpydoc docstring describes.
 
     >>> _attributes('''All settings.
     ...
     ...     Attributes
     ...     ----------
-    ...     workers
+    ...     workers : int
     ...         Worker processes;
     ...         0 is one for each core.
     ...     ''')
@@ -131,7 +131,7 @@ def _attributes(docstring: str) -> dict[str, str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the pages, or with `--check` say which differ from the code."""
+    """Write the pages, or with `--check` report those that are out of date."""
     check, names = "--check" in arguments, [a for a in arguments if a != "--check"]
     folder = Path(names[0]) if names else FOLDER
     stale = []

@@ -47,22 +47,22 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("query", nargs=-1)
 @click.option("-t", "--top", type=int, help="Hits to show.")
-@click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, as they are.")
+@click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, unescaped.")
 @click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
-@click.option("--not", "negative", multiple=True, help="A word pictures must not carry.")
-@click.option("--like", multiple=True, help="A picture, anywhere, that hits should look like too.")
+@click.option("--not", "negative", multiple=True, help="A word that pictures must not have.")
+@click.option("--like", multiple=True, help="A picture file that hits should be similar to.")
 @filter_options
-@click.option("--no-cutoff", is_flag=True, help="Also show learnt hits that hardly fit.")
+@click.option("--no-cutoff", is_flag=True, help="Also show predicted hits below the cut-off.")
 @click.option(
-    "--no-predicted", "--no-learnt", is_flag=True, help="Only pictures that carry the words."
+    "--no-predicted", "--no-learnt", is_flag=True, help="Only pictures that have the words."
 )
-@click.option("--text-file", type=click.Path(), help="A long text that asks for pictures.")
-@click.option("--queries", type=click.Path(), help="A file with a query a line, for --trec.")
+@click.option("--text-file", type=click.Path(), help="A file with a long text as the query.")
+@click.option("--queries", type=click.Path(), help="A file with one query per line, for --trec.")
 @click.option("--trec", is_flag=True, help="Print a TREC run.")
 @click.option("--sheet", type=click.Path(), help="Also draw the hits as a contact sheet (PNG).")
-@click.option("--why", is_flag=True, help="Say which words and parts of pictures made the scores.")
-@click.option("--why-png", type=click.Path(), help="Where to draw the parts; implies --why.")
-@click.option("--where", is_flag=True, help="Draw the region that each word lies in, by hit.")
+@click.option("--why", is_flag=True, help="Explain scores by words and parts of pictures.")
+@click.option("--why-png", type=click.Path(), help="The file for the heat maps; implies --why.")
+@click.option("--where", is_flag=True, help="Draw the region of each word in each hit.")
 @click.option("--where-to", type=click.Path(), help="The folder to draw to; implies --where.")
 @output_options
 @engine_option
@@ -94,17 +94,17 @@ def search(
 ) -> int:
     """Find pictures for the words of QUERY.
 
-    Pictures that carry every word come first. After a training, pictures that probably fit follow,
-    with how likely they do; before it, pictures that carry some of the words.
+    Pictures that have every word come first. If a model is trained, predicted pictures follow, with
+    their probability; otherwise, pictures that have some of the words.
 
     \b
-    tree snow            with both words first (score over 1), then learnt ones
-    +barn                must carry it
-    -people              must not carry it
+    tree snow            pictures with both words first (score above 1), then predicted ones
+    +barn                must have this word
+    -people              must not have this word
     2:red                counts twice as much
-    "golden gate bridge" one label of several words
-    ./picture.jpg        alone: pictures like it, as sightline similar
-    """
+    "golden gate bridge" one tag of several words
+    ./picture.jpg        alone: similar pictures, as sightline similar
+    """  # noqa: D301
     c = open_collection(collection, store, top=top, engine=engine)
     options = _Options(filters_of(**given), not no_cutoff, not no_predicted)
     why, draws = why or why_png is not None, why_png is not None or not as_json
@@ -167,34 +167,34 @@ def search(
 def _show_where(
     c: Collection, text: str, results: Results, folder: Path | None, as_json: bool
 ) -> int:
-    """Print hits with where the words of the query lie, and draw them."""
-    found = c.tagging.localize(text, hits=results.hits)
-    localization.say_unknown(found)
+    """Print hits with the regions of the query's words, and draw them."""
+    localized = c.tagging.localize(text, hits=results.hits)
+    localization.say_unknown(localized)
     if as_json:
         print_json(
-            _as_json(text, c, results, [{"where": localization.as_json(h)} for h in found.hits])
+            _as_json(text, c, results, [{"where": localization.as_json(h)} for h in localized.hits])
         )
     else:
-        for h in found.hits:
+        for h in localized.hits:
             print_hit(c, h.hit, mark_of(h.hit))
             for line in localization.lines(h):
                 click.echo(f"\t{line}")
     if folder is not None:
-        localization.draw(c, found, folder)
+        localization.draw(c, localized, folder)
     return 0
 
 
 def _other(
     c: Collection, text: str, file: str | None, like: Sequence[str], given: dict[str, Any]
 ) -> Results | None:
-    """Answer what is not asked by words alone; None if it is."""
+    """Return the results of a query by text or pictures; None for a query of words alone."""
     if like:
         return c.sessions.refine(text, pictures=like, filters=filters_of(**given))
     return _by_text(c, file, given) if file else None
 
 
 def _by_text(c: Collection, file: str, given: dict[str, Any]) -> Results:
-    """Answer a text of any length; of rankers across kinds alone."""
+    """Return the results of a long text; needs a ranker with a shared space."""
     try:
         text = Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError as e:
@@ -208,19 +208,19 @@ def _queries_in(file: Path) -> list[tuple[str, str]]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as e:
         raise UsageError(f"The queries in {file} cannot be read: {e}") from e
-    found = []
+    queries = []
     for line in lines:
         name, _, text = line.rpartition("\t")
         if text.strip():
-            found.append((name.strip() or text.strip(), text.strip()))
-    if not found:
+            queries.append((name.strip() or text.strip(), text.strip()))
+    if not queries:
         raise UsageError(f"{file} holds no query. Write one a line.")
-    return found
+    return queries
 
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """Which pictures a search may give."""
+    """The options of a search."""
 
     filters: Filters
     cut: bool
@@ -231,7 +231,7 @@ class _Options:
 
 
 def _print_trec(c: Collection, queries: list[tuple[str, str]], options: _Options) -> int:
-    """Print answers as a TREC run; pictures go by their paths in the collection."""
+    """Print results as a TREC run; pictures are identified by their paths in the collection."""
     from sightline.collection.query import not_learned_lines
     from sightline.measures.judged import RankedList
     from sightline.measures.runs import run_lines
@@ -273,7 +273,7 @@ def _explain(c: Collection, results: Results) -> None:
 def _as_json(
     query: str, c: Collection, results: Results, more: Sequence[dict[str, object]] = ()
 ) -> dict[str, object]:
-    said = more or [{}] * len(results)
+    extras = more or [{}] * len(results)
     return {
         "query": query,
         "version": results.version,
@@ -286,7 +286,7 @@ def _as_json(
                 "learnt": h.learned,
                 **own,
             }
-            for h, own in zip(results.hits, said, strict=True)
+            for h, own in zip(results.hits, extras, strict=True)
         ],
         "unknown": [{"word": u.word, "near": list(u.near)} for u in results.unknown],
         "not_learned": not_learned_json(results),
@@ -296,10 +296,10 @@ def _as_json(
 
 
 def _why_file(c: Collection, named: str | None) -> Path | None:
-    """Return where to draw the parts of pictures; None for a temporary file.
+    """Return the file to draw heat maps to; None for a temporary file.
 
-    By default that is `why.png` where the user stands, unless that is inside the collection. What
-    lies there is overwritten only if it is such a drawing, or was named.
+    The default is `why.png` in the current folder, unless that is inside the collection. An
+    existing file is overwritten only if it is such a drawing, or was named.
     """
     if named is not None:
         check_png(c, Path(named), "A heat map")
@@ -321,7 +321,7 @@ def _why_file(c: Collection, named: str | None) -> Path | None:
 
 
 def _whys(c: Collection, text: str, results: Results, learnt: bool) -> list[Explanation]:
-    """Find out what made the scores; say once why there are no parts, or of which pictures."""
+    """Return the explanations of scores; report pictures that have no heat map."""
     from sightline.progress import ProgressBar
 
     whys = c.explain(text, hits=results.hits, predicted=learnt, progress=ProgressBar())

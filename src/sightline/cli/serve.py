@@ -1,4 +1,4 @@
-"""`sightline serve`: the collection over HTTP, on this machine, for whoever has the token."""
+"""`sightline serve`: serve the collection over HTTP to clients that have the token."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _PORT = 8421
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=_PORT, show_default=True,
-    help="The port; 0 takes a free one.",
+    help="The port; 0 for a free one.",
 )  # fmt: skip
 @click.option(
     "--token-file", type=click.Path(path_type=Path),
-    help="Keep the token in this file, for you alone to read, and print it nowhere.",
+    help="Keep the token in this file, readable by you alone, and do not print it.",
 )  # fmt: skip
-@click.option("--allow-remote", is_flag=True, help="Let other machines in, by the token's file.")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="A name clients may ask by.")
+@click.option("--allow-remote", is_flag=True, help="Accept other machines; needs --token-file.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="A host name for clients.")
 @click.option(
     "--allow-origin", multiple=True, metavar="ORIGIN",
-    help="Where a proxy shows it to browsers: https://photos.example",
+    help="The public origin of a reverse proxy: https://photos.example",
 )  # fmt: skip
-@click.option("--get", "target", metavar="PATH", help="Answer one request, and start no server.")
-@click.option("--json", "as_json", is_flag=True, help="Print where it listens as JSON.")
+@click.option("--get", "target", metavar="PATH", help="Answer one request without a server.")
+@click.option("--json", "as_json", is_flag=True, help="Print the address as JSON.")
 @engine_option
 @common_options
 def serve(
@@ -57,9 +57,9 @@ def serve(
     store: str | None,
     debug: bool,
 ) -> int:
-    """Serve the collection to galleries, scripts and pages, until Ctrl-C.
+    """Serve the collection over HTTP until Ctrl-C.
 
-    Every request shows the token that is made for this run. docs/api.md says what can be asked.
+    Every request needs the token of this run. docs/api.md describes the API.
     """
     try:
         from sightline.web import server
@@ -80,7 +80,7 @@ def serve(
     token = _token(c, token_file)
     from sightline.collection.index.checks import check_indexable
 
-    # What cannot be read is said now, not to the first who asks; what is not there can be made.
+    # A damaged store is reported now, not to the first client; a missing one can be indexed.
     if not c.store.version():
         check_indexable(c.root, c.home)
         click.echo('Nothing is indexed yet. To index: POST /v1/jobs {"verb": "index"}', err=True)
@@ -132,7 +132,7 @@ def _serve(
 
     works_for("sightline serve")
     resort = LastResort()
-    # Ctrl-C is how a server is meant to end.
+    # Ctrl-C is the normal way to stop a server.
     with logged(c, "serve") as log, contextlib.suppress(KeyboardInterrupt):
         if found := c.store.exposed():
             told = f"{describe(found)}. Run: {FIX_PERMISSIONS}"

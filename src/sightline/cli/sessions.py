@@ -1,4 +1,4 @@
-"""`sightline sessions`: the judging sessions there are, and taking one back."""
+"""`sightline sessions`: list judging sessions, or revert one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.group(invoke_without_command=True)
-@click.option("--empty", is_flag=True, help="Also sessions in which nothing was judged.")
+@click.option("--empty", is_flag=True, help="Also list sessions without judgements.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common_options
 @click.pass_context
@@ -31,27 +31,27 @@ def sessions(
     store: str | None,
     debug: bool,
 ) -> int:
-    """List sessions: id, when, fit/not, rounds, state, and what was looked for.
+    """List sessions: id, time, relevant/not, rounds, state, query.
 
-    A file of clicks that was imported is a session too; in place of fit/not it has its lists.
+    An imported click log is a session too; it shows its number of lists in place of relevant/not.
     """
     if ctx.invoked_subcommand is not None:
         outer = ctx.find_root().obj
         outer.update({k: v for k, v in (("collection", collection), ("store", store)) if v})
         return 0
     c = open_collection(collection, store)
-    found = c.sessions.all(empty=empty)
+    states = c.sessions.all(empty=empty)
     if as_json:
-        print_json([asdict(s) for s in found])
+        print_json([asdict(s) for s in states])
         return 0
-    if found and sys.stdout.isatty():
+    if states and sys.stdout.isatty():
         click.echo("session\tlast answer\tfit/not\trounds\tstate\tlooked for", err=True)
-    names = _names(c, found)
-    for s in found:
+    names = _names(c, states)
+    for s in states:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(s.last))
         count = counted(s.lists, "list") if s.lists else f"{s.relevant}/{s.other}"
         click.echo(f"{s.id}\t{when}\t{count}\t{s.rounds}\t{_state(s)}\t{_asked(s, names)}")
-    if not found:
+    if not states:
         click.echo('Nothing was judged yet. To begin: sightline judge --query "WORDS"', err=True)
     return 0
 
@@ -69,9 +69,9 @@ def _asked(s: SessionState, names: dict[int, str]) -> str:
     return "like " + ", ".join(like)
 
 
-def _names(c: Collection, found: Sequence[SessionState]) -> dict[int, str]:
-    """Return the paths of the pictures that sessions began with, as far as they are there."""
-    ids = {p for s in found for p in s.like if isinstance(p, int)}
+def _names(c: Collection, states: Sequence[SessionState]) -> dict[int, str]:
+    """Return the paths of the example pictures of sessions, as far as they exist."""
+    ids = {p for s in states for p in s.like if isinstance(p, int)}
     with c.home.reader() as reader:
         return {p: shown(f.path) for p, f in reader.catalogue.facts(ids).items()}
 
@@ -82,7 +82,7 @@ def _bytes(path: str) -> bytes:
 
 @sessions.command()
 @click.argument("session")
-@click.option("--dry-run", is_flag=True, help="Say what would be taken back, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be reverted, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @wait_option
 @common_options
@@ -95,7 +95,7 @@ def revert(
     store: str | None,
     debug: bool,
 ) -> int:
-    """Take back all that SESSION said, and the words made of it; train then forgets it too."""
+    """Revert all judgements of SESSION and the words saved from it, also for later trainings."""
     c = open_collection(collection, store, writes=True, wait=wait)
     done = False if dry_run else c.sessions.revert(session)
     state = c.sessions.get(session)

@@ -1,4 +1,4 @@
-"""`sightline similar`: find pictures like others."""
+"""`sightline similar`: find pictures that look like given ones."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("pictures", nargs=-1, required=True)
-@click.option("--not", "negative", multiple=True, help="A picture that hits should not look like.")
+@click.option("--not", "negative", multiple=True, help="A picture that hits should not resemble.")
 @click.option("-t", "--top", type=int, help="Hits to show.")
-@click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, as they are.")
+@click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, unescaped.")
 @click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
-@click.option("--exact", is_flag=True, help="Compare every picture, not only the nearest ones.")
-@click.option("--why", is_flag=True, help="Say what each descriptor contributed.")
+@click.option("--exact", is_flag=True, help="Compare all pictures, without a shortlist.")
+@click.option("--why", is_flag=True, help="Show the contribution of each feature.")
 @click.option("--sheet", type=click.Path(), help="Also draw the hits as a contact sheet (PNG).")
 @filter_options
 @output_options
@@ -66,8 +66,8 @@ def similar(
 ) -> int:
     """Find pictures that look like PICTURES: files anywhere, or ids of the collection.
 
-    They are ranked by the combination of descriptors that sightline train --similar learnt; before
-    that all descriptors count alike. Of several pictures the mean counts.
+    They are ranked by the combination of features that sightline train similarity learned; without
+    it, all features have equal weight. Several pictures are averaged.
     """
     if why and (as_csv or filepath_only or null):
         raise UsageError("--why explains hits in plain form or as --json; leave the other out.")
@@ -92,7 +92,7 @@ def similar(
 
 
 def say_how(results: SimilarResults) -> None:
-    """Say on stderr what is not as one might think: nothing learnt, descriptors left out."""
+    """Report on stderr if nothing was learned or features were left out."""
     if results.said:
         click.echo(results.said, err=True)
     for name, n in results.lacking:

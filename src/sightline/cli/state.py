@@ -1,4 +1,4 @@
-"""`sightline` alone: how the collection stands, and what to do next."""
+"""`sightline` without a command: the state of the collection, and what to do next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sightline store`: check, mend, roll back, copy or purge what is stored."""
+"""`sightline store`: verify, repair, roll back, back up or purge the store."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @click.group()
 def store() -> None:
-    """Check, mend, roll back, copy or purge what is stored."""
+    """Verify, repair, roll back, back up or purge the store."""
 
 
 @store.command()
 @click.option(
     "--fix-permissions", is_flag=True,
-    help="Take away the permissions that other users have for the store.",
+    help="Remove the permissions of other users for the store.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @wait_option
@@ -45,10 +45,10 @@ def verify(
     store: str | None,
     debug: bool,
 ) -> int:
-    """Check every byte that was written; exits with 1 if anything is wrong.
+    """Check all files of the store; exits with 1 if anything is wrong.
 
-    With an engine that holds rows of its own, these are counted and some are compared.
-    Permissions of other users are no damage: they are named, and --fix-permissions removes them.
+    The rows of an external engine are counted and a sample is compared. Permissions of other users
+    are not damage: they are listed, and --fix-permissions removes them.
     """
     from sightline.progress import ProgressBar
 
@@ -105,13 +105,13 @@ def _tell_permissions(v: Verified, *, fixed: bool) -> None:
 
 
 @store.command()
-@click.option("--dry-run", is_flag=True, help="Say what is wrong, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what is wrong, and change nothing.")
 @wait_option
 @common_options
 def repair(
     wait: float | None, dry_run: bool, collection: str | None, store: str | None, debug: bool
 ) -> int:
-    """Make again from log and pictures what is damaged."""
+    """Rebuild damaged files from the event log and the pictures."""
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar
 
@@ -133,8 +133,8 @@ def repair(
 
 @store.command()
 @click.argument("version", type=int, required=False)
-@click.option("--list", "listed", is_flag=True, help="List the versions that are kept.")
-@click.option("--dry-run", is_flag=True, help="List the versions, and do nothing.")
+@click.option("--list", "listed", is_flag=True, help="List the stored versions.")
+@click.option("--dry-run", is_flag=True, help="List the versions, and change nothing.")
 @wait_option
 @common_options
 def rollback(
@@ -146,7 +146,7 @@ def rollback(
     store: str | None,
     debug: bool,
 ) -> int:
-    """Publish an older version again, by default the one before this one."""
+    """Publish an older version again, by default the previous one."""
     from sightline.store.upkeep.keeping import describe_versions
 
     c = open_collection(collection, store, writes=True, wait=wait)
@@ -197,8 +197,8 @@ def backup(
 
 @store.command()
 @click.argument("pictures", nargs=-1)
-@click.option("--session", "sessions", multiple=True, help="Remove what a session said.")
-@click.option("--dry-run", is_flag=True, help="Say what would be removed, and do nothing.")
+@click.option("--session", "sessions", multiple=True, help="Remove the judgements of a session.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @wait_option
 @common_options
@@ -212,7 +212,7 @@ def purge(
     store: str | None,
     debug: bool,
 ) -> int:
-    """Remove all that is known of PICTURES (paths), for good; older versions go as well."""
+    """Permanently remove all data about PICTURES (paths), with all older versions."""
     from sightline.errors import UsageError
     from sightline.store.identity import identity
 

@@ -1,4 +1,4 @@
-"""`sightline topics`: read the space that words and pictures share."""
+"""`sightline topics`: show the space that words and pictures share."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def topics(
 ) -> int:
     """Show the words at both ends of each dimension, or those nearest to WORD.
 
-    Only rankers that put words and pictures into one space have it: sightline train --ranker lscmr
+    Needs a ranker that embeds words and pictures in one space: sightline train --ranker lscmr
     """
     c = open_collection(collection, store)
     if sheet is not None:
@@ -46,23 +46,24 @@ def topics(
         check_png(c, Path(sheet), "A contact sheet")
     if word is not None:
         return _show_near(c, word, top, as_json)
-    found = c.words.topics(top, pictures=_OF_AN_END if sheet or as_json else 0, dimension=dimension)
+    pictures = _OF_AN_END if sheet or as_json else 0
+    dimensions = c.words.topics(top, pictures=pictures, dimension=dimension)
     if as_json:
-        print_json([_as_json(t) for t in found])
+        print_json([_as_json(t) for t in dimensions])
     else:
-        for t in found:
+        for t in dimensions:
             click.echo(f"{t.dimension}\t{' '.join(t.high)}\t{' '.join(t.low)}")
     if sheet is not None:
-        _draw(c, found[0], Path(sheet))
+        _draw(c, dimensions[0], Path(sheet))
     return 0
 
 
 def _show_near(c: Collection, word: str, top: int, as_json: bool) -> int:
-    found = c.words.near(word, top)
+    neighbours = c.words.near(word, top)
     if as_json:
-        print_json([{"word": w, "cosine": cosine} for w, cosine in found])
+        print_json([{"word": w, "cosine": cosine} for w, cosine in neighbours])
     else:
-        for w, cosine in found:
+        for w, cosine in neighbours:
             click.echo(f"{cosine:.4f}\t{w}")
     return 0
 

@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from sightline.collection.similarity.training import SimilarReport
 
 
-# Saved words that a report names, each on a line of its own.
+# Maximum number of saved words that a report lists.
 _SAVED_SHOWN = 10
 _RANKERS = (
-    f"A ranker to choose from, or several: {', '.join(BY_DEFAULT)}; {', '.join(IF_NAMED)} only if "
-    "named. All others that can learn from the features there are, by default."
+    f"A ranker to try; may be repeated: {', '.join(BY_DEFAULT)}; only if named: "
+    f"{', '.join(IF_NAMED)}. By default all others that can use the indexed features."
 )
 
 _OPTIMISE = "With --ranker lscmr: the measure it optimises: map, ndcg, ndcg@k, p@k, mrr or auc."
 
 _SOURCES = (
-    "Of similarity: the supervision: judgements, tags, classes or folders. By default the first "
+    "For similarity: the supervision: judgements, tags, classes or folders. By default the first "
     "that covers enough pictures."
 )
 
 
-# What can be trained; the flags are what older releases called two of them.
+# What can be trained; older releases used flags for two of them.
 _KINDS = ("words", "similarity", "regions", "text")
 
 
@@ -49,16 +49,16 @@ _KINDS = ("words", "similarity", "regions", "text")
 @click.argument("kind", required=False, type=click.Choice(_KINDS), metavar="|".join(_KINDS))
 @click.option("--similar", is_flag=True, hidden=True, help="The same as: train similarity")
 @click.option("--regions", is_flag=True, hidden=True, help="The same as: train regions")
-@click.option("--scenes", type=int, help="Of regions: how many scenes to tell apart.")
+@click.option("--scenes", type=int, help="For regions: the number of scenes.")
 @click.option("--from", "source", default="", help=_SOURCES)
 @click.option("--ranker", "rankers", multiple=True, help=_RANKERS)
 @click.option("--optimise", default="", help=_OPTIMISE)
-@click.option("--features", multiple=True, help="A feature to learn from; all by default.")
-@click.option("--force", is_flag=True, help="Publish even a model that is worse.")
-@click.option("--dry-run", is_flag=True, help="Measure, and publish nothing.")
-@click.option("--workers", type=int, help="Worker processes; 0 is one for each core.")
+@click.option("--features", multiple=True, help="A feature to use; all by default.")
+@click.option("--force", is_flag=True, help="Publish the model even if it is worse.")
+@click.option("--dry-run", is_flag=True, help="Train and measure, and publish nothing.")
+@click.option("--workers", type=int, help="Number of worker processes; 0 for one per core.")
 @compute_option
-@click.option("--shards", type=int, help="Parts in which PAMIR learns side by side; mixed after.")
+@click.option("--shards", type=int, help="Number of data-parallel shards for PAMIR.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @wait_option
 @common_options
@@ -79,18 +79,18 @@ def train(
     debug: bool,
     **flags: Any,
 ) -> int:
-    """Learn from what the collection has, and predict for the rest of it.
+    """Train a model on the collection and predict for all its pictures.
 
     \b
-    words       from the words of pictures; finds pictures without them (default)
-    similarity  how much each descriptor counts, for: sightline similar
-    regions     which region each word means, for: sightline tag, scenes
+    words       predict words of pictures, for: sightline search (default)
+    similarity  weights of features, for: sightline similar
+    regions     regions of words, for: sightline tag, scenes
     text        a space of texts and pictures, for: search --text-file, topics, describe --texts
 
     Rankers, features and hyperparameters are selected on validation pictures. A model that is worse
-    on held-out pictures than the one in use, or than none, is not published. Pictures that lack
-    features get them first, and from then on with every index.
-    """
+    on held-out pictures than the current one, or than the untrained order, is not published.
+    Missing features are computed first, and from then on by every index.
+    """  # noqa: D301
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar
 
@@ -123,7 +123,7 @@ def train(
 
 
 def _kind(kind: str | None, similar: bool, regions: bool) -> str:
-    """Return what to train; flags of older releases name it too."""
+    """Return what to train, also from the flags of older releases."""
     flagged = [k for k, flag in (("similarity", similar), ("regions", regions)) if flag]
     named = list(dict.fromkeys([*([kind] if kind else []), *flagged]))
     if len(named) > 1:
@@ -139,7 +139,7 @@ def _check_options(
     source: str,
     shards: int | None,
 ) -> None:
-    """Raise for options that mean nothing for what is trained."""
+    """Raise for options that do not apply to what is trained."""
     no_pamir = kind != "words" or (bool(rankers) and "pamir" not in rankers)
     wrong = {
         "--ranker": bool(rankers) and kind not in ("words", "text"),
@@ -160,7 +160,7 @@ def _check_options(
 
 
 def _optimised(rankers: list[str], optimise: str) -> list[str]:
-    """Return rankers, lscmr with what it is to optimise."""
+    """Return the rankers, with the measure to optimise added to lscmr."""
     if not optimise:
         return rankers
     from sightline.solvers.oracles import Criterion
@@ -194,7 +194,7 @@ def _train_similar(
 
 
 def show_similar(r: SimilarReport) -> None:
-    """Print what likeness was learnt from, by which learner, and what held-out queries say."""
+    """Print the report of a similarity training."""
     from sightline.measures.significance import p_text
 
     click.echo(f"Learnt from {r.source}, by {len(r.descriptors)} descriptors: ", nl=False)
@@ -237,7 +237,7 @@ def show_similar(r: SimilarReport) -> None:
 
 
 def similar_as_plain(r: SimilarReport) -> dict[str, object]:
-    """Return the outcome of learning likeness as plain values."""
+    """Return the report of a similarity training, for JSON."""
     p, s = r.proof, r.shortlist
     return {
         "source": r.source, "chosen": r.learner, "descriptors": list(r.descriptors),
@@ -261,7 +261,7 @@ def similar_as_plain(r: SimilarReport) -> dict[str, object]:
 
 
 def show_report(r: TrainReport) -> None:
-    """Print what was tried, what was chosen, and what the held-out pictures say of it."""
+    """Print the trials, the selected model, and its quality on held-out pictures."""
     from sightline.measures.significance import p_text
 
     if r.table:
@@ -307,7 +307,7 @@ def show_report(r: TrainReport) -> None:
 
 
 def clicks_line(c: FromClicks) -> str:
-    """Say what clicks were learnt from."""
+    """Return a line about the clicks that were used."""
     queries = len({j.query for j in c.judgements})
     line = (
         f"By clicks, {len(c.judgements)} times a picture fits one of {queries} queries "
@@ -317,7 +317,7 @@ def clicks_line(c: FromClicks) -> str:
 
 
 def table_lines(table: Sequence[TrialResult], limit: int = 12) -> list[str]:
-    """Return the table of what was tried, best first, as lines of text."""
+    """Return the table of trials, best first, as lines of text."""
     head = ("ranker", "words by", "pictures", "AvgP", "P10", "BEP", "train s", "ms/1000", "MB")
     rows = [
         (str(t.recipe), t.how, str(t.pictures), f"{t.avgp:.3f}", f"{t.p10:.3f}", f"{t.bep:.3f}",
@@ -336,7 +336,7 @@ def table_lines(table: Sequence[TrialResult], limit: int = 12) -> list[str]:
 
 
 def as_plain(r: TrainReport) -> dict[str, object]:
-    """Return the outcome as plain values."""
+    """Return the report, for JSON."""
     p = r.proof
     return {
         "chosen": r.recipe, "words_combined_by": r.how, "words": r.words, "pictures": r.pictures,

@@ -117,5 +117,5 @@ class Channel:
         return out
 
     def fileno(self) -> int:
-        """Return the descriptor to wait on."""
+        """Return the file descriptor to wait on."""
         return self._reader

@@ -38,7 +38,7 @@ def learning_on(
 
 
 def is_remote(s: Settings) -> bool:
-    """Say whether the settings name a cluster.
+    """Return whether the settings name a cluster.
 
     >>> is_remote(Settings()), is_remote(Settings(compute="10.0.0.1:6379"))
     (False, True)

@@ -44,7 +44,7 @@ def feature_class(place: str) -> Any:
 
 
 def is_fitted(place: str) -> bool:
-    """Say whether the feature at a place is made for one collection, from its pictures."""
+    """Return whether the feature at a place is made for one collection, from its pictures."""
     return callable(getattr(feature_class(place), "fit", None))
 
 

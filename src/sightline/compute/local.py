@@ -73,7 +73,7 @@ class LocalCompute(InTurn):
         return self._seconds[kind]
 
     def filtered(self) -> bool:
-        """Say whether the kernel holds decode workers off files, sockets and programs."""
+        """Return whether the kernel holds decode workers off files, sockets and programs."""
         worker = self.pool("decode", "sightline.pictures.reading:read_picture")[0]
         while not worker.ready:
             worker.receive()

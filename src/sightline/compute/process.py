@@ -62,11 +62,11 @@ class WorkerProcess:
         self._since = time.monotonic()
 
     def has_room(self) -> bool:
-        """Say whether another job can be sent; one that is still starting gets only a few."""
+        """Return whether another job can be sent; one that is still starting gets only a few."""
         return len(self.under_way) < (DEPTH if self.ready else 2)
 
     def is_alive(self) -> bool:
-        """Say whether the process is there."""
+        """Return whether the process is there."""
         return self._process.poll() is None
 
     def forgive(self) -> None:
@@ -74,7 +74,7 @@ class WorkerProcess:
         self._since = time.monotonic()
 
     def is_busy(self) -> bool:
-        """Say whether it has work for a good while."""
+        """Return whether it has work for a good while."""
         return len(self.under_way) > DEPTH // 2
 
     def send(self, task: str, ticket: Ticket) -> None:

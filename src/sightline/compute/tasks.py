@@ -21,12 +21,12 @@ def find_task(name: str) -> TaskFunction:
     """
     module, _, attribute = name.partition(":")
     try:
-        found = importlib.import_module(module)
+        function = importlib.import_module(module)
         for part in attribute.split("."):
-            found = getattr(found, part)
+            function = getattr(function, part)
     except (ImportError, AttributeError, ValueError) as e:
         raise ParameterError.of("task", "run", "named package.module:function", name) from e
-    return found  # type: ignore[return-value]
+    return function  # type: ignore[return-value]
 
 
 def attempt(task: TaskFunction, job: Job, alone: bool) -> Done | Failed:

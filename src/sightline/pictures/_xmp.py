@@ -95,15 +95,15 @@ def read_xmp(data: bytes) -> EmbeddedMetadata:
 
     Returns
     -------
-    Described
+    EmbeddedMetadata
         Labels without repeats in the order digiKam, Lightroom, Dublin Core, Microsoft; title and
         description as text; the two dates of taking, if given.
     """
-    found = _properties(data)
+    properties = _properties(data)
     return EmbeddedMetadata(
-        labels(_keywords(found)),
-        running([_preferred(found[key]) for key in _TEXTS if key in found]),
-        tuple(found[key][0][1] for key in _DATES if key in found),
+        labels(_keywords(properties)),
+        running([_preferred(properties[key]) for key in _TEXTS if key in properties]),
+        tuple(properties[key][0][1] for key in _DATES if key in properties),
     )
 
 
@@ -112,8 +112,12 @@ def read_keywords(data: bytes) -> dict[str, tuple[str, ...]]:
     return _keywords(_properties(data))
 
 
-def _keywords(found: _Found) -> dict[str, tuple[str, ...]]:
-    return {key: tuple(entry for _, entry in found[key]) for key in KEYWORD_LISTS if key in found}
+def _keywords(properties: _Found) -> dict[str, tuple[str, ...]]:
+    return {
+        key: tuple(entry for _, entry in properties[key])
+        for key in KEYWORD_LISTS
+        if key in properties
+    }
 
 
 def _properties(data: bytes) -> _Found:

@@ -63,7 +63,7 @@ def decode(
     Raises
     ------
     Unfit
-        The file is no picture of a known format, is broken, or has too many pixels.
+        The file is not a picture of a known format, is broken, or has too many pixels.
     RunAlone
         `heavy` is false and the picture would take more than `HEAVY_BYTES`.
 
@@ -163,12 +163,14 @@ def _check_size(width: int, height: int, max_megapixels: float) -> None:
 def _metadata(image: Image.Image, data: bytes, kind: str) -> Metadata:
     if kind in EXTRA_FORMATS:
         exif, xmp = image.info.get("exif") or b"", image.info.get("xmp") or b""
-        found = read_metadata(b"", kind, exif=exif, xmp=xmp)
+        metadata = read_metadata(b"", kind, exif=exif, xmp=xmp)
         # The HEIF reader has already turned the picture upright, Pillow's AVIF reader has not.
-        return Metadata(1 if kind == "HEIF" else found.orientation, found.taken, found.tags)
-    found = read_metadata(data, kind)
+        return Metadata(
+            1 if kind == "HEIF" else metadata.orientation, metadata.taken, metadata.tags
+        )
+    metadata = read_metadata(data, kind)
     # Pillow turns a TIFF, and only that, upright while it loads it.
-    return Metadata(1, found.taken, found.tags) if kind == "TIFF" else found
+    return Metadata(1, metadata.taken, metadata.tags) if kind == "TIFF" else metadata
 
 
 def _cost(image: Image.Image, kind: str) -> int:

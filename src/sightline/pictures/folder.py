@@ -60,13 +60,13 @@ def walk(
     exclude: tuple[bytes, ...] = (),
 ) -> Iterator[PictureFile | Skipped | Unreadable]:
     """Yield every picture below `root` in a fixed order, and what was in the way."""
-    seen: set[tuple[int, int]] = set()
+    visited: set[tuple[int, int]] = set()
     inside = os.path.realpath(root)
     stack = [b""]
     while stack:
         folder = stack.pop()
         try:
-            entries = _listing(os.path.join(root, folder), follow, inside, seen)
+            entries = _listing(os.path.join(root, folder), follow, inside, visited)
         except OSError as e:
             yield Unreadable(folder, f"the folder cannot be read: {e.strerror or e}")
             continue

@@ -67,12 +67,12 @@ def labels(lists: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     # A path that will be cut does not stand for its last level.
     last = {levels[-1] for levels, e in paths if len(levels) > 1 and len(e) <= MAX_LABEL}
     whole = {e for levels, e in paths if len(levels) > 1}
-    found: dict[Levels, str] = {}
+    unique: dict[Levels, str] = {}
     for name in KEYWORD_LISTS:
         for entry in lists.get(name, ()):
             path = split(entry, name) or (entry,)
             if name in (TAGS_LIST, HIERARCHICAL) or len(path) > 1:
-                found.setdefault(path, entry)
+                unique.setdefault(path, entry)
             elif entry not in whole and (flat := entry.replace("|", "/")) not in last:
-                found[flat,] = entry
-    return tuple(dict.fromkeys(found.values()))
+                unique[flat,] = entry
+    return tuple(dict.fromkeys(unique.values()))

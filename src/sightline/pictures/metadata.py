@@ -164,11 +164,11 @@ def _seconds(text: str) -> int | None:
     >>> _seconds("0000:00:00 00:00:00"), _seconds("    :  :     :  :  ")
     (None, None)
     """
-    found = _DATE.match(text)
-    if not found:
+    match = _DATE.match(text)
+    if not match:
         return None
     try:
-        moment = datetime(*map(int, found.groups("0")))  # type: ignore[arg-type]
+        moment = datetime(*map(int, match.groups("0")))  # type: ignore[arg-type]
     except ValueError:
         return None
     return (moment - _EPOCH) // _SECOND
@@ -267,7 +267,7 @@ def _jpeg(view: memoryview) -> _Parts:
 
 
 def _png(view: memoryview) -> _Parts:
-    found: dict[str, bytes] = {}
+    chunks: dict[str, bytes] = {}
     at = 8
     for _ in range(_MAX_PARTS):
         if at + 12 > len(view):
@@ -277,13 +277,13 @@ def _png(view: memoryview) -> _Parts:
         if name in (b"eXIf", b"iTXt", b"zTXt", b"tEXt") and size <= 3 * MAX_BYTES:
             body = bytes(view[at + 8 : at + 8 + size])
             if name == b"eXIf":
-                found["exif"] = body
+                chunks["exif"] = body
             elif name == b"iTXt":
-                _png_international(body, found)
+                _png_international(body, chunks)
             else:
-                _png_profile(body, name == b"zTXt", found)
+                _png_profile(body, name == b"zTXt", chunks)
         at += 12 + size
-    return _Parts(**found)
+    return _Parts(**chunks)
 
 
 def _png_international(body: bytes, found: dict[str, bytes]) -> None:
@@ -316,17 +316,17 @@ def _inflated(data: bytes, limit: int) -> bytes:
 
 
 def _webp(view: memoryview) -> _Parts:
-    found: dict[str, bytes] = {}
+    chunks: dict[str, bytes] = {}
     at = 12
     for _ in range(_MAX_PARTS):
         if at + 8 > len(view):
             break
         name = _WEBP_NAMES.get(bytes(view[at : at + 4]))
         size = int.from_bytes(view[at + 4 : at + 8], "little")
-        if name and name not in found and size <= MAX_BYTES:
-            found[name] = bytes(view[at + 8 : at + 8 + size])
+        if name and name not in chunks and size <= MAX_BYTES:
+            chunks[name] = bytes(view[at + 8 : at + 8 + size])
         at += 8 + size + size % 2
-    return _Parts(**found)
+    return _Parts(**chunks)
 
 
 def _gif(view: memoryview) -> _Parts:

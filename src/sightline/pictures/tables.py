@@ -260,15 +260,15 @@ def _read_coco(document: dict[str, object], gathered: _Gathered) -> None:
     names = _by_id(document.get("categories"), "name")
     for i, row in enumerate(annotations):
         place = f"annotations[{i}]"
-        said = row if isinstance(row, dict) else {}
-        file, name = _at(files, said.get("image_id")), _at(names, said.get("category_id"))
+        fields = row if isinstance(row, dict) else {}
+        file, name = _at(files, fields.get("image_id")), _at(names, fields.get("category_id"))
         if file is None:
             gathered.problem(place, f"no image has the image_id. Got {row!r:.60}.")
-        elif "caption" not in said and name is None:
+        elif "caption" not in fields and name is None:
             gathered.problem(place, f"neither a caption nor a known category. Got {row!r:.60}.")
         else:
-            if "caption" in said:
-                gathered.add(place, file, said["caption"])
+            if "caption" in fields:
+                gathered.add(place, file, fields["caption"])
             if name is not None:
                 gathered.add(place, file, [name])
 

@@ -74,7 +74,7 @@ def free_bytes(path: Path | str) -> int:
 
 
 def has_space(path: Path | str) -> bool:
-    """Say whether the disk of a file has any space left, for bytes and for names of files."""
+    """Return whether the disk of a file has any space left, for bytes and for names of files."""
     try:
         s = os.statvfs(os.path.dirname(path) or ".")
     except OSError:

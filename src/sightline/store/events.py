@@ -171,13 +171,13 @@ class EventLog:
         those of any.
         """
         only = f" AND kind IN ({','.join('?' * len(kinds))})" if kinds else ""
-        mine = " AND session IS NOT NULL" if in_sessions else ""
-        mine += "" if session is None else " AND session=?"
+        condition = " AND session IS NOT NULL" if in_sessions else ""
+        condition += "" if session is None else " AND session=?"
         values = (after, *kinds, *([] if session is None else [session]))
         # Few events are of sessions: a plus keeps SQLite off the way through all of them in turn.
         seq = "+seq" if in_sessions else "seq"
         with database_errors(self.path):
-            sql = f"SELECT {COLUMNS} FROM events WHERE {seq}>?{only}{mine} ORDER BY {seq}"
+            sql = f"SELECT {COLUMNS} FROM events WHERE {seq}>?{only}{condition} ORDER BY {seq}"
             for row in self._db.execute(sql, values):
                 yield checked(row, self.path)
 
@@ -188,21 +188,21 @@ class EventLog:
 
     def problems(self) -> list[str]:
         """Return what is wrong with the log, one sentence each; an empty list when it is sound."""
-        found: list[str] = []
+        messages: list[str] = []
         expected = 1
         try:
             for (text,) in self._db.execute("PRAGMA integrity_check"):
                 if text != "ok":
-                    found.append(f"events.sqlite3: {text}")
+                    messages.append(f"events.sqlite3: {text}")
             for row in self._db.execute(f"SELECT {COLUMNS} FROM events ORDER BY seq"):
                 if row[0] != expected:
-                    found.append(f"events {expected} to {row[0] - 1} are missing")
+                    messages.append(f"events {expected} to {row[0] - 1} are missing")
                 expected = row[0] + 1
                 if _crc(row[:7]) != row[7]:
-                    found.append(f"event {row[0]} has a wrong checksum")
+                    messages.append(f"event {row[0]} has a wrong checksum")
         except (sqlite3.Error, ValueError, TypeError) as e:
-            found.append(f"events.sqlite3 cannot be read: {e}")
-        return found
+            messages.append(f"events.sqlite3 cannot be read: {e}")
+        return messages
 
     def judgements(self, most: int | None = None) -> list[Judgement]:
         """Return all that is known of which picture fits which words, in canonical order.
@@ -227,11 +227,11 @@ class EventLog:
         `sessions` adds what was judged in sessions that began with one picture of the collection,
         of each at most the last `most` pictures.
         """
-        said = [_likeness(e) for e in self.effective("judged-similar", after)]
+        judgements = [_likeness(e) for e in self.effective("judged-similar", after)]
         if sessions:
             judged = map(_compared, _bounded(self.effective("judged", after), most))
-            said += [j for j in judged if j is not None]
-        return sorted(said, key=lambda j: j.seq)
+            judgements += [j for j in judged if j is not None]
+        return sorted(judgements, key=lambda j: j.seq)
 
     def clicked_lists(self) -> list[ClickedList]:
         """Return the lists that were shown, with their clicks; reverted sessions are left out."""
@@ -356,19 +356,19 @@ def _bounded(events: Iterable[Event], most: int | None) -> list[Event]:
 
     Where somebody answered one question after the other, all answers count.
     """
-    found = list(events)
+    listed = list(events)
     of: dict[str, dict[int | None, int]] = {}
-    for e in found:
+    for e in listed:
         if e.session is not None and e.body.get("source") != ONE_BY_ONE:
             of.setdefault(e.session, {})[e.picture] = e.seq
     if most is None or all(len(last) <= most for last in of.values()):
-        return found
+        return listed
     kept = {s: set(sorted(last, key=lambda p: -last[p])[:most]) for s, last in of.items()}
-    return [e for e in found if e.session not in kept or e.picture in kept[e.session]]
+    return [e for e in listed if e.session not in kept or e.picture in kept[e.session]]
 
 
 def _asks_for(e: Event, pictures: Container[int]) -> bool:
-    """Say whether an event has one of some pictures for its query, or in its list."""
+    """Return whether an event has one of some pictures for its query, or in its list."""
     if e.kind == "clicked":
         listed = e.body.get("pictures")
         return isinstance(listed, list) and any(p in pictures for p in listed)

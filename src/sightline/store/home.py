@@ -4,7 +4,7 @@ events.sqlite3      the log, the truth               (events)
 catalogue.sqlite3   tables derived from it, the pointer (catalogue)
 versions/           what each published version lists (versions)
 shards/             immutable array files             (segments, shards)
-models/             learnt models                     (models)
+models/             learned models                     (models)
 ivf/                lists of large tables, for faiss  (engines/faiss_files)
 identity            its name in engines that hold several stores, if any (identity)
 seal.json           checksums of the databases        (seal)
@@ -70,11 +70,11 @@ class Home:
             self._opened = snapshot
 
     def exists(self) -> bool:
-        """Say whether anything was ever indexed here."""
+        """Return whether anything was ever indexed here."""
         return self.events.exists() and self.catalogue.exists()
 
     def is_free(self) -> bool:
-        """Say whether a new store may be made here: nothing is there but what stores hold."""
+        """Return whether a new store may be made here: nothing is there but what stores hold."""
         if not self.folder.exists():
             return True
         if not self.folder.is_dir():

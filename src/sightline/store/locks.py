@@ -241,7 +241,7 @@ class Presence:
         fcntl.flock(self._fd, fcntl.LOCK_SH)
 
     def alone(self) -> bool:
-        """Say whether no other writer is there, and keep others out until `leave`."""
+        """Return whether no other writer is there, and keep others out until `leave`."""
         return _try_lock(self._fd, fcntl.LOCK_EX)
 
     def leave(self) -> None:

@@ -87,7 +87,7 @@ def open_model(folder: Path, name: str) -> SavedModel:
 
 
 def _is_of(text: bytes, name: str) -> bool:
-    """Say whether a model of this name says this of itself."""
+    """Return whether a model of this name says this of itself."""
     kind, _, digest = name.rpartition("-")
     return hashlib.sha256(text).hexdigest()[:16] == digest and json.loads(text)["kind"] == kind
 

@@ -133,7 +133,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
 
 
 def _has_room(path: Path) -> bool:
-    """Say whether an ordinary opening may do: one that fails keeps other processes from opening."""
+    """Return whether an ordinary open can succeed; a failed one blocks other processes."""
     if _without_index.get(path) or not os.access(path.parent, os.W_OK):
         return False
     return has_space(path) or not all(os.path.exists(f"{path}{t}") for t in ("-wal", "-shm"))
@@ -160,7 +160,7 @@ def _looked_into(db: sqlite3.Connection, *pragmas: str) -> sqlite3.Connection:
 
 
 def _is_refused(e: sqlite3.OperationalError) -> bool:
-    """Say whether an error is that a file beside the database could not be made or filled."""
+    """Return whether an error is that a file beside the database could not be made or filled."""
     code = error_code(e)
     return code in _NO_ROOM or code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 

@@ -36,19 +36,19 @@ SCHEMA = len(_STEPS)
 def prepare(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
     """Create the tables, or bring older ones up to date."""
     with database_errors(path):
-        found = schema_number(db)
-        check_schema(path, found, SCHEMA)
-        if found == SCHEMA:
+        number = schema_number(db)
+        check_schema(path, number, SCHEMA)
+        if number == SCHEMA:
             return
-        if not write and found == 0:
+        if not write and number == 0:
             raise NoCollection(f"Nothing is indexed in {path.parent} yet. Run: sightline index")
         if not write:
             raise StoreError(
-                f"{path} has schema {found}; this Sightline reads schema {SCHEMA}. "
+                f"{path} has schema {number}; this Sightline reads schema {SCHEMA}. "
                 "Run: sightline index (it upgrades the store and keeps a copy)"
             )
-        if found:
-            _keep_copy(db, path, found)
+        if number:
+            _keep_copy(db, path, number)
     with transaction(db, path):
         for step in _STEPS[schema_number(db) :]:
             for sql in step:
@@ -56,8 +56,8 @@ def prepare(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
         db.execute(f"PRAGMA user_version={SCHEMA}")
 
 
-def _keep_copy(db: sqlite3.Connection, path: Path, found: int) -> None:
-    kept = path.with_name(f"{path.stem}.schema-{found}.sqlite3")
+def _keep_copy(db: sqlite3.Connection, path: Path, number: int) -> None:
+    kept = path.with_name(f"{path.stem}.schema-{number}.sqlite3")
     with disk_errors(kept):
         create_private(kept)
     copy = sqlite3.connect(kept)

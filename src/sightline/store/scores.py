@@ -90,19 +90,19 @@ def with_joined_scores(
 
     Only where one model gave them all, for the same words; otherwise it stays without any.
     """
-    found = [(p, first, last) for p, first, last in parts if p is not None]
-    if len(found) < len(parts) or not all(_alike(p, found[0][0]) for p, _, _ in found):
+    scored = [(p, first, last) for p, first, last in parts if p is not None]
+    if len(scored) < len(parts) or not all(_alike(p, scored[0][0]) for p, _, _ in scored):
         return s
-    one = found[0][0]
+    one = scored[0][0]
 
     def rows() -> Iterator[Float]:
         for t in range(len(one.terms)):
-            yield np.concatenate([p.rows[t, first:last] for p, first, last in found])
+            yield np.concatenate([p.rows[t, first:last] for p, first, last in scored])
 
     blocks = Rows(rows(), (len(one.terms), s.rows), np.float32)
 
     def of(name: str) -> Rows:
-        pieces = (p.points[name][first:last] for p, first, last in found)
+        pieces = (p.points[name][first:last] for p, first, last in scored)
         return Rows(pieces, (s.rows, one.points[name].shape[1]), np.float32)
 
     points = {name: of(name) for name in one.points}

@@ -50,7 +50,7 @@ def fold_logs(folder: Path) -> None:
 
 
 def has_open_logs(folder: Path) -> bool:
-    """Say whether anything is still to be folded in; such a store must not be sealed."""
+    """Return whether anything is still to be folded in; such a store must not be sealed."""
     return any(_size(folder / f"{name}-wal") for name in DATABASES)
 
 
@@ -95,14 +95,14 @@ def seal_bytes(folder: Path) -> bytes:
 
 
 def _broken(folder: Path, files: dict[str, str]) -> list[str]:
-    found = []
+    broken = []
     for name, sha in files.items():
         path = folder / name
         if not path.exists():
-            found.append(f"{name} is missing")
+            broken.append(f"{name} is missing")
         elif file_sha256(path) != sha:
-            found.append(f"{name} is not what was last written")
-    return found
+            broken.append(f"{name} is not what was last written")
+    return broken
 
 
 def _check(files: dict[str, str]) -> str:

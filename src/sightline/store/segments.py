@@ -114,16 +114,16 @@ class OpenSegment:
 
     def rows_of(self, ids: Int) -> Int:
         """Return the live rows of those ids that are here; `ids` must be ascending."""
-        mine = self.ids
-        if not len(mine):
+        segment_ids = self.ids
+        if not len(segment_ids):
             return np.zeros(0, np.int64)
         # Only the ids between our first and our last are worth looking up.
-        low, high = ids.searchsorted((mine[0], mine[-1] + 1))
+        low, high = ids.searchsorted((segment_ids[0], segment_ids[-1] + 1))
         near = ids[low:high]
         if not len(near):
             return np.zeros(0, np.int64)
-        at = np.searchsorted(mine, near)
-        return self.living(at[mine[at] == near])
+        at = np.searchsorted(segment_ids, near)
+        return self.living(at[segment_ids[at] == near])
 
     def living(self, rows: Int) -> Int:
         """Return those of some rows that count."""

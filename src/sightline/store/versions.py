@@ -65,7 +65,7 @@ class Segment:
     last: int = 1 << 62
 
     def may_hold(self, ids: Iterable[int]) -> bool:
-        """Say whether any of some pictures can be here, by the range of ids alone."""
+        """Return whether any of some pictures can be here, by the range of ids alone."""
         return any(self.first <= i <= self.last for i in ids)
 
     @property
@@ -163,12 +163,12 @@ class Versions:
         older = [v for n in self.numbers() if n < current if (v := self._readable(n))]
         kept = [v for v in older if v.finished][-KEPT:]
         keep = {v.number for v in kept} | {n for n in self.numbers() if n >= current}
-        wanted = {f.name for n in keep for f in self.read(n).files()}
+        listed = {f.name for n in keep for f in self.read(n).files()}
         # A version must be gone for good before the files it lists are.
         _remove(self.folder, [version_name(n) for n in self.numbers() if n not in keep])
         _remove(
             self.shards,
-            [n for n in os.listdir(self.shards) if OURS.fullmatch(n) and n not in wanted],
+            [n for n in os.listdir(self.shards) if OURS.fullmatch(n) and n not in listed],
         )
 
     def _readable(self, number: int) -> Version | None:

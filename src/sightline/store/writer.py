@@ -203,7 +203,7 @@ class Writer:
         return self._swap(new, Change())
 
     def drop_models(self) -> None:
-        """Serve no model any more: none of words, of likeness, nor of regions."""
+        """Serve no model any more: none of words, of similarity, nor of regions."""
         v = self.version
         if v.model or v.similar or v.regions:
             segments = tuple(_unscored(s) for s in v.segments)

@@ -56,7 +56,7 @@ _SETTINGS = {
 
 
 def is_installed() -> bool:
-    """Say whether the package with the server is there."""
+    """Return whether the package with the server is there."""
     return importlib.util.find_spec("milvus") is not None
 
 
@@ -65,9 +65,12 @@ class MilvusProcess:
 
     Parameters
     ----------
-    folder : where its data lies; made if it is not there.
-    shared : where the program is unpacked to, for all servers.
-    password : have it let nobody in but root with its password, which is Milvus.
+    folder : Path
+        Where its data lies; made if it is not there.
+    shared : Path
+        Where the program is unpacked to, for all servers.
+    password : bool, default=False
+        Have it let nobody in but root with its password, which is Milvus.
     """
 
     def __init__(self, folder: Path, shared: Path, *, password: bool = False) -> None:
@@ -118,19 +121,19 @@ class MilvusProcess:
 
     def wait(self) -> float:
         """Wait until it says that it is well; return the seconds that took."""
-        begun = time.monotonic()
+        started = time.monotonic()
         while not self.is_well():
             if self._process is None or self._process.poll() is not None:
                 raise ComputeError(f"Milvus ended while it started. See: {self.folder}/output.log")
-            if time.monotonic() - begun > _PATIENCE:
+            if time.monotonic() - started > _PATIENCE:
                 self.kill()
                 raise ComputeError(f"Milvus did not start in {_PATIENCE:.0f} s in {self.folder}.")
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.05)
-        return time.monotonic() - begun
+        return time.monotonic() - started
 
     def is_well(self) -> bool:
-        """Say whether the server answers that all its parts are there."""
+        """Return whether the server answers that all its parts are there."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.health}/healthz", timeout=2) as r:
                 return b"OK" in r.read()
@@ -200,13 +203,13 @@ def _free_ports(n: int) -> list[int]:
     Below those that the system lends to connections, or one of these could take a port while a
     server that was killed is down.
     """
-    found: list[int] = []
-    while len(found) < n:
+    ports: list[int] = []
+    while len(ports) < n:
         port = 20_000 + secrets.randbelow(12_000)
         with socket.socket() as s, contextlib.suppress(OSError):
             s.bind(("127.0.0.1", port))
-            found += [port] * (port not in found)
-    return found
+            ports += [port] * (port not in ports)
+    return ports
 
 
 def _unpack(shared: Path) -> None:

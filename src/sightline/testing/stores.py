@@ -106,16 +106,16 @@ def _check_dense(
 def _check_sparse(
     store: Store, ids: Int, terms: dict[int, tuple[int, ...]], k: int, where: Int | None
 ) -> None:
-    wanted = {2: 0.8, 5: 0.6}
+    expected = {2: 0.8, 5: 0.6}
     count = {t: sum(t in terms[int(i)] for i in ids) for t in range(1, 12)}
     idf = {t: np.log((1 + len(ids)) / (1 + c)) + 1 for t, c in count.items()}
     scores = {}
     for i in ids.tolist():
-        if set(terms[i]) & set(wanted):
+        if set(terms[i]) & set(expected):
             norm = np.sqrt(sum(idf[t] ** 2 for t in terms[i]))
-            scores[i] = sum(wanted.get(t, 0.0) * idf[t] for t in terms[i]) / norm
+            scores[i] = sum(expected.get(t, 0.0) * idf[t] for t in terms[i]) / norm
     query = SparseQuery(
-        np.array(list(wanted), np.int64), np.array(list(wanted.values()), np.float32)
+        np.array(list(expected), np.int64), np.array(list(expected.values()), np.float32)
     )
     _check_top(store.top(query, k, where), scores, k, where, "sparse")
 

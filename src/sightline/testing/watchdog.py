@@ -85,12 +85,12 @@ def processes(token: str) -> list[int]:
                 with open(f"/proc/{pid}/environ", "rb") as file:
                     environments[pid] = file.read()
     dogs = {p for p, e in environments.items() if e.startswith(_IS_WATCHDOG.encode())}
-    found = {p for p, e in environments.items() if _is_marked(e, token)} - dogs
+    marked = {p for p, e in environments.items() if _is_marked(e, token)} - dogs
     grown = 0
-    while grown != len(found):
-        grown = len(found)
-        found |= {p for p, parent in parents.items() if parent in found} - dogs
-    return sorted(found)
+    while grown != len(marked):
+        grown = len(marked)
+        marked |= {p for p, parent in parents.items() if parent in marked} - dogs
+    return sorted(marked)
 
 
 def ended(pid: int, milliseconds: int) -> bool:

@@ -1,5 +1,5 @@
-"""The service: everything a gallery, a script or a page needs of a collection, over HTTP.
+"""The REST service of a collection.
 
-Only this room knows FastAPI and uvicorn, and only `app`, `server` and `routes` import them, so that
-nobody else waits for them. It has no logic of its own: each answer is one call of `Collection`.
+Only `app`, `server` and `routes` import FastAPI and uvicorn, so that commands start fast. Routes
+hold no logic: each calls one method of `Collection`.
 """

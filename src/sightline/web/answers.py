@@ -1,4 +1,4 @@
-"""Answers on their way: what each carries, whether it was given up, and how it is counted."""
+"""Responses: common headers, abandoned responses, and metrics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _log = logging.getLogger("sightline")
 
 
 class Answer:
-    """One answer on its way: the headers that every answer has are added, and it is counted."""
+    """One response: adds the common headers and counts it."""
 
     def __init__(self, scope: Scope, send: Send, service: Service) -> None:
         self._scope, self._send, self._service = scope, send, service
@@ -43,13 +43,13 @@ class Answer:
 
     @property
     def route(self) -> str:
-        """The template of the route, which holds nothing that somebody typed."""
+        """The template of the route, which contains no user input."""
         found = getattr(self._scope.get("route"), "path", "")
         method = self._scope["method"]
         return f"{method if method in METHODS else 'other'} {found}" if found else "none"
 
     async def send(self, message: Message) -> None:
-        """Pass a message on, unless the answer was given up."""
+        """Send a message, unless the response was abandoned."""
         if not self.refused:
             await self._sent(message)
 
@@ -60,14 +60,14 @@ class Answer:
             more = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in given]
             message["headers"] = [*message.get("headers", []), *more]
             self._count(message["status"])
-        # Whoever does not read what was asked for keeps no place for ever.
+        # A client that does not read its response must not hold a slot for ever.
         await asyncio.wait_for(self._send(message), self._service.limits.send_seconds)
 
     async def refuse(self, problem: Problem) -> None:
-        """Answer with a problem, if nothing was answered yet."""
+        """Respond with a problem, if no response has started yet."""
         if self.begun:
             return
-        # From here on nothing else is sent, however far it has come.
+        # From here on nothing else is sent.
         self.begun = self.refused = True
         told = await self._service.response(problem, for_people(self._scope["headers"]))
         body = told.body

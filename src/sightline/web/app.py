@@ -1,4 +1,4 @@
-"""The application: all routes, answers to errors, and the description of itself (OpenAPI 3.1)."""
+"""The application: all routes, error handlers, and the OpenAPI 3.1 description."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from sightline.web.routes import (
 )
 from sightline.web.service import Service
 
-# One small file a group; another group is one more file and one more name here.
+# One module for each group of routes; a new group needs a module and a name here.
 GROUPS: tuple[APIRouter, ...] = (
     entry.router,
     page.router,
@@ -64,7 +64,7 @@ _SAID = "Search, judge and teach a collection of pictures. Every request shows t
 
 
 def build(service: Service) -> FastAPI:
-    """Return the application of a service, without the guard."""
+    """Return the application of a service without the guard."""
 
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -75,7 +75,7 @@ def build(service: Service) -> FastAPI:
         warming = asyncio.create_task(asyncio.to_thread(service.warm))
         yield
         await warming
-        # Not among the threads that answer: all of them may be at work for long.
+        # Not in the thread pool of requests, whose threads may all be busy.
         await asyncio.to_thread(service.close)
 
     app = FastAPI(
@@ -96,12 +96,12 @@ def build(service: Service) -> FastAPI:
 
 
 def guarded(service: Service, hosts: Hosts) -> Guard:
-    """Return the application as it is served."""
+    """Return the application behind the guard."""
     return Guard(build(service), service, hosts)
 
 
 def problem_reply() -> dict[str, Any]:
-    """Return how the description names answers that are no success."""
+    """Return the OpenAPI entry of error responses."""
     fields = {"type": "string"}, {"type": "integer"}
     properties = dict.fromkeys(("type", "title", "code", "detail"), fields[0])
     schema = {
@@ -113,7 +113,7 @@ def problem_reply() -> dict[str, Any]:
 
 
 def _describe(app: FastAPI) -> None:
-    """Have the description say that a token is needed, and nothing of FastAPI's own errors."""
+    """Add the token to the OpenAPI description, and remove FastAPI's validation errors."""
     plain = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -144,7 +144,7 @@ async def _told(request: Request, e: Exception) -> Response:
 
 
 async def _not_understood(request: Request, e: Exception) -> Response:
-    """Say which part of a request is wrong, without repeating what it held."""
+    """Return which part of a request is invalid, without repeating its values."""
     parts = []
     for error in e.errors()[:5] if isinstance(e, RequestValidationError) else []:
         where = ".".join(str(x)[:60] for x in error["loc"])

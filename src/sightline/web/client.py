@@ -1,4 +1,4 @@
-"""A client for programs: the standard library's HTTP, the server's own names.
+"""A client of the REST service, based on the standard library.
 
 >>> client = Client("http://127.0.0.1:8421", "token")
 >>> client.url
@@ -27,9 +27,10 @@ R = TypeVar("R")
 
 
 class ServiceError(SightlineError):
-    """The server's answer is a problem; `code` is for programs, `retry` seconds to wait.
+    """An error response of the server.
 
-    `version` is the one that is served, where the server tells.
+    `code` identifies the problem, `retry` is the number of seconds to wait, `version` the served
+    version if the server reports it.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class ServiceError(SightlineError):
 
 @dataclass(frozen=True, slots=True)
 class ClientHit:
-    """A picture that was found."""
+    """A picture of a result."""
 
     id: int
     score: float
@@ -55,10 +56,10 @@ class ClientHit:
 
 @dataclass(frozen=True, slots=True)
 class ClientHits:
-    """Pictures, best first, of one version; `next` is the cursor of the following page.
+    """Pictures of one version, best first; `next` is the cursor of the next page.
 
-    Where they were counted, the list has `total`, of which the first `within` probably fit.
-    `not_learned` are words that the model has not learned, each with how many pictures carry it.
+    If they were counted, `total` is the length of the list and `within` the number of hits above
+    the cut-off. `not_learned` lists words that the model has not learned, with picture counts.
     """
 
     version: int
@@ -84,7 +85,7 @@ class ClientRound:
 
 @dataclass(frozen=True, slots=True)
 class ClientMarked:
-    """Judgements that are on the server's disk."""
+    """Judgements that the server has stored."""
 
     version: int
     session: str
@@ -104,14 +105,14 @@ class ClientJob:
 
 
 class Client:
-    """Asks one server.
+    """A client of one server.
 
     Parameters
     ----------
-    url, token
-        As `sightline serve` prints them.
-    seconds
-        How long to wait for an answer.
+    url, token : str
+        As printed by `sightline serve`.
+    seconds : float, default=60.0
+        Timeout of a request.
     """
 
     def __init__(self, url: str, token: str, seconds: float = 60.0) -> None:
@@ -121,7 +122,7 @@ class Client:
         self.url, self._token, self._seconds = url.rstrip("/"), token, seconds
         self._host, self._port = parts.hostname, parts.port or 80
 
-    # -- finding
+    # -- search
 
     def search(
         self,
@@ -133,7 +134,7 @@ class Client:
         cursor: str | None = None,
         **more: Any,
     ) -> ClientHits:
-        """Find pictures by words, and by examples if any are given.
+        """Find pictures by words, and by example pictures if there are any.
 
         `more` are other fields of the request, such as `offset`, `count`, `cut` and `filters`.
         """
@@ -143,12 +144,12 @@ class Client:
     def similar(
         self, *like: int, negative: Sequence[int] = (), limit: int = 10, cursor: str | None = None
     ) -> ClientHits:
-        """Find pictures that look like some."""
+        """Find pictures that are similar to given ones."""
         body = {"like": list(like), "unlike": list(negative), "limit": limit, "cursor": cursor}
         return _hits(self.post("/v1/similar", body))
 
     def similar_to(self, picture: bytes, limit: int = 10, cursor: str | None = None) -> ClientHits:
-        """Find pictures like one that is sent, and for the next page again."""
+        """Find pictures that are similar to an uploaded one; each page uploads it again."""
         path = f"/v1/search/picture?{urlencode(_page(limit, cursor))}"
         return _hits(json.loads(self._sent(path, picture)))
 
@@ -163,22 +164,22 @@ class Client:
         limit: int = 10,
         cursor: str | None = None,
     ) -> ClientHits:
-        """Find pictures by words and by a picture that is sent, and for the next page again."""
+        """Find pictures by words and an uploaded picture; each page uploads it again."""
         named = {"like": like, "unlike": negative}
         asked = {"query": query, **named, "feature": feature, **_page(limit, cursor)}
         path = f"/v1/search/words-and-picture?{urlencode(asked, doseq=True)}"
         return _hits(json.loads(self._sent(path, picture)))
 
     def words(self, prefix: str = "", limit: int = 10) -> tuple[tuple[str, int], ...]:
-        """Return words that begin so, and how many pictures carry each, the most carried first."""
+        """Return words with a prefix and their picture counts, most frequent first."""
         said = self.get(f"/v1/words?{urlencode({'prefix': prefix, 'limit': limit})}")
         return tuple((w["word"], w["pictures"]) for w in said["words"])
 
     def thumbnail(self, picture: int) -> bytes:
-        """Return a small JPEG of a picture."""
+        """Return the thumbnail of a picture as JPEG."""
         return self.ask("GET", f"/v1/pictures/{picture}/thumbnail")[1]
 
-    # -- judging
+    # -- sessions
 
     def begin(self, query: str = "", *, like: Sequence[int] = (), limit: int = 20) -> ClientRound:
         """Begin a judging session."""
@@ -197,23 +198,23 @@ class Client:
         negative: Sequence[int] = (),
         key: str = "",
     ) -> ClientMarked:
-        """Judge pictures. Where no answer comes it is sent once more, and counts once."""
+        """Judge pictures; without a response the request is sent once more, and counts once."""
         body = {"relevant": list(relevant), "other": list(negative)}
         return _made(
             ClientMarked, self._once(f"/v1/sessions/{quote(session)}/judgements", body, key)
         )
 
     def undo(self, session: str, key: str = "") -> Any:
-        """Take the last judgements back."""
+        """Undo the last judgements."""
         return self._once(f"/v1/sessions/{quote(session)}/undo", None, key)
 
     def save_word(self, session: str, word: str) -> int:
-        """Make a word of a session; return how many pictures carry it."""
+        """Save a session as a word; return the number of its pictures."""
         said = self.post(f"/v1/sessions/{quote(session)}/word", {"word": word})
         return int(said["pictures"])
 
     def revert(self, session: str) -> bool:
-        """Take back all that a session said."""
+        """Revert all judgements of a session."""
         return bool(self.post(f"/v1/sessions/{quote(session)}/revert", None)["stood"])
 
     def export(self, form: str, only: Sequence[str] = ()) -> bytes:
@@ -221,14 +222,14 @@ class Client:
         asked = urlencode({"format": form, "only": list(only)}, doseq=True)
         return self.ask("GET", f"/v1/export?{asked}")[1]
 
-    # -- learning
+    # -- jobs
 
     def start(self, verb: str, **options: Any) -> ClientJob:
         """Start a job: index, train or evaluate."""
         return _made(ClientJob, self.post("/v1/jobs", {"verb": verb, **options}))
 
     def job(self, job: str) -> ClientJob:
-        """Return how a job stands."""
+        """Return the state of a job."""
         return _made(ClientJob, self.get(f"/v1/jobs/{quote(job)}"))
 
     def cancel(self, job: str) -> ClientJob:
@@ -254,19 +255,19 @@ class Client:
             connection.close()
 
     def finish(self, job: str) -> ClientJob:
-        """Wait until a job ends, and return how."""
+        """Wait until a job ends, and return its state."""
         for _ in self.follow(job):
             pass
         return self.job(job)
 
-    # -- asking
+    # -- requests
 
     def get(self, path: str) -> Any:
         """Return the JSON at a path."""
         return json.loads(self.ask("GET", path)[1])
 
     def post(self, path: str, body: Mapping[str, Any] | None, key: str = "") -> Any:
-        """Send JSON to a path and return what is answered."""
+        """Send JSON to a path and return the response."""
         data = None if body is None else json.dumps(body).encode()
         more = {"Idempotency-Key": key} if key else {}
         return json.loads(self.ask("POST", path, data, "application/json", more)[1])
@@ -289,7 +290,7 @@ class Client:
         kind: str = "",
         more: Mapping[str, str] | None = None,
     ) -> tuple[http.client.HTTPMessage, bytes]:
-        """Send one request; return headers and body of the answer, if it is a success."""
+        """Send one request; return headers and body of a successful response."""
         connection = self._connection()
         try:
             headers = {**self._headers(), **({"Content-Type": kind} if body else {})}
@@ -319,28 +320,28 @@ def _problem(status: int, headers: http.client.HTTPMessage, data: bytes) -> Serv
     return ServiceError(status, code, detail, int(retry) if retry.isdigit() else None, version)
 
 
-def _made(kind: type[R], said: Mapping[str, Any]) -> R:
-    """Make a record of what was answered; a newer server may say more."""
-    return kind(**{f.name: said[f.name] for f in fields(kind)})  # type: ignore[arg-type]
+def _made(kind: type[R], answer: Mapping[str, Any]) -> R:
+    """Return the response as a record; unknown fields of a newer server are ignored."""
+    return kind(**{f.name: answer[f.name] for f in fields(kind)})  # type: ignore[arg-type]
 
 
 def _page(limit: int, cursor: str | None) -> dict[str, int | str]:
     return {"limit": limit, **({"cursor": cursor} if cursor else {})}
 
 
-def _hits(said: Mapping[str, Any]) -> ClientHits:
-    found = tuple(_made(ClientHit, h) for h in said["hits"])
-    more = said.get("total"), said.get("within")
-    words = _not_learned(said)
-    return ClientHits(said["version"], found, said["next"], tuple(said["said"]), *more, words)
+def _hits(answer: Mapping[str, Any]) -> ClientHits:
+    found = tuple(_made(ClientHit, h) for h in answer["hits"])
+    more = answer.get("total"), answer.get("within")
+    words = _not_learned(answer)
+    return ClientHits(answer["version"], found, answer["next"], tuple(answer["said"]), *more, words)
 
 
-def _not_learned(said: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    """Return words that were not learned; an older server names none."""
-    return tuple((w["word"], w["pictures"]) for w in said.get("not_learned", ()))
+def _not_learned(answer: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Return the words that were not learned; older servers report none."""
+    return tuple((w["word"], w["pictures"]) for w in answer.get("not_learned", ()))
 
 
-def _round(said: Mapping[str, Any]) -> ClientRound:
-    found = tuple(_made(ClientHit, h) for h in said["hits"])
-    notes, words = tuple(said["said"]), _not_learned(said)
-    return ClientRound(said["version"], said["session"], said["round"], found, notes, words)
+def _round(answer: Mapping[str, Any]) -> ClientRound:
+    found = tuple(_made(ClientHit, h) for h in answer["hits"])
+    notes, words = tuple(answer["said"]), _not_learned(answer)
+    return ClientRound(answer["version"], answer["session"], answer["round"], found, notes, words)

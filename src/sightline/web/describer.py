@@ -1,4 +1,4 @@
-"""Pictures that clients send: they are looked at in limited workers, never in the server."""
+"""Uploaded pictures: they are decoded in sandboxed workers, never in the server."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from sightline.contracts import Compute
 
 T = TypeVar("T")
-# So long the end waits for whoever is being stopped.
+# Seconds to wait at shutdown for work that is being stopped.
 _END_SECONDS = 1.0
 
 
 class Describer:
-    """Pictures that clients send, decoded and described in limited workers, one after another.
+    """Decodes uploaded pictures and computes their features in sandboxed workers, serially.
 
-    The kernel ends a worker with the thread that started it, so all of them have the same one.
+    The kernel ends a worker with the thread that started it, so one thread starts them all.
     """
 
     def __init__(self, waiting: int) -> None:
@@ -36,7 +36,7 @@ class Describer:
         self._ends = False
 
     async def run(self, picture: bytes, use: Callable[[str, Compute], T]) -> T:
-        """Put a picture into a file of its own, have it used, and remove it again."""
+        """Write a picture to a temporary file, call `use` with it, and remove it."""
 
         def with_file(compute: Compute) -> T:
             with scratch_folder(2 * len(picture)) as folder:
@@ -46,17 +46,17 @@ class Describer:
                 try:
                     return use(path, compute)
                 except DataError as e:
-                    # Where it lay meanwhile is nobody's business.
+                    # The path of the temporary file is not shown to clients.
                     told = str(e).replace(path, "The picture that was sent")
                     raise DataError(told) from e
 
         return await self.lend(with_file)
 
     async def lend(self, use: Callable[[Compute], T]) -> T:
-        """Let somebody use the workers, when it is their turn."""
+        """Call `use` with the workers when they are free."""
         if not self._waiting.acquire(blocking=False):
             raise Problem(429, "uploads", "Too many pictures wait to be looked at. Come back.")
-        # No thread that could answer others waits meanwhile.
+        # No thread of the request pool waits meanwhile.
         return await asyncio.wrap_future(self._thread.submit(self._use, use))
 
     def _use(self, use: Callable[[Compute], T]) -> T:
@@ -73,13 +73,13 @@ class Describer:
             self._waiting.release()
 
     def end(self) -> None:
-        """Stop what is looked at, and refuse all that waits; returns at once."""
+        """Stop the current picture and reject those that wait; returns at once."""
         self._ends = True
         if self._compute is not None:
             self._compute.stop()
 
     def close(self) -> None:
-        """End the workers."""
+        """Stop the workers."""
         self.end()
         closed = self._thread.submit(self._close)
         with contextlib.suppress(TimeoutError):

@@ -1,8 +1,9 @@
-"""What every request passes before anything looks at it, and what every answer carries.
+"""The checks of every request before its route runs.
 
-In this order: the Host is ours, no page of another site sent it, it shows the token (or a browser's
-cookie), its body is of a known type, not too large and arrives in time, there is room for it. An
-answer that takes too long is given up; the work behind it keeps its place until it ends.
+In this order: the Host header names this server, no page of another site sent the request, it has
+the token or a valid cookie, its body has a known type, is not too large and arrives in time, and
+the server is not overloaded. A response that takes too long is abandoned; its work keeps its
+slot until it ends.
 """
 
 from __future__ import annotations
@@ -20,18 +21,17 @@ from sightline.web.service import Service
 Receive = Callable[[], Awaitable[Message]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# What is answered without the token: where a browser comes in, which shows a code instead that
-# its route looks at, and how the page looks that says so.
+# Routes without the token: the login, which checks a code instead, and the style of its page.
 ENTRY = "/login"
 OPEN = frozenset((ENTRY, "/page/style.css"))
-# Routes that take a picture as the body.
+# Routes whose body is a picture.
 UPLOADS = frozenset(
     (
         "/v1/search/picture", "/v1/search/words-and-picture", "/v1/describe/words",
         "/v1/describe/texts",
     )
 )  # fmt: skip
-# Headers that decide who asks and how much is read.
+# Headers that determine authentication and the length of the body.
 ONCE = (
     "authorization", "content-length", "content-type", "origin", "sec-fetch-site",
     "transfer-encoding",
@@ -40,7 +40,7 @@ _log = logging.getLogger("sightline")
 
 
 class Guard:
-    """Stands before an application and lets through what may pass."""
+    """ASGI middleware that checks every request."""
 
     def __init__(self, app: App, service: Service, hosts: Hosts) -> None:
         self.app, self.service, self.hosts = app, service, hosts
@@ -48,7 +48,7 @@ class Guard:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -59,8 +59,8 @@ class Guard:
         upload = scope["path"] in UPLOADS
         try:
             self._check(scope, upload)
-            # Pictures take much memory while they arrive; others take no place until they did,
-            # so that whoever sends slowly keeps nobody out.
+            # Uploads take much memory while they arrive; other requests take no slot until then,
+            # so that slow clients do not block others.
             self.uploads += upload
             try:
                 body = await self._body(scope, receive, upload)
@@ -71,19 +71,19 @@ class Guard:
             await answer.refuse(e)
 
     def _check(self, scope: Scope, upload: bool) -> None:
-        """Refuse whoever has no business here."""
+        """Raise for requests that are not allowed."""
         headers = _headers(scope)
         hosts = [v for k, v in headers if k == "host"]
         if len(hosts) != 1 or not self.hosts.allows(hosts[0]):
             raise Problem(403, "host", "This server is not known by that name.")
         if self.hosts.encrypts(hosts[0]):
             scope["scheme"] = "https"
-        given = _once(headers)
+        values = _once(headers)
         cookie = self._shows_cookie(v for k, v in headers if k == "cookie")
-        origin, site = given.get("origin"), given.get("sec-fetch-site")
+        origin, site = values.get("origin"), values.get("sec-fetch-site")
         if self.hosts.is_foreign(scope["method"], origin, site, cookie):
             raise Problem(403, "origin", "Pages of other sites may not ask here.")
-        scheme, _, token = given.get("authorization", "").partition(" ")
+        scheme, _, token = values.get("authorization", "").partition(" ")
         shown = scheme.lower() == "bearer" and self.service.is_token(token.strip())
         is_open = (scope["method"] == "GET" and scope["path"] in OPEN) or _is_entry(scope)
         if not shown and not cookie and not is_open:
@@ -92,13 +92,13 @@ class Guard:
             raise Problem(429, "uploads", "Too many pictures wait to be looked at. Come back.")
 
     def _shows_cookie(self, headers: Iterable[str]) -> bool:
-        """Say whether ours is among the cookies, which all programs of a machine share."""
+        """Return whether a cookie is valid; all servers of a host share the cookie header."""
         pairs = (pair.partition("=") for text in headers for pair in text.split(";"))
         values = [v.strip() for name, _, v in pairs if name.strip() == self.service.cookie_name]
         return any(self.service.is_cookie(v) for v in values)
 
     async def _body(self, scope: Scope, receive: Receive, upload: bool) -> bytes:
-        """Read what was sent, if it is of a type and size that may be."""
+        """Return the body, if its type and size are allowed."""
         headers, limits = dict(_headers(scope)), self.service.limits
         most = limits.upload_bytes if upload else limits.body_bytes
         length = headers.get("content-length", "0")
@@ -118,7 +118,7 @@ class Guard:
         return body
 
     async def _pass_on(self, scope: Scope, body: bytes, receive: Receive, answer: Answer) -> None:
-        """Have the request answered, if there is room for it and that begins in time."""
+        """Run the application, unless the server is overloaded or the response is too slow."""
         if self.under_way >= self.service.limits.waiting:
             raise Problem(503, "overload", "Too many requests are under way. Come back.")
         sent = False
@@ -141,7 +141,7 @@ class Guard:
         await task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        # What works on an answer that was given up goes on, and keeps its place until here.
+        # The work of an abandoned response continues and holds its slot until here.
         self.under_way -= 1
         self._tasks.discard(task)
 
@@ -160,12 +160,12 @@ def _headers(scope: Scope) -> list[tuple[str, str]]:
 
 
 def _is_entry(scope: Scope) -> bool:
-    """Say whether a person types the token, which the route looks at."""
+    """Return whether a request is a login, whose route checks the token itself."""
     return (scope["method"], scope["path"]) == ("POST", ENTRY)
 
 
 def _once(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return headers by name; those of which two readers could take another one come once."""
+    """Return headers by name; raise for duplicates of those that must be unambiguous."""
     names = [k for k, _ in headers]
     for name in ONCE:
         if names.count(name) > 1:
@@ -176,13 +176,13 @@ def _once(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 async def _read(receive: Receive, most: int) -> bytes:
-    found = bytearray()
+    content = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Problem(400, "gone", "The client went away.")
-        found += message.get("body", b"")
-        if len(found) > most:
+        content += message.get("body", b"")
+        if len(content) > most:
             raise Problem(413, "too-large", f"A body here has at most {most} bytes.")
         if not message.get("more_body"):
-            return bytes(found)
+            return bytes(content)

@@ -1,7 +1,7 @@
-"""Who is asking: which Host and Origin headers come from here, and which from a stranger's page.
+"""Checks of Host and Origin headers against DNS rebinding and cross-site requests.
 
-A page of another site can make a browser send requests to this machine, under a name of its own
-that it has pointed here. Such a request names that site in Host, Origin or Sec-Fetch-Site.
+A page of another site can make a browser send requests to this machine, also under a host name that
+resolves to it. Such a request names that site in Host, Origin or Sec-Fetch-Site.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class WebOrigin:
-    """Where pages lie that a proxy in front of this server shows, as a browser names it.
+    """The public origin of a reverse proxy in front of this server.
 
     >>> WebOrigin.of("https://Photos.example:443")
     WebOrigin(scheme='https', host='photos.example', port=443)
@@ -37,18 +37,18 @@ class WebOrigin:
 
     @classmethod
     def of(cls, text: str) -> WebOrigin:
-        """Read what somebody typed."""
-        found = _ORIGIN.fullmatch(text.lower()) if text.isascii() else None
-        if found is None or not is_name(found[2]) or not 0 < int(found[3] or 1) < 65536:
+        """Parse an origin."""
+        match = _ORIGIN.fullmatch(text.lower()) if text.isascii() else None
+        if match is None or not is_name(match[2]) or not 0 < int(match[3] or 1) < 65536:
             raise UsageError(
                 f"{text!r} is no origin. Give scheme, host and, unless it is the usual one, port, "
                 "and nothing else: https://photos.example"
             )
-        return cls(found[1], found[2], int(found[3] or _PORTS[found[1]]))
+        return cls(match[1], match[2], int(match[3] or _PORTS[match[1]]))
 
     @property
     def hosts(self) -> frozenset[str]:
-        """What the Host header can be: the port may be left out where it is the usual one."""
+        """The possible Host headers; the default port of the scheme may be left out."""
         named = f"{self.host}:{self.port}"
         return frozenset((named, self.host) if self.port == _PORTS[self.scheme] else (named,))
 
@@ -57,7 +57,7 @@ class WebOrigin:
 
 
 class Hosts:
-    """The names under which this server is asked, with its port.
+    """The host names of this server, with its port.
 
     >>> hosts = Hosts(8000)
     >>> [hosts.allows(h) for h in ("127.0.0.1:8000", "[::1]:8000", "evil.test:8000", "localhost")]
@@ -77,22 +77,22 @@ class Hosts:
         self._encrypted = frozenset(h for o in shown if o.scheme == "https" for h in o.hosts)
 
     def allows(self, host: str) -> bool:
-        """Say whether a Host header names this server; only letters may differ in case."""
+        """Return whether a Host header names this server; case does not matter."""
         return host.isascii() and host.lower() in self._allowed
 
     def encrypts(self, host: str) -> bool:
-        """Say whether whoever asks by a Host header came through a proxy that encrypts."""
+        """Return whether requests with a Host header come through a proxy with TLS."""
         return host.lower() in self._encrypted
 
     def allows_origin(self, origin: str) -> bool:
-        """Say whether an Origin header is that of a page from this server."""
+        """Return whether an Origin header is an origin of this server."""
         return origin.isascii() and origin.lower() in self._origins
 
     def is_foreign(self, method: str, origin: str | None, site: str | None, cookie: bool) -> bool:
-        """Say whether a request may have been made by a page of somebody else.
+        """Return whether a request may have been sent by a page of another site.
 
-        A browser says with each request that changes something where it comes from, so one that
-        shows a cookie and says nothing is not to be believed. Programs send neither.
+        A browser sends its origin with each request that changes something, so a request with a
+        cookie and without an origin is rejected. Programs send neither.
         """
         if site is not None and site not in ("same-origin", "none"):
             return True
@@ -104,7 +104,7 @@ class Hosts:
 
 
 def is_loopback(address: str) -> bool:
-    """Say whether only this machine can reach a server at an address.
+    """Return whether an address is reachable only from this machine.
 
     >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("pc.lan")
     (True, True, False, False)
@@ -118,7 +118,7 @@ def is_loopback(address: str) -> bool:
 
 
 def stands_for_all(address: str) -> bool:
-    """Say whether an address means all that a machine has, so that nobody can ask by it.
+    """Return whether an address is a wildcard, which clients cannot use as a host.
 
     >>> [stands_for_all(a) for a in ("0.0.0.0", "::", "[::]", "0", "", "10.0.0.1", "pc.lan")]
     [True, True, True, True, True, False, False]
@@ -129,14 +129,14 @@ def stands_for_all(address: str) -> bool:
     except ValueError:
         pass
     try:
-        # Shorter ways to write it, which the system takes too.
+        # Short forms that the system accepts too.
         return socket.inet_aton(plain) == bytes(4)
     except OSError:
         return False
 
 
 def is_name(text: str) -> bool:
-    """Say whether a text can be the name of a host.
+    """Return whether a text is a valid host name.
 
     >>> is_name("photos.lan"), is_name("[::1]"), is_name("a b"), is_name("*")
     (True, True, False, False)

@@ -1,6 +1,6 @@
-"""Long work beside the server: index, train, evaluate, one after another, each in its own process.
+"""Background jobs of the server: index, train and evaluate, serially, each in its own process.
 
-Searching goes on meanwhile: what a job publishes is seen by the requests that begin after it.
+Searches continue meanwhile: requests that start after a job has published see its version.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Any
 from sightline.web.problems import Problem, of_error
 from sightline.web.redaction import LOG, redacted, where_it_failed
 
-# Events of a job that are kept for those who come late; the oldest progress goes first.
+# Number of events kept for late listeners; the oldest progress events are dropped first.
 _KEPT = 500
-# Jobs that are remembered after they ended.
+# Number of finished jobs that are kept.
 _REMEMBERED = 100
-# So long a job has to end by itself, once it is asked to.
+# Seconds that a cancelled job has to end by itself.
 _GRACE_SECONDS = 3.0
 _log = logging.getLogger("sightline")
 ENDED = frozenset(("done", "failed", "cancelled"))
@@ -34,7 +34,7 @@ ENDED = frozenset(("done", "failed", "cancelled"))
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """Something that happened to a job; numbers rise, and may have gaps."""
+    """An event of a job; numbers ascend and may have gaps."""
 
     number: int
     kind: str
@@ -61,7 +61,7 @@ class ServerJob:
     told: int = 0
 
     def tell(self, kind: str, **data: Any) -> None:
-        """Add an event and wake whoever listens."""
+        """Add an event and wake the listeners."""
         with self.lock:
             self.told += 1
             self.events.append(JobEvent(self.told, kind, data))
@@ -73,13 +73,13 @@ class ServerJob:
             wake()
 
     def since(self, number: int) -> tuple[list[JobEvent], bool]:
-        """Return events after one, and whether there will be no more."""
+        """Return the events after a number, and whether there will be no more."""
         with self.lock:
             return [e for e in self.events if e.number > number], self.state in ENDED
 
     @contextlib.contextmanager
     def listening(self, wake: Callable[[], None]) -> Iterator[None]:
-        """Have `wake` called after each event."""
+        """Call `wake` after each event."""
         with self.lock:
             self.listeners.append(wake)
         try:
@@ -89,7 +89,7 @@ class ServerJob:
                 self.listeners.remove(wake)
 
     def end(self, state: str, detail: str = "", report: Any = None) -> None:
-        """Say how it ended."""
+        """Set the final state."""
         with self.lock:
             self.state, self.detail, self.report, self.ended = state, detail, report, time.time()
         self.tell("end", state=state, detail=detail)
@@ -139,7 +139,7 @@ class Jobs:
         return job
 
     def cancel(self, name: str) -> ServerJob:
-        """Stop a job as soon as it can be; one that has ended stays as it is."""
+        """Cancel a job; a finished one stays unchanged."""
         job = self.get(name)
         with job.lock:
             job.wanted = False
@@ -151,13 +151,13 @@ class Jobs:
         return job
 
     def end(self) -> None:
-        """Stop everything; returns at once."""
+        """Stop all jobs; returns at once."""
         for job in self.all():
             if job.wanted and job.state not in ENDED:
                 self.cancel(job.id)
 
     def close(self) -> None:
-        """Stop everything, and wait for what is running to end."""
+        """Stop all jobs, and wait for the running one."""
         self.end()
         self._queue.put(None)
         if self._thread is not None:
@@ -202,7 +202,7 @@ class Jobs:
         job.end("failed", redacted(detail, self._root, self._store))
 
     def _followed(self, job: ServerJob, process: subprocess.Popen[bytes]) -> dict[str, Any]:
-        """Pass on what a job says, until it has no more to say; return the last of it."""
+        """Add the events that a job writes until it ends; return the last one."""
         request = {
             "root": self._root.decode("utf-8", "surrogateescape"), "store": self._store,
             "verb": job.verb, "options": job.options,
@@ -211,7 +211,7 @@ class Jobs:
         if process.stdin is None or process.stdout is None:
             return last
         with contextlib.suppress(OSError, ValueError):
-            # Cancelled before it began to read.
+            # Cancelled before it started to read.
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
         for line in process.stdout:
@@ -222,7 +222,7 @@ class Jobs:
 
 
 def _started() -> subprocess.Popen[bytes]:
-    # A session of its own: Ctrl-C in the server's terminal is the server's to pass on.
+    # A new process session: the server itself handles Ctrl-C and stops the job.
     return subprocess.Popen(
         [sys.executable, "-m", "sightline.web.work"], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -231,7 +231,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask a process to end, and make it end if it does not."""
+    """Terminate a process, and kill it if it does not end."""
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()

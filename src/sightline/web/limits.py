@@ -1,35 +1,47 @@
-"""What one request may ask for, and how many may come at once."""
+"""Limits of requests and of the server."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# A picture's id, a version or a size is a whole number that SQLite can hold.
+# Ids, versions and sizes are integers that SQLite can store.
 MOST = (1 << 63) - 1
-# Hits to a page; how far down pages of words go, and of what is looked up from the first hit on.
+# Maximum hits of a page; maximum rank of word searches, and of searches without random access.
 PAGE, DEEPEST, DEEP = 1_000, 1_000_000, 10_000
-# Pictures named in one request, and characters of a query and of a text.
+# Maximum number of pictures in a request, and of characters in a query and in a text.
 NAMED, QUERY, TEXT = 1_000, 2_000, 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much the server takes on; beyond it, it says so and when to come back.
+    """Limits of the server; a request beyond them gets an error with the time to retry.
 
     Attributes
     ----------
-    upload_bytes, body_bytes : of a picture that is sent, and of any other body.
-    body_seconds : for a body to arrive.
-    answer_seconds : for an answer to begin.
-    send_seconds : for each piece of it to be taken.
-    connections : open at the same time; more are answered 503 at once and closed.
-    waiting : requests under way or waiting; more are answered 503.
-    threads : requests that are worked on at the same time.
-    uploads : pictures sent that wait to be described; more are answered 429.
-    jobs : jobs that wait for their turn; more are answered 429.
-    exports : files of words that are written and sent at the same time; more are answered 429.
-    streams : clients that listen to jobs at the same time; more are answered 429.
-    sessions : judging sessions kept in memory, of which nothing is written yet.
+    upload_bytes, body_bytes : int
+        Maximum size of an uploaded picture, and of any other body.
+    body_seconds : float
+        Time limit for a body to arrive.
+    answer_seconds : float
+        Time limit until a response starts.
+    send_seconds : float
+        Time limit for the client to accept each chunk of a response.
+    connections : int
+        Maximum number of open connections; more get status 503 and are closed.
+    waiting : int
+        Maximum number of requests that run or wait; more get status 503.
+    threads : int
+        Number of requests that run at the same time.
+    uploads : int
+        Maximum number of waiting uploads; more get status 429.
+    jobs : int
+        Maximum number of queued jobs; more get status 429.
+    exports : int
+        Maximum number of concurrent exports; more get status 429.
+    streams : int
+        Maximum number of clients that listen to jobs; more get status 429.
+    sessions : int
+        Maximum number of judging sessions in memory.
     """
 
     upload_bytes: int = 20_000_000

@@ -1,4 +1,4 @@
-"""What the server counts of itself, in the text form that Prometheus reads."""
+"""Metrics of the server in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Metrics:
-    """Counts of answers by route and status, and how long they took.
+    """Counts and durations of responses by route and status.
 
     >>> metrics = Metrics()
     >>> metrics.answered("/v1/search", 200, 0.02)
@@ -25,7 +25,7 @@ class Metrics:
         self._seconds: Counter[str] = Counter()
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """Count an answer; the route is a template, never what somebody typed."""
+        """Count a response; the route is a template, never user input."""
         with self._lock:
             self._answers[route, status] += 1
             self._seconds[route] += seconds  # type: ignore[assignment]
@@ -34,11 +34,11 @@ class Metrics:
                     self._slower[route, bound] += 1
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """Return all counts, and values of the moment."""
+        """Return all counts and the given gauges."""
         out = []
         for name, value in gauges.items():
             out += [f"# TYPE sightline_{name} gauge", f"sightline_{name} {value:g}"]
-        # Answers are counted by whoever answers, who must not wait for text to be made.
+        # Requests must not wait for the text to be formatted.
         with self._lock:
             answers, slower = Counter(self._answers), Counter(self._slower)
             taken = dict(self._seconds)

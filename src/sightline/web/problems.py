@@ -1,7 +1,7 @@
-"""What went wrong, as RFC 9457 has it: a JSON object of the type application/problem+json.
+"""Errors as RFC 9457 problem details: JSON objects of the type application/problem+json.
 
-`code` is for programs and never changes, `detail` is for people and says what to do, `version` is
-the version that is served, left out where none can be, and for strangers.
+`code` is stable and for programs, `detail` is for people and says what to do. `version` is the
+served version; it is left out if there is none, and for unauthenticated clients.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TITLES = {
     503: "Too much to do",
     507: "The disk is full",
 }
-# The first that fits counts.
+# The first matching class counts.
 _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
     (errors.QueryError, 400, "query"),
     (errors.NoModel, 409, "no-model"),
@@ -55,7 +55,7 @@ _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
     (errors.StoreIOError, 500, "disk"),
     (errors.SightlineError, 500, "failed"),
 )
-# Errors name commands; whoever asks over HTTP can do the same by a job.
+# Error messages name commands; over HTTP a job does the same.
 _JOBS = {
     "nothing-indexed": '{"verb": "index"}',
     "no-pictures": '{"verb": "index"}',
@@ -69,7 +69,7 @@ _RETRY = {
 }  # fmt: skip
 
 
-# What a person who looks at it in a browser can do; others find it in `detail`.
+# What to do, for people at a browser; programs read `detail`.
 _HINTS = {
     "token": "Open the address that `sightline serve` printed for a browser, which is good once, "
     "or type the token that it printed for programs.",
@@ -84,14 +84,14 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class ProblemResponse:
-    """A problem as it is sent."""
+    """The schema of a problem."""
 
     body: bytes
     headers: dict[str, str]
 
 
 class Problem(Exception):
-    """An answer that is no success."""
+    """An error response."""
 
     def __init__(self, status: int, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -99,35 +99,35 @@ class Problem(Exception):
 
     @property
     def retry(self) -> int | None:
-        """Seconds after which it may go better; None if it will not by itself."""
+        """Seconds to wait before a retry; None if a retry does not help."""
         return _RETRY.get(self.code)
 
     @property
     def for_strangers(self) -> bool:
-        """Whether it goes to somebody who did not show that they may ask."""
+        """Whether it is for an unauthenticated client."""
         return self.status in (401, 403) or self.code in ("twice", "connections")
 
     def body(self, version: int | None = None) -> bytes:
-        """Return what is sent.
+        """Return the body of the response.
 
         >>> Problem(404, "no-picture", "There is no picture 3.").body(7)[:60]
         b'{"type": "urn:sightline:problem:no-picture", "title": "There'
         >>> Problem(404, "no-picture", "There is no picture 3.").body(7)[-13:]
         b'"version": 7}'
         """
-        said: dict[str, str | int] = {
+        fields: dict[str, str | int] = {
             "type": f"urn:sightline:problem:{self.code}", "title": _TITLES[self.status],
             "status": self.status, "code": self.code, "detail": self.detail,
         }  # fmt: skip
         if version is not None and not self.for_strangers:
-            said["version"] = version
-        return json.dumps(said).encode()
+            fields["version"] = version
+        return json.dumps(fields).encode()
 
     def response(self, version: int | None = None, people: bool = False) -> ProblemResponse:
-        """Return it as it is sent to a program, or to people, who see a page."""
+        """Return the response: JSON for programs, a page for people."""
         if not people:
             return ProblemResponse(self.body(version), self.headers)
-        # Whoever lacks the token can type it; what is a text is put in after the form, as a text.
+        # A form for the token, then the escaped text.
         form = _template("token.html") if self.status == 401 else ""
         page = _template("problem.html").replace("{form}", form)
         hint = _HINTS.get(self.code, "")
@@ -137,25 +137,25 @@ class Problem(Exception):
             ("hint", hint),
         ):
             page = page.replace(f"{{{name}}}", html.escape(text))
-        # A form of a page without any referrer would be sent as if by a stranger.
+        # Without a referrer the form would be rejected as a cross-site request.
         more = {"content-type": "text/html; charset=utf-8", "referrer-policy": "same-origin"}
         return ProblemResponse(page.encode(), {**self.headers, **more})
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers that belong to it."""
-        found = {"content-type": MEDIA}
+        """The headers of the response."""
+        headers = {"content-type": MEDIA}
         if self.retry is not None:
-            found["retry-after"] = str(self.retry)
+            headers["retry-after"] = str(self.retry)
         if self.status == 401:
-            found["www-authenticate"] = 'Bearer realm="sightline"'
-        return found
+            headers["www-authenticate"] = 'Bearer realm="sightline"'
+        return headers
 
 
 def for_people(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Say whether an answer is to be looked at: a browser asks for it as a page of its own.
+    """Return whether a browser requests a response as a page.
 
-    Browsers say so, but not under names that they do not trust; there, what they like tells.
+    Browsers send Sec-Fetch-Dest only to origins they trust; otherwise the Accept header decides.
 
     >>> for_people([(b"sec-fetch-dest", b"document")]), for_people([(b"accept", b"*/*")])
     (True, False)
@@ -173,7 +173,7 @@ def _template(name: str) -> str:
 
 
 def of_error(e: BaseException) -> Problem:
-    """Return the problem that an error is.
+    """Return the problem for an exception.
 
     >>> of_error(errors.QueryError("no word")).status
     400
@@ -185,12 +185,12 @@ def of_error(e: BaseException) -> Problem:
 
 
 def ending() -> Problem:
-    """Return the answer to whoever waits while the server ends."""
+    """Return the problem for requests that wait while the server shuts down."""
     return Problem(503, "ending", "The server ends. Come back once it is started again.")
 
 
 def job_for(code: str) -> str:
-    """Return how to mend a problem by a job, to be added to what a command would.
+    """Return the job that solves a problem, to be appended to the message.
 
     >>> job_for("no-regions"), job_for("query")
     (' (or: POST /v1/jobs {"verb": "train", "regions": true})', '')
@@ -199,5 +199,5 @@ def job_for(code: str) -> str:
 
 
 def no_picture(picture: int) -> Problem:
-    """Return the answer to an id that is nobody's."""
+    """Return the problem for an unknown picture id."""
     return Problem(404, "no-picture", f"There is no picture {picture} here.")

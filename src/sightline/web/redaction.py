@@ -1,4 +1,4 @@
-"""What is told of a failure: to clients no place of this machine, to the log no value."""
+"""Redaction of errors: no paths of this machine for clients, no values in the log."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 from sightline.store.durable import scratch_folders
 
 _PACKAGE = Path(__file__).parent.parent
-# Where to look for more, as clients are told: the store is not theirs to know.
+# Clients are not told the path of the store.
 LOG = "See log/sightline.log in the store."
 _WHO = re.compile(r" \(process \d+ on [^)]*\)")
 
 
 def redacted(text: str, root: bytes, store: str) -> str:
-    """Return a sentence with words in place of folders and processes of this machine.
+    """Return a message with the folders and processes of this machine replaced by words.
 
     >>> redacted("/home/me/photos is no folder.", b"/home/me/photos", "/home/me/s")
     'the collection is no folder.'
     """
-    # The longer first, where one lies in the other.
+    # The longer path first, since one may contain the other.
     named = [(os.fsdecode(root), "the collection"), (store, "the store")]
     for place, name in sorted(named, key=lambda pair: -len(pair[0])):
         if len(place) > 1:
@@ -32,7 +32,7 @@ def redacted(text: str, root: bytes, store: str) -> str:
 
 
 def where_it_failed(e: BaseException) -> str:
-    """Return the kind of an error and the lines of ours it came through, and nothing it holds.
+    """Return the class of an error and the lines of this package it passed, without its values.
 
     >>> try:
     ...     redacted(3, b"", "")

@@ -1,4 +1,4 @@
-"""Serving: where the server listens, and by which names it is asked."""
+"""The server: the address it listens on, and its host names."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from sightline.web.serving.connection import Connection, room_for
 from sightline.web.serving.ending import EndingServer, LastResort
 
 _HEADER_BYTES = 16_384
-# Connections that are taken at once, before any of them can be refused.
+# The listen backlog.
 _BACKLOG = 512
-# Connections have so long to end by themselves.
+# Seconds that connections have to close at shutdown.
 _END_SECONDS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server listens; `login` is good for one browser, once."""
+    """The address of a server; the URL `login` can be used once."""
 
     url: str
     login: str
@@ -36,7 +36,7 @@ class Address:
 
 
 def check_bind(host: str, allow_remote: bool, own_token: bool, named: bool) -> None:
-    """Refuse to be reached from other machines, unless that was said, by whom and by which name."""
+    """Raise for an address that other machines can reach, unless that is explicitly allowed."""
     if is_loopback(host):
         return
     if not allow_remote or not own_token:
@@ -62,18 +62,24 @@ def serve(
     ready: Callable[[Address, uvicorn.Server], None] = lambda address, server: None,
     resort: LastResort | None = None,
 ) -> None:
-    """Serve until stopped; `ready` is told once requests are taken.
+    """Serve until stopped.
 
     Parameters
     ----------
-    host, port
-        Where to listen; port 0 takes a free one.
-    names
-        Names besides those of this machine itself under which clients may ask.
-    origins
-        Where a proxy in front of this server shows it to browsers.
-    resort
-        What ends the process if it does not end by itself; without it requests are waited for.
+    service : Service
+        The collection to serve.
+    host : str
+        The address to listen on.
+    port : int
+        The port; 0 for a free one.
+    names : sequence of str, optional
+        Host names that clients may use besides those of this machine.
+    origins : sequence of WebOrigin, optional
+        Public origins of reverse proxies in front of this server.
+    ready : callable, optional
+        Called with the address and the server when requests are accepted.
+    resort : LastResort, optional
+        Ends the process if it does not end by itself; without it, requests are waited for.
     """
     listening = _listen(host, port)
     try:
@@ -96,7 +102,7 @@ def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in plain else socket.AF_INET
     try:
         found = socket.create_server((plain, port), family=family, backlog=_BACKLOG)
-        # Connections inherit it: else the second part of an answer waits 40 ms for the first.
+        # Inherited by connections; otherwise the second chunk of a response is delayed by 40 ms.
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return found
     except (OSError, OverflowError) as e:
@@ -105,7 +111,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _config(app: Guard) -> uvicorn.Config:
     room = room_for(app.service.limits.connections)
-    # uvicorn calls it as it would call a class.
+    # uvicorn calls it like a class.
     http: Any = functools.partial(Connection, most=room)
     return uvicorn.Config(
         app, http=http, ws="none", lifespan="on", backlog=min(_BACKLOG, room),

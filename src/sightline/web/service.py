@@ -1,4 +1,4 @@
-"""What all requests of a server share: the collection, who may ask, jobs, and open sessions."""
+"""The shared state of all requests: the collection, credentials, jobs and open sessions."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ from sightline.web.redaction import redacted
 from sightline.web.session_pool import SessionPool
 
 T = TypeVar("T")
-# Answers that a publish got in the way of are asked for again so often.
+# Number of attempts to read one version while others are published.
 _TRIES = 5
 
 
 class Service:
-    """One collection as it is served.
+    """A served collection.
 
     Attributes
     ----------
-    token : what programs show with each request.
-    code : what a person's browser shows once, in exchange for a cookie.
+    token : str
+        The token that programs send with each request.
+    code : str
+        The one-time code that a browser exchanges for a cookie.
     """
 
     def __init__(
@@ -42,7 +44,7 @@ class Service:
         self.token = token or secrets.token_urlsafe(32)
         self.code = secrets.token_urlsafe(32)
         self.cookie = secrets.token_urlsafe(32)
-        # Cookies do not tell ports apart, and two servers must not take each other's away.
+        # Cookies ignore ports, and two servers must not overwrite each other's.
         self.cookie_name = f"sightline-{secrets.token_hex(4)}"
         self.metrics = Metrics()
         self.jobs = Jobs(collection.root, str(collection.home.folder), self.limits.jobs)
@@ -54,15 +56,15 @@ class Service:
         self._code_lock = threading.Lock()
 
     def is_token(self, token: str) -> bool:
-        """Say whether a token is ours, in the same time whatever it is."""
+        """Return whether a token is valid, in constant time."""
         return secrets.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
 
     def is_cookie(self, cookie: str) -> bool:
-        """Say whether a cookie is ours."""
+        """Return whether a cookie is valid."""
         return secrets.compare_digest(cookie.encode("utf-8", "replace"), self.cookie.encode())
 
     def enter(self, code: str) -> bool:
-        """Say whether a code is good for a cookie; it is so once."""
+        """Return whether a login code is valid; it is valid once."""
         with self._code_lock:
             good = bool(self.code) and secrets.compare_digest(
                 code.encode("utf-8", "replace"), self.code.encode()
@@ -72,27 +74,27 @@ class Service:
             return good
 
     def of_one_version(self, ask: Callable[[], T]) -> tuple[int, T]:
-        """Return an answer and the one version it is of: none was published meanwhile."""
+        """Return a result and its version, with no version published in between."""
         for _ in range(_TRIES):
             before = self.collection.store.version()
             try:
-                found = ask()
+                result = ask()
             except StoreDamaged:
-                # Files of a version that was replaced meanwhile are gone, which is no damage.
+                # Files of a version that was replaced meanwhile may be gone; that is not damage.
                 if self.collection.store.version() == before:
                     raise
                 continue
             if self.collection.store.version() == before:
-                return before, found
+                return before, result
         raise Problem(409, "busy", "Versions are published too fast to answer. Come back.")
 
     async def version_for(self, problem: Problem) -> int | None:
-        """Return the version that a problem tells; None where no version can be read."""
-        # Not among the threads that answer: they may all be busy, which is the problem then.
+        """Return the version to report with a problem; None if no version can be read."""
+        # Not in the thread pool of requests, whose threads may all be busy.
         return None if problem.for_strangers else await asyncio.to_thread(self._version)
 
     async def response(self, problem: Problem, people: bool = False) -> ProblemResponse:
-        """Return what is sent of a problem, with the version and no place of this machine."""
+        """Return the response of a problem, with the version and without paths of this machine."""
         version = await self.version_for(problem)
         c = self.collection
         detail = redacted(problem.detail, c.root, str(c.home.folder))
@@ -102,18 +104,18 @@ class Service:
         try:
             return self.collection.store.version() or None
         except SightlineError:
-            return None  # That the store cannot be read is told by whatever asks for more.
+            return None  # An unreadable store is reported by the next request that needs it.
 
     def warm(self) -> None:
-        """Search once, so that the first who asks does not wait for kernels and the model."""
-        # Whoever asks is told what is wrong; nobody asked yet.
+        """Search once, so that the first request does not wait for kernels and the model."""
+        # Errors are reported to the first request that meets them.
         with contextlib.suppress(SightlineError):
             words, _ = self.collection.words.vocabulary("", 1)
             for w in words:
                 self.collection.search(f'"{w.word}"', 1)
 
     def here(self, pictures: Sequence[int]) -> list[int]:
-        """Return ids that are all pictures of the collection."""
+        """Return the ids; raise if one is not a picture of the collection."""
         found = self.collection.pictures.facts(pictures)
         for p in pictures:
             if p not in found:
@@ -121,7 +123,7 @@ class Service:
         return list(pictures)
 
     def folder(self, name: str) -> bytes:
-        """Return the path of a folder; no path is ever taken from a client."""
+        """Return the path of a folder by its id; clients never send paths."""
         version = self.collection.store.version()
         if self._folders[0] != version:
             self._folders = version, {f.id: f.path for f in self.collection.pictures.folders()}
@@ -131,12 +133,12 @@ class Service:
         return path
 
     def end(self) -> None:
-        """Stop what lasts, and refuse what waits for it; returns at once."""
+        """Stop long work and reject waiting requests; returns at once."""
         self.jobs.end()
         self.describer.end()
 
     def close(self) -> None:
-        """End jobs and workers, and let go of the log."""
+        """Stop jobs and workers, and close the log."""
         self.jobs.close()
         self.describer.close()
         self.talks.close()

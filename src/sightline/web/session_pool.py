@@ -1,4 +1,4 @@
-"""Judging sessions that clients hold."""
+"""The open judging sessions of clients."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from sightline.collection.sessions.session import Session
 
 
-# Sessions that need not learn anew when they are asked again.
+# Maximum number of sessions kept in memory.
 _AWAKE = 16
-# So long the end waits for sessions that are in use; what was acknowledged is on the disk.
+# Seconds to wait at shutdown for sessions in use; acknowledged data is durable.
 _END_SECONDS = 1.0
 
 
 class SessionPool:
-    """Judging sessions that are going on: each is one client's at a time.
+    """The open judging sessions; one request at a time uses a session.
 
-    Each is in the log before its name is given to anybody, so it can go on after a restart.
+    A session is logged before its name is returned, so that it survives a restart.
     """
 
     def __init__(self, collection: Collection, most: int) -> None:
@@ -41,36 +41,36 @@ class SessionPool:
 
     def _keep(self, session: Session) -> tuple[Session, threading.Lock]:
         with self._lock:
-            kept = self._open.setdefault(session.id, (session, threading.Lock()))
+            entry = self._open.setdefault(session.id, (session, threading.Lock()))
             self._open.move_to_end(session.id)
             old = [self._open.popitem(last=False) for _ in range(len(self._open) - self._most)]
         for _, (forgotten, lock) in old:
             with lock:
                 forgotten.close()
-        return kept
+        return entry
 
     @contextlib.contextmanager
     def use(self, name: str) -> Iterator[Session]:
-        """Have a session to oneself."""
+        """Lock a session for one request."""
         with self._lock:
-            kept = self._open.get(name)
-        if kept is None:
+            entry = self._open.get(name)
+        if entry is None:
             if not self._collection.sessions.exists(name):
                 raise Problem(404, "no-session", f"There is no session {name} here.")
-            kept = self._keep(self._collection.judge(resume=name))
-        session, lock = kept
+            entry = self._keep(self._collection.judge(resume=name))
+        session, lock = entry
         with lock:
             yield session
         self._close_oldest(session.id)
 
     def _close_oldest(self, name: str) -> None:
-        """Keep few sessions awake: each holds files, and a score for every picture."""
+        """Close the least recently used sessions: each holds files and a score per picture."""
         with self._lock:
             if name in self._open:
                 self._open.move_to_end(name)
             held = [kept for kept in self._open.values() if kept[0].awake][:-_AWAKE]
         for session, lock in held:
-            # One that is in use just now goes another time.
+            # A session in use is closed another time.
             if lock.acquire(blocking=False):
                 try:
                     session.close()
@@ -78,7 +78,7 @@ class SessionPool:
                     lock.release()
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         with self._lock:
             kept, self._open = list(self._open.values()), OrderedDict()
         latest = time.monotonic() + _END_SECONDS

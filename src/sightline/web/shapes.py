@@ -1,4 +1,4 @@
-"""What requests and answers of several routes have in common."""
+"""Schemas of requests and responses that several routes share."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def _writable(service: Served) -> Service:
     return service
 
 
-# For what must write: a read-only store is named before any work is done.
+# For routes that write: a read-only store is reported before any work.
 Writable = Annotated[Service, Depends(_writable)]
 
 
 class Body(BaseModel):
-    """Something a client sends; what it does not know is refused, not passed over."""
+    """A request body; unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class FiltersRequest(Body):
-    """Which pictures may appear; a folder goes by the id that GET /v1/folders shows."""
+    """Filters of pictures; a folder is given by its id from GET /v1/folders."""
 
     folder: Name | None = None
     after: Annotated[str, Field(max_length=32)] | None = None
@@ -68,7 +68,7 @@ class FiltersRequest(Body):
     max_bytes: Size | None = None
 
     def values(self, service: Service) -> dict[str, Any]:
-        """Return what was given, a folder by its path."""
+        """Return the filters, with the path of the folder."""
         values = self.model_dump(include=set(FiltersRequest.model_fields), exclude_none=True)
         if self.folder is not None:
             values["folder"] = service.folder(self.folder)
@@ -76,20 +76,20 @@ class FiltersRequest(Body):
 
 
 class Chosen(Body):
-    """Which pictures may appear: those without any word, those with some, those filters leave."""
+    """Filters of pictures, and whether they must have words or must have none."""
 
     untagged: bool = False
     tagged: bool = False
     filters: FiltersRequest = FiltersRequest()
 
     def filters_in(self, service: Service) -> collection.Filters:
-        """Return it as methods of a collection take it."""
+        """Return the filters as arguments of `Collection` methods."""
         values = self.filters.values(service)
         return collection.Filters(**values, tagged=self.tagged, untagged=self.untagged)
 
 
 class HitResponse(BaseModel):
-    """A picture of an answer; `name` is for people, `id` for programs."""
+    """A hit; `name` is for people, `id` for programs."""
 
     id: int
     score: float
@@ -101,29 +101,29 @@ class HitResponse(BaseModel):
 
 
 class Unknown(BaseModel):
-    """A word that no picture carries, and words near it that some do."""
+    """A word that no picture has, and similar words that some pictures have."""
 
     word: str
     near: list[str]
 
 
 class NotLearnedResponse(BaseModel):
-    """A word that the model has not learned, and on how many pictures it is."""
+    """A word that the model has not learned, and its number of pictures."""
 
     word: str
     pictures: int
 
 
 class HitsResponse(BaseModel):
-    """Pictures, best first, of one version; `next` asks for more of the same version.
+    """Pictures of one version, best first; `next` is the cursor of the next page.
 
-    `total` counts the whole list and `within` its first pictures that carry every word or lie above
-    the cut-off: where a line may be drawn. Both are null unless asked for, `within` also where
-    nothing is predicted. Files that are gone (`missing`) leave fewer hits, and are counted.
+    `total` is the length of the whole list, `within` the number of its first pictures that have
+    every word or are above the cut-off. Both are null unless requested, `within` also if nothing is
+    predicted. `missing` counts hits whose files are gone; they are left out.
 
-    `not_learned` names words that the model has not learned: pictures that carry them match, and
-    what is predicted goes by the other words. `predicted` is false where there is none that was
-    learned, null where no model was asked.
+    `not_learned` lists words that the model has not learned: pictures that have them match, and the
+    prediction uses the other words. `predicted` is false if no word was learned, null if no model
+    was used.
     """
 
     version: int
@@ -139,7 +139,7 @@ class HitsResponse(BaseModel):
 
 
 def hit(h: Found) -> HitResponse:
-    """Return a hit as it is sent."""
+    """Return the response of a hit."""
     at = f"/v1/pictures/{h.picture}"
     return HitResponse(
         id=h.picture, score=h.score, name=shown(h.path), tagged=h.tagged, learnt=h.learned,
@@ -148,12 +148,12 @@ def hit(h: Found) -> HitResponse:
 
 
 def not_learned(words: Iterable[UnlearnedWord]) -> tuple[NotLearnedResponse, ...]:
-    """Return words that the model has not learned as they are sent."""
+    """Return the response of words that the model has not learned."""
     return tuple(NotLearnedResponse(word=w.word, pictures=w.pictures) for w in words)
 
 
 def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsResponse:
-    """Return one page: a part of a list, or of the first `page.depth` of one."""
+    """Return one page of results."""
     page.check_known(results.version)
     part = results.part
     if part is None:
@@ -174,7 +174,7 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
 
 
 class Page:
-    """Which part of a list is asked for, and of which version it must be."""
+    """The requested page of a list, and the version it must have."""
 
     def __init__(self, limit: int, given: str | None, offset: int | None = None) -> None:
         if given and offset is not None:
@@ -185,16 +185,16 @@ class Page:
 
     @property
     def depth(self) -> int:
-        """How many of the best to look for: one more than is shown tells whether there are more.
+        """Number of hits to retrieve: one more than shown, to know whether there are more.
 
-        All of them are looked up, so pages of such lists go less deep than parts do.
+        All of them are retrieved, so the maximum rank of such lists is lower.
         """
         if self.offset >= DEEP:
             raise Problem(400, "too-deep", f"This list ends after {DEEP} hits. Ask for less of it.")
         return min(self.offset + self.limit, DEEP) + 1
 
     def check_known(self, version: int) -> None:
-        """Refuse to go on in a list that was made of another version."""
+        """Raise if the cursor is of another version."""
         if self.version is not None and self.version != version:
             raise Problem(
                 409, "changed",
@@ -204,7 +204,7 @@ class Page:
 
 
 def cursor(version: int, offset: int) -> str:
-    """Return what asks for the rest of a list.
+    """Return the cursor of the rest of a list.
 
     >>> _read_cursor(cursor(7, 20))
     (7, 20)
@@ -223,7 +223,7 @@ def _read_cursor(text: str) -> tuple[int, int]:
 
 
 def words_only(query: str) -> str:
-    """Return a query of words; one that names files is refused, since no path is taken here."""
+    """Return a query of words; raise if it names files, since requests contain no paths."""
     if pictures_of(query):
         raise Problem(400, "path", "Pictures are named by id here, as in POST /v1/similar.")
     return query

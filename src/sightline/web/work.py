@@ -1,7 +1,7 @@
-"""One job in a process of its own: `python -m sightline.web.work`, started by `jobs`.
+"""The process of one job: `python -m sightline.web.work`, started by `jobs`.
 
-It reads what to do from stdin, a line of JSON, and writes how it goes to stdout, a line of JSON an
-event. When stdin ends, because the job was cancelled or the server is gone, it stops as by Ctrl-C:
+It reads the job from stdin as a line of JSON, and writes events to stdout, one line of JSON each.
+When stdin closes, because the job was cancelled or the server is gone, it stops as on Ctrl-C:
 nothing partial is published.
 """
 
@@ -26,36 +26,36 @@ from sightline.web.redaction import where_it_failed
 if TYPE_CHECKING:
     from sightline.collection import Collection
 
-# Below what answers questions.
+# A lower priority than the server.
 _NICE = 19
 _TELL_SECONDS = 0.1
 
 
 class JobProgress:
-    """Progress as events; of many steps in a short time only the last is told."""
+    """Progress as events, at a limited rate."""
 
     def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
         self._say, self._last = say, 0.0
         self._what, self._total, self._done = "", None, 0  # type: str, int | None, int
 
     def start(self, what: str, total: int | None) -> None:
-        """Begin a piece of work."""
+        """Start a task."""
         self._what, self._total, self._done = what, total, 0
         self._tell("")
 
     def advance(self, n: int = 1) -> None:
-        """Come further."""
+        """Advance by `n` steps."""
         self._done += n
         if time.monotonic() - self._last >= _TELL_SECONDS:
             self._tell("")
 
     def note(self, text: str) -> None:
-        """Say how it stands."""
+        """Set the status text."""
         if time.monotonic() - self._last >= _TELL_SECONDS:
             self._tell(text)
 
     def finish(self) -> None:
-        """End it."""
+        """Finish the task."""
         self._tell("")
 
     def _tell(self, note: str) -> None:
@@ -65,7 +65,7 @@ class JobProgress:
 
 
 def run(c: Collection, verb: str, options: dict[str, Any], progress: JobProgress) -> object:
-    """Do one job and return its report."""
+    """Run one job and return its report."""
     if verb == "index":
         return c.index(**options, progress=progress)
     if verb == "evaluate":
@@ -81,7 +81,7 @@ def run(c: Collection, verb: str, options: dict[str, Any], progress: JobProgress
 
 
 def plain(value: object) -> Any:
-    """Return a report as JSON has it: paths as text, and no number that is none.
+    """Return a report as JSON values: paths as text, NaN as None.
 
     >>> plain({"path": b"a.jpg", "p": float("nan"), "n": (1, 2)})
     {'path': 'a.jpg', 'p': None, 'n': [1, 2]}
@@ -103,14 +103,14 @@ def plain(value: object) -> Any:
 
 
 def main() -> int:
-    """Read what to do, do it, and say how it ended."""
+    """Read a job, run it, and write its result."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     request = json.loads(_first_line())
     threading.Thread(target=_stop_at_end, daemon=True).start()
     with contextlib.suppress(OSError):
         os.nice(_NICE)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    # What libraries print is no event.
+    # Output of libraries must not mix with events.
     os.dup2(2, 1)
 
     def say(event: dict[str, Any]) -> None:
@@ -124,12 +124,12 @@ def main() -> int:
     except SightlineError as e:
         say({"kind": "failed", "error": type(e).__name__, "detail": str(e)})
     except Exception as e:
-        # Nobody reads stderr, and a message may hold words of the owner's.
+        # Nobody reads stderr, and a message may contain the user's words.
         say({"kind": "broken", "error": type(e).__name__, "where": where_it_failed(e)})
     return 0
 
 
-def _done(request: dict[str, Any], told: JobProgress) -> object:
+def _done(request: dict[str, Any], progress: JobProgress) -> object:
     from sightline.collection import Collection
     from sightline.store.locks import works_for
 
@@ -137,21 +137,21 @@ def _done(request: dict[str, Any], told: JobProgress) -> object:
 
     root = request["root"].encode("utf-8", "surrogateescape")
     c = Collection.open(root, store=request["store"])
-    return run(c, request["verb"], dict(request["options"]), told)
+    return run(c, request["verb"], dict(request["options"]), progress)
 
 
 def _first_line() -> bytes:
-    found = bytearray()
-    while not found.endswith(b"\n"):
+    line = bytearray()
+    while not line.endswith(b"\n"):
         more = os.read(0, 1)
         if not more:
             raise SystemExit(1)
-        found += more
-    return bytes(found)
+        line += more
+    return bytes(line)
 
 
 def _stop_at_end() -> None:
-    # Not through sys.stdin: a thread that waits there holds up the end of the process.
+    # Not through sys.stdin: a thread that waits there blocks the exit of the process.
     while os.read(0, 4096):
         pass
     os.kill(os.getpid(), signal.SIGINT)

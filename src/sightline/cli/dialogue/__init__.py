@@ -1,1 +1,1 @@
-"""Talking with a person at a terminal: questions, answers, and pictures where it shows them."""
+"""Dialogues at a terminal: questions, answers and thumbnails."""

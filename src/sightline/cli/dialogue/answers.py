@@ -1,4 +1,4 @@
-"""What people may answer when they are asked which hits fit."""
+"""The answers to the question which hits are relevant."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 
 @dataclass(frozen=True, slots=True)
 class TypedAnswer:
-    """One answer: what was said, of which hits (from 0), and the word for `save`."""
+    """One answer: its kind, the positions of the hits (from 0), and the word for `save`."""
 
     what: What
     hits: tuple[int, ...] = ()
@@ -35,7 +35,7 @@ class TypedAnswer:
 
 
 def read_answer(text: str, n: int, at: int) -> TypedAnswer:
-    """Return what a line says, where there are n hits and the one at `at` is asked for.
+    """Parse a line, with n hits of which the one at `at` is asked about.
 
     >>> read_answer("2,4-5 y", 10, 0)
     TypedAnswer(what='fits', hits=(1, 3, 4), word='')
@@ -63,8 +63,8 @@ def read_answer(text: str, n: int, at: int) -> TypedAnswer:
 
 
 def _hits(words: list[str], n: int) -> tuple[int, ...]:
-    """Return the places of hits that are named by numbers and ranges."""
-    found: dict[int, None] = {}
+    """Return the positions of hits given by numbers and ranges."""
+    positions: dict[int, None] = {}
     for part in ",".join(words).split(","):
         match = _RANGE.fullmatch(part)
         if part and match is None:
@@ -74,7 +74,7 @@ def _hits(words: list[str], n: int) -> tuple[int, ...]:
         first, last = int(match[1]), int(match[2] or match[1])
         if not 1 <= first <= last <= n:
             raise UsageError(f"There are hits 1 to {n}. Got {part}.")
-        found.update(dict.fromkeys(range(first - 1, last)))
-    if not found:
+        positions.update(dict.fromkeys(range(first - 1, last)))
+    if not positions:
         raise UsageError("No hit is named. Write its number before y or n.")
-    return tuple(found)
+    return tuple(positions)

@@ -1,4 +1,4 @@
-"""The dialogue of a judging session: hits, answers, better hits."""
+"""The dialogue of a judging session: hits, judgements, better hits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KINDS = {True: "fits", False: "does not fit", None: ""}
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One answer that may be taken back: pictures skipped or judged, and after how many rounds."""
+    """One answer that can be undone: the pictures skipped or judged, and its round."""
 
     pictures: frozenset[int]
     round: int
@@ -38,7 +38,7 @@ class Turn:
 
 
 class Dialogue:
-    """Rounds of hits and answers, until there is nothing more to say."""
+    """Rounds of hits and answers, until the answers end."""
 
     def __init__(
         self,
@@ -54,12 +54,12 @@ class Dialogue:
         self.hide_judged, self.as_json, self.way = hide_judged, as_json, way
         self.asks = sys.stdin.isatty()
         self.line = 0
-        # Whoever cannot tell is not asked about the same picture again.
+        # A skipped picture is not asked about again.
         self.skipped: set[int] = set()
         self.turns: list[Turn] = []
 
     def run(self) -> None:
-        """Go round until the answers end."""
+        """Run rounds until the answers end."""
         while True:
             ranking = self._ranking()
             self._show(ranking)
@@ -67,10 +67,10 @@ class Dialogue:
                 return
 
     def _ranking(self) -> SessionRanking:
-        """Return what to show, of which there is always something to be asked, if anything is.
+        """Return the hits to show, with at least one to ask about if there is any.
 
-        What is doubted comes first: judged pictures may be hidden, and whoever insists must be able
-        to say so.
+        Suspected mislabels come first: judged pictures may be hidden, and the user must be able to
+        confirm a judgement.
         """
         found = self._found()
         first = [h for h in found.doubted[:_NAMED] if h.picture not in self.skipped]
@@ -95,7 +95,7 @@ class Dialogue:
         return replace(found, hits=tuple(hits[: self.top]))
 
     def _round(self, ranking: SessionRanking) -> bool:
-        """Take the answers of one round; return whether there is another."""
+        """Read the answers of one round; return whether there is another round."""
         while True:
             left = self._left(ranking)
             if not left:
@@ -105,20 +105,20 @@ class Dialogue:
                 return False
             if answer.what == "next":
                 if self.session.round <= ranking.round:
-                    # Nothing was judged, so the same hits would come again: others are wanted.
+                    # Without judgements the same hits would come again, so other hits are shown.
                     self._skip([ranking.hits[i] for i in left], ranking)
                 return True
             try:
                 if not self._take(answer, ranking):
                     return True
             except SightlineError as e:
-                # At a terminal one answer that cannot be taken does not end the session.
+                # At a terminal an invalid answer does not end the session.
                 if not self.asks:
                     raise
                 click.echo(str(e), err=True)
 
     def _left(self, ranking: SessionRanking) -> list[int]:
-        """Return the places of hits to be asked about: not judged, or doubted, and not skipped."""
+        """Return the positions of hits to ask about: not judged, or suspected, and not skipped."""
         now = [t.pictures for t in self.turns if t.round == ranking.round and not t.skip]
         doubted = ranking.suspected_mislabels.difference(*now) & {
             h.picture for h in ranking.doubted[:_NAMED]
@@ -127,7 +127,7 @@ class Dialogue:
         return [i for i, h in enumerate(ranking.hits) if h.picture not in done]
 
     def _ask(self, ranking: SessionRanking, at: int) -> TypedAnswer | None:
-        """Return the next answer that can be understood; None at the end of them."""
+        """Return the next valid answer; None at the end of the input."""
         while True:
             self.line += 1
             try:
@@ -145,7 +145,7 @@ class Dialogue:
             click.echo(HELP, err=True)
 
     def _read(self, hit: str) -> str:
-        """Return a line, empty at the end; what follows begins on a line of its own."""
+        """Return a line, empty at the end of the input; later output starts on a new line."""
         text = ""
         try:
             if self.asks:
@@ -157,7 +157,7 @@ class Dialogue:
         return text
 
     def _take(self, answer: TypedAnswer, ranking: SessionRanking) -> bool:
-        """Do what an answer says; return whether the hits are still those to be asked about."""
+        """Carry out an answer; return whether the hits are still current."""
         hits = [ranking.hits[i] for i in answer.hits]
         if answer.what == "undo":
             return self._undo(ranking)
@@ -179,15 +179,15 @@ class Dialogue:
         self.turns.append(Turn(new, ranking.round, True))
 
     def _undo(self, ranking: SessionRanking) -> bool:
-        """Take the last answer back; return whether the hits are still those to be asked about."""
+        """Undo the last answer; return whether the hits are still current."""
         last = self.turns[-1] if self.turns else None
         if last is not None and last.skip:
             self.skipped -= last.pictures
             _say(self.c, "took back the skip of", sorted(last.pictures))
-            # Those skipped before these hits were looked for are not among them.
+            # Pictures skipped before these hits were ranked are not among them.
             fresh = last.pictures <= {h.picture for h in ranking}
         else:
-            # What was said in an earlier round made the hits that are shown.
+            # The hits shown depend on the answers of earlier rounds.
             fresh = self.session.round > ranking.round
             undo_last(self.c, self.session)
         if self.turns:
@@ -199,13 +199,13 @@ class Dialogue:
             click.echo(f"\t{line}", err=self.as_json)
 
     def save(self, word: str) -> None:
-        """Make a word of the session."""
+        """Save the session as a word."""
         n = self.session.save_as(word)
         said = f"{n} pictures carry {word!r} now. To have others found too: sightline train"
         click.echo(said, err=True)
 
     def farewell(self) -> None:
-        """Say how to go on, if there is anything to go on with."""
+        """Print how to resume the session, if it has judgements."""
         judged = self.session.judged
         if judged:
             fit = sum(judged.values())
@@ -245,7 +245,7 @@ class Dialogue:
 
 
 def undo_last(c: Collection, session: Session) -> None:
-    """Take the last judgements back, and say which those were."""
+    """Undo the last judgements, and print them."""
     _say(c, "took back what was said of", list(session.undo()))
 
 

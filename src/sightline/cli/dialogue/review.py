@@ -1,4 +1,4 @@
-"""The dialogue of a review: suggestions one by one, yes, no or skip."""
+"""The dialogue of a review: each suggestion is accepted, rejected or skipped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BACK, _END = ("u", "undo"), ("q", "quit")
 def run_review(
     c: Collection, review: Review, say: Callable[[Suggestions], None], thumbnails: bool
 ) -> int:
-    """Ask about every suggestion, and say at the end what came of it."""
+    """Ask about every suggestion, and print a summary at the end."""
     say(review.found)
     try:
         _Queue(c, review, thumbnails).run()
@@ -35,12 +35,12 @@ def run_review(
         n = review.answered
         try:
             carried = review.close()
-            said = f"; {carried} pictures carry other words now" if carried else ""
+            outcome = f"; {carried} pictures carry other words now" if carried else ""
         except StoreBusy:
-            said = "; accepted words are carried after the next review, the store is busy now"
+            outcome = "; accepted words are carried after the next review, the store is busy now"
         if n:
             click.echo(
-                f"session {review.id}: {n} answered{said}. To take all of it back: "
+                f"session {review.id}: {n} answered{outcome}. To take all of it back: "
                 f"sightline sessions revert {review.id}",
                 err=True,
             )
@@ -48,25 +48,26 @@ def run_review(
 
 
 class _Queue:
-    """Suggestions in their order, and answers."""
+    """The suggestions in order, and the answers to them."""
 
     def __init__(self, c: Collection, review: Review, thumbnails: bool) -> None:
         self.c, self.review = c, review
         self.asks = sys.stdin.isatty()
         self.way = here() if thumbnails else ""
-        # Where each answer was given, None for a skip, so that undoing asks again.
+        # The session of each answer, None for a skip, so that undo asks again.
         self.turns: list[bool] = []
         self.line = 0
 
     def run(self) -> None:
-        """Go through the queue until the answers end; its last one can be taken back too."""
-        at, asked = 0, self.review.suggestions
-        while asked:
-            answer = self._ask(asked[at], at) if at < len(asked) else self._ask_at_the_end()
+        """Ask until the answers end; the last answer can be undone too."""
+        at, suggestions = 0, self.review.suggestions
+        while suggestions:
+            last = at >= len(suggestions)
+            answer = self._ask_at_the_end() if last else self._ask(suggestions[at], at)
             if answer is None or answer in _END:
                 return
             if answer in _YES or answer in _NO:
-                self.review.answer(asked[at], answer in _YES)
+                self.review.answer(suggestions[at], answer in _YES)
                 self.turns.append(True)
                 at += 1
             elif answer in _SKIP:
@@ -80,7 +81,7 @@ class _Queue:
                 click.echo("Nothing was answered yet.", err=True)
 
     def _ask(self, s: Suggestion, at: int) -> str | None:
-        """Return an answer that can be understood; None at the end of them."""
+        """Return a valid answer; None at the end of the input."""
         if self.way:
             click.echo(drawn(self.c.pictures.thumbnails([s.picture])[0], self.way))
         what = "carries" if s.add else "does not show"
@@ -91,10 +92,10 @@ class _Queue:
         return self._read(f"{what} {s.word!r}? [y/n/s, ? for help] ", known, _HELP)
 
     def _ask_at_the_end(self) -> str | None:
-        """Return whether the last answer is taken back; None to end."""
+        """Return whether to undo the last answer; None to end."""
         if self.asks:
             return self._read("that was the last one [u/q, ? for help] ", _BACK + _END, _HELP_LAST)
-        # Answers from a program may well go on, as those of `yes` do.
+        # Input from a program may continue, as that of `yes` does.
         self.line += 1
         answer = sys.stdin.readline().strip().lower()
         return answer if answer in _BACK else None

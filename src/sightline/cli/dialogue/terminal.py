@@ -1,7 +1,7 @@
-"""Small pictures in the terminal, where it can show them.
+"""Thumbnails in terminals that can show them.
 
-What a terminal can do is told by its environment alone: asking it would mix with what people type.
-Nothing is drawn where output is no terminal, or inside tmux and screen, which swallow or garble it.
+The capabilities of a terminal are read from its environment alone: a query to the terminal would
+mix with the user's input. Nothing is drawn if the output is not a terminal, or in tmux and screen.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHUNK = 4096
 
 
 def way_to_show(environment: Mapping[str, str], is_terminal: bool) -> Way:
-    """Return how pictures are shown here; empty where they are not.
+    """Return the graphics protocol of a terminal; empty if it has none.
 
     >>> way_to_show({"TERM": "xterm-kitty"}, True), way_to_show({"TERM": "xterm-kitty"}, False)
     ('kitty', '')
@@ -40,14 +40,14 @@ def way_to_show(environment: Mapping[str, str], is_terminal: bool) -> Way:
 
 
 def here() -> Way:
-    """Return how pictures are shown on our own output."""
+    """Return the graphics protocol of stdout."""
     import os
 
     return way_to_show(os.environ, sys.stdout.isatty())
 
 
 def drawn(jpeg: bytes, way: Way) -> str:
-    """Return what makes a terminal show a thumbnail of ours; empty for one that shows none."""
+    """Return the escape sequence that shows a thumbnail; empty without a graphics protocol."""
     if way == "iterm":
         data = base64.b64encode(jpeg).decode("ascii")
         what = f"inline=1;height={ROWS};preserveAspectRatio=1;size={len(jpeg)}"
@@ -61,7 +61,7 @@ def drawn(jpeg: bytes, way: Way) -> str:
 
 
 def _kitty(picture: Image.Image) -> str:
-    """Return a picture in kitty's graphics protocol: PNG, in pieces of at most 4,096 characters."""
+    """Return a picture in kitty's graphics protocol: PNG, in chunks of at most 4,096 characters."""
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     data = base64.b64encode(buffer.getvalue()).decode("ascii")
@@ -97,7 +97,7 @@ def _sixel(picture: Image.Image) -> str:
 
 
 def _runs(row: list[int]) -> str:
-    """Return sixels with runs of equal ones written as their length.
+    """Return sixels with run-length encoding.
 
     >>> _runs([0, 0, 0, 0, 1])
     '!4?@'

@@ -19,22 +19,22 @@ _KINDS = click.Choice(["accepted", "carried", "proposed"])
 @click.argument("form", metavar="csv|json|coco|xmp")
 @click.argument("target", required=False, type=click.Path())
 @click.option(
-    "--only", multiple=True, type=_KINDS, help="Only words of this kind; may be given again."
+    "--only", multiple=True, type=_KINDS, help="Only words of this kind; may be repeated."
 )
 @click.option(
-    "--min-confidence", type=float, default=0.0, help="Leave out proposed words below it (0 to 1)."
+    "--min-confidence", type=float, default=0.0, help="Leave out suggested words below it (0 to 1)."
 )
 @click.option("--no-boxes", is_flag=True, help="Write no regions of words into sidecars.")
 @click.option(
     "--into-collection",
     is_flag=True,
-    help="xmp alone: write sidecars beside the pictures, merged into those there are. Asks first.",
+    help="xmp only: write sidecars beside the pictures, merged with existing ones. Asks first.",
 )
 @click.option("--uri", default="", hidden=True, help="See: sightline engine load")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--overwrite", is_flag=True, help="Replace files of TARGET that are there.")
+@click.option("--overwrite", is_flag=True, help="Replace existing files of TARGET.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
-@click.option("--strict", is_flag=True, help="Exit with 1 if a file was left as it is.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if a file was not written.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @filter_options
 @wait_option
@@ -59,11 +59,11 @@ def export(
     debug: bool,
     **given: Any,
 ) -> int:
-    """Write words of pictures: those they carry, those people accepted, those a model proposes.
+    """Write words of pictures: those they have, accepted suggestions, and predicted ones.
 
-    TARGET is a file, or a folder for it; for xmp a folder, where each picture gets a sidecar. It
-    never lies inside the collection. Words that somebody said do not fit are left out. csv, json
-    and coco are read back by: sightline index --words FILE
+    TARGET is a file or a folder; for xmp a folder in which each picture gets a sidecar. It must not
+    be inside the collection. Rejected words are left out. csv, json and coco files can be read by:
+    sightline index --words FILE
     """
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar

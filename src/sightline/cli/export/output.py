@@ -1,4 +1,4 @@
-"""What `sightline export` shows: a plan to agree to, and what was done."""
+"""The output of `sightline export`: the plan to confirm, and the report."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _WORDS = 8
 
 
 def ask(report: ExportReport) -> bool:
-    """Show what would be written into the collection, and ask whether it should be."""
+    """Show what would be written into the collection, and ask for confirmation."""
     _show_plan(report)
     said = f"{_files(report)} in the collection?"
     return click.confirm(f"Write {said}", err=True)
 
 
 def show_report(report: ExportReport) -> None:
-    """Say what was written, or would be, and what was left alone."""
+    """Print what was written, or would be, and what was skipped."""
     for left in report.left[:_LINES]:
         click.echo(f"left alone {shown(left.path)}: {left.reason}", err=True)
     if len(report.left) > _LINES:
@@ -85,7 +85,7 @@ def _files(report: ExportReport) -> str:
 
 
 def as_plain(report: ExportReport) -> dict[str, object]:
-    """Return the outcome as plain values."""
+    """Return the report, for JSON."""
     return {
         "format": report.form, "target": None if report.place is None else str(report.place),
         "pictures": report.pictures, "words": report.words, "kinds": dict(report.kinds),

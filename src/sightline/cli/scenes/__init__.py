@@ -1,4 +1,4 @@
-"""`sightline scenes`: the collection in groups by the scenes that were learnt."""
+"""`sightline scenes`: group pictures by learned scenes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--words", type=int, default=5, show_default=True, help="Words of each scene.")
+@click.option("--words", type=int, default=5, show_default=True, help="Words for each scene.")
 @click.option(
-    "--sheet", type=click.Path(), help="A folder to draw a contact sheet of each scene into."
+    "--sheet", type=click.Path(), help="Draw a contact sheet of each scene into this folder."
 )
 @filter_options
 @output_options
@@ -42,7 +42,7 @@ def scenes(
     debug: bool,
     **given: Any,
 ) -> int:
-    """Group pictures by the scenes that were learnt, with the words that set each apart.
+    """Group pictures by learned scenes, each with its most distinctive words.
 
     Needs: sightline train --regions
     """
@@ -67,19 +67,19 @@ def scenes(
     return 0
 
 
-def _as_json(found: Scenes) -> dict[str, object]:
+def _as_json(groups: Scenes) -> dict[str, object]:
     from dataclasses import asdict
 
     return {
-        "version": found.version,
-        "without_regions": found.without_regions,
-        "cut_otherwise": found.cut_otherwise,
+        "version": groups.version,
+        "without_regions": groups.without_regions,
+        "cut_otherwise": groups.cut_otherwise,
         "scenes": [
             {
                 "scene": s.number,
                 "words": [asdict(w) for w in s.words],
                 "pictures": list(s.pictures),
             }
-            for s in found
+            for s in groups
         ],
     }

@@ -1,4 +1,4 @@
-"""Contact sheets of scenes: the pictures that fit each best, a PNG a scene."""
+"""Contact sheets of scenes: a PNG with the most probable pictures of each scene."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ON_A_SHEET = 20
 
 
 def draw_sheets(c: Collection, scenes: Scenes, folder: Path) -> None:
-    """Draw the pictures that fit each scene best.
+    """Draw the most probable pictures of each scene.
 
-    Sheets of an earlier run go; a folder with anything else in it is refused.
+    Sheets of an earlier run are removed; a folder with any other file is rejected.
     """
     from sightline.collection.tagging.drawing import SCENES, clear_drawings, save_drawing
     from sightline.pictures.thumbnails import contact_sheet

@@ -1,4 +1,4 @@
-"""`sightline tag`: propose words with where they lie, and doubt words that pictures carry."""
+"""`sightline tag`: suggest words to add, with their regions, and words to remove."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _HEADER = (
 @click.argument("pictures", nargs=-1)
 @click.option(
     "--precision", type=float, default=0.9, show_default=True,
-    help="The share of proposed words that shall be right.",
+    help="The required precision of suggested words.",
 )  # fmt: skip
-@click.option("-t", "--top", type=int, help="Suggestions to show, the surest first.")
-@click.option("--no-removals", is_flag=True, help="Do not doubt words that pictures carry.")
-@click.option("--review", is_flag=True, help="Ask of each suggestion whether it is right.")
-@click.option("--no-thumbnails", is_flag=True, help="With --review: show paths alone.")
+@click.option("-t", "--top", type=int, help="Suggestions to show, most confident first.")
+@click.option("--no-removals", is_flag=True, help="Do not suggest words to remove.")
+@click.option("--review", is_flag=True, help="Ask for each suggestion whether it is right.")
+@click.option("--no-thumbnails", is_flag=True, help="With --review: show only paths.")
 @filter_options
 @output_options
 @wait_option
@@ -60,20 +60,20 @@ def tag(
     debug: bool,
     **given: Any,
 ) -> int:
-    """Propose words for PICTURES, all by default, each with the region it lies in.
+    """Suggest words for PICTURES, all by default, each with its region.
 
-    Words are proposed where they would be right so often on pictures that nobody knows the words
-    of; words of which too little is known for that are named and left alone. Words that pictures
-    carry and hardly fit are doubted. Needs: sightline train --regions
+    A word is suggested only where it reaches --precision on held-out pictures; words with too few
+    pictures for that are listed. Words of pictures that are improbable are suggested for removal.
+    Needs: sightline train regions
 
-    With --review each suggestion is asked about. Answers are read from stdin, a line each, and are
-    on the disk before the next is read:
+    With --review each suggestion is asked about. Answers are read from stdin, one per line, and
+    each is saved before the next is read:
 
     \b
-    y  n  s      it is right, it is not, skip it
-    u            take the last answer back
-    q            end; accepted words are carried from then on
-    """
+    y  n  s      it is right, it is wrong, skip it
+    u            undo the last answer
+    q            end; accepted words are then added to the pictures
+    """  # noqa: D301
     from sightline.progress import ProgressBar
 
     if review and (as_json or as_csv):
@@ -87,15 +87,15 @@ def tag(
         from sightline.cli.dialogue.review import run_review
 
         return run_review(c, c.tagging.review(*pictures, **options), say_about, not no_thumbnails)
-    found = c.tag(*pictures, **options)
+    suggestions = c.tag(*pictures, **options)
     if as_json:
-        print_json(_as_json(c, found))
+        print_json(_as_json(c, suggestions))
         return 0
-    say_about(found)
+    say_about(suggestions)
     if as_csv:
-        print_csv(_HEADER, [_row(c, s) for s in found.suggestions])
+        print_csv(_HEADER, [_row(c, s) for s in suggestions.suggestions])
         return 0
-    for s in found.suggestions:
+    for s in suggestions.suggestions:
         sign = "+" if s.add else "-"
         path = shown(full_path(c, s.path))
         click.echo(f"{s.confidence:.4f}\t{sign}{s.word}\t{path}\t{box_of(s)}\tscene {s.scene}")
@@ -103,13 +103,13 @@ def tag(
 
 
 def box_of(s: Suggestion) -> str:
-    """Return where a word lies, as shares of the picture: left, top, width and height."""
+    """Return the box of a word, as fractions of the picture: left, top, width and height."""
     b = s.box
     return f"{b.left:.2f},{b.top:.2f},{b.width:.2f},{b.height:.2f}"
 
 
 def say_about(suggestions: Suggestions) -> None:
-    """Say what was looked at, and which words are never proposed."""
+    """Print how many suggestions there are, and which words are never suggested."""
     add = sum(s.add for s in suggestions.suggestions)
     doubt = len(suggestions) - add
     click.echo(
@@ -135,18 +135,18 @@ def _row(c: Collection, s: Suggestion) -> tuple[object, ...]:
     return kind, s.word, s.confidence, path, s.scene, b.left, b.top, b.width, b.height
 
 
-def _as_json(c: Collection, found: Suggestions) -> dict[str, object]:
+def _as_json(c: Collection, suggestions: Suggestions) -> dict[str, object]:
     from dataclasses import asdict
 
     from sightline.cli.tag.localization import mask_json
 
     return {
-        "version": found.version,
-        "precision": found.precision,
-        "pictures": found.pictures,
-        "without_regions": found.without_regions,
-        "cut_otherwise": found.cut_otherwise,
-        "judged": found.judged,
+        "version": suggestions.version,
+        "precision": suggestions.precision,
+        "pictures": suggestions.pictures,
+        "without_regions": suggestions.without_regions,
+        "cut_otherwise": suggestions.cut_otherwise,
+        "judged": suggestions.judged,
         "suggestions": [
             {
                 "picture": s.picture,
@@ -158,7 +158,7 @@ def _as_json(c: Collection, found: Suggestions) -> dict[str, object]:
                 "box": asdict(s.box),
                 "mask": mask_json(s.mask),
             }
-            for s in found.suggestions
+            for s in suggestions.suggestions
         ],
-        "abstained": [asdict(a) for a in found.abstained],
+        "abstained": [asdict(a) for a in suggestions.abstained],
     }

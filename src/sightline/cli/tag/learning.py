@@ -1,4 +1,4 @@
-"""`sightline train --regions`: learn which words lie where in pictures."""
+"""`sightline train regions`: learn the regions of words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def train_regions(
     c: Collection, scenes: int, names: list[str], force: bool, dry_run: bool, as_json: bool
 ) -> int:
-    """Learn, and say what came of it."""
+    """Train the model of regions, and print a report."""
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar
 
@@ -38,7 +38,7 @@ def train_regions(
 
 
 def show_report(r: RegionReport) -> None:
-    """Print what was learnt from, and what held-out pictures say."""
+    """Print the training data and the quality on held-out pictures."""
     kind = r.feature.rpartition("-")[0]
     words, scenes = counted(r.words, "word"), counted(r.scenes, "scene")
     click.echo(f"Learnt {words} from {r.pictures} pictures by {kind}, {scenes}")

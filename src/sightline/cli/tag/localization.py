@@ -1,4 +1,4 @@
-"""What `search --where` shares with no other verb: places of words, in JSON and in files."""
+"""`search --where`: regions of words as text, JSON and drawings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def folder_of(c: Collection, named: str | None) -> Path:
-    """Return the folder to draw to: the one named, else `where` where the user stands."""
+    """Return the folder to draw to: the one named, else `where` in the current folder."""
     folder = Path(named or "where")
     if c.contains(folder):
         raise UsageError(
@@ -29,11 +29,11 @@ def folder_of(c: Collection, named: str | None) -> Path:
 
 
 def say_unknown(localized: LocalizedHits) -> None:
-    """Say of which words nothing was learnt, and of which hits nothing can be said."""
+    """Report words that were not learned, and hits without regions."""
     if localized.unknown:
         names = ", ".join(repr(w) for w in localized.unknown)
         click.echo(f"Where {names} lies was not learnt.", err=True)
-    # Where nothing was learnt of any word, that is the problem of every hit.
+    # If no word was learned, all hits have this problem.
     placed = any(h.words for h in localized.hits)
     for h in localized.hits:
         if h.problem and (placed or not localized.unknown):
@@ -42,16 +42,16 @@ def say_unknown(localized: LocalizedHits) -> None:
 
 def lines(h: LocalizedHit) -> list[str]:
     """Return a line for each word of a hit."""
-    said = []
+    texts = []
     for w in h.words:
         b = w.box
         box = f"{b.left:.2f},{b.top:.2f},{b.width:.2f},{b.height:.2f}"
-        said.append(f"{w.word}: {w.likely:.0%} likely{', carried' * w.carried}, in {box}")
-    return said
+        texts.append(f"{w.word}: {w.likely:.0%} likely{', carried' * w.carried}, in {box}")
+    return texts
 
 
 def as_json(h: LocalizedHit) -> dict[str, object]:
-    """Return the places of one hit as plain values."""
+    """Return the regions of one hit, for JSON."""
     words = [
         {
             "word": w.word,
@@ -66,12 +66,12 @@ def as_json(h: LocalizedHit) -> dict[str, object]:
 
 
 def draw(c: Collection, localized: LocalizedHits, folder: Path) -> None:
-    """Draw overlays, and say where."""
+    """Draw overlays, and print the folder."""
     files = c.tagging.draw_regions(localized, folder)
     if files:
         click.echo(f"drew {len(files)} of {len(localized.hits)} hits into {folder}", err=True)
 
 
 def mask_json(mask: Mask) -> dict[str, object]:
-    """Return a mask as COCO has it, uncompressed."""
+    """Return a mask as uncompressed COCO RLE."""
     return {"size": [mask.height, mask.width], "counts": list(mask.counts)}

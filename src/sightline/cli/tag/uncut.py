@@ -1,4 +1,4 @@
-"""What `tag` and `scenes` say of pictures that the model cannot look at."""
+"""Report pictures without the regions that the model needs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from sightline.cli.common import counted
 
 
 def say_uncut(without: int, otherwise: int) -> None:
-    """Say how many pictures lack the regions the model knows, and what to run.
+    """Report how many pictures lack the regions that the model needs, and what to run.
 
     Parameters
     ----------
-    without : pictures that lack them.
-    otherwise : how many of these are cut into regions of another fingerprint, which no index
-        changes: only a training does, from which the model knows them.
+    without : int
+        Number of pictures that lack them.
+    otherwise : int
+        How many of these have regions with another fingerprint; only a new training uses them.
     """
     if n := without - otherwise:
         click.echo(

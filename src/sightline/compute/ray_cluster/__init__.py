@@ -55,10 +55,13 @@ class RayCompute:
 
     Parameters
     ----------
-    address : HOST:PORT or ray://HOST:PORT; "" is that of RAY_ADDRESS, or a cluster of our own on
-        this machine.
-    workers : how much is under way at once; 0 is one task for each processor of the cluster.
-    seconds : time limit for one file in a decode worker.
+    address : str, default=""
+        HOST:PORT or ray://HOST:PORT; "" is that of RAY_ADDRESS, or a cluster of our own on this
+        machine.
+    workers : int, default=0
+        How much is under way at once; 0 is one task for each processor of the cluster.
+    seconds : float, default=SECONDS['decode']
+        Time limit for one file in a decode worker.
     """
 
     def __init__(
@@ -185,11 +188,11 @@ class RayCompute:
 
     def _first_part(self, under_way: deque[tuple[Any, Any]], stop: threading.Event) -> PartDone:
         value, arrays = under_way[0]
-        said: dict[str, Json] = self._waiting.one(value, stop)
+        answer: dict[str, Json] = self._waiting.one(value, stop)
         under_way.popleft()
-        if "error" in said:
-            raise _again(said["error"])
-        plain = said["value"]
+        if "error" in answer:
+            raise _again(answer["error"])
+        plain = answer["value"]
         assert isinstance(plain, dict)
         return PartDone(plain, lambda: self._waiting.one(arrays))
 

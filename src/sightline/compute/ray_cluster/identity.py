@@ -31,11 +31,11 @@ def identity() -> Identity:
     2
     """
     package = Path(__file__).parents[2]
-    found = [("sightline", f"{metadata.version('sightline')} ({_digest(package)})")]
-    found += [("python", platform.python_version()), ("machine", platform.machine())]
-    found += [(name, _version(name)) for name in _PACKAGES]
+    versions = [("sightline", f"{metadata.version('sightline')} ({_digest(package)})")]
+    versions += [("python", platform.python_version()), ("machine", platform.machine())]
+    versions += [(name, _version(name)) for name in _PACKAGES]
     plugins = {e.dist.name: e.dist.version for e in _entry_points() if e.dist is not None}
-    return (*found, *sorted(plugins.items()))
+    return (*versions, *sorted(plugins.items()))
 
 
 def difference(here: Identity, there: Identity) -> str:

@@ -47,19 +47,19 @@ def join(address: str, workers: int = 0) -> Joined:
         raise MissingExtra.of("Computing on a cluster", "ray")
     address = address or os.environ.get("RAY_ADDRESS", "")
     if library.in_a_cluster():
-        found = _within(address)
+        joined = _within(address)
     elif address and address != "local":
         if address != _RUNNING_HERE:
             reach(address)
-        found = _connected(address)
+        joined = _connected(address)
     else:
-        found = _started(workers)
+        joined = _started(workers)
     try:
         check_nodes()
     except BaseException:
-        leave(found)
+        leave(joined)
         raise
-    return found
+    return joined
 
 
 def leave(joined: Joined) -> None:

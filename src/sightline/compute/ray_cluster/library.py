@@ -45,7 +45,7 @@ def _unheard(*said: object, **more: object) -> None:
 
 
 def in_a_cluster() -> bool:
-    """Say whether this program is in a cluster already."""
+    """Return whether this program is in a cluster already."""
     return "ray" in sys.modules and bool(load_ray().is_initialized())
 
 

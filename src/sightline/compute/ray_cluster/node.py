@@ -51,17 +51,19 @@ def run_batch(
     """Run jobs under the limits of their kind; `books` are files that their arguments name."""
     _refuse_other(expected)
     _allow_interrupts()
-    own = unpack_jobs(jobs)
+    unpacked = unpack_jobs(jobs)
     with contextlib.ExitStack() as stack:
         with _disk():
             staging.sweep()
             where = {n: staging.kept(b.tobytes()) for n, b in zip(names, books, strict=True)}
             folder = stack.enter_context(staging.folder())
-            todo = [_here(job, os.path.join(folder, str(i)), where) for i, job in enumerate(own)]
+            todo = [
+                _here(job, os.path.join(folder, str(i)), where) for i, job in enumerate(unpacked)
+            ]
         found = _answers(task, todo, kind, seconds)
     answers = [
         carrying.with_problems(f, j.args) if isinstance(f, Done) else f
-        for f, j in zip(found, own, strict=True)
+        for f, j in zip(found, unpacked, strict=True)
     ]
     return pack_answers(answers)
 
@@ -75,12 +77,12 @@ def run_part(
     share = memory.share()
     try:
         with memory.bounded(share):
-            value, made = _function(task)(args, arrays)
+            value, result = _function(task)(args, arrays)
     except SightlineError as e:
         return {"error": [type(e).__name__, str(e)]}, {}
     except MemoryError:
         return {"error": ["ComputeError", memory.too_much(share)]}, {}
-    return {"value": value}, {name: np.asarray(a) for name, a in made.items()}
+    return {"value": value}, {name: np.asarray(a) for name, a in result.items()}
 
 
 class Lent(Mapping[str, NDArray[Any]]):

@@ -37,7 +37,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def same_place(a: str, b: str, here: str = "") -> bool:
-    """Say whether two addresses are of one server; `here` is this machine's in the network.
+    """Return whether two addresses are of one server; `here` is this machine's in the network.
 
     >>> same_place("localhost:6379", "127.0.0.1:6379"), same_place("[::1]:1", "[::1]:2")
     (True, False)
@@ -50,28 +50,28 @@ def same_place(a: str, b: str, here: str = "") -> bool:
 
 def _numbers(host: str, here: str) -> set[str]:
     try:
-        found = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
+        addresses = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
     except OSError:
         return {host}
-    own = found & {"127.0.0.1", "::1", here}
-    return found | {"127.0.0.1", here} - {""} if own else found
+    own = addresses & {"127.0.0.1", "::1", here}
+    return addresses | {"127.0.0.1", here} - {""} if own else addresses
 
 
 def reach(address: str) -> None:
     """Refuse an address where nothing listens, something else does, or what wants another token."""
     host, port = host_and_port(address)
     try:
-        there = socket.create_connection((host, port), timeout=_REACH_SECONDS)
+        connection = socket.create_connection((host, port), timeout=_REACH_SECONDS)
     except OSError as e:
         raise ComputeError(
             f"The Ray cluster at {address} cannot be reached ({e.strerror or e}). Is it started "
             "(ray start --head), and is this its address? Without it: --compute local"
         ) from e
-    said = b""
-    with there, contextlib.suppress(OSError):
-        there.sendall(_KNOCK)
-        said = there.recv(9)
-    if len(said) < 9 or said[3] != _SETTINGS:
+    greeting = b""
+    with connection, contextlib.suppress(OSError):
+        connection.sendall(_KNOCK)
+        greeting = connection.recv(9)
+    if len(greeting) < 9 or greeting[3] != _SETTINGS:
         raise ComputeError(
             f"What listens at {address} is no Ray cluster. Name the address that `ray start "
             "--head` printed; with ray:// the port of its client server."
@@ -93,7 +93,7 @@ def wants_token(address: str) -> str:
 
 
 def _is_locked(address: str) -> bool:
-    """Say whether the server refuses the token we have, or that we have none."""
+    """Return whether the server refuses the token we have, or that we have none."""
     try:
         import grpc
     except ImportError:

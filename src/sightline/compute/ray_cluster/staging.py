@@ -1,5 +1,7 @@
-"""Where files lie on a machine of the cluster: those of a batch while it runs, codebooks for a day,
-and all that a cluster of our own writes while it runs.
+"""Temporary files on a machine of the cluster.
+
+They are the files of a batch while it runs, codebooks for a day, and all that a local cluster
+writes while it runs.
 
 All of a user's lie in one folder that nobody else can open. Each locks its own; the kernel lets go
 of the lock when the process ends, however it does, so that whoever comes next can tell what was

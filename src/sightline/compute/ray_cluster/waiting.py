@@ -33,7 +33,7 @@ class Waiting:
         self._left.set()
 
     def is_left(self) -> bool:
-        """Say whether the cluster was left."""
+        """Return whether the cluster was left."""
         return self._left.is_set()
 
     def check(self, stop: threading.Event | None = None) -> None:

@@ -130,7 +130,7 @@ def put_known(
 
 @njit(cache=True, nogil=True)
 def worse(score: np.float32, picture: int, than: np.float32, than_picture: int) -> bool:
-    """Say whether one picture comes after another: equal scores stand by id."""
+    """Return whether one picture comes after another: equal scores stand by id."""
     return bool(score < than or (score == than and picture > than_picture))
 
 

@@ -95,7 +95,7 @@ def measure_of(query: DenseQuery | SparseQuery | WordQuery) -> Measure | None:
 
 
 def selective(view: View, where: Int | None) -> bool:
-    """Say whether a filter leaves so few rows that they are best looked at one by one."""
+    """Return whether a filter leaves so few rows that they are best looked at one by one."""
     return where is not None and len(where) < SELECTIVE * view.rows
 
 
@@ -155,11 +155,11 @@ def _grown(ranked: Callable[[Int], Top], k: int, factor: float, ask: Ask, most: 
     """Ask for more until nothing that was not named can belong among the k best."""
     n = int(factor * k * 1.25) + _SPARE
     while n <= most:
-        found = ask(n)
-        top = ranked(found.ids)
-        if found.bound == -np.inf:
+        named = ask(n)
+        top = ranked(named.ids)
+        if named.bound == -np.inf:
             return top
-        if len(top.ids) == k and top.scores[-1] > found.bound + _close(found.bound, top):
+        if len(top.ids) == k and top.scores[-1] > named.bound + _close(named.bound, top):
             return top
         n *= 4
     return None

@@ -94,11 +94,11 @@ def read_lists(folder: Path, name: str) -> FaissLists | None:
     """Return what the lists of a table are; None if there are none."""
     path = folder / f"{name}.json"
     try:
-        found = json.loads(path.read_bytes())
-        file, probes = FileEntry(**found.pop("file")), probing.Probes(**found.pop("probes"))
-        held = found.pop("held")
+        fields = json.loads(path.read_bytes())
+        file, probes = FileEntry(**fields.pop("file")), probing.Probes(**fields.pop("probes"))
+        held = fields.pop("held")
         return FaissLists(
-            **found, held=Held(held["version"], tuple(held["parts"])), probes=probes, file=file
+            **fields, held=Held(held["version"], tuple(held["parts"])), probes=probes, file=file
         )
     except FileNotFoundError:
         return None
@@ -212,17 +212,17 @@ def problem(folder: Path, lists: FaissLists, *, deep: bool = False) -> str | Non
 
 def problems(folder: Path) -> list[tuple[str, str]]:
     """Return every file of the folder that is damaged, and what is wrong with it."""
-    found = []
+    damaged = []
     for path in sorted(folder.glob("*.json")):
         try:
             lists = read_lists(folder, path.stem)
         except StoreDamaged as e:
-            found.append((path.name, str(e)))
+            damaged.append((path.name, str(e)))
             continue
         wrong = None if lists is None else problem(folder, lists, deep=True)
         if lists is not None and wrong is not None:
-            found.append((lists.file.name, wrong))
-    return found
+            damaged.append((lists.file.name, wrong))
+    return damaged
 
 
 def strays(folder: Path) -> list[str]:
@@ -275,11 +275,11 @@ def forget_others(folder: Path, p: Published) -> None:
     keep = []
     for path in folder.glob("*.json"):
         try:
-            found = read_lists(folder, path.stem)
+            lists = read_lists(folder, path.stem)
         except StoreDamaged:
             continue
-        view = None if found is None else p.view(found.feature, found.by)
-        if view and found and set(found.held.parts) <= set(held_of(p, view).parts):
+        view = None if lists is None else p.view(lists.feature, lists.by)
+        if view and lists and set(lists.held.parts) <= set(held_of(p, view).parts):
             keep.append(path.stem)
     remove_except(folder, keep)
 

@@ -70,7 +70,7 @@ class FaissEngine(Notices):
                 )
             return None
         lists, index = opened
-        held, rest = parts.parted(p, view, lists.held, lists.file.name)
+        indexed, rest = parts.parted(p, view, lists.held, lists.file.name)
         if parts.outdated(view, rest):
             self.note(
                 f"The lists of {view.feature} are of an older version, so all rows were scanned. "
@@ -78,7 +78,7 @@ class FaissEngine(Notices):
             )
             return None
         ask = self._asking(index, lists, view, weights, where)
-        top = candidates.dense_top(held, query, k, where, ask, _MOST_HITS)
+        top = candidates.dense_top(indexed, query, k, where, ask, _MOST_HITS)
         if top is None:
             self.note(f"So many of {view.feature} were asked for that all rows were scanned.")
         return None if top is None else parts.with_scanned(rest, query, k, where, None, top)
@@ -110,21 +110,21 @@ class FaissEngine(Notices):
 
     def _lists(self, view: View) -> tuple[FaissLists, Any] | None:
         """Return the lists of a table, opened; None if there are none."""
-        found = faiss_files.read_lists(self._folder, view.name)
-        if found is None:
+        lists = faiss_files.read_lists(self._folder, view.name)
+        if lists is None:
             return None
         with self._lock:
             opened = self._open.get(view.name)
-            if opened is not None and opened[0] == found:
+            if opened is not None and opened[0] == lists:
                 return opened
-            wrong = faiss_files.problem(self._folder, found)
+            wrong = faiss_files.problem(self._folder, lists)
             if wrong is None:
-                wrong = _refused(found, view)
+                wrong = _refused(lists, view)
             if wrong is not None:
                 raise StoreDamaged(
-                    f"The file {found.file.name} {wrong}. Run: sightline export faiss"
+                    f"The file {lists.file.name} {wrong}. Run: sightline export faiss"
                 )
-            self._open[view.name] = found, _read(self._folder / found.file.name)
+            self._open[view.name] = lists, _read(self._folder / lists.file.name)
             return self._open[view.name]
 
 

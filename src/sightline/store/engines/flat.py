@@ -70,32 +70,32 @@ def ids_with(segments: Sequence[OpenSegment], feature: str) -> Int:
 
 def row_lengths(segments: Sequence[OpenSegment], feature: str) -> Float:
     """Return the length of each row that `dense_scores` scores, in the same order."""
-    found = [np.zeros(0, np.float32)]
+    norms = [np.zeros(0, np.float32)]
     for s in segments:
         if (matrix := s.matrix(feature)) is not None:
             step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]))
             parts = [_squares(matrix[i : i + step]) for i in range(0, len(matrix), step)]
             squares = np.concatenate([*parts, np.zeros(0, np.float32)])
-            found.append(np.sqrt(squares[s.alive()] if len(s.dead) else squares))
-    return np.concatenate(found)
+            norms.append(np.sqrt(squares[s.alive()] if len(s.dead) else squares))
+    return np.concatenate(norms)
 
 
 def _with_feature(
     segments: Sequence[OpenSegment], query: DenseQuery
 ) -> list[tuple[OpenSegment, Matrix]]:
     """Return the segments that have a feature; some pictures may go without, but not all."""
-    found = [(s, m) for s in segments if (m := s.matrix(query.feature)) is not None]
-    if segments and not found:
+    matrices = [(s, m) for s in segments if (m := s.matrix(query.feature)) is not None]
+    if segments and not matrices:
         known = ", ".join(sorted({f for s in segments for f in s.features})) or "none"
         raise StoreError(
             f"The feature {query.feature!r} is not in the store (it has: {known}). "
             "Run: sightline index"
         )
-    for _, matrix in found:
+    for _, matrix in matrices:
         if query.weights.shape != (matrix.shape[1],):
             must_be = f"of length {matrix.shape[1]}"
             raise ParameterError.of("weights", "top", must_be, query.weights.shape)
-    return found
+    return matrices
 
 
 def _only(rows: Int, n: int) -> NDArray[np.bool_]:

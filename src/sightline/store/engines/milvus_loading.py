@@ -108,10 +108,14 @@ def load(
 
     Parameters
     ----------
-    store : the name of the store in Milvus.
-    kept : digests of the tables of versions that can be gone back to.
-    measures : what features are ranked by.
-    listed_rows : tables of so many rows are put into lists.
+    store : str
+        The name of the store in Milvus.
+    kept : Collection
+        Digests of the tables of versions that can be gone back to.
+    measures : sequence of str, default=("cosine", "distance")
+        The measures by which features are ranked.
+    listed_rows : int, default=probing.LISTED_ROWS
+        Tables with at least this many rows get an IVF index.
     """
     planned = plan(tables, store, p, measures)
     missing = [t for t in planned if t.state != "kept"]
@@ -126,11 +130,11 @@ def load(
         list(pool.map(lambda t: _settle(tables, t, listed_rows), missing))
     for t in missing:
         tables.do("load_collection", t.table, seconds=_SLOW)
-    made = [_finished(tables, p, t, sent) for t, sent in done]
+    loaded = [_finished(tables, p, t, sent) for t, sent in done]
     # Every table is whole before the first alias moves.
-    for t in made:
+    for t in loaded:
         _move(tables, alias_of(store, t.view), t.table)
-    whole = (*(t for t in planned if t.state == "kept"), *made)
+    whole = (*(t for t in planned if t.state == "kept"), *loaded)
     dropped = _drop_old(tables, store, {t.table for t in whole}, kept)
     return Load(tables.uri, p.version, whole, tuple(dropped), left_at_home(p, measures))
 
@@ -171,7 +175,7 @@ def _settle(tables: Tables, t: Loaded, listed_rows: int) -> None:
 
 
 def _has(tables: Tables, table: str, ids: Int) -> bool:
-    """Say whether a block of ascending ids is there; one that is there in part is removed."""
+    """Return whether a block of ascending ids is there; one that is there in part is removed."""
     between = f"id >= {ids[0]} and id <= {ids[-1]}"
     there = tables.count(table, between)
     if there and there != len(ids):

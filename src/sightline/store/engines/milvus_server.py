@@ -56,9 +56,12 @@ class MilvusEngine(Notices):
 
     Parameters
     ----------
-    uri : `milvus://host:port`
-    store : gives the name under which the store's tables were loaded; empty if none ever were.
-    measures : what features were loaded by.
+    uri : str
+        `milvus://host:port`
+    store : callable
+        Gives the name under which the store's tables were loaded; empty if none ever were.
+    measures : sequence of str, default=("cosine", "distance")
+        The measures for which features were loaded.
     """
 
     def __init__(
@@ -100,12 +103,12 @@ class MilvusEngine(Notices):
             return None
         try:
             tables, served = self._table(p, view)
-            held, rest = parts.parted(p, view, served.held, served.table)
-            ask = self._asking(held, view, weights, tables, served, where)
+            indexed, rest = parts.parted(p, view, served.held, served.table)
+            ask = self._asking(indexed, view, weights, tables, served, where)
             if isinstance(query, WordQuery):
-                top = candidates.word_top(held, query, k, where, without, ask, MOST_HITS)
+                top = candidates.word_top(indexed, query, k, where, without, ask, MOST_HITS)
             else:
-                top = candidates.dense_top(held, query, k, where, ask, MOST_HITS)
+                top = candidates.dense_top(indexed, query, k, where, ask, MOST_HITS)
             if top is None:
                 self.note(f"Milvus names at most {MOST_HITS} pictures.{_AT_HOME}")
             return None if top is None else parts.with_scanned(rest, query, k, where, without, top)
@@ -114,7 +117,7 @@ class MilvusEngine(Notices):
         return None
 
     def _holds(self, p: Published, view: View) -> bool:
-        """Say whether a table is one of those that are loaded."""
+        """Return whether a table is one of those that are loaded."""
         of_feature = any(view.feature in s.features for s in p.segments)
         return view.by in self._measures if of_feature else view.by in ("product", "words")
 

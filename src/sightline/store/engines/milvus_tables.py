@@ -88,13 +88,13 @@ def address_of(uri: str) -> tuple[str, str, int]:
     >>> address_of("milvus+tls://pictures.example:443")
     ('https://pictures.example:443', 'pictures.example', 443)
     """
-    found = MILVUS.fullmatch(uri)
-    if found is None or not 0 < int(found[3]) < 65_536:
+    match = MILVUS.fullmatch(uri)
+    if match is None or not 0 < int(match[3]) < 65_536:
         raise UsageError(
             f"Milvus is named as milvus://HOST:PORT, or milvus+tls://HOST:PORT. Got {uri!r}."
         )
-    scheme = "https" if found[1] else "http"
-    return f"{scheme}://{found[2]}:{found[3]}", found[2], int(found[3])
+    scheme = "https" if match[1] else "http"
+    return f"{scheme}://{match[2]}:{match[3]}", match[2], int(match[3])
 
 
 def alias_of(store: str, view: View) -> str:
@@ -173,11 +173,11 @@ class Tables:
     def label(self, table: str) -> tuple[Label | None, int, dict[str, str]] | None:
         """Return what a table says of itself, the length of its rows, and its properties."""
         with self.failures():
-            found = self._or_none("describe_collection", table)
-        if found is None:
+            description = self._or_none("describe_collection", table)
+        if description is None:
             return None
-        lengths = [int(f["params"]["dim"]) for f in found["fields"] if "dim" in f["params"]]
-        return Label.read(found["description"]), sum(lengths), dict(found["properties"])
+        lengths = [int(f["params"]["dim"]) for f in description["fields"] if "dim" in f["params"]]
+        return Label.read(description["description"]), sum(lengths), dict(description["properties"])
 
     def _or_none(self, verb: str, name: str) -> Any:
         """Return an answer, or None where Milvus says that it knows no such name."""
@@ -195,7 +195,7 @@ class Tables:
         return sorted(self.do("list_collections"))
 
     def is_loaded(self, table: str) -> bool:
-        """Say whether a table is in memory, so that it can be searched and counted."""
+        """Return whether a table is in memory, so that it can be searched and counted."""
         return str(self.do("get_load_state", table)["state"]) == "Loaded"
 
     def count(self, table: str, where: str = "") -> int:
@@ -207,13 +207,13 @@ class Tables:
 
     def rows(self, table: str, ids: Sequence[int]) -> tuple[Int, Float]:
         """Return rows of a loaded table, those that are there, ids ascending."""
-        found = self.do(
+        entities = self.do(
             "query", table, filter=f"id in {list(ids)}", output_fields=["id", "row"],
             consistency_level="Strong",
         )  # fmt: skip
-        found = sorted(found, key=lambda r: int(r["id"]))
-        rows = np.array([r["row"] for r in found], np.float32)
-        return np.array([r["id"] for r in found], np.int64), rows
+        entities = sorted(entities, key=lambda r: int(r["id"]))
+        rows = np.array([r["row"] for r in entities], np.float32)
+        return np.array([r["id"] for r in entities], np.int64), rows
 
     def search(
         self, table: str, by: Measure, weights: Float, n: int, probes: int
@@ -221,12 +221,12 @@ class Tables:
         """Return the n best rows of a table and their scores, as the flat scan counts them."""
         how = {"metric_type": _METRICS[by], "params": {"nprobe": probes} if probes else {}}
         # What is searched never changes once an alias points at it: nothing to wait for.
-        (found,) = self.do(
+        (hits,) = self.do(
             "search", table, weights[None], limit=n, search_params=how,
             consistency_level="Eventually",
         )  # fmt: skip
-        ids = np.array([h["id"] for h in found], np.int64)
-        scores = np.array([h["distance"] for h in found], np.float32)
+        ids = np.array([h["id"] for h in hits], np.int64)
+        scores = np.array([h["distance"] for h in hits], np.float32)
         return ids, np.float32(weights @ weights) - scores if by == "distance" else scores
 
 

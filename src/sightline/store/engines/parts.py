@@ -76,7 +76,7 @@ def parted(p: Published, view: View, held: Held, name: str) -> tuple[Published, 
 
 
 def _has_all(then: str, now: str, onward: bool) -> bool:
-    """Say whether all that counts in a part now counted when an engine was given it.
+    """Return whether all that counts in a part now counted when an engine was given it.
 
     Rows stop counting one after the other, unless an older version was gone back to since.
     """
@@ -89,7 +89,7 @@ def _only(p: Published, pairs: list[tuple[OpenSegment, Segment]]) -> Published:
 
 
 def outdated(view: View, rest: Published) -> bool:
-    """Say whether so much came later that all rows are better scanned."""
+    """Return whether so much came later that all rows are better scanned."""
     return sum(s.live for s in rest.listed) > OUTDATED * view.rows
 
 

@@ -67,7 +67,7 @@ def sample(p: Published, view: View, n: int = QUERIES) -> list[tuple[Float, Int]
     """Return queries, each with the best pictures that a full scan finds for it.
 
     Half of them are rows of pictures drawn at random, half are sums of some less others, as
-    learnt weights are. Of word scores they are single words and pairs.
+    learned weights are. Of word scores they are single words and pairs.
     """
     rng = np.random.default_rng(5)
     if view.by == "words":

@@ -81,14 +81,14 @@ def views_of(p: Published, measures: Sequence[Measure] = MEASURES) -> list[View]
     Rows that are mostly zero, such as counts of visual words, are left out.
     """
     features = sorted({f for s in p.segments for f in s.features})
-    wanted: list[tuple[str, Measure]] = [
+    pairs: list[tuple[str, Measure]] = [
         (f, by) for f in features if _length(p, f) for by in measures
     ]
     points = sorted({n for s in p.segments if s.scores for n in s.scores.points})
-    wanted += [(points_feature(p.model, n), "product") for n in points if p.model]
+    pairs += [(points_feature(p.model, n), "product") for n in points if p.model]
     if _common_terms(p) is not None:
-        wanted.append((p.model, "words"))
-    return [view_of(p, f, by) for f, by in wanted]
+        pairs.append((p.model, "words"))
+    return [view_of(p, f, by) for f, by in pairs]
 
 
 def view_of(p: Published, feature: str, by: Measure) -> View:
@@ -131,11 +131,12 @@ def _length(p: Published, feature: str) -> int:
 
 def _common_terms(p: Published) -> Int | None:
     """Return the words that every segment has scores of; None where they are not the same."""
-    found = [s.scores for s in p.segments if s.scores is not None and s.scores.model == p.model]
-    if not p.model or not found or len(found) < len(p.segments):
+    every = (s.scores for s in p.segments)
+    published_scores = [s for s in every if s is not None and s.model == p.model]
+    if not p.model or not published_scores or len(published_scores) < len(p.segments):
         return None
-    same = all(np.array_equal(s.terms, found[0].terms) for s in found)
-    return found[0].terms if same and len(found[0].terms) else None
+    same = all(np.array_equal(s.terms, published_scores[0].terms) for s in published_scores)
+    return published_scores[0].terms if same and len(published_scores[0].terms) else None
 
 
 def ids_of(p: Published, view: View) -> Int:

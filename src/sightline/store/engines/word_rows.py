@@ -52,13 +52,13 @@ def word_top(
 
     Parameters
     ----------
-    model
-        Only scores given by this model count.
-    more
-        Gives the rows of some words for a segment, as the model would have published them.
-    without
-        Ids that may not appear, ascending: cheaper than a `where` of all the others.
-    fast
+    model : str
+        Only scores of this model are used.
+    more : callable, optional
+        Returns the scores of words for a segment, as the model would have published them.
+    without : ndarray of int64, optional
+        Ids that must not appear, ascending: cheaper than a `where` of all the others.
+    fast : bool, default=False
         Use the compiled loop; its first use in a process takes most of a second.
     """
     if k < 1:

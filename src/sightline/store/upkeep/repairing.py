@@ -120,7 +120,7 @@ def _events_applied(home: Home) -> int:
 
 def _sound_events(path: Path) -> tuple[list[Event], bool]:
     """Return every event that can be read with a right checksum, and whether the file was cut."""
-    found: dict[int, Event] = {}
+    events: dict[int, Event] = {}
     if not path.exists():
         return [], False
     # Acknowledged rows may still lie in the log beside the file; an ordinary opening sees them.
@@ -138,8 +138,8 @@ def _sound_events(path: Path) -> tuple[list[Event], bool]:
                 db = connect_sealed(copy)
                 for row in db.execute(f"SELECT {COLUMNS} FROM events {order}"):
                     with contextlib.suppress(StoreDamaged, ValueError, TypeError):
-                        found.setdefault(row[0], checked(row, path))
-    return [found[seq] for seq in sorted(found)], cut
+                        events.setdefault(row[0], checked(row, path))
+    return [events[seq] for seq in sorted(events)], cut
 
 
 def _pad(copy: Path) -> bool:

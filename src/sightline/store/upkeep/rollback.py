@@ -102,13 +102,13 @@ class _Rows:
         self.opened: list[OpenSegment] = []
         for s in segments:
             try:
-                found = _opened(shards, s)
+                segment = _opened(shards, s)
             except StoreError:
                 if not lenient:
                     raise
                 continue
             self.listed.append(s)
-            self.opened.append(found)
+            self.opened.append(segment)
         live = [np.flatnonzero(o.alive()) for o in self.opened]
         ids = [o.ids[rows] for o, rows in zip(self.opened, live, strict=True)]
         which = np.repeat(np.arange(len(live)), [len(rows) for rows in live])
@@ -166,7 +166,7 @@ def _difference(a: OpenSegment, at: int, b: OpenSegment, right: int, was_edited:
 
 
 def _same_content(a: OpenSegment, at: int, b: OpenSegment, right: int) -> bool:
-    """Say whether all that a row holds of a picture's content is in the other one too."""
+    """Return whether all that a row holds of a picture's content is in the other one too."""
     return (
         set(a.features) <= set(b.features)
         and a.thumbnail(at) == b.thumbnail(right)

@@ -47,7 +47,7 @@ class StoreProblem:
 class Verified:
     """The outcome of a check.
 
-    `exposed` is what others have permissions for, which is no damage; `restricted` counts the
+    `exposed` is what others have permissions for, which is not damage; `restricted` counts the
     files and folders that they had permissions for until now.
     """
 
@@ -154,13 +154,16 @@ def _catalogue_problems(home: Home, state: seal.SealState, last_seq: int) -> lis
     except StoreError as e:
         return [str(e)]
     try:
-        found = catalogue.problems()
-        if not found and int(catalogue.meta("current") or 0) not in [0, *home.versions.numbers()]:
-            found.append("the version it points at is missing")
-        applied = catalogue.applied() if not found else 0
+        messages = catalogue.problems()
+        if not messages and int(catalogue.meta("current") or 0) not in [
+            0,
+            *home.versions.numbers(),
+        ]:
+            messages.append("the version it points at is missing")
+        applied = catalogue.applied() if not messages else 0
         if applied > last_seq:
-            found.append(f"it was made from {applied} events, but the log has only {last_seq}")
-        return found
+            messages.append(f"it was made from {applied} events, but the log has only {last_seq}")
+        return messages
     except (StoreError, ValueError) as e:
         return [str(e)]
     finally:

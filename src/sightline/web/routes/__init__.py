@@ -1,1 +1,1 @@
-"""Routes, one small file a group; each has a `router` that `sightline.web.app` includes."""
+"""Routes, one module for each group; `sightline.web.app` includes their `router`."""

@@ -1,4 +1,4 @@
-"""From pictures to words: describe, by id or sent, and the topics of the shared space."""
+"""Words and texts for pictures, and the topics of the shared space."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1", tags=["describe"])
 
 
 class Word(BaseModel):
-    """A word: how likely it fits, whether that is above its cut-off, whether it is carried."""
+    """A word: its probability, whether that is above the cut-off, whether the picture has it."""
 
     word: str
     score: float
@@ -26,7 +26,7 @@ class Word(BaseModel):
 
 
 class DescribedWords(BaseModel):
-    """Words for a picture, most likely first."""
+    """Words for a picture, most probable first."""
 
     version: int
     picture: int | None
@@ -34,7 +34,7 @@ class DescribedWords(BaseModel):
 
 
 class Text(BaseModel):
-    """A text of the collection, the first picture that carries it, and how likely it fits."""
+    """A text of the collection, the first picture that has it, and its probability."""
 
     picture: int
     name: str
@@ -46,7 +46,7 @@ class Text(BaseModel):
 
 
 class DescribedTexts(BaseModel):
-    """Texts for a picture, most likely first."""
+    """Texts for a picture, most probable first."""
 
     version: int
     picture: int | None
@@ -54,7 +54,7 @@ class DescribedTexts(BaseModel):
 
 
 class TopicResponse(BaseModel):
-    """A dimension of the shared space: words and pictures at both its ends."""
+    """A dimension of the shared space: words and pictures at both ends."""
 
     dimension: int
     high: list[str]
@@ -71,14 +71,14 @@ class Topics(BaseModel):
 
 
 class NearWord(BaseModel):
-    """A word and its cosine with another."""
+    """A word and its cosine similarity to another."""
 
     word: str
     cosine: float
 
 
 class NearWords(BaseModel):
-    """Words that lie near one in the shared space."""
+    """The nearest words in the shared space."""
 
     version: int
     words: list[NearWord]
@@ -90,7 +90,7 @@ Few = Annotated[int, Query(ge=0, le=100)]
 
 @router.get("/pictures/{picture}/words")
 def words(picture: Annotated[Id, Path()], service: Served, limit: Shown = 10) -> DescribedWords:
-    """Rank the words that were learnt for a picture."""
+    """Rank the learned words for a picture."""
     return _words(service.collection.pictures.describe(service.here([picture])[0], limit))
 
 
@@ -102,7 +102,7 @@ def texts(picture: Annotated[Id, Path()], service: Served, limit: Shown = 10) ->
 
 @router.post("/describe/words", openapi_extra=PICTURE)
 async def words_of_sent(request: Request, service: Served, limit: Shown = 10) -> DescribedWords:
-    """Rank the words that were learnt for the picture that is sent."""
+    """Rank the learned words for an uploaded picture."""
     describe, sent = service.collection.pictures.describe, await request.body()
     return await service.describer.run(
         sent, lambda path, by: _words(describe(path, limit, compute=by))
@@ -111,7 +111,7 @@ async def words_of_sent(request: Request, service: Served, limit: Shown = 10) ->
 
 @router.post("/describe/texts", openapi_extra=PICTURE)
 async def texts_of_sent(request: Request, service: Served, limit: Shown = 10) -> DescribedTexts:
-    """Rank the texts of the collection for the picture that is sent."""
+    """Rank the texts of the collection for an uploaded picture."""
     describe, sent = service.collection.pictures.describe_texts, await request.body()
     return await service.describer.run(
         sent, lambda path, by: _texts(describe(path, limit, compute=by))
@@ -125,8 +125,8 @@ def topics(
     pictures: Few = 0,
     dimension: Annotated[int | None, Query(ge=0, le=10_000)] = None,
 ) -> Topics:
-    """Return the words, and pictures, at both ends of each dimension."""
-    version, found = service.of_one_version(
+    """Return the words and pictures at both ends of each dimension."""
+    version, dimensions = service.of_one_version(
         lambda: service.collection.words.topics(words, pictures=pictures, dimension=dimension)
     )
     return Topics(
@@ -136,14 +136,14 @@ def topics(
                 dimension=t.dimension, high=list(t.high), low=list(t.low),
                 high_pictures=list(t.high_pictures), low_pictures=list(t.low_pictures),
             )
-            for t in found
+            for t in dimensions
         ],
     )  # fmt: skip
 
 
 @router.get("/topics/near")
 def near(word: Annotated[Words, Query()], service: Served, limit: Shown = 10) -> NearWords:
-    """Return the words nearest to one."""
+    """Return the nearest words of a word."""
     version, found = service.of_one_version(lambda: service.collection.words.near(word, limit))
     return NearWords(version=version, words=[NearWord(word=w, cosine=c) for w, c in found])
 

@@ -1,4 +1,4 @@
-"""Where one comes in: what there is, and a browser's cookie in exchange for a code."""
+"""The index of the API, and the login of browsers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sightline.web.shapes import Served
 
 router = APIRouter(tags=["entry"])
 
-# Bytes of a form that holds a token.
+# Maximum size of a form with a token, in bytes.
 _FORM = 1_000
 
 
 class Index(BaseModel):
-    """What is served here."""
+    """The index of the API."""
 
     service: str
     api: int
@@ -29,7 +29,7 @@ class Index(BaseModel):
 
 @router.get("/v1")
 def index(service: Served) -> Index:
-    """Say what is here."""
+    """Return the index of the API."""
     return Index(
         service="sightline", api=1, version=service.collection.store.version(),
         description="/openapi.json",
@@ -43,7 +43,7 @@ def index(service: Served) -> Index:
 def login(
     request: Request, service: Served, code: Annotated[str, Query(max_length=100)] = ""
 ) -> Response:
-    """Give a browser its cookie, once, in exchange for the code that was printed."""
+    """Exchange the printed one-time code for a cookie."""
     if not service.enter(code):
         raise Problem(401, "code", "The code is wrong, or was used before. Start the server again.")
     return _let_in(request, service)
@@ -51,7 +51,7 @@ def login(
 
 @router.post("/login", include_in_schema=False)
 async def typed(request: Request, service: Served) -> Response:
-    """Give a browser its cookie in exchange for the token, which a person typed into a form."""
+    """Exchange a token from the login form for a cookie."""
     given = parse_qs((await request.body())[:_FORM].decode("utf-8", "replace"))
     if not service.is_token(given.get("token", [""])[0].strip()):
         raise Problem(401, "token", "That is not the token of this server.")

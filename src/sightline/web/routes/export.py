@@ -1,4 +1,4 @@
-"""The words of pictures as a file, for other programs."""
+"""Export of the words of pictures as a file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from sightline.web.shapes import Served
 
 router = APIRouter(prefix="/v1", tags=["export"])
 
-# Answers of type application/json tell their version, which COCO's files do not.
+# Responses of type application/json contain a version, which COCO files do not.
 _MEDIA = {
     "csv": "text/csv; charset=utf-8", "json": "application/x-ndjson",
     "coco": "application/octet-stream",
 }  # fmt: skip
 _BLOCK = 1 << 18
-# Files of words seldom need more; how long one gets is known when it is written.
+# Exports are rarely larger; the size is known only when the file is written.
 _ROOM = 64 << 20
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
@@ -47,7 +47,7 @@ def export(
     format: Annotated[Literal["csv", "json", "coco"], Query()],
     only: Annotated[Kinds, Query()] = (),
 ) -> Response:
-    """Return the words that pictures carry, people accepted or a model proposes, as a file."""
+    """Return a file of the words of pictures: their own, accepted and predicted ones."""
     place = service.exports
     if not place.acquire(blocking=False):
         raise Problem(429, "exports", "Other files are being written just now. Come back.")
@@ -66,7 +66,7 @@ def export(
 
 
 def _written(service: Service, form: str, only: tuple[str, ...]) -> BinaryIO:
-    """Write the file and return it open; its name is gone by then, so nothing is left behind."""
+    """Write the file, unlink it, and return it open, so that nothing is left behind."""
     with scratch_folder(_ROOM) as folder:
         path = os.path.join(folder, FILES[form])
         service.collection.export(form, path, only=only)
@@ -74,7 +74,7 @@ def _written(service: Service, form: str, only: tuple[str, ...]) -> BinaryIO:
 
 
 class _Blocks(Iterator[bytes]):
-    """A file block by block; its place is free again when it was read, or nobody will read it."""
+    """A file in blocks; frees its export slot when it is read or the client disconnects."""
 
     def __init__(self, file: BinaryIO, place: threading.Semaphore) -> None:
         self._file = file

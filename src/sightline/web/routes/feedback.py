@@ -1,7 +1,7 @@
-"""Ranking and click events in the form of Metarank's `/rank` and `/feedback`.
+"""Ranking and click events in the format of Metarank's `/rank` and `/feedback`.
 
-Items are pictures, by id. A ranking is sent when it is shown, and interactions with it then or at
-any time after; sent again, or read from a file by `sightline import clicks`, they count once.
+Items are picture ids. A ranking is sent when it is shown, interactions with it then or later.
+Events that are sent again, or imported by `sightline import clicks`, count once.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Item = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,18}$")]
 
 
 class Loose(BaseModel):
-    """A part of an event; what is not known here is passed over, as Metarank's clients expect."""
+    """A part of an event; unknown fields are ignored, as Metarank's clients expect."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class EventField(Loose):
-    """A field of an event; only `query` counts here."""
+    """A field of an event; only `query` is used."""
 
     name: Text
     value: Any = None
@@ -45,7 +45,7 @@ class ItemId(Loose):
 
 
 class RankingEvent(Loose):
-    """What was shown, in order, for the field `query`."""
+    """An impression: the items shown for the field `query`, in order."""
 
     event: Literal["ranking"]
     id: Annotated[str, Field(min_length=1, max_length=200)]
@@ -54,7 +54,7 @@ class RankingEvent(Loose):
 
 
 class InteractionEvent(Loose):
-    """What somebody did with an item of a ranking."""
+    """An interaction with an item of a ranking."""
 
     event: Literal["interaction"]
     ranking: Annotated[str, Field(min_length=1, max_length=200)]
@@ -66,7 +66,7 @@ Event = Annotated[RankingEvent | InteractionEvent, Field(discriminator="event")]
 
 
 class RankBody(Loose):
-    """Items to be put in order for the words in the field `query`."""
+    """Items to rank for the words in the field `query`."""
 
     id: Text = ""
     items: Annotated[list[ItemId], Field(min_length=1, max_length=NAMED)]
@@ -81,7 +81,7 @@ class RankedRequest(BaseModel):
 
 
 class RankingRequest(BaseModel):
-    """Items, best first; `not_learned` are words of the query, as of a search."""
+    """Items, best first; `not_learned` as in a search."""
 
     items: list[RankedRequest]
     took: int
@@ -90,7 +90,7 @@ class RankingRequest(BaseModel):
 
 
 class Accepted(BaseModel):
-    """How many events were taken in; `updated` rankings were new or had new clicks."""
+    """The number of accepted events; `updated` rankings were new or had new clicks."""
 
     accepted: int
     updated: int
@@ -103,8 +103,8 @@ class Accepted(BaseModel):
 def rank(
     model: Annotated[str, Path(pattern=r"^[\w-]{1,64}$")], body: RankBody, service: Served
 ) -> RankingRequest:
-    """Put pictures in order for words; the one model here is called `words`."""
-    begun = time.monotonic()
+    """Rank pictures for words; the only model is called `words`."""
+    started = time.monotonic()
     if model != "words":
         raise Problem(404, "no-model", "The one model here is called words.")
     pictures = service.here(_ids(body.items))
@@ -112,18 +112,18 @@ def rank(
     found, version = c.pictures.rank(query, pictures)
     items = [RankedRequest(item=str(p), score=s) for p, s in found]
     words = not_learned(c.words.not_learned(query))
-    return RankingRequest(items=items, took=_since(begun), version=version, not_learned=words)
+    return RankingRequest(items=items, took=_since(started), version=version, not_learned=words)
 
 
 @router.post("/feedback")
 def feedback(
     body: Event | Annotated[list[Event], Field(max_length=NAMED)], service: Writable
 ) -> Accepted:
-    """Take in rankings and interactions; they are on the disk when this is answered.
+    """Store rankings and interactions; they are durable when the response is sent.
 
-    Interactions cite a ranking of this request, or one that was sent before.
+    Interactions refer to a ranking of this request or of an earlier one.
     """
-    begun, events = time.monotonic(), body if isinstance(body, list) else [body]
+    started, events = time.monotonic(), body if isinstance(body, list) else [body]
     rankings = [
         LiveRanking(e.id, words_only(_query(e.fields)), tuple(_ids(e.items)))
         for e in events
@@ -143,16 +143,16 @@ def feedback(
         )  # fmt: skip
     return Accepted(
         accepted=len(events), updated=report.added + report.grown, status="ok",
-        tookMillis=_since(begun), version=service.collection.store.version(),
+        tookMillis=_since(started), version=service.collection.store.version(),
     )  # fmt: skip
 
 
 def _ids(items: list[ItemId]) -> list[int]:
-    found = [int(i.id) for i in items]
-    for p in found:
+    ids = [int(i.id) for i in items]
+    for p in ids:
         if p > MOST:
             raise Problem(404, "no-picture", f"There is no picture {p} here.")
-    return found
+    return ids
 
 
 def _query(fields: Sequence[EventField]) -> str:
@@ -168,5 +168,5 @@ def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(v, str) for v in value)
 
 
-def _since(begun: float) -> int:
-    return round(1000 * (time.monotonic() - begun))
+def _since(started: float) -> int:
+    return round(1000 * (time.monotonic() - started))

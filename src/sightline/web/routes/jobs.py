@@ -1,4 +1,4 @@
-"""Jobs: index, train and evaluate beside the server; started, listened to, cancelled."""
+"""Background jobs: start, list, follow and cancel index, train and evaluate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Parts = Annotated[tuple[Part, ...], Field(max_length=50)]
 
 def _known_ranker(name: str) -> str:
     if name not in RANKERS:
-        # What was sent is not repeated.
+        # The request body is not repeated.
         raise PydanticCustomError("ranker", "must be one of {names}", {"names": ", ".join(RANKERS)})
     return name
 
@@ -39,7 +39,7 @@ Ranker = Annotated[
 ]
 Rankers = Annotated[tuple[Ranker, ...], Field(max_length=50)]
 One = Annotated[Name, Path()]
-# A word to say that the line is still open.
+# A keep-alive message.
 _BEAT_SECONDS = 15.0
 _EVENT = {
     "type": "object",
@@ -52,7 +52,7 @@ _EVENT = {
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Events of the job, until it ends",
-        # The schema is that of each event; its data are JSON.
+        # The schema describes each event; its data are JSON.
         "content": {"text/event-stream": {"schema": _EVENT}},
     }
 }
@@ -69,9 +69,9 @@ class IndexJob(Body):
 
 
 class TrainJob(Body):
-    """Learn from words; with `similar` how alike pictures are, with `regions` where words lie.
+    """Train words; with `similar` the similarity of pictures, with `regions` the regions of words.
 
-    `GET /v1/rankers` tells what each of the rankers is, and which are tried where none is named.
+    `GET /v1/rankers` lists the rankers and which of them are tried by default.
     """
 
     verb: Literal["train"]
@@ -84,7 +84,7 @@ class TrainJob(Body):
 
 
 class EvaluateJob(Body):
-    """Measure what was learnt on held-out pictures."""
+    """Measure the model on held-out pictures."""
 
     verb: Literal["evaluate"]
     curve: bool = True
@@ -116,7 +116,7 @@ class JobStates(BaseModel):
 
 @router.post("", status_code=202)
 def start(body: JobBody, service: Served, response: Response) -> JobState:
-    """Put a job into the queue; it runs in a process of its own."""
+    """Queue a job; it runs in its own process."""
     if isinstance(body, IndexJob) or (isinstance(body, TrainJob) and not body.dry_run):
         service.collection.store.require_writable()
     job = service.jobs.start(body.verb, body.model_dump(exclude={"verb"}))
@@ -133,13 +133,13 @@ def jobs(service: Served) -> JobStates:
 
 @router.get("/{job}")
 def job(job: One, service: Served) -> JobState:
-    """Return how a job stands, and its report once it is done."""
+    """Return the state of a job, and its report when it is done."""
     return _state(service.jobs.get(job), service)
 
 
 @router.post("/{job}/cancel")
 def cancel(job: One, service: Served) -> JobState:
-    """Stop a job; nothing partial is published, and the previous model stays in use."""
+    """Cancel a job; nothing partial is published, and the previous model stays in use."""
     return _state(service.jobs.cancel(job), service)
 
 
@@ -149,19 +149,19 @@ async def events(
     service: Served,
     last: Annotated[str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,15}$")] = "",
 ) -> Response:
-    """Listen to a job, as server-sent events; `Last-Event-ID` says what was heard before."""
+    """Stream the events of a job as server-sent events, after `Last-Event-ID`."""
     return _Stream(service.jobs.get(job), int(last or 0), service)
 
 
 class _Stream(StreamingResponse):
-    """Events of a job, for as many listeners as there may be."""
+    """The event stream of a job; the number of streams is limited."""
 
     def __init__(self, job: ServerJob, after: int, service: Service) -> None:
         super().__init__(_heard(job, after), media_type="text/event-stream")
         self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Nothing is awaited between looking and counting, so nobody else comes in between.
+        # There is no await between the check and the increment, so they are atomic.
         if self._service.streams >= self._service.limits.streams:
             raise Problem(429, "streams", "Too many are listening already. Come back.")
         self._service.streams += 1

@@ -1,4 +1,4 @@
-"""What is said in a session: judgements, taken back, made a word of, or reverted."""
+"""Judgements of a session: add, undo, save as a word, revert."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from sightline.web.shapes import Body, Ids, Writable
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
 
-# A client that got no answer sends the same again under the same key, and it counts once.
+# The idempotency key: a request that is repeated with the same key counts once.
 Key = Annotated[
     str, Header(alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{0,100}$", max_length=100)
 ]
 
 
 class MarkBody(Body):
-    """Pictures, by id, that fit, and that do not."""
+    """Ids of relevant and of irrelevant pictures."""
 
     relevant: Ids = ()
     other: Ids = ()
 
 
 class WordBody(Body):
-    """The word that the pictures which fit are to carry."""
+    """The word to add to the relevant pictures."""
 
     word: Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class MarkedResponse(BaseModel):
-    """What was judged is on the disk; under a key that was used before, nothing is written."""
+    """The stored judgements; a repeated idempotency key stores nothing."""
 
     version: int
     session: str
@@ -41,7 +41,7 @@ class MarkedResponse(BaseModel):
 
 
 class UndoneResponse(BaseModel):
-    """What the mark that was taken back had said."""
+    """The judgements that were undone."""
 
     version: int
     session: str
@@ -50,7 +50,7 @@ class UndoneResponse(BaseModel):
 
 
 class Saved(BaseModel):
-    """A word was made of the session; so many pictures carry it."""
+    """The saved word and the number of its pictures."""
 
     version: int
     session: str
@@ -59,7 +59,7 @@ class Saved(BaseModel):
 
 
 class Reverted(BaseModel):
-    """Whether anything of the session still stood."""
+    """Whether the session had judgements to revert."""
 
     version: int
     session: str
@@ -68,7 +68,7 @@ class Reverted(BaseModel):
 
 @router.post("/{session}/judgements")
 def judge(session: One, body: MarkBody, service: Writable, key: Key = "") -> MarkedResponse:
-    """Say which pictures fit and which do not; it is on the disk when this is answered."""
+    """Judge pictures; judgements are durable when the response is sent."""
     service.here([*body.relevant, *body.other])
     with service.talks.use(session) as s:
         n = s.mark(positive=body.relevant, negative=body.other, key=key)
@@ -79,7 +79,7 @@ def judge(session: One, body: MarkBody, service: Writable, key: Key = "") -> Mar
 
 @router.post("/{session}/undo")
 def undo(session: One, service: Writable, key: Key = "") -> UndoneResponse:
-    """Take the last judgements back."""
+    """Undo the last judgements."""
     with service.talks.use(session) as s:
         judged = s.undo(key=key)
     fit, unfit = ([p for p, fits in judged.items() if fits is kind] for kind in (True, False))
@@ -89,7 +89,7 @@ def undo(session: One, service: Writable, key: Key = "") -> UndoneResponse:
 
 @router.post("/{session}/word")
 def save(session: One, body: WordBody, service: Writable) -> Saved:
-    """Give the pictures that fit a word, so that search and train know it."""
+    """Add a word to the relevant pictures, so that search and train use it."""
     with service.talks.use(session) as s:
         n = s.save_as(body.word)
     version = service.collection.store.version()
@@ -98,7 +98,7 @@ def save(session: One, body: WordBody, service: Writable) -> Saved:
 
 @router.post("/{session}/revert")
 def revert(session: One, service: Writable) -> Reverted:
-    """Take back all that a session said, and the words made of it."""
+    """Revert all judgements of a session and the words saved from it."""
     known(service, session)
     stood = service.collection.sessions.revert(session)
     return Reverted(version=service.collection.store.version(), session=session, stood=stood)

@@ -1,4 +1,4 @@
-"""Models: the versions that are kept with their proofs, two of them compared, and going back."""
+"""Models: the stored versions with their held-out measures, comparison, and rollback."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ One = Annotated[Id, Query()]
 
 
 class Model(BaseModel):
-    """A model and its proof: its value by a measure on held-out pictures, and that without it.
+    """A model and its measure on held-out pictures, with that of the baseline.
 
-    `current` and `against_current` are of the model before it and of it, on what both know.
+    `current` and `against_current` are the measures of the previous model and of this one on the
+    words that both have learned.
     """
 
     model: str
@@ -36,7 +37,7 @@ class Model(BaseModel):
 
 
 class VersionResponse(BaseModel):
-    """A version that is kept; times are seconds since 1970."""
+    """A stored version; times are seconds since 1970."""
 
     version: int
     written: int
@@ -48,16 +49,16 @@ class VersionResponse(BaseModel):
 
 
 class VersionsResponse(BaseModel):
-    """All versions that are kept, oldest first; `version` is the one served now."""
+    """All stored versions, oldest first; `version` is the current one."""
 
     version: int
     versions: list[VersionResponse]
 
 
 class Difference(BaseModel):
-    """What a kind of model gained from one version to the other, by its kept proofs.
+    """The gain of a kind of model between two versions, from the stored measures.
 
-    `comparable` is true if both were proven, by as many held-out queries.
+    `comparable` is true if both were measured on the same number of held-out queries.
     """
 
     kind: str
@@ -68,7 +69,7 @@ class Difference(BaseModel):
 
 
 class ComparedResponse(BaseModel):
-    """Two versions side by side."""
+    """The comparison of two versions."""
 
     version: int
     a: int
@@ -77,13 +78,13 @@ class ComparedResponse(BaseModel):
 
 
 class RollbackBody(Body):
-    """The version to go back to; without one, that before the one served."""
+    """The version to roll back to; by default the previous one."""
 
     version: Id | None = None
 
 
 class Kept(BaseModel):
-    """A version by number, when it was written (seconds since 1970), and its pictures."""
+    """A version: its number, time (seconds since 1970), and number of pictures."""
 
     version: int
     written: int
@@ -91,8 +92,10 @@ class Kept(BaseModel):
 
 
 class Rolled(BaseModel):
-    """An older version is published again, under a new number: `left` was served before,
-    `restored` is the one gone back to."""
+    """An older version was published again under a new number.
+
+    `left` is the version that was current before, `restored` the one that was restored.
+    """
 
     version: int
     left: Kept
@@ -101,14 +104,14 @@ class Rolled(BaseModel):
 
 @router.get("")
 def models(service: Served) -> VersionsResponse:
-    """Return the versions that are kept, with the models they serve."""
+    """Return the stored versions with their models."""
     version, found = service.of_one_version(service.collection.models.versions)
     return VersionsResponse(version=version, versions=[version_of(v) for v in found])
 
 
 @router.get("/compare")
 def compare(a: One, b: One, service: Served) -> ComparedResponse:
-    """Compare the models of two versions by what was measured when they were trained."""
+    """Compare the models of two versions by their measures at training time."""
     c = service.collection
     version, (first, second) = service.of_one_version(
         lambda: (c.models.version(a), c.models.version(b))
@@ -121,7 +124,7 @@ def compare(a: One, b: One, service: Served) -> ComparedResponse:
 
 @router.post("/rollback")
 def rollback(body: RollbackBody, service: Writable) -> Rolled:
-    """Publish an older version again, pictures and models as they were."""
+    """Publish an older version again, with its pictures and models."""
     done = service.collection.store.rollback(body.version)
     left, restored = (
         Kept(version=v.number, written=v.written, pictures=v.pictures)
@@ -139,6 +142,7 @@ def _difference(kind: str, before: Model | None, after: Model | None) -> Differe
 
 
 def version_of(v: ModelVersion) -> VersionResponse:
+    """Return the response of a version."""
     return VersionResponse(
         version=v.version, written=v.written, pictures=v.pictures, note=v.note, current=v.current,
         finished=v.finished,

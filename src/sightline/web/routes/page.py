@@ -1,4 +1,4 @@
-"""The page: files that are shipped with the package, each by its name. No path is ever opened."""
+"""The static files of the page, by name; no path from a request is opened."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class PageFile:
 
 @cache
 def files() -> dict[str, PageFile]:
-    """Return all files of the page by name; they are read once, and are all there is to ask for."""
-    found = {}
+    """Return all files of the page by name; they are read once."""
+    pages = {}
     for folder in _FOLDERS:
         place = resources.files("sightline.web").joinpath("page", folder)
         for entry in place.iterdir():
@@ -44,8 +44,8 @@ def files() -> dict[str, PageFile]:
             if entry.is_file() and media:
                 body = entry.read_bytes()
                 tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
-                found[folder + entry.name] = PageFile(body, media, tag)
-    return found
+                pages[folder + entry.name] = PageFile(body, media, tag)
+    return pages
 
 
 @router.get("/")
@@ -61,10 +61,10 @@ def file(name: str, known: Known = "") -> Response:
 
 
 def _sent(name: str, known: str) -> Response:
-    found = files().get(name)
-    if found is None:
+    entry = files().get(name)
+    if entry is None:
         raise Problem(404, "no-route", "There is no such file of the page.")
-    headers = {"etag": found.tag, "cache-control": "private, no-cache"}
-    if found.tag in (tag.strip().removeprefix("W/") for tag in known.split(",")):
+    headers = {"etag": entry.tag, "cache-control": "private, no-cache"}
+    if entry.tag in (tag.strip().removeprefix("W/") for tag in known.split(",")):
         return Response(status_code=304, headers=headers)
-    return Response(found.body, media_type=found.media, headers=headers)
+    return Response(entry.body, media_type=entry.media, headers=headers)

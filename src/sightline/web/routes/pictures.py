@@ -1,4 +1,4 @@
-"""Pictures by id: what is known of them, thumbnails, originals; and folders. No path is taken."""
+"""Pictures by id: information, thumbnails, originals; and folders. Requests contain no paths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sightline.web.shapes import Cursor, Id, Limit, Page, Served, cursor
 
 router = APIRouter(prefix="/v1", tags=["pictures"])
 
-# Only formats that are indexed, and only these are named to a browser.
+# The media types of the formats that are indexed.
 _MEDIA = {
     "JPEG": "image/jpeg", "PNG": "image/png", "GIF": "image/gif", "WEBP": "image/webp",
     "TIFF": "image/tiff", "BMP": "image/bmp", "HEIF": "image/heif", "AVIF": "image/avif",
@@ -33,7 +33,7 @@ _BINARY: dict[int | str, dict[str, Any]] = {
 
 
 class SourceResponse(BaseModel):
-    """What one source writes of a picture."""
+    """The words of a picture from one source."""
 
     source: str
     tags: list[str]
@@ -41,7 +41,7 @@ class SourceResponse(BaseModel):
 
 
 class Picture(BaseModel):
-    """What is known of a picture; times are seconds since 1970."""
+    """Information about a picture; times are seconds since 1970."""
 
     version: int
     id: int
@@ -56,7 +56,7 @@ class Picture(BaseModel):
 
 
 class FolderResponse(BaseModel):
-    """A folder; `id` is what filters take, `pictures` lie in it or below."""
+    """A folder; filters take its `id`, and `pictures` counts those in it and below."""
 
     id: str
     name: str
@@ -73,15 +73,15 @@ class Folders(BaseModel):
 
 @router.get("/pictures/{picture}")
 def picture(picture: Annotated[Id, Path()], service: Served) -> Picture:
-    """Return what is known of a picture."""
+    """Return information about a picture."""
     service.here([picture])
-    found = service.collection.pictures.info(picture)
-    f = found.facts
+    info = service.collection.pictures.info(picture)
+    f = info.facts
     return Picture(
-        version=found.version, id=f.picture, name=shown(f.path), bytes=f.size,
+        version=info.version, id=f.picture, name=shown(f.path), bytes=f.size,
         changed=f.mtime // 10**9, taken=f.taken, width=f.width, height=f.height, format=f.format,
         words=[
-            SourceResponse(source=w.source, tags=list(w.tags), text=w.text) for w in found.words
+            SourceResponse(source=w.source, tags=list(w.tags), text=w.text) for w in info.words
         ],
     )  # fmt: skip
 
@@ -95,7 +95,7 @@ def thumbnail(
     service: Served,
     known: Annotated[str, Header(alias="If-None-Match", max_length=100)] = "",
 ) -> Response:
-    """Return a small JPEG, made anew from pixels: it holds no metadata."""
+    """Return the thumbnail as JPEG, without metadata."""
     service.here([picture])
     version, (small,) = service.of_one_version(
         lambda: service.collection.pictures.thumbnails([picture])
@@ -109,7 +109,7 @@ def thumbnail(
 
 @router.get("/pictures/{picture}/original", response_class=Response, responses=_BINARY)
 def original(picture: Annotated[Id, Path()], service: Served) -> Response:
-    """Return the file itself, as it is now."""
+    """Return the original file."""
     service.here([picture])
     version = service.collection.store.version()
     file, facts = service.collection.pictures.open(picture)
@@ -123,16 +123,16 @@ def folders(
     limit: Annotated[Limit, Query()] = 100,
     cursor_: Annotated[Cursor | None, Query(alias="cursor")] = None,
 ) -> Folders:
-    """Return the folders that filters can name."""
+    """Return the folders of the collection."""
     page = Page(limit, cursor_)
-    version, found = service.of_one_version(service.collection.pictures.folders)
+    version, listing = service.of_one_version(service.collection.pictures.folders)
     page.check_known(version)
-    some = found[page.offset : page.offset + limit]
+    some = listing[page.offset : page.offset + limit]
     end = page.offset + len(some)
     return Folders(
         version=version,
         folders=[FolderResponse(id=f.id, name=shown(f.path), pictures=f.pictures) for f in some],
-        next=cursor(version, end) if end < len(found) else None,
+        next=cursor(version, end) if end < len(listing) else None,
     )
 
 
@@ -144,7 +144,7 @@ def _headers(version: int) -> dict[str, str]:
 
 
 class _File(StreamingResponse):
-    """An open file, closed however the answer ends: a client may leave before its first block."""
+    """An open file that is closed however the response ends, even before its first block."""
 
     def __init__(self, file: FileIO, media: str, headers: dict[str, str]) -> None:
         super().__init__(_blocks(file), media_type=media, headers=headers)

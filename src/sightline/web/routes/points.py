@@ -1,8 +1,8 @@
-"""Relevance feedback in the form of Qdrant's `points/query`, so that its clients port.
+"""Relevance feedback in the format of Qdrant's `points/query`.
 
-`relevance_feedback` takes a target (words, or the id of a picture) and examples with a score each;
-`recommend` takes pictures that fit and that do not; `nearest` takes one. Pictures used as examples
-are left out of the answer, and nothing is kept: to keep judgements, open a session.
+`relevance_feedback` takes a target (words, or the id of a picture) and examples with scores;
+`recommend` takes positive and negative pictures; `nearest` takes one. Examples are left out of the
+result, and nothing is stored: to store judgements, open a session.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from sightline.web.shapes import (
 
 router = APIRouter(prefix="/collections", tags=["points"])
 
-# An example above it fits, one below does not.
+# Examples with a higher score are positive, the others negative.
 _EDGE = 0.5
 
 
 class Example(Body):
-    """A picture and how well it fits, from 0 to 1."""
+    """A picture and its relevance, from 0 to 1."""
 
     example: Id
     score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class Feedback(Body):
-    """A target and examples; there is one strategy here, so its settings change nothing."""
+    """A target and examples; there is only one strategy, so its parameters are ignored."""
 
     target: Id | Words
     feedback: Annotated[tuple[Example, ...], Field(max_length=NAMED)] = ()
@@ -51,7 +51,7 @@ class Feedback(Body):
 
 
 class Recommend(Body):
-    """Pictures that fit, and that do not."""
+    """Positive and negative pictures."""
 
     positive: Annotated[Ids, Field(min_length=1)]
     negative: Ids = ()
@@ -70,13 +70,13 @@ class RecommendQuery(Body):
 
 
 class NearestQuery(Body):
-    """Pictures like one."""
+    """Pictures that are similar to one."""
 
     nearest: Id
 
 
 class QueryBody(Body):
-    """A query as Qdrant has it, without its filters and vectors."""
+    """A query in Qdrant's format, without filters and vectors."""
 
     query: FeedbackQuery | RecommendQuery | NearestQuery | Id
     limit: Limit = 10
@@ -85,7 +85,7 @@ class QueryBody(Body):
 
 
 class Point(BaseModel):
-    """A picture that was found; `version` is that of the collection."""
+    """A picture of the result; `version` is that of the collection."""
 
     id: int
     version: int
@@ -94,13 +94,13 @@ class Point(BaseModel):
 
 
 class Points(BaseModel):
-    """The best pictures first."""
+    """Pictures, best first."""
 
     points: list[Point]
 
 
 class PointsResponse(BaseModel):
-    """An answer as Qdrant has it; `not_learned` are words of the target, as of a search."""
+    """A response in Qdrant's format; `not_learned` as in a search."""
 
     result: Points
     status: str
@@ -113,26 +113,26 @@ class PointsResponse(BaseModel):
 def query(
     collection: Annotated[str, Path(pattern=r"^[\w-]{1,64}$")], body: QueryBody, service: Served
 ) -> PointsResponse:
-    """Find pictures by a target and examples; the one collection here is called `pictures`."""
-    begun = time.monotonic()
+    """Find pictures by a target and examples; the only collection is called `pictures`."""
+    started = time.monotonic()
     if collection != "pictures":
         raise Problem(404, "no-collection", "The one collection here is called pictures.")
     target, fit, unfit = _asked(body)
     service.here([*([target] if isinstance(target, int) else []), *fit, *unfit])
-    found = _found(service, target, fit, unfit, min(body.offset + body.limit, DEEPEST))
+    results = _found(service, target, fit, unfit, min(body.offset + body.limit, DEEPEST))
     points = []
-    for h in map(hit, found.hits[body.offset :]):
+    for h in map(hit, results.hits[body.offset :]):
         payload = h.model_dump(exclude={"id", "score"}) if body.with_payload else None
-        points.append(Point(id=h.id, version=found.version, score=h.score, payload=payload))
-    took = round(time.monotonic() - begun, 6)
+        points.append(Point(id=h.id, version=results.version, score=h.score, payload=payload))
+    took = round(time.monotonic() - started, 6)
     return PointsResponse(
-        result=Points(points=points), status="ok", time=took, version=found.version,
-        not_learned=not_learned(found.not_learned),
+        result=Points(points=points), status="ok", time=took, version=results.version,
+        not_learned=not_learned(results.not_learned),
     )  # fmt: skip
 
 
 def _asked(body: QueryBody) -> tuple[int | str, list[int], list[int]]:
-    """Return the target, and the examples that fit and that do not."""
+    """Return the target, the positive and the negative examples."""
     q = body.query
     if isinstance(q, int):
         return q, [], []
@@ -151,7 +151,7 @@ def _found(service: Service, target: int | str, fit: list[int], unfit: list[int]
     c = service.collection
     if isinstance(target, str):
         return c.sessions.refine(words_only(target), positive=fit, negative=unfit, k=k)
-    # The target says of itself that it fits.
+    # The target is itself a positive example.
     return c.sessions.refine(
         pictures=target, positive=[p for p in fit if p != target], negative=unfit, k=k
     )

@@ -1,4 +1,4 @@
-"""Rankers: what a training of words can choose from."""
+"""The rankers that a training of words selects from."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ router = APIRouter(prefix="/v1/rankers", tags=["jobs"])
 
 
 class Ranker(BaseModel):
-    """A ranker; `default` says whether it is tried where none is named, `available` whether what
-    it needs is installed."""
+    """A ranker.
+
+    `default` says whether it is tried by default, `available` whether its requirements are
+    installed.
+    """
 
     name: str
     about: str
@@ -30,7 +33,7 @@ class Rankers(BaseModel):
 
 @router.get("")
 def rankers(service: Served) -> Rankers:
-    """Return the rankers that a job of the verb train may name."""
+    """Return the rankers that a train job may name."""
     return Rankers(
         version=service.collection.store.version(),
         rankers=[

@@ -1,4 +1,4 @@
-"""Where in a picture: regions of words, and which parts made a score (heat maps)."""
+"""Regions of words in pictures, and explanations of scores (heat maps)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ router = APIRouter(prefix="/v1", tags=["regions"])
 
 
 class BoxResponse(BaseModel):
-    """The least box around a region, as shares of the picture."""
+    """The bounding box of a region, as fractions of the picture."""
 
     left: float
     top: float
@@ -38,21 +38,21 @@ class BoxResponse(BaseModel):
 
 
 class MaskResponse(BaseModel):
-    """A region in run lengths, as COCO has them: outside and inside by turns, down the columns."""
+    """A region as uncompressed COCO RLE: alternating run lengths, column by column."""
 
     size: tuple[int, int]
     counts: list[int]
 
 
 class PlaceResponse(BaseModel):
-    """Where something lies in a picture."""
+    """The box and the mask of a region."""
 
     box: BoxResponse
     mask: MaskResponse
 
 
 class WordPlace(PlaceResponse):
-    """Where a word lies, and how likely it is there at all."""
+    """The region of a word, and the probability of the word."""
 
     word: str
     likely: float
@@ -60,7 +60,7 @@ class WordPlace(PlaceResponse):
 
 
 class HitPlace(BaseModel):
-    """A hit with the places of the query's words; `problem` says why there are none."""
+    """A hit with the regions of the query's words; `problem` says why there are none."""
 
     hit: HitResponse
     words: list[WordPlace]
@@ -69,9 +69,9 @@ class HitPlace(BaseModel):
 
 
 class LocalizedHitsResponse(BaseModel):
-    """Hits with where the words of the query lie.
+    """Hits with the regions of the query's words.
 
-    `unknown` are words that cannot be placed; `not_learned` are as of a search.
+    `unknown` lists words that cannot be localized; `not_learned` as in a search.
     """
 
     version: int
@@ -81,7 +81,7 @@ class LocalizedHitsResponse(BaseModel):
 
 
 class WhyWord(BaseModel):
-    """What a word did: `contribution` is `weight` times `number`.
+    """The contribution of a word: `contribution` is `weight` times `number`.
 
     `seen` is how likely the picture, by its looks alone, fits this word alone; `parts` what each
     block of the picture did for it. Both are null where no model looked. `learned` is false for a
@@ -99,19 +99,19 @@ class WhyWord(BaseModel):
 
 
 class WhyFeature(BaseModel):
-    """A descriptor, and what the score would lose if it told nothing of the picture."""
+    """A feature, and the loss of score without it."""
 
     feature: str
     contribution: float
 
 
 class Why(BaseModel):
-    """What made a score, as `search --why --json` tells it.
+    """The explanation of a score, as in `search --why --json`.
 
     `parts` has a contribution for each block, by rows; block (i, j) lies from `down[i]` to
     `down[i + 2]` and from `right[j]` to `right[j + 2]`, in shares of height and width. `exact`
     parts add up to `seen_score` less `rest`; others are what is lost without the block. `held` are
-    descriptors that could not be computed again. `problem` says why there are no parts.
+    features that could not be computed again. `problem` says why there are no parts.
     """
 
     words: list[WhyWord]
@@ -131,16 +131,16 @@ class Why(BaseModel):
 
 
 class ExplainedResponse(BaseModel):
-    """A hit with what made its score."""
+    """A hit with the explanation of its score."""
 
     hit: HitResponse
     why: Why
 
 
 class Explanations(BaseModel):
-    """Hits with what made their scores; `model` is the one that looked, null where none did.
+    """Hits with the explanations of their scores; `model` is null if none was used.
 
-    `not_learned` are as of a search.
+    `not_learned` as in a search.
     """
 
     version: int
@@ -150,15 +150,15 @@ class Explanations(BaseModel):
     not_learned: tuple[NotLearnedResponse, ...] = ()
 
 
-# Pictures that one request may have explained.
+# Maximum number of pictures that one request can explain.
 Few = Annotated[tuple[Id, ...], Field(max_length=12)]
 
 
 class WhereBody(Chosen):
-    """Words, and which pictures may appear.
+    """Words, and filters of pictures.
 
-    `pictures` (ids) are looked at in place of the first hits, in their order, wherever the query
-    has them and whatever filters say; one that it does not rank has the score 0.
+    `pictures` (ids) replace the first hits, in their order, whatever their rank and the filters; a
+    picture that the query does not rank has the score 0.
     """
 
     query: Words
@@ -167,7 +167,7 @@ class WhereBody(Chosen):
 
 
 class WhyBody(WhereBody):
-    """The same, and how finely pictures are looked at; each takes a second or so."""
+    """As `WhereBody`, with the resolution of heat maps; a picture takes about a second."""
 
     limit: Annotated[int, Field(ge=1, le=12)] = 4
     blocks: Annotated[int, Field(ge=1, le=12)] = 6
@@ -175,7 +175,7 @@ class WhyBody(WhereBody):
 
 @router.post("/where")
 def where(body: WhereBody, service: Served) -> LocalizedHitsResponse:
-    """Say where the words of a query lie in its hits."""
+    """Return the regions of the query's words in its hits."""
     query, chosen = words_only(body.query), body.filters_in(service)
     c, pictures = service.collection, service.here(body.pictures)
 
@@ -196,32 +196,32 @@ def where(body: WhereBody, service: Served) -> LocalizedHitsResponse:
 
 @router.post("/why")
 async def why(body: WhyBody, service: Served) -> Explanations:
-    """Say which words and which parts of each picture made its score."""
+    """Explain the scores of hits by words and parts of pictures."""
     c, query = service.collection, words_only(body.query)
 
     def look(compute: Compute) -> Explanations:
         pictures, chosen = service.here(body.pictures), body.filters_in(service)
-        found = (
+        results = (
             c.pictures.as_hits(query, pictures)
             if pictures
             else c.search(query, body.limit, filters=chosen)
         )
-        told = c.explain(query, hits=found.hits, blocks=body.blocks, compute=compute)
+        explained = c.explain(query, hits=results.hits, blocks=body.blocks, compute=compute)
         hits = [
             ExplainedResponse(hit=hit(h), why=Why.model_validate(w.as_json()))
-            for h, w in zip(found.hits, told, strict=True)
+            for h, w in zip(results.hits, explained, strict=True)
         ]
-        model, recipe = (told[0].model, told[0].recipe) if told else ("", "")
+        model, recipe = (explained[0].model, explained[0].recipe) if explained else ("", "")
         return Explanations(
-            version=found.version, model=model or None, recipe=recipe or None, hits=hits,
-            not_learned=not_learned(found.not_learned),
+            version=results.version, model=model or None, recipe=recipe or None, hits=hits,
+            not_learned=not_learned(results.not_learned),
         )  # fmt: skip
 
     return await service.describer.lend(look)
 
 
 def place(box: FoundBox, mask: FoundMask) -> PlaceResponse:
-    """Return where something lies, as it is sent."""
+    """Return the response of a box and a mask."""
     return PlaceResponse(
         box=BoxResponse(left=box.left, top=box.top, width=box.width, height=box.height),
         mask=MaskResponse(size=(mask.height, mask.width), counts=list(mask.counts)),

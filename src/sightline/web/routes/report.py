@@ -1,4 +1,4 @@
-"""How the collection and the server stand: own-data report, health, metrics."""
+"""The report of the collection, health and metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1", tags=["report"])
 
 
 class Report(BaseModel):
-    """What is known of the owner's pictures, what was learnt of them, and how well."""
+    """The state of the collection, its models, and their held-out measures."""
 
     version: int
     pictures: int
@@ -32,7 +32,7 @@ class Report(BaseModel):
 
 
 class SkippedFile(BaseModel):
-    """A file that was not indexed, and why."""
+    """A file that was not indexed, with the reason."""
 
     name: str
     kind: str
@@ -40,7 +40,7 @@ class SkippedFile(BaseModel):
 
 
 class SkippedFiles(BaseModel):
-    """Files that the last index skipped, by name."""
+    """Files that the last index skipped, sorted by name."""
 
     version: int
     skipped: list[SkippedFile]
@@ -48,9 +48,10 @@ class SkippedFiles(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether questions can be answered.
+    """Whether searches can be answered.
 
-    `status` is ok, or degraded where another engine answers than was asked to; `said` says why.
+    `status` is ok, or degraded if another engine than the configured one answers; `said` is the
+    reason.
     """
 
     status: str
@@ -62,7 +63,7 @@ class Health(BaseModel):
 
 @router.get("/report")
 def report(service: Served) -> Report:
-    """Return how the collection stands, with what held-out pictures said of its models."""
+    """Return the state of the collection, with the held-out measures of its models."""
     c = service.collection
     version, (s, kept, trained, n) = service.of_one_version(
         lambda: (c.status(), c.models.versions(), c.models.is_current(), len(c.sessions.all()))
@@ -83,20 +84,20 @@ def skipped(
 ) -> SkippedFiles:
     """Return the files that the last index skipped, with reasons."""
     page = Page(limit, cursor_)
-    version, found = service.of_one_version(service.collection.pictures.skipped)
+    version, files = service.of_one_version(service.collection.pictures.skipped)
     page.check_known(version)
-    some = found[page.offset : page.offset + limit]
+    some = files[page.offset : page.offset + limit]
     end = page.offset + len(some)
     return SkippedFiles(
         version=version,
         skipped=[SkippedFile(name=shown(f.path), kind=f.kind, reason=f.reason) for f in some],
-        next=cursor(version, end) if end < len(found) else None,
+        next=cursor(version, end) if end < len(files) else None,
     )
 
 
 @router.get("/health")
 def health(service: Served) -> Health:
-    """Say whether the collection can be read and holds pictures, and by what it is searched."""
+    """Return whether the collection is readable and indexed, and its search engine."""
     c = service.collection
     version, (pictures, state) = service.of_one_version(
         lambda: (c.status().pictures, c.engines.status())
@@ -117,7 +118,7 @@ def health(service: Served) -> Health:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )  # fmt: skip
 def metrics(service: Served) -> Response:
-    """Return counts and times in the form that Prometheus reads."""
+    """Return metrics in the text format of Prometheus."""
     try:
         s = service.collection.status()
         gauges = {"pictures": s.pictures, "version": s.version}

@@ -1,4 +1,4 @@
-"""Answers to proposed words: given, taken back, and carried by pictures."""
+"""Reviews of suggested words: answer, undo, and apply accepted words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Word = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class AnswerRequest(Body):
-    """What somebody says of a suggestion."""
+    """The answer to a suggestion."""
 
     picture: Id
     word: Word
@@ -30,11 +30,11 @@ class AnswerRequest(Body):
 
 
 class AnswersBody(Body):
-    """Answers to suggestions that were made with this precision.
+    """Answers to suggestions of this precision.
 
-    `session` is that of answers before, which these go on with. `carry` false leaves it to
-    `/v1/tags/carry`, or to the next review, to have pictures carry what was accepted, so that a
-    review of many single answers makes one version of the collection and not one for each.
+    `session` continues an earlier review. With `carry` false, accepted words are not yet added to
+    the pictures: `/v1/tags/carry` or the next review does that. A review of many single answers
+    then publishes one version in place of one for each answer.
     """
 
     answers: Annotated[tuple[AnswerRequest, ...], Field(min_length=1, max_length=NAMED)]
@@ -44,10 +44,10 @@ class AnswersBody(Body):
 
 
 class Reviewed(BaseModel):
-    """Answers that are on the disk, under a session; the others are asked about no more.
+    """The stored answers and their session; other suggestions are no longer current.
 
-    `carried` counts pictures that carry what was accepted from now on; None where that was left
-    for later, or another process changes the store just now, and the next review does it.
+    `carried` is the number of pictures whose words changed; None if that was postponed, or another
+    process is changing the store. The next review then applies the answers.
     """
 
     version: int
@@ -58,7 +58,7 @@ class Reviewed(BaseModel):
 
 
 class UndoBody(Body):
-    """The answer to take back: what it was about, and the session it stands in."""
+    """The answer to undo: its suggestion and its session."""
 
     session: Name
     picture: Id
@@ -66,7 +66,7 @@ class UndoBody(Body):
 
 
 class UndoneAnswerResponse(BaseModel):
-    """Whether an answer stood; one that was taken back before is so still."""
+    """Whether there was an answer to undo; undoing it twice has no effect."""
 
     version: int
     session: str
@@ -74,7 +74,7 @@ class UndoneAnswerResponse(BaseModel):
 
 
 class Carried(BaseModel):
-    """How many pictures carry other words now; None while another process changes the store."""
+    """The number of pictures whose words changed; None while another process writes."""
 
     version: int
     carried: int | None
@@ -82,8 +82,8 @@ class Carried(BaseModel):
 
 @router.post("/answers")
 def answers(body: AnswersBody, service: Writable) -> Reviewed:
-    """Answer suggestions; what is sent again is asked about no more, and counts once."""
-    given = {(a.picture, a.word, a.add): a.yes for a in body.answers}
+    """Answer suggestions; a repeated answer counts once."""
+    replies = {(a.picture, a.word, a.add): a.yes for a in body.answers}
     pictures = service.here(sorted({a.picture for a in body.answers}))
     if body.session is not None:
         _refuse_others(service, body.session)
@@ -93,25 +93,25 @@ def answers(body: AnswersBody, service: Writable) -> Reviewed:
     carried: int | None = None
     try:
         for s in review.suggestions:
-            yes = given.get((s.picture, s.word, s.add))
+            yes = replies.get((s.picture, s.word, s.add))
             if yes is not None:
                 review.answer(s, yes)
     finally:
         try:
             carried = review.close()
         except StoreBusy:
-            carried = None  # The answers stand; the words are carried after the next review.
+            carried = None  # The answers are stored; the next review applies them.
     n = review.answered
     return Reviewed(
         version=service.collection.store.version(),
         session=review.id if n else body.session, answered=n,
-        not_asked=len(given) - n, carried=carried if body.carry else None,
+        not_asked=len(replies) - n, carried=carried if body.carry else None,
     )  # fmt: skip
 
 
 @router.post("/undo")
 def undo(body: UndoBody, service: Writable) -> UndoneAnswerResponse:
-    """Take one answer of a review back, so that it is asked again; sent again, it counts once."""
+    """Undo one answer of a review; a repeated request counts once."""
     _refuse_others(service, body.session)
     stood = service.collection.tagging.undo(body.session, body.picture, body.word)
     return UndoneAnswerResponse(
@@ -121,7 +121,7 @@ def undo(body: UndoBody, service: Writable) -> UndoneAnswerResponse:
 
 @router.post("/carry")
 def carry(service: Writable) -> Carried:
-    """Have pictures carry what reviews accepted, and no longer what was taken back."""
+    """Apply the answers of reviews to the words of pictures."""
     try:
         carried: int | None = service.collection.tagging.apply_accepted()
     except StoreBusy:

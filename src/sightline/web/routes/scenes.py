@@ -1,4 +1,4 @@
-"""Scenes: pictures in groups by the kind that was learnt."""
+"""Pictures grouped by learned scenes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/v1", tags=["scenes"])
 
 
 class SceneWordResponse(BaseModel):
-    """A word of a scene: the share of its pictures that have it, and that of all pictures."""
+    """A word of a scene: its share in the scene, and its share in all pictures."""
 
     word: str
     share: float
@@ -23,7 +23,7 @@ class SceneWordResponse(BaseModel):
 
 
 class SceneResponse(BaseModel):
-    """A scene: how many pictures it has, and those that fit best."""
+    """A scene: its number of pictures, and the most probable ones."""
 
     scene: int
     words: list[SceneWordResponse]
@@ -32,7 +32,7 @@ class SceneResponse(BaseModel):
 
 
 class ScenesResponse(BaseModel):
-    """Scenes, the largest first."""
+    """Scenes, largest first."""
 
     version: int
     scenes: list[SceneResponse]
@@ -47,12 +47,12 @@ def scenes(
     untagged: bool = False,
     tagged: bool = False,
 ) -> ScenesResponse:
-    """Group pictures by the scenes that were learnt."""
-    found = service.collection.tagging.scenes(
+    """Group pictures by learned scenes."""
+    groups = service.collection.tagging.scenes(
         words=words, filters=Filters(untagged=untagged, tagged=tagged)
     )
     return ScenesResponse(
-        version=found.version,
+        version=groups.version,
         scenes=[
             SceneResponse(
                 scene=s.number, size=len(s.pictures), pictures=list(s.pictures[:pictures]),
@@ -60,7 +60,7 @@ def scenes(
                     SceneWordResponse(word=w.word, share=w.share, usual=w.usual) for w in s.words
                 ],
             )
-            for s in found
+            for s in groups
         ],
-        without_regions=found.without_regions,
+        without_regions=groups.without_regions,
     )  # fmt: skip

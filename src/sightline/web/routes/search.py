@@ -1,4 +1,4 @@
-"""Search: by words, by a long text, by pictures, by words and pictures together."""
+"""Search by words, by a long text, by pictures, and by words and pictures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sightline.web.shapes import (
 
 router = APIRouter(prefix="/v1", tags=["search"])
 
-# A picture is sent as it is, not as a form.
+# A picture is uploaded as the body, not as a form.
 PICTURE: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -39,18 +39,18 @@ PICTURE: dict[str, Any] = {
 
 
 class Listed(Chosen):
-    """What all searches take: how many hits, where the list goes on, and filters."""
+    """The common fields of searches: number of hits, cursor and filters."""
 
     limit: Limit = 10
     cursor: Cursor | None = None
 
 
 class SearchBody(Listed):
-    """Words, in the grammar of the command line, and pictures (ids) that fit or do not.
+    """Words, in the query syntax of the command line, and ids of example pictures.
 
-    With `like` words and looks count alike; from `unlike` it is learnt what does not fit. `offset`,
-    in place of a cursor, begins a page at any rank, of whatever version is served; `count` has
-    words alone say how long the list is, and how much of it lies above the cut-off.
+    Words and the examples in `like` have equal weights; `unlike` are negative examples. `offset`,
+    in place of a cursor, starts a page at any rank of the current version. `count` returns the
+    length of the list and of its part above the cut-off, for queries of words alone.
     """
 
     query: Words
@@ -63,13 +63,13 @@ class SearchBody(Listed):
 
 
 class TextBody(Listed):
-    """A long text, such as an article, without any grammar."""
+    """A long text, such as an article, without query syntax."""
 
     text: Annotated[str, Field(min_length=1, max_length=TEXT)]
 
 
 class SimilarBody(Listed):
-    """Pictures, by id, that hits should look like, and that they should not."""
+    """Ids of positive and negative example pictures."""
 
     like: Annotated[Ids, Field(min_length=1)]
     unlike: Ids = ()
@@ -77,7 +77,7 @@ class SimilarBody(Listed):
 
 
 class PictureQueryRequest(FiltersRequest):
-    """How many hits, where the list goes on (the picture is sent again), and filters."""
+    """Number of hits, cursor (with the picture uploaded again), and filters."""
 
     limit: Limit = 10
     cursor: Cursor | None = None
@@ -85,15 +85,15 @@ class PictureQueryRequest(FiltersRequest):
     tagged: bool = False
 
     def filters_in(self, service: Service) -> collection.Filters:
-        """Return which pictures may appear, as methods of a collection take it."""
+        """Return the filters as arguments of `Collection` methods."""
         values = self.values(service)
         return collection.Filters(**values, tagged=self.tagged, untagged=self.untagged)
 
 
 class WordsQuery(PictureQueryRequest):
-    """Words that go with a picture that is sent, and more pictures (ids) to look like, or unlike.
+    """Words to combine with an uploaded picture, and ids of further examples.
 
-    Looks are compared by one descriptor, `feature`; by default the strongest that pictures have.
+    Pictures are compared by one feature, `feature`; by default the best that is indexed.
     """
 
     query: Annotated[Words, Field(min_length=1)]
@@ -103,20 +103,20 @@ class WordsQuery(PictureQueryRequest):
 
 
 class ShareResponse(BaseModel):
-    """What one descriptor contributed to a score."""
+    """The contribution of one feature to a score."""
 
     descriptor: str
     value: float
 
 
 class SimilarHit(HitResponse):
-    """A hit with what each descriptor contributed; the score is their sum."""
+    """A hit with the contribution of each feature; the score is their sum."""
 
     shares: list[ShareResponse]
 
 
 class SimilarHits(HitsResponse):
-    """Pictures like others."""
+    """Similar pictures."""
 
     hits: list[SimilarHit]  # type: ignore[assignment]
     compared: int
@@ -124,7 +124,7 @@ class SimilarHits(HitsResponse):
 
 @router.post("/search")
 def search(body: SearchBody, service: Served) -> HitsResponse:
-    """Find pictures by words, or by words and examples together."""
+    """Find pictures by words, or by words and examples."""
     c, page = service.collection, Page(body.limit, body.cursor, body.offset)
     query, chosen = words_only(body.query), body.filters_in(service)
     if body.like or body.unlike:
@@ -133,11 +133,11 @@ def search(body: SearchBody, service: Served) -> HitsResponse:
             query, pictures=like, negative=unlike, k=page.depth, filters=chosen
         )
         return hits(both, page, both.said)
-    found = c.search(
+    results = c.search(
         query, page.limit, offset=page.offset, count=body.count, cut=body.cut,
         predicted=body.learnt, filters=chosen,
     )  # fmt: skip
-    return hits(found, page)
+    return hits(results, page)
 
 
 @router.post("/search/text")
@@ -152,7 +152,7 @@ def search_text(body: TextBody, service: Served) -> HitsResponse:
 async def search_picture(
     request: Request, service: Served, asked: Annotated[PictureQueryRequest, Query()]
 ) -> SimilarHits:
-    """Find pictures like the one sent, which a limited worker looks at; it is not kept."""
+    """Find pictures that are similar to an uploaded one, which is not stored."""
     c, page = service.collection, Page(asked.limit, asked.cursor)
 
     def look(path: str, compute: Compute) -> SimilarHits:
@@ -166,24 +166,24 @@ async def search_picture(
 async def search_words_and_picture(
     request: Request, service: Served, asked: Annotated[WordsQuery, Query()]
 ) -> HitsResponse:
-    """Find pictures by words and by the picture sent, which count alike; it is not kept."""
+    """Find pictures by words and an uploaded picture, with equal weights; it is not stored."""
     c, page = service.collection, Page(asked.limit, asked.cursor)
 
     def look(path: str, compute: Compute) -> HitsResponse:
         query, unlike = words_only(asked.query), service.here(asked.unlike)
-        found = c.sessions.refine(
+        results = c.sessions.refine(
             query, pictures=[path, *service.here(asked.like)], negative=unlike,
             k=page.depth, feature=asked.feature, compute=compute,
             filters=asked.filters_in(service),
         )  # fmt: skip
-        return hits(found, page, found.said)
+        return hits(results, page, results.said)
 
     return await service.describer.run(await request.body(), look)
 
 
 @router.post("/similar")
 def similar(body: SimilarBody, service: Served) -> SimilarHits:
-    """Find pictures that look like some, and unlike others."""
+    """Find pictures that are similar to positive and unlike negative examples."""
     page, chosen = Page(body.limit, body.cursor), body.filters_in(service)
     like, unlike = service.here(body.like), service.here(body.unlike)
     found = service.collection.similar(
@@ -192,9 +192,9 @@ def similar(body: SimilarBody, service: Served) -> SimilarHits:
     return _alike(found, page)
 
 
-def _alike(found: Any, page: Page) -> SimilarHits:
-    plain = hits(found, page, [found.said] if found.said else [])
-    some = found.shares[page.offset : page.offset + len(plain.hits)]
+def _alike(results: Any, page: Page) -> SimilarHits:
+    plain = hits(results, page, [results.said] if results.said else [])
+    some = results.shares[page.offset : page.offset + len(plain.hits)]
     return SimilarHits(
         **plain.model_dump(exclude={"hits"}),
         hits=[
@@ -204,5 +204,5 @@ def _alike(found: Any, page: Page) -> SimilarHits:
             )
             for h, shares in zip(plain.hits, some, strict=True)
         ],
-        compared=found.compared,
+        compared=results.compared,
     )

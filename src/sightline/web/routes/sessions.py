@@ -1,4 +1,4 @@
-"""Judging sessions: begin, see hits, judge, take back, make a word of it, revert."""
+"""Judging sessions: begin, list, and get hits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ One = Annotated[Name, Path()]
 
 
 class BeginBody(Listed):
-    """Words, or pictures by id: one of the two."""
+    """Either words or picture ids."""
 
     query: Words = ""
     like: Ids = ()
@@ -43,7 +43,7 @@ class BeginBody(Listed):
 
 
 class RoundResponse(HitsResponse):
-    """Hits of a session; `share` is how much of the untouched ranking is left in them."""
+    """Hits of a session; `share` is the weight of the initial ranking in them."""
 
     session: str
     round: int
@@ -52,7 +52,7 @@ class RoundResponse(HitsResponse):
 
 
 class State(BaseModel):
-    """A session in a list; times are seconds since 1970."""
+    """The state of a session; times are seconds since 1970."""
 
     id: str
     query: str
@@ -69,21 +69,21 @@ class State(BaseModel):
 
 
 class Marks(BaseModel):
-    """Pictures (ids) that were judged to fit, and not to, in the order they were judged."""
+    """Ids of relevant and of irrelevant pictures, in the order of their judgements."""
 
     relevant: list[int]
     other: list[int]
 
 
 class OneState(State):
-    """How one session stands, with its marks."""
+    """The state of a session with its judgements."""
 
     version: int
     marks: Marks
 
 
 class States(BaseModel):
-    """Sessions, the oldest first."""
+    """Sessions, oldest first."""
 
     version: int
     sessions: list[State]
@@ -92,7 +92,7 @@ class States(BaseModel):
 
 @router.post("", status_code=201)
 def begin(body: BeginBody, service: Writable) -> RoundResponse:
-    """Begin a session and see the first hits; it can be judged by its name, restarts or not."""
+    """Begin a session and return its first hits; it survives a restart of the server."""
     query = words_only(body.query) if body.query else ""
     if bool(query.strip()) == bool(body.like):
         raise Problem(400, "usage", "Begin with words or with pictures: one of query and like.")
@@ -100,7 +100,7 @@ def begin(body: BeginBody, service: Writable) -> RoundResponse:
     session = service.talks.begin(query=query, pictures=like, feature=body.feature, filters=chosen)
     with service.talks.use(session.id) as s:
         first = _round(s.next(Page(body.limit, None).depth), body.limit)
-        # Its name is an acknowledgement: whoever has it may judge after a restart.
+        # The session is durable before its name is returned.
         s.begin()
     return first
 
@@ -111,25 +111,25 @@ def sessions(
     limit: Annotated[Limit, Query()] = 100,
     cursor_: Annotated[Cursor | None, Query(alias="cursor")] = None,
 ) -> States:
-    """Return every session in which something was judged."""
-    page, found = Page(limit, cursor_), service.collection.sessions.all()
-    some = found[page.offset : page.offset + limit]
+    """Return all sessions with judgements."""
+    page, states = Page(limit, cursor_), service.collection.sessions.all()
+    some = states[page.offset : page.offset + limit]
     end = page.offset + len(some)
     version = service.collection.store.version()
     return States(
         version=version, sessions=[_state(s) for s in some],
-        next=cursor(version, end) if end < len(found) else None,
+        next=cursor(version, end) if end < len(states) else None,
     )  # fmt: skip
 
 
 @router.get("/{session}")
 def session(session: One, service: Served) -> OneState:
-    """Return how a session stands."""
-    found, c = _state(known(service, session)), service.collection
+    """Return the state of a session."""
+    state, c = _state(known(service, session)), service.collection
     judged = c.sessions.judgements(session)
     fit, unfit = ([p for p, fits in judged.items() if fits == kind] for kind in (True, False))
     marks = Marks(relevant=fit, other=unfit)
-    return OneState(**found.model_dump(), version=c.store.version(), marks=marks)
+    return OneState(**state.model_dump(), version=c.store.version(), marks=marks)
 
 
 @router.get("/{session}/hits")
@@ -140,7 +140,7 @@ def session_hits(
     hide_judged: bool = False,
     how: Literal["best", "telling"] = "best",
 ) -> RoundResponse:
-    """Return the best hits by all that was judged, or those whose judgement would tell most."""
+    """Return the best hits of a session, or the most informative pictures to judge."""
     with service.talks.use(session) as s:
         if how == "telling":
             return _round(s.propose(limit), limit)
@@ -148,6 +148,7 @@ def session_hits(
 
 
 def known(service: Service, name: str) -> SessionState:
+    """Return the state of a session; raise a 404 problem if there is none."""
     if not service.collection.sessions.exists(name):
         raise Problem(404, "no-session", f"There is no session {name} here.")
     return service.collection.sessions.get(name)

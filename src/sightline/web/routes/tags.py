@@ -1,4 +1,4 @@
-"""Words that pictures lack or should not carry: proposed, with where they lie."""
+"""Suggestions of words to add to pictures, with their regions, and to remove."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Precision = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 
 
 class TagBody(Chosen):
-    """Which pictures to look at, all by default, and how sure to be."""
+    """The pictures, all by default, and the required precision."""
 
     pictures: Ids = ()
     precision: Precision = 0.9
@@ -28,7 +28,7 @@ class TagBody(Chosen):
 
 
 class SuggestionResponse(PlaceResponse):
-    """A word to add to a picture, or (`add` false) to take from it."""
+    """A word to add to a picture, or (`add` false) to remove from it."""
 
     picture: int
     name: str
@@ -39,10 +39,10 @@ class SuggestionResponse(PlaceResponse):
 
 
 class PromiseResponse(BaseModel):
-    """A word that may be proposed, by pictures nobody learnt from.
+    """A word that can be suggested, with its precision on held-out pictures.
 
-    Of those that look as much like it as a proposal must, `given`, so many were `right` to carry
-    it; `promised` is the least share that makes likely. `pictures` carry the word.
+    Of the `given` held-out pictures above its threshold, `right` have the word; `promised` is the
+    lower confidence bound of that share. `pictures` is the number of pictures with the word.
     """
 
     word: str
@@ -53,7 +53,7 @@ class PromiseResponse(BaseModel):
 
 
 class AbstainedResponse(BaseModel):
-    """A word that is never proposed, and why."""
+    """A word that is never suggested, with the reason."""
 
     word: str
     pictures: int
@@ -61,7 +61,7 @@ class AbstainedResponse(BaseModel):
 
 
 class SuggestionsResponse(BaseModel):
-    """Suggestions, the surest first."""
+    """Suggestions, most confident first."""
 
     version: int
     suggestions: list[SuggestionResponse]
@@ -74,9 +74,9 @@ class SuggestionsResponse(BaseModel):
 
 @router.post("")
 def tags(body: TagBody, service: Served) -> SuggestionsResponse:
-    """Propose words for pictures, each with where it lies, and doubt words they carry."""
+    """Suggest words to add to pictures, with their regions, and words to remove."""
     pictures, chosen = service.here(body.pictures), body.filters_in(service)
-    version, found = service.of_one_version(
+    version, suggestions = service.of_one_version(
         lambda: service.collection.tag(
             *pictures, precision=body.precision, k=body.limit, removals=body.removals,
             filters=chosen,
@@ -84,12 +84,15 @@ def tags(body: TagBody, service: Served) -> SuggestionsResponse:
     )  # fmt: skip
     return SuggestionsResponse(
         version=version,
-        suggestions=[_suggestion(s) for s in found.suggestions],
-        words=[PromiseResponse(**asdict(w)) for w in found.words],
+        suggestions=[_suggestion(s) for s in suggestions.suggestions],
+        words=[PromiseResponse(**asdict(w)) for w in suggestions.words],
         abstained=[
-            AbstainedResponse(word=a.word, pictures=a.pictures, why=a.why) for a in found.abstained
+            AbstainedResponse(word=a.word, pictures=a.pictures, why=a.why)
+            for a in suggestions.abstained
         ],
-        pictures=found.pictures, without_regions=found.without_regions, judged=found.judged,
+        pictures=suggestions.pictures,
+        without_regions=suggestions.without_regions,
+        judged=suggestions.judged,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Words of the collection, for whoever types one."""
+"""Word completion."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ router = APIRouter(prefix="/v1", tags=["words"])
 
 
 class CarriedWordResponse(BaseModel):
-    """A word, or a tag of several words, and how many pictures carry it."""
+    """A word, or a tag of several words, and its number of pictures."""
 
     word: str
     pictures: int
 
 
 class CarriedWords(BaseModel):
-    """Words that begin so, the most carried first."""
+    """Words with a prefix, most frequent first."""
 
     version: int
     words: list[CarriedWordResponse]
@@ -32,7 +32,7 @@ def words(
     prefix: Annotated[str, Query(max_length=200)] = "",
     limit: Annotated[Limit, Query()] = 10,
 ) -> CarriedWords:
-    """Suggest words that pictures carry, by how they begin."""
+    """Return the words of pictures that start with a prefix."""
     found, version = service.collection.words.vocabulary(prefix, limit)
     return CarriedWords(
         version=version,

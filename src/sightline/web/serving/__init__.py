@@ -1,1 +1,1 @@
-"""Being a server: connections, the token that is kept, one request without any."""
+"""Connections, shutdown, the token file, and single requests without a server."""

@@ -1,8 +1,8 @@
-"""One connection: refused where there are too many, closed where no whole request comes.
+"""Connections: limits of their number and of the time to send a request.
 
-The server's own clock for idle connections begins with an answer and stops at every byte, so that
-whoever sends half a head, or nothing at all, could keep a connection for ever, and with a few
-hundred of them everybody else out.
+uvicorn's keep-alive timeout starts after a response and stops at every byte. A client that sends an
+incomplete header, or nothing, could hold a connection for ever, and a few hundred of them would
+block all other clients.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sightline.web.problems import Problem
 
-# Within so long a whole head of a request must have come, and then the next one.
+# Seconds within which the header of a request, and of the next one, must arrive.
 HEAD_SECONDS = 15.0
-# Files that are open besides connections: the store, pictures, pipes to workers and jobs.
+# Open files besides connections: the store, pictures, pipes to workers and jobs.
 _OTHER_FILES = 256
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _FULL = Problem(503, "connections", "Too many connections are open. Come back.")
 
 
 class Connection(H11Protocol):
-    """A connection that looks at itself now and then."""
+    """A connection that closes itself if no request arrives in time."""
 
     def __init__(self, *given: Any, most: int, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -38,7 +38,7 @@ class Connection(H11Protocol):
         self._look_again: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, if there is room."""
+        """Accept the connection, unless there are too many."""
         if len(self.connections) >= self._most:
             self._refused = True
             transport.write(_answer(_FULL))
@@ -48,7 +48,7 @@ class Connection(H11Protocol):
         self._look_again = self.loop.call_later(HEAD_SECONDS, self._look)
 
     def data_received(self, data: bytes) -> None:
-        """Read on."""
+        """Pass data to the parser."""
         if self._refused:
             return
         if self.conn.their_state is h11.IDLE and self._is_unclear(data):
@@ -57,7 +57,7 @@ class Connection(H11Protocol):
         super().data_received(data)
 
     def _is_unclear(self, data: bytes) -> bool:
-        """Say whether a head tells its body's length twice; the parser makes one of two alike."""
+        """Return whether a header has two lengths of the body; the parser merges equal ones."""
         self._head += data
         end = _END_OF_HEAD.search(self._head)
         if end is None:
@@ -66,7 +66,7 @@ class Connection(H11Protocol):
         return head.count(b"\ncontent-length:") > 1
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Release the connection."""
         if self._refused:
             return
         if self._look_again is not None:
@@ -74,7 +74,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _look(self) -> None:
-        """Close if nothing is under way and no request came since the last look."""
+        """Close if no request is active and none has arrived since the last check."""
         idle = self.cycle is None or self.cycle.response_complete
         if idle and self.cycle is self._seen:
             self.transport.abort()
@@ -84,7 +84,7 @@ class Connection(H11Protocol):
 
 
 def room_for(most: int) -> int:
-    """Return how many connections there may be, with as many files as the system lets us open."""
+    """Return the maximum number of connections within the limit of open files."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -95,7 +95,7 @@ def room_for(most: int) -> int:
 
 
 def _answer(problem: Problem) -> bytes:
-    """Return an answer as bytes, for whoever is told before they have asked."""
+    """Return a problem as the bytes of a response, for a connection without a request."""
     body = problem.body()
     lines = ["HTTP/1.1 503 Service Unavailable", *(f"{k}: {v}" for k, v in problem.headers.items())]
     lines += [f"content-length: {len(body)}", "connection: close", "", ""]

@@ -1,7 +1,7 @@
-"""Ending: at once for what waits, soon for what is at work, and in any case in time.
+"""Shutdown within a fixed time.
 
-Everything that was acknowledged is on the disk, so whoever does not end by itself can be left
-behind: a request that is worked on for a minute, a disk that does not answer.
+Acknowledged data is durable, so work that does not end by itself can be abandoned: a request that
+takes a minute, a disk that does not respond.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import uvicorn
 
 from sightline.web.service import Service
 
-# From the signal to the end of the process; connections and jobs have less each.
+# Seconds from the signal to the end of the process; connections and jobs have less.
 LATEST_SECONDS = 4.0
 _log = logging.getLogger("sightline")
 
 
 class EndingServer(uvicorn.Server):
-    """A server that tells what waits that it ends, before it waits for connections to close."""
+    """A server that rejects waiting requests before it waits for connections to close."""
 
     def __init__(
         self, config: uvicorn.Config, service: Service, resort: LastResort | None = None
@@ -30,7 +30,7 @@ class EndingServer(uvicorn.Server):
         self._service, self._resort = service, resort
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End."""
+        """Shut down."""
         if self._resort is not None:
             self._resort.begin()
         self._service.end()
@@ -38,18 +38,18 @@ class EndingServer(uvicorn.Server):
 
 
 class LastResort:
-    """Ends this process some time after a server began to end, if it has not ended by itself."""
+    """Ends this process some time after the start of a shutdown, if it has not ended by itself."""
 
     def __init__(self, seconds: float = LATEST_SECONDS) -> None:
         self._timer = threading.Timer(seconds, _leave)
         self._timer.daemon = True
 
     def begin(self) -> None:
-        """Count from now on."""
+        """Start the timer."""
         self._timer.start()
 
     def settle(self) -> None:
-        """Stop counting if nothing is left that could hold the process up."""
+        """Stop the timer if nothing is left that could block the process."""
         if not [t for t in threading.enumerate() if not t.daemon and t is not _main()]:
             self._timer.cancel()
 

@@ -1,4 +1,4 @@
-"""One request without any server, as `sightline serve --get` asks it."""
+"""A single request without a server, for `sightline serve --get`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PORT = 80
 
 
 def one_request(service: Service, target: str) -> tuple[int, str, bytes]:
-    """Answer one GET without a server; return status, type and body."""
+    """Run one GET request without a server; return status, media type and body."""
     path, query = _parted(target)
     app = guarded(service, Hosts(_PORT))
     try:
@@ -26,7 +26,7 @@ def one_request(service: Service, target: str) -> tuple[int, str, bytes]:
 
 
 def _parted(target: str) -> tuple[str, str]:
-    """Return path and query of what stands after the host in a URL; anything else is refused."""
+    """Split the part of a URL after the host into path and query; raise for anything else."""
     plain = target.isascii() and target.isprintable() and not set(target) & set(' "#<>\\^`{|}')
     if not plain or not target.startswith("/") or target.startswith("//"):
         raise UsageError(
@@ -47,12 +47,12 @@ async def _asked(app: Guard, path: str, query: str, token: str) -> tuple[int, st
     }  # fmt: skip
     status, kind, body = 0, "", bytearray()
     gone = asyncio.Event()
-    asked = False
+    received = False
 
     async def receive() -> Message:
-        nonlocal asked
-        if not asked:
-            asked = True
+        nonlocal received
+        if not received:
+            received = True
             return {"type": "http.request", "body": b"", "more_body": False}
         await gone.wait()
         return {"type": "http.disconnect"}

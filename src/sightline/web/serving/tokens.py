@@ -1,4 +1,4 @@
-"""The token in a file of its owner's: read if it is as it should be, made if there is none."""
+"""The token file: read if it is safe, created if it is missing."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 from sightline.errors import SightlineError, StoreIOError, UsageError
 from sightline.records import shown
 
-_SHORTEST = 22  # characters that hold 128 bits
+_SHORTEST = 22  # Number of characters for 128 bits.
 _LONGEST = 1_000
-# A link or a pipe in the place of the file is nobody's token, and must not be waited for.
+# Links and pipes are rejected, without waiting for them.
 _HOW = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def kept_token(file: Path, make: Callable[[], str]) -> str:
-    """Return the token in a file, which only its owner may read; one is made if there is none.
+    """Return the token of a file that only its owner can read; create the file if it is missing.
 
     Raises
     ------
     UsageError
-        What lies there is no file of ours alone, or holds no token.
+        The path is not a private regular file, or contains no token.
     StoreIOError
-        It cannot be made or read.
+        The file cannot be created or read.
     """
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _HOW, 0o600)
@@ -39,7 +39,7 @@ def kept_token(file: Path, make: Callable[[], str]) -> str:
             new.flush()
             os.fsync(new.fileno())
     except OSError as e:
-        # Half a token would be in the way of the next start.
+        # A partial token would block the next start.
         os.unlink(file)
         raise _broken(file, "written", e) from e
     return token
@@ -54,27 +54,27 @@ def _read(file: Path) -> str:
         raise _broken(file, "read", e) from e
     try:
         _refuse(file, os.fstat(fd))
-        found = os.read(fd, _LONGEST + 1)
+        content = os.read(fd, _LONGEST + 1)
     except OSError as e:
         raise _broken(file, "read", e) from e
     finally:
         os.close(fd)
-    text = found.strip().decode("ascii", "replace")
-    if len(found) > _LONGEST or len(text) < _SHORTEST or not _is_plain(text):
+    text = content.strip().decode("ascii", "replace")
+    if len(content) > _LONGEST or len(text) < _SHORTEST or not _is_plain(text):
         raise UsageError(
             f"The token in {_name(file)} must have {_SHORTEST} to {_LONGEST} plain characters, "
-            f"without spaces. Got {_got(found)}. Remove the file to have one made."
+            f"without spaces. Got {_got(content)}. Remove the file to have one made."
         )
     return text
 
 
-def _refuse(file: Path, found: os.stat_result) -> None:
-    """Refuse what is no file, and one that is not for its owner's eyes alone."""
-    if not stat.S_ISREG(found.st_mode):
+def _refuse(file: Path, status: os.stat_result) -> None:
+    """Raise if it is not a regular file that only its owner can read."""
+    if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{_name(file)} is no file. Name one that holds the token, or none yet.")
-    if found.st_mode & 0o077:
+    if status.st_mode & 0o077:
         raise UsageError(f"Others can read {_name(file)}. Run: chmod 600 {_name(file)}")
-    if found.st_uid not in (os.geteuid(), 0):
+    if status.st_uid not in (os.geteuid(), 0):
         raise UsageError(f"{_name(file)} is another user's. Name a file of your own.")
 
 
@@ -82,9 +82,9 @@ def _is_plain(text: str) -> bool:
     return all("!" <= x <= "~" for x in text)
 
 
-def _got(found: bytes) -> str:
-    # Not a sign of it: it may be the token of something else.
-    return f"more than {_LONGEST}" if len(found) > _LONGEST else f"{len(found.strip())} bytes"
+def _got(content: bytes) -> str:
+    # No content is shown: it may be another secret.
+    return f"more than {_LONGEST}" if len(content) > _LONGEST else f"{len(content.strip())} bytes"
 
 
 def _broken(file: Path, what: str, e: Exception) -> SightlineError:
