@@ -54,7 +54,7 @@ class _Queue:
         self.c, self.review = c, review
         self.asks = sys.stdin.isatty()
         self.way = here() if thumbnails else ""
-        # The session of each answer, None for a skip, so that undo asks again.
+        # Whether each turn was an answer; false for a skip, so that undo asks again.
         self.turns: list[bool] = []
         self.line = 0
 
