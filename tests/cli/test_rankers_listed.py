@@ -37,7 +37,8 @@ def test_what_can_be_fitted_is_what_the_table_lists() -> None:
 def test_the_help_lists_every_ranker() -> None:
     said = CliRunner().invoke(train, ["--help"], terminal_width=10_000).output
     (line,) = re.findall(r"--ranker TEXT +(.*)", said)
-    tried, _, asked = line.partition(": ")[2].partition(" only if named")[0].partition("; ")
+    tried, _, rest = line.partition(": ")[2].partition("; only if named: ")
+    asked = rest.partition(". ")[0]
     assert tried.split(", ") == list(BY_DEFAULT) and asked.split(", ") == list(IF_NAMED)
 
 

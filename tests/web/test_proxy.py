@@ -30,7 +30,7 @@ def browser(s: Served, host: str, **more: str) -> dict[str, str]:
 
 def test_a_browser_is_let_in_through_the_proxy(behind: Served) -> None:
     for host in ("photos.example", "photos.example:443", "Photos.Example"):
-        mine = browser(behind, host, WebOrigin=SHOWN, Sec_Fetch_Site="same-origin")
+        mine = browser(behind, host, Origin=SHOWN, Sec_Fetch_Site="same-origin")
         assert behind.ask("POST", "/v1/search", b'{"query": "red"}', mine).status == 200, host
     for host, origin in (
         ("other.example:8443", "https://other.example:8443"), ("plain.lan", "http://plain.lan"),
@@ -38,7 +38,7 @@ def test_a_browser_is_let_in_through_the_proxy(behind: Served) -> None:
         # A proxy that sends its own word for the server as the Host.
         (f"127.0.0.1:{behind.port}", SHOWN),
     ):  # fmt: skip
-        mine = browser(behind, host, WebOrigin=origin)
+        mine = browser(behind, host, Origin=origin)
         assert behind.ask("POST", "/v1/search", b'{"query": "red"}', mine).status == 200, host
 
 
@@ -64,7 +64,7 @@ def test_pages_elsewhere_change_nothing_through_the_proxy(behind: Served) -> Non
             headers = {**shown, "Origin": origin}
             reply = behind.ask("POST", "/v1/search", b'{"query": "red"}', headers)
             assert (reply.status, reply.code) == (403, "origin"), origin
-    site = browser(behind, "photos.example", WebOrigin=SHOWN, Sec_Fetch_Site="cross-site")
+    site = browser(behind, "photos.example", Origin=SHOWN, Sec_Fetch_Site="cross-site")
     assert behind.ask("POST", "/v1/search", b'{"query": "red"}', site).code == "origin"
 
 
