@@ -70,4 +70,4 @@ def test_stores_lie_in_the_data_folder_one_for_each_collection(tmp_path: Path) -
 def test_every_setting_is_explained() -> None:
     assert Settings.__doc__ is not None
     for f in fields(Settings):
-        assert f"    {f.name}\n" in Settings.__doc__
+        assert f"    {f.name} : " in Settings.__doc__
