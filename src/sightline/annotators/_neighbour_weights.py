@@ -115,7 +115,7 @@ class LeftOut:
         distances: NDArray[np.float32],
         words: Words,
     ) -> LeftOut:
-        """Return them with the costs that let carried and absent words count alike, 1 in all."""
+        """Return them with the costs that let carried and absent words count equally, 1 in all."""
         carried = int((words.start[own + 1] - words.start[own]).sum())
         absent = len(own) * words.n_words - carried
         cost = np.array([1.0 / absent if absent else 0.0, 1.0 / carried if carried else 0.0])

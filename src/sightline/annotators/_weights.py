@@ -22,7 +22,7 @@ from sightline.annotators.targets import average_precisions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Few pictures or words cannot tell more than that all views count alike.
+# Few pictures or words cannot tell more than that all views count equally.
 _LEAST_PICTURES = 50
 _LEAST_WORDS = 10
 _PASSES = 3

@@ -50,7 +50,7 @@ class CMTT(CountAnnotator):
         Let cosines below 0 count as 0. Otherwise the formula is taken as it stands: a row still
         sums to 1, but may hold negative numbers.
     weighting : {"tf-idf", "tf"}, default="tf-idf"
-        "tf-idf", or "tf" to let rare and frequent terms count alike.
+        "tf-idf", or "tf" to let rare and frequent terms count equally.
     random_state : int, default=0
         Seed of the first guess at the directions.
 

@@ -70,7 +70,7 @@ class ConceptSVM(PersistentEstimator):
     factor : float or tuple of float, default=0.7
         Of the median distance, which is the bandwidth; or one for each view.
     weights : tuple of float, optional
-        How much each view counts; alike by default.
+        How much each view counts; equal by default.
     statistic : {"median", "mean"}, default="median"
         "median" or "mean" distance.
     C : float or tuple of float, default=(0.3, 1.0, 3.0, 10.0)
@@ -79,7 +79,7 @@ class ConceptSVM(PersistentEstimator):
         "squared_hinge" or "hinge".
     class_weight : {"balanced"}, optional
         "balanced" lets the pictures with a word count as much as those without; None lets all
-        pictures count alike.
+        pictures count equally.
     random_state : int, default=0
         Seed of the pairs that give the bandwidth, of the pictures that are held out where no others
         are given, and of the linear solver.

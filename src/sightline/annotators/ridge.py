@@ -74,14 +74,14 @@ class KernelRidge(PersistentEstimator):
         Of the median distance, which is the bandwidth; or one for each view. At the default the rbf
         kernel of two pictures at the median distance is 1/e.
     weights : tuple of float or {"auto"}, optional
-        How much each view counts; alike by default. "auto" finds it on left-out scores: worth its
+        How much each view counts; equal by default. "auto" finds it on left-out scores: worth its
         time where some views may be of little use, of no use where all were well chosen.
     statistic : {"median", "mean"}, default="median"
         "median" or "mean" distance.
     alpha : float or {"auto"}, default="auto"
         Strength of the regulariser, in units of the mean k(p, p); "auto" chooses it.
     balance : float, default=0.0
-        0 lets all pictures count alike; with b, those that carry a word count (n- / n+)^b as much
+        0 lets all pictures count equally; with b, those that carry a word count (n- / n+)^b as much
         as the others. On the collections tried this ranked neither better nor worse. It needs all
         pictures as landmarks, and alpha is chosen as if it were 0.
     criterion : {"AvgP", "error"}, default="error"

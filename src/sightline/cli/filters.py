@@ -88,7 +88,7 @@ def mark_of(h: Hit) -> str:
 
 def similarity_mark(h: Hit) -> str:
     """Return whether a learned similarity ranked the hit."""
-    return "learnt" if h.learned else "alike"
+    return "learnt" if h.learned else "similar"
 
 
 def check_png(c: Collection, target: Path, what: str) -> None:

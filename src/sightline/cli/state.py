@@ -30,7 +30,7 @@ def show_state(collection: str | None, store: str | None) -> None:
     click.echo(f"{s.words} different words, {s.skipped} files skipped, version {s.version}")
     click.echo(f"learnt: {s.word_model or 'nothing yet'}")
     if s.similarity_model:
-        click.echo(f"likeness: {s.similarity_model}")
+        click.echo(f"similarity: {s.similarity_model}")
     if s.region_model:
         click.echo(f"regions: {s.region_model}")
     click.echo(f"kept in {c.home.folder}")

@@ -213,9 +213,10 @@ def show_similar(r: SimilarReport) -> None:
     p = r.proof
     if p.n:
         click.echo(
-            f"On {p.n} held-out queries: mean AvgP {p.candidate:.3f}, all alike {p.baseline:.3f} "
-            f"({p.candidate - p.baseline:+.3f}, p {p_text(p.p)}; {p.helped} better, {p.harmed} "
-            f"worse, harmed rate {p.harmed_rate:.2f}), {r.single} alone {p.extra['single']:.3f}"
+            f"On {p.n} held-out queries: mean AvgP {p.candidate:.3f}, equal weights "
+            f"{p.baseline:.3f} ({p.candidate - p.baseline:+.3f}, p {p_text(p.p)}; "
+            f"{p.helped} better, {p.harmed} worse, harmed rate {p.harmed_rate:.2f}), "
+            f"{r.single} alone {p.extra['single']:.3f}"
         )
     if p.current is not None:
         click.echo(f"The combination before: {p.current:.3f}")

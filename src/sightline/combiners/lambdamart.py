@@ -42,7 +42,7 @@ class LambdaMART(Combiner):
     min_leaf : int, default=1
         The fewest rows of a leaf.
     patience : int, default=100
-        So many trees without a better mean AvgP of validation lists end it.
+        Training ends after this many trees without a better mean AvgP of validation lists.
     random_state : int, default=0
         Seed.
 

@@ -84,7 +84,7 @@ class Blend(Estimator):
     n_folds : int, default=5
         Parts that are left out in turn; as many as judgements at most.
     doubts : bool, default=True
-        Look for slips; there must be a background.
+        Look for mislabelled answers; there must be a background.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Blend(Estimator):
         ranking and by the blend of it with what was learnt without them; None where there is no
         such pair.
     stands_ : ndarray of int64
-        Of each judgement, +1 or -1, and 0 where a -1 is taken for a slip.
+        Of each judgement, +1 or -1, and 0 where a -1 is taken for a mislabel.
     w_ : ndarray of float64
         The weights, where `linear`.
 
@@ -250,7 +250,7 @@ class Blend(Estimator):
         untouched : array-like, optional
             Scores of the judged pictures, where the untouched ranking is no weights.
         sure : array-like, optional
-            For each judgement whether it is known to be no slip.
+            For each judgement whether it is known to be no mislabel.
         """
         if not hasattr(self, "_learner"):
             self.start()

@@ -32,7 +32,7 @@ _LEAST, _LEAST_FITTING = 6, 3
 def mislabel_probabilities(
     scores: Doubles, relevant: Bools, sure: NDArray[np.bool_] | None = None
 ) -> Doubles:
-    """Return for each judgement how likely it is a slip.
+    """Return for each judgement the probability that it is mislabelled.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def mislabel_probabilities(
     relevant : ndarray of bool
         What was judged.
     sure : ndarray of bool, optional
-        Judgements that cannot be slips.
+        Judgements that cannot be mislabelled.
 
     Examples
     --------

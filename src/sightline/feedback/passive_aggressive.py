@@ -61,7 +61,7 @@ class PassiveAggressive(LinearLearner):
     n_rounds_ : int
         How often it was given judgements.
     counts_ : ndarray of int64
-        How many draws were passive, updates, of pictures alike, and rejected.
+        How many draws were passive, updates, of equal pictures, and rejected.
 
     Examples
     --------

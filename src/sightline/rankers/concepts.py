@@ -94,7 +94,7 @@ class ConceptMatching(TwoSided):
         return self
 
     def _fit_pictures(self, rows: Any, told: Doubles) -> None:
-        # Columns count alike, whatever their units; sparse rows are not centred, and stay sparse.
+        # Columns count equally, whatever their units; sparse rows are not centred, and stay sparse.
         if hasattr(rows, "tocsr"):
             squares = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
             mean, spread = np.zeros(rows.shape[1]), np.sqrt(squares)

@@ -94,11 +94,11 @@ class KernelPAMIR(PersistentEstimator):
         Of the median distance, which is the bandwidth; or one for each view. At the default the rbf
         kernel of two pictures at the median distance is 1/e.
     weights : tuple of float, optional
-        How much each view counts; alike by default.
+        How much each view counts; equal by default.
     landmarks : int, optional
         Pictures that carry the weights, a seeded sample; None takes all. With a kernel that is no
         inner product, any number, even that of all pictures, leaves its negative directions out,
-        for training and for new pictures alike, at the price of eigenvectors.
+        for both training and new pictures, at the price of eigenvectors.
     budget : int, default=2147483648
         Bytes that the kernel of the training pictures and what is learnt may take.
     C : float, default=0.1

@@ -70,7 +70,7 @@ class LogProduct(PersistentEstimator):
     max_len : int, default=5
         Words that a query made from captions may have.
     most_queries : int, default=8000
-        So many are learnt from at most, a seeded choice.
+        Maximum number to learn from, a seeded sample.
     random_state : int, default=0
         Seed of that choice and of the order.
 

@@ -74,12 +74,12 @@ class PAMIR(WordWeights):
     eval_every : int, default=100000
         Triplets between two looks at the validation pictures.
     patience : int, default=3
-        So many looks without a better mean AvgP end training.
+        Training ends after this many validations without a better mean AvgP.
     pairs_per_query : int, default=8
         Triplets of a query that are learnt from in a row, on average; 1 is the paper, in the order
         in which they are drawn, and takes three times as long.
     sampling : {"query", "triplet"}, default="query"
-        "query" draws queries alike, "triplet" draws triplets alike.
+        "query" draws queries uniformly, "triplet" draws triplets uniformly.
     averaged : bool, default=False
         Serve the mean of the weights after each triplet instead of the last ones.
     max_len : int, default=1
@@ -205,10 +205,10 @@ class PAMIR(WordWeights):
             steps for each relevant picture of a query, at least 20,000 and at most the parameter
             `n_iter`.
         queries, n_words : QuerySet or int
-            Queries over the rows of X made elsewhere, in place of y, and the size of their
+            Queries over the rows of X made by the caller, in place of y, and the size of their
             vocabulary.
         n_iter : int, optional
-            Exactly so many triplets, such as were best before; at most, with validation.
+            Number of triplets, such as were best before; the maximum, with validation.
         progress : Progress, optional
             Told how many triplets are done.
         compute : Mapper, optional

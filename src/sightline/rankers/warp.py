@@ -54,7 +54,7 @@ class WARP(PAMIR):
     variant : {"PA-I", "PA-II"}, default="PA-I"
         "PA-I" or "PA-II"; PA has no C that a rank could weigh.
     rank_loss : {"harmonic", "auc"}, default="harmonic"
-        "harmonic" cares for the top, "auc" for every pair alike.
+        "harmonic" cares for the top, "auc" for every pair equally.
     max_trials : int, default=50
         Other pictures to look at, at most, before a pair counts as learnt; never more than there
         are.

@@ -183,7 +183,7 @@ def of_tags(
     tags : array-like
         (pictures, tags), 1 where a picture has a tag; dense or scipy's sparse.
     least : int, default=1
-        So many tags make a relevant picture; an other one shares none.
+        Number of shared tags that makes a picture relevant; a negative one shares none.
     n : int, optional
         As for `of_classes`.
     queries : array-like, optional

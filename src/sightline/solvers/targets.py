@@ -150,7 +150,7 @@ def from_judgements(
     n_pictures : int
         How many rows there should be.
     known : Known, optional
-        The words there are; all that are asked for, alike, by default.
+        The words there are; all that are asked for, with equal weights, by default.
     strict : bool, default=False
         Whether a query with other words is an error; else they count for nothing.
     grades : {"binary", "linear", "exponential"}, default="binary"

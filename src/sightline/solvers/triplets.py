@@ -38,9 +38,9 @@ class TripletSampler:
     targets : Targets
         Queries over the rows of a matrix.
     sampling : {"query", "triplet"}, default="query"
-        "query" draws queries alike, "triplet" draws triplets alike.
+        "query" draws queries uniformly, "triplet" draws triplets uniformly.
     pairs_per_query : int, default=8
-        A block has so many triplets for each query, on average; 1 is the paper, with triplets in
+        Mean number of triplets of a block for each query; 1 is the paper, with triplets in
         the order in which they are drawn.
     seed : int or numpy.random.Generator or None, default=0
         A number, a generator to take one from, or None for another stream each time.

@@ -29,7 +29,7 @@ class Documents(Estimator):
     n_words : int, default=50000
         The most words.
     least_texts : int, default=2
-        A word must be in so many texts.
+        Minimum number of texts that contain a word.
     most_share : float, default=0.5
         And in no larger share of them.
     sublinear : bool, default=False

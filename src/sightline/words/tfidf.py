@@ -68,7 +68,7 @@ def query_vector(
         The known words asked for; repeated ones count once, their order does not matter.
     idf : ndarray of float64
         The inverse document frequency of every term. If it is 0 for all words asked for, it is not
-        used at all, so that they count alike.
+        used at all, so that they count equally.
     weights : sequence of float or ndarray of float64, optional
         How much each of the words counts besides, finite and not negative; 1 by default. If a word
         is repeated, its last weight counts.

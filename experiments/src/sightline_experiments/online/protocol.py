@@ -120,7 +120,7 @@ class Task:
 def choose_task(plain: Task, queries: Int) -> Task:
     """Return the task, or the same in context, by which some validation queries rank better.
 
-    All similarities count alike.
+    All similarities count equally.
     """
     usual = replace(plain, in_context=True)
     worth = [lists.mean_avgp(lists.rows.sum(axis=1)) for lists in

@@ -249,7 +249,7 @@ def svm_weights(X: Doubles, Y: Bools, C: float) -> tuple[Doubles, Doubles]:
     try:
         from sklearn.svm import LinearSVC
     except ImportError as e:
-        raise MissingExtra.of("The SVM rival", "baselines") from e
+        raise MissingExtra.of("The SVM baseline", "baselines") from e
     W, constant = np.zeros((X.shape[1], Y.shape[1])), np.where(Y.any(axis=0), 1.0, -1.0)
     for j in np.flatnonzero(Y.any(axis=0) & ~Y.all(axis=0)):
         # The squared hinge is solved to the end in seconds where the plain one takes minutes.

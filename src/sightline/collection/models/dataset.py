@@ -1,7 +1,7 @@
 """The data set that word models are fitted to: pictures, their words and their features.
 
-Tags and judgements count alike. A picture that was judged to fit a query carries the words of that
-query; one that was judged not to fit a single word does not carry it.
+Tags and judgements weigh the same. A picture that was judged to fit a query carries the words of
+that query; one that was judged not to fit a single word does not carry it.
 
 A picture without tags says nothing about ordinary words, since its owner may not have tagged it
 yet. Words that were saved from a session are different: the session ranked the whole collection, so

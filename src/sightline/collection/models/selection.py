@@ -37,7 +37,7 @@ from sightline.words.combining import Combination, How
 
 Float = NDArray[np.float32]
 
-# Screening takes so many training pictures, and so many rankers pass it.
+# Number of training pictures for screening, and of rankers that pass it.
 SCREENED_ON, PASSING = 1_500, 2
 # Memory that is left to everything else on the machine.
 _SPARE = 0.8

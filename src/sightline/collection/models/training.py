@@ -63,7 +63,7 @@ from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
 from sightline.store.home import Home
 
-# Selection uses so many pictures at most; the selected recipe is then fitted to all of them.
+# Maximum number of pictures for selection; the selected recipe is then fitted to all of them.
 CHOOSE_AMONG = 6_000
 # Those that are tried where none is named.
 DEFAULT_RANKERS = BY_DEFAULT

@@ -92,7 +92,7 @@ MODEL_KINDS = {kind.name: kind for kind in (WORDS, SIMILARITY, REGIONS)}
 class Proven:
     """A model and its figures on held-out data; None where nothing was measured.
 
-    `candidate` and `untrained`, the baseline, are by `measure` over `queries`: over so many
+    `candidate` and `untrained`, the baseline, are by `measure` over `queries`: over that many
     pictures for regions. `current` and `against_current` compare the model with the one before, on
     what both know.
     """

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sightline.collection.models.dataset import View
 
-# Rows longer than `_SHORT` are reduced to so many numbers, fitted to so many rows; exponent.
+# Rows longer than `_SHORT` are reduced to this length, fitted to at most this many rows; exponent.
 _SHORT, _MOST_NUMBERS, _MOST_ROWS, _DAMPING = 64, 768, 6_000, 0.2
 
 Float = NDArray[np.float32]

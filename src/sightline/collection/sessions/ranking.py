@@ -190,8 +190,8 @@ class ScoredPictures:
 
     def doubted(self, judged: dict[int, bool]) -> list[Hit]:
         """Return the suspected mislabels that may appear, in judging order."""
-        slips = np.array([p for p in judged if p in self.learnt.suspected_mislabels], np.int64)
-        return self.there(slips[np.isin(slips, self.ids)])
+        suspected = np.array([p for p in judged if p in self.learnt.suspected_mislabels], np.int64)
+        return self.there(suspected[np.isin(suspected, self.ids)])
 
     def there(self, chosen: Int) -> list[Hit]:
         """Return the hits among some pictures whose files exist."""

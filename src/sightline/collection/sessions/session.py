@@ -439,7 +439,7 @@ def remarks(
             lacking = "do not fit" if fit else "fit"
             notes.append(f"The ranking stays until some pictures that {lacking} are judged too.")
     if model.suspected_mislabels:
-        notes.append(_of_slips(model.suspected_mislabels, doubted, judged))
+        notes.append(_of_mislabels(model.suspected_mislabels, doubted, judged))
     if model.gone:
         n = model.gone
         notes.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learnt from.")
@@ -448,16 +448,18 @@ def remarks(
     return notes
 
 
-def _of_slips(slips: frozenset[int], doubted: Sequence[Hit], judged: dict[int, bool]) -> str:
+def _of_mislabels(
+    suspected: frozenset[int], doubted: Sequence[Hit], judged: dict[int, bool]
+) -> str:
     """Return a remark that names the suspected mislabels, up to `NAMED`.
 
     >>> hits = [Hit(3, b"a.jpg", 0.1, False), Hit(4, b"b.jpg", 0.1, False)]
-    >>> _of_slips(frozenset([3, 4, 9]), hits, {3: True, 4: False, 9: True})[:54]
+    >>> _of_mislabels(frozenset([3, 4, 9]), hits, {3: True, 4: False, 9: True})[:54]
     '3 judgements contradict the others, and nothing is lea'
-    >>> _of_slips(frozenset([3, 4, 9]), hits, {3: True, 4: False, 9: True})[54:]
+    >>> _of_mislabels(frozenset([3, 4, 9]), hits, {3: True, 4: False, 9: True})[54:]
     'rnt from them: a.jpg (fits), b.jpg (does not fit) and 1 more. To insist, judge them again.'
     """
-    n = len(slips)
+    n = len(suspected)
     s, it = ("", "it") if n == 1 else ("s", "them")
     kinds = {True: "fits", False: "does not fit"}
     names = [f"{shown(h.path)} ({kinds[judged[h.picture]]})" for h in doubted[:NAMED]]

@@ -230,7 +230,7 @@ def describe_similarity_model(home: Home, name: str) -> str:
         return f"{what}, unproven"
     value = f"mean AvgP {figures['candidate']:.3f} on held-out queries"
     marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{what}, {value} (all alike {figures['uniform']:.3f}){marks}"
+    return f"{what}, {value} (equal weights {figures['uniform']:.3f}){marks}"
 
 
 def uniform(snapshot: Snapshot, feature_names: Sequence[str] = ()) -> SimilarityModel:

@@ -78,10 +78,10 @@ def in_use(reader: Reader) -> tuple[SimilarityModel, str]:
     model = load_similarity_model(reader.home, reader.snapshot.similar)
     remark = ""
     if model is None:
-        remark = "Nothing was learnt of likeness yet; all descriptors count alike"
+        remark = "No similarity was learned yet; all descriptors count equally"
     elif not _usable(reader.snapshot, model):
         remark = f"The descriptors that were learnt ({', '.join(model.names)}) are gone from the "
-        remark += "pictures; all that are there count alike"
+        remark += "pictures; all that are there count equally"
         model = None
     if model is not None:
         return with_judgements(reader, model)[0], ""
