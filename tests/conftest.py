@@ -17,7 +17,7 @@ from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
 from sightline.testing import watchdog
-from tests.sharing import following, ordered, share, start_used, stop_unused, unshare
+from tests.sharing import built_once, following, ordered, share, start_used, stop_unused, unshare
 from tests.sorts import mark
 
 if TYPE_CHECKING:
@@ -147,13 +147,14 @@ def two_rankers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture(scope="session")
-def tagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a painted collection that has learnt where words lie; never changed."""
+def tagged() -> Path:
+    """Return the folder of a painted collection that has learned where words lie; never changed."""
     from tests.factories.tagged_collections import painted_collection
 
-    folder = tmp_path_factory.mktemp("tagged")
-    painted_collection(folder).models.train_regions(feature="regions", scenes=2)
-    return folder
+    return built_once(
+        "tagged",
+        lambda folder: painted_collection(folder).models.train_regions(feature="regions", scenes=2),
+    )
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,11 @@ many tests would be learnt by every process of the run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import fcntl
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import pytest
@@ -51,6 +55,23 @@ def share(fixture: str, server: Server) -> None:
 def unshare(fixture: str) -> None:
     """Leave it to its fixture again, running or not."""
     _servers.pop(fixture)
+
+
+def built_once(name: str, build: Callable[[Path], object]) -> Path:
+    """Return a folder that the first process of the run which needs it builds; others wait.
+
+    Tests copy what they change.
+    """
+    folder = Path(tempfile.gettempdir(), name)
+    complete = folder / "complete"
+    with open(f"{folder}.lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not complete.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            build(folder)
+            complete.touch()
+    return folder
 
 
 def start_used(item: pytest.Item) -> None:

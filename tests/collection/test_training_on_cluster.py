@@ -101,7 +101,7 @@ def test_regions_learnt_on_two_nodes_are_those_learnt_here(
 ) -> None:
     from sightline.compute.ray_cluster import RayCompute
 
-    own = painted_collection(tmp_path)
+    own = painted_collection(tmp_path, 80)
     report = own.models.train_regions(feature="regions", scenes=2)
     before = load_region_tagger(own.home, report.model)
     with RayCompute(cluster.address) as ray:

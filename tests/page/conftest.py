@@ -10,6 +10,7 @@ import pytest
 
 from tests.factories.servers import Served, painted, running
 from tests.factories.tagged_collections import copied
+from tests.sharing import built_once
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -65,13 +66,14 @@ def own(made: Path, tmp_path: Path) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="session")
-def rich(tagged: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a collection that has learnt all there is to learn; to be copied."""
-    folder = tmp_path_factory.mktemp("rich")
-    c = copied(tagged, folder)
-    c.train(rankers=["cca"])
-    (folder / "photos").symlink_to(tagged / "photos")
-    return folder
+def rich(tagged: Path) -> Path:
+    """Return the folder of a collection that has learned all there is to learn; to be copied."""
+
+    def build(folder: Path) -> None:
+        copied(tagged, folder).train(rankers=["cca"])
+        (folder / "photos").symlink_to(tagged / "photos")
+
+    return built_once("rich", build)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import math
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -94,27 +95,38 @@ FORMS: tuple[Callable[[str], str], ...] = (
 )  # fmt: skip
 
 
+RULES = (BEFORE, ELEMENTS, HANDLERS, QUOTES, DEEDS, FORMS)
+COUNT = math.prod(map(len, RULES))
+
+
+def _text(number: int) -> str:
+    """Return one of the texts that the rules make, counted through all their combinations."""
+    parts = []
+    for rule in reversed(RULES):
+        number, i = divmod(number, len(rule))
+        parts.append(rule[i])
+    form, deed, mark, handler, element, before = parts
+    return form(f"{before}<{element} {handler}={mark}{deed}{mark}>")
+
+
 def every() -> Iterator[str]:
-    """Give every text that the rules make, some 200,000."""
+    """Yield every text that the rules make, some 200,000."""
     yield from FIRST
-    for parts in itertools.product(BEFORE, ELEMENTS, HANDLERS, QUOTES, DEEDS, FORMS):
-        before, element, handler, mark, deed, form = parts
-        yield form(f"{before}<{element} {handler}={mark}{deed}{mark}>")
+    yield from map(_text, range(COUNT))
 
 
 def texts() -> list[str]:
     """Return those to try: some of every rule, or what SIGHTLINE_HOSTILE says."""
     wanted = os.environ.get("SIGHTLINE_HOSTILE", str(MANY))
-    made = list(dict.fromkeys(every()))
     if wanted == "all":
-        return made
+        return list(dict.fromkeys(every()))
     if not wanted.isdigit():
         lines = Path(wanted).read_text(encoding="utf-8", errors="replace").split("\n")
-        return [*made[: len(FIRST)], *dict.fromkeys(line for line in lines if line.strip())]
+        return [*FIRST, *dict.fromkeys(line for line in lines if line.strip())]
     # A step without a common factor with the lengths of the rules meets all of their parts.
-    rest = made[len(FIRST) :]
-    many = max(0, int(wanted) - len(FIRST))
-    return [*FIRST, *(rest[(i * 7_919) % len(rest)] for i in range(many))][: int(wanted)]
+    step = (_text(i * 7_919 % COUNT) for i in range(COUNT))
+    distinct = (t for t in dict.fromkeys(itertools.chain(FIRST, itertools.islice(step, int(wanted)))))
+    return list(itertools.islice(distinct, int(wanted)))
 
 
 def file_name(text: str, number: int) -> str:

