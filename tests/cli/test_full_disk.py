@@ -66,8 +66,8 @@ def moved(taught: Collection, disk: SmallDisk) -> Collection:
     return c
 
 
-def run(disk: SmallDisk, *command: str) -> subprocess.CompletedProcess[str]:
-    kept = {"TMPDIR": str(disk.folder), "NUMBA_CACHE_DIR": str(disk.folder / "kernels")}
+def run(disk: SmallDisk, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    kept = {"TMPDIR": str(disk.folder), **variables}
     ran = subprocess.run(
         ["unshare", "-m", "sh", "-c", CROWDED, "sh", sys.executable, *command],
         capture_output=True, text=True, env={**os.environ, **kept}, cwd=disk.folder,
@@ -112,7 +112,8 @@ def test_commands_that_write_say_that_the_disk_is_full(disk: SmallDisk, moved: C
 
 
 def test_kernels_that_cannot_be_kept_are_compiled(disk: SmallDisk) -> None:
-    (disk.folder / "kernels").mkdir()
+    kernels = disk.folder / "kernels"
+    kernels.mkdir()
     disk.fill()
-    ran = run(disk, "-c", COMPILED)
+    ran = run(disk, "-c", COMPILED, NUMBA_CACHE_DIR=str(kernels))
     assert ran.returncode == 0, ran.stderr

@@ -125,7 +125,9 @@ def texts() -> list[str]:
         return [*FIRST, *dict.fromkeys(line for line in lines if line.strip())]
     # A step without a common factor with the lengths of the rules meets all of their parts.
     step = (_text(i * 7_919 % COUNT) for i in range(COUNT))
-    distinct = (t for t in dict.fromkeys(itertools.chain(FIRST, itertools.islice(step, int(wanted)))))
+    distinct = (
+        t for t in dict.fromkeys(itertools.chain(FIRST, itertools.islice(step, int(wanted))))
+    )
     return list(itertools.islice(distinct, int(wanted)))
 
 
