@@ -124,11 +124,8 @@ def texts() -> list[str]:
         lines = Path(wanted).read_text(encoding="utf-8", errors="replace").split("\n")
         return [*FIRST, *dict.fromkeys(line for line in lines if line.strip())]
     # A step without a common factor with the lengths of the rules meets all of their parts.
-    step = (_text(i * 7_919 % COUNT) for i in range(COUNT))
-    distinct = (
-        t for t in dict.fromkeys(itertools.chain(FIRST, itertools.islice(step, int(wanted))))
-    )
-    return list(itertools.islice(distinct, int(wanted)))
+    some = [_text(i * 7_919 % COUNT) for i in range(int(wanted))]
+    return list(dict.fromkeys([*FIRST, *some]))[: int(wanted)]
 
 
 def file_name(text: str, number: int) -> str:
