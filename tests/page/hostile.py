@@ -7,7 +7,6 @@ and the name of a file adds its lines, so that lists of others can be tried as w
 from __future__ import annotations
 
 import html
-import itertools
 import math
 import os
 from collections.abc import Callable, Iterator
