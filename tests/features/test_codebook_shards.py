@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pytest
 
+from sightline._typing import Floats
 from sightline.contracts import InTurn, Part, PartDone, PartTask
 from sightline.errors import ParameterError
-from sightline.features.local.codebook import Floats, codebook, quantization_error
+from sightline.features.local.codebook import codebook, quantization_error
 from sightline.features.local.visterms import Visterms
 from tests.factories.photos import patches
 

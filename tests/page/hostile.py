@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -94,18 +94,19 @@ FORMS: tuple[Callable[[str], str], ...] = (
 )  # fmt: skip
 
 
-RULES = (BEFORE, ELEMENTS, HANDLERS, QUOTES, DEEDS, FORMS)
-COUNT = math.prod(map(len, RULES))
+PARTS: tuple[Sequence[str], ...] = (BEFORE, ELEMENTS, HANDLERS, QUOTES, DEEDS)
+COUNT = math.prod(map(len, PARTS)) * len(FORMS)
 
 
 def _text(number: int) -> str:
     """Return one of the texts that the rules make, counted through all their combinations."""
+    number, form = divmod(number, len(FORMS))
     parts = []
-    for rule in reversed(RULES):
-        number, i = divmod(number, len(rule))
-        parts.append(rule[i])
-    form, deed, mark, handler, element, before = parts
-    return form(f"{before}<{element} {handler}={mark}{deed}{mark}>")
+    for choices in reversed(PARTS):
+        number, i = divmod(number, len(choices))
+        parts.append(choices[i])
+    deed, mark, handler, element, before = parts
+    return FORMS[form](f"{before}<{element} {handler}={mark}{deed}{mark}>")
 
 
 def every() -> Iterator[str]:

@@ -8,17 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from sightline._typing import Doubles, Floats
 from sightline.errors import ParameterError
 from sightline.similarity import _distances_fast as fast
-from sightline.similarity.distances import (
-    FOUR,
-    MEASURES,
-    Doubles,
-    Floats,
-    Measure,
-    Range,
-    check_measures,
-)
+from sightline.similarity.distances import FOUR, MEASURES, Measure, Range, check_measures
 from tests.factories.fresh_python import imported_by, output_without_compiler
 from tests.naive import similarity as naive
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from sightline._typing import Floats
 from sightline.errors import DataError, ParameterError
-from sightline.similarity.distances import MEASURES, Floats
+from sightline.similarity.distances import MEASURES
 from sightline.similarity.pairs import Phi
 from tests.naive import similarity as naive
 

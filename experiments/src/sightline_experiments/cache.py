@@ -16,9 +16,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from sightline._typing import Arrays
 from sightline.features.deep.session import cache_folder
-
-Arrays = dict[str, NDArray[Any]]
 
 
 class ArrayCache:

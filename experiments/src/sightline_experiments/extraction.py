@@ -13,19 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import RGB, Arrays
 from sightline.compute.describing import DESCRIBE_TASK, Row, describe_job, load_feature, rows_of
 from sightline.contracts import Compute, Done, Feature, Job, Progress
 from sightline.errors import DataError
-from sightline_experiments.cache import Arrays
 from sightline_experiments.datasets.sources import DECODE_TASK, Source
 
 SIDE = 384
 SEED = 0
 _MEGAPIXELS = 10.0
 
-RGB = NDArray[np.uint8]
 View = Any  # a dense float32 matrix, or a scipy one in CSR form
 
 

@@ -25,9 +25,9 @@ from sightline.annotators._neighbour_weights import Curve
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sightline._typing import Doubles
     from sightline.annotators._neighbour_weights import LeftOut
 
-    Doubles = NDArray[np.float64]
 
 _LEAST_SLOPE = 0.05
 # The shared curve is found on so many words at most, spread evenly from rare to common.

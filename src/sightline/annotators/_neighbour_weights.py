@@ -21,7 +21,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Doubles = NDArray[np.float64]
+    from sightline._typing import Doubles
+
 
 By = Literal["rank", "distance"]
 _STEPS = 100

@@ -11,17 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Doubles, Floats, Int32s, Ints
 
-Int = NDArray[np.int64]
-Places = NDArray[np.int32]
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 # Of the steps to the best curve of a word; most need five.
 _STEPS, _HALVINGS, _LEAST_GAIN = 30, 30, 1e-10
 
 
 @njit(cache=True, nogil=True)
-def nearest_rows(distances: Floats, own: Int, out: Places) -> None:
+def nearest_rows(distances: Floats, own: Ints, out: Int32s) -> None:
     """Fill each row of `out` with the places of the smallest distances, smallest first.
 
     Of equal distances the first comes first; place own[i] is never taken. There must be enough.
@@ -46,7 +43,7 @@ def nearest_rows(distances: Floats, own: Int, out: Places) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _rise(kept: Floats, places: Places, at: int, d: float, j: int) -> None:
+def _rise(kept: Floats, places: Int32s, at: int, d: float, j: int) -> None:
     """Put a pair into a heap with the farthest on top, from the bottom up."""
     while at > 0:
         above = (at - 1) // 2
@@ -58,7 +55,7 @@ def _rise(kept: Floats, places: Places, at: int, d: float, j: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _sink(kept: Floats, places: Places, n: int, d: float, j: int) -> None:
+def _sink(kept: Floats, places: Int32s, n: int, d: float, j: int) -> None:
     """Put a pair into a heap of n in place of its top."""
     at = 0
     while True:
@@ -79,7 +76,7 @@ def _sink(kept: Floats, places: Places, n: int, d: float, j: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def merge_lists(lists: NDArray[np.int32], n_others: int, out: Places) -> None:
+def merge_lists(lists: NDArray[np.int32], n_others: int, out: Int32s) -> None:
     """Fill each row of `out` with what the lists (views, pictures, k) hold, first places first.
 
     A row takes the first of every list, then the second of every list, until it is full.
@@ -97,7 +94,7 @@ def merge_lists(lists: NDArray[np.int32], n_others: int, out: Places) -> None:
 
 
 @njit(cache=True, nogil=True)
-def propagate(nearest: Places, pi: Doubles, start: Int, word: Places, out: Doubles) -> None:
+def propagate(nearest: Int32s, pi: Doubles, start: Ints, word: Int32s, out: Doubles) -> None:
     """Add to out[i, t] the weights of those neighbours of picture i that carry word t."""
     for i in range(nearest.shape[0]):
         for k in range(nearest.shape[1]):
@@ -108,7 +105,7 @@ def propagate(nearest: Places, pi: Doubles, start: Int, word: Places, out: Doubl
 
 @njit(cache=True, nogil=True)
 def log_likelihood(
-    own: Int, nearest: Places, pi: Doubles, start: Int, word: Places,
+    own: Ints, nearest: Int32s, pi: Doubles, start: Ints, word: Int32s,
     cost: Doubles, absent: Doubles, slope: Doubles, offset: Doubles, gradient: Doubles,
 ) -> float:  # fmt: skip
     """Return sum_it c_it log P(y_it | x_it) and fill `gradient` with its derivatives by pi.

@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Doubles, Int32s, Ints
 
-Int = NDArray[np.int64]
-Index = NDArray[np.int32]
-Doubles = NDArray[np.float64]
 Table = NDArray[np.float64] | NDArray[np.float32]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def half_step(
-    start: Int, index: Index, count: Doubles, fixed: Doubles, free: Doubles, out: Doubles
+    start: Ints, index: Int32s, count: Doubles, fixed: Doubles, free: Doubles, out: Doubles
 ) -> float:
     """Fill out[i, k] with sum_j n_ij r_ijk, and return sum_ij n_ij log z_ij.
 
@@ -46,7 +44,7 @@ def half_step(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def fold_in(
-    start: Int, index: Index, count: Doubles, table: Table, n_iter: int, tol: float, floor: float,
+    start: Ints, index: Int32s, count: Doubles, table: Table, n_iter: int, tol: float, floor: float,
     out: Doubles,
 ) -> None:  # fmt: skip
     """Fill out[p] with P(k|p), given table[v] = P(v|k), by EM from equal shares.

@@ -12,7 +12,7 @@ from sightline.measures.ranking import average_precision
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Doubles = NDArray[np.float64]
+    from sightline._typing import Doubles
 
 
 class Trials:

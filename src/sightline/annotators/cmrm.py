@@ -37,7 +37,8 @@ from sightline.errors import ParameterError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Doubles = NDArray[np.float64]
+    from sightline._typing import Doubles
+
 
 # Cells of the tables that leaving pictures out needs at once.
 _CELLS = 1_000_000

@@ -28,7 +28,8 @@ from sightline.errors import ParameterError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Doubles = NDArray[np.float64]
+    from sightline._typing import Doubles
+
 
 Weighting = Literal["tf-idf", "tf"]
 # Iterating for a few directions is faster than finding all, until they are not few.

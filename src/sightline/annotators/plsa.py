@@ -42,7 +42,8 @@ from sightline.progress import NoProgress
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Doubles = NDArray[np.float64]
+    from sightline._typing import Doubles
+
 
 _SILENT = NoProgress()
 _ASPECTS = 400

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.store.home import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import Query
@@ -23,8 +23,6 @@ from sightline.words.term_ids import term_id
 if TYPE_CHECKING:
     from sightline.collection.models.word_model import WordModel
 
-
-Int = NDArray[np.int64]
 
 # A long text may hold hundreds of words that were not learned; a message names so many.
 _NAMED = 12
@@ -70,12 +68,12 @@ class ResolvedQuery:
         was asked.
     """
 
-    terms: Int
+    terms: Ints
     weights: tuple[float, ...]
     unknown: tuple[str, ...]
     required: tuple[int, ...]
     model: WordModel | None
-    learned: Int
+    learned: Ints
     learned_weights: tuple[float, ...]
     not_learned: tuple[NotLearned, ...] = ()
     predicted: bool | None = None

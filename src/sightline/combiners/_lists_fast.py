@@ -6,15 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
-
-Int = NDArray[np.int64]
+from sightline._typing import Ints
 
 
 @njit(cache=True, nogil=True)
 def average_precisions(
     scores: NDArray[np.float32] | NDArray[np.float64],
     fits: NDArray[np.bool_],
-    start: Int,
+    start: Ints,
     out: NDArray[np.float64],
 ) -> None:
     """Write the AvgP of each list; NaN where nothing is relevant. Of equals the earlier is first.

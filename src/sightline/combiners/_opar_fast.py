@@ -15,15 +15,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Doubles, Floats, Ints
 from sightline.solvers._pa_step_fast import step_length, step_size
 from sightline.solvers.pa_step import NEAREST, PASSIVE, REJECTED, UPDATED
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
 # Rules: places of the variants in `pa_step.VARIANTS`, and two more.
 PA_I, PA_II, OPR, OGDR = 1, 2, 3, 4
 _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
@@ -50,7 +47,7 @@ def length(margin: Any, norm2: Any, rule: int, C: Any) -> Any:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def learn(
-    w: Floats, late: Doubles, seen: int, X: Floats, rule: int, C: float, counts: Int,
+    w: Floats, late: Doubles, seen: int, X: Floats, rule: int, C: float, counts: Ints,
     totals: Doubles,
 ) -> None:  # fmt: skip
     """Learn from the rows of X in turn; `late` has no numbers where no mean is wanted.
@@ -103,7 +100,7 @@ def learn(
 @njit(cache=True, nogil=True)
 def learn_one_by_one(
     w: Floats, late: Doubles, seen: int, X: Floats, begin: Any, end: Any, rule: int,
-    C: float, counts: Int, totals: Doubles,
+    C: float, counts: Ints, totals: Doubles,
 ) -> None:  # fmt: skip
     """Learn from some rows of X in turn, as `learn` does."""
     for i in range(begin, end):

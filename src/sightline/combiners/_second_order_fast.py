@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Doubles, Floats
 from sightline.solvers._second_order_fast import step_sizes
 from sightline.solvers.pa_step import PASSIVE, REJECTED, UPDATED
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 _AROW = 0
 
 

@@ -16,7 +16,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from sightline.combiners.examples import Doubles, Lists, Source, judging, lists
+from sightline._typing import Doubles
+from sightline.combiners.examples import Lists, Source, judging, lists
 from sightline.combiners.linear import LinearCombiner, positive, whole_number
 from sightline.errors import DataError
 

@@ -9,13 +9,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats, Ints
 from sightline.errors import DataError, DataTypeError, UsageError
 from sightline.solvers.picture_triplets import PictureTriplets, of_judgements
 from sightline.validation import check_finite, check_shape, dense_table
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
 _PORTION = 1 << 18
 
 
@@ -53,7 +51,7 @@ class Lists:
 
     rows: Floats
     relevance: Doubles
-    start: Int
+    start: Ints
 
     @classmethod
     def of(cls, X: Any, y: Any, qid: Any) -> Self:

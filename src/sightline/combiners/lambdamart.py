@@ -17,7 +17,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.combiners.examples import Floats, Lists, Source, judging, lists
+from sightline._typing import Floats
+from sightline.combiners.examples import Lists, Source, judging, lists
 from sightline.combiners.linear import Combiner, positive, whole_number
 from sightline.errors import DataError, MissingExtra
 

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.combiners.examples import Doubles, Floats, Lists
+from sightline._typing import Doubles, Floats
+from sightline.combiners.examples import Lists
 from sightline.contracts import PersistentEstimator
 from sightline.errors import DataError, ParameterError
 

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.combiners.examples import Differences, Doubles, Floats, Source, differences
+from sightline._typing import Doubles, Floats
+from sightline.combiners.examples import Differences, Source, differences
 from sightline.combiners.linear import LinearCombiner, whole_number
 from sightline.contracts import Mapper
 from sightline.errors import DataError, UsageError

@@ -21,8 +21,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from sightline._typing import Floats
 from sightline.combiners import _opar_fast
-from sightline.combiners.examples import Floats
 from sightline.combiners.linear import positive
 from sightline.combiners.online import OnlineCombiner
 from sightline.combiners.sharded import Rounds

@@ -19,7 +19,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.combiners.examples import Doubles, Floats, Source, judging, lists
+from sightline._typing import Doubles, Floats
+from sightline.combiners.examples import Source, judging, lists
 from sightline.combiners.linear import Combiner, positive, whole_number
 from sightline.errors import DataError
 

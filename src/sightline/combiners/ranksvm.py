@@ -17,7 +17,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from sightline.combiners.examples import Doubles, Floats, Source, differences, judging
+from sightline._typing import Doubles, Floats
+from sightline.combiners.examples import Source, differences, judging
 from sightline.combiners.linear import LinearCombiner, positive, whole_number
 from sightline.errors import DataError, MissingExtra, ParameterError, UsageError
 

@@ -13,8 +13,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from sightline._typing import Doubles, Floats
 from sightline.combiners import _second_order_fast
-from sightline.combiners.examples import Doubles, Floats
 from sightline.combiners.linear import positive
 from sightline.combiners.online import OnlineCombiner
 from sightline.errors import ParameterError

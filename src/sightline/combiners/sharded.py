@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Arrays, Doubles, Floats
 from sightline.combiners import _opar_fast
-from sightline.combiners.examples import Doubles, Floats
 from sightline.contracts import InTurn, Json, Mapper, Part
 from sightline.solvers.mixing import Mix, mixed, shard
 from sightline.solvers.pa_step import N_OUTCOMES
-
-Arrays = dict[str, NDArray[Any]]
 
 
 class Rounds:

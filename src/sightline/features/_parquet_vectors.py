@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats
 from sightline.errors import DataError, MissingExtra, SightlineError
 from sightline.features._key_columns import Keys, is_path, key_columns
 from sightline.features._vector_files import Header, Table, check_matrix, check_size, choose, named
@@ -32,8 +32,6 @@ _AT_ONCE = 1024
 _MEMORY, _MEMORY_GROWTH = 512 << 20, 4
 _REFUSED = 3
 _QUIET = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1"}
-
-Rows = NDArray[np.float32]
 
 
 def read_parquet(path: Path, key_column: str) -> Table:
@@ -227,7 +225,7 @@ def _is_list(kind: Any) -> bool:
     )  # fmt: skip
 
 
-def _numbers(path: Path, batch: Any, columns: list[str], done: int) -> Rows:
+def _numbers(path: Path, batch: Any, columns: list[str], done: int) -> Floats:
     """Return the vectors of one batch, all of one length; a missing number is not finite."""
     first = batch.column(columns[0])
     if not _is_list(first.type):
@@ -245,7 +243,7 @@ def _numbers(path: Path, batch: Any, columns: list[str], done: int) -> Rows:
     return flat.reshape(len(first), int(lengths[0]))
 
 
-def _plain(column: Any) -> Rows:
+def _plain(column: Any) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(column.to_numpy(zero_copy_only=False), np.float32)
 

@@ -7,15 +7,12 @@ numbers at once; weights are of double precision, since small steps add up over 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Doubles, Floats, Ints
 from sightline.solvers._pa_step_fast import step_size
 from sightline.solvers.pa_step import UPDATED
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
 PA_I = 1
 
 
@@ -32,8 +29,8 @@ def _look(w: Doubles, a: Floats, b: Floats) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def learn_pairs(
-    w: Doubles, late: Doubles, seen: int, X: Floats, more: Floats, plus: Int, minus: Int,
-    C: float, counts: Int,
+    w: Doubles, late: Doubles, seen: int, X: Floats, more: Floats, plus: Ints, minus: Ints,
+    C: float, counts: Ints,
 ) -> None:  # fmt: skip
     """Move the weights by each pair of rows in turn.
 
@@ -56,7 +53,7 @@ def learn_pairs(
 @njit(cache=True, nogil=True)
 def learn_singles(
     coef: Doubles, K: Doubles, signs: Doubles,
-    drawn: Int, C: float, counts: Int,
+    drawn: Ints, C: float, counts: Ints,
 ) -> None:  # fmt: skip
     """Move coefficients of judged pictures by each drawn one in turn; K is their kernel."""
     f = np.zeros(len(coef))

@@ -6,14 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
-
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
+from sightline._typing import Floats, Ints
 
 
 @njit(cache=True, nogil=True)
 def scan(
-    codes: NDArray[np.int8], scale: Floats, w: NDArray[np.int16], scores: Floats, positions: Int
+    codes: NDArray[np.int8], scale: Floats, w: NDArray[np.int16], scores: Floats, positions: Ints
 ) -> None:
     """Keep the best rows: `scores` and `positions` are a heap, its least first, full at the end.
 
@@ -38,7 +36,7 @@ def scan(
 
 
 @njit(cache=True, nogil=True)
-def _sink(scores: Floats, places: Int, root: int) -> None:
+def _sink(scores: Floats, places: Ints, root: int) -> None:
     """Bring what stands at a place of the heap down to where it belongs."""
     score, place = scores[root], places[root]
     while True:

@@ -34,22 +34,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Floats, Ints
 from sightline.contracts import Estimator, FeedbackLearner
 from sightline.errors import NotFittedError, UsageError
 from sightline.feedback.held_out import HeldOut, score_held_out
 from sightline.feedback.label_noise import mislabel_probabilities
-from sightline.feedback.learner import (
-    Bools,
-    Doubles,
-    Floats,
-    finite_rows,
-    finite_scores,
-    judgements,
-    weights,
-    whole_number,
-)
+from sightline.feedback.learner import finite_rows, finite_scores, judgements, weights, whole_number
 from sightline.feedback.passive_aggressive import PassiveAggressive
 from sightline.feedback.scale import LARGEST, Scale
 
@@ -65,7 +56,6 @@ _MOST_SLIPS = 0.2
 _ENOUGH = 20
 _REMEDY = "Start it with a query, or give the scores of the untouched ranking as 'untouched'."
 
-Int = NDArray[np.int64]
 Measured = tuple[Floats, Doubles]
 """Rows and untouched scores that spreads are measured on, not necessarily of the same pictures."""
 
@@ -125,7 +115,7 @@ class Blend(Estimator):
     bounds_: tuple[float, float]
     before_: float | None
     after_: float | None
-    stands_: Int
+    stands_: Ints
     query_: Doubles | None
 
     def __init__(
@@ -270,7 +260,7 @@ class Blend(Estimator):
         self.stands_[order] = stands
         return self
 
-    def _learn(self, rows: Floats, relevant: Bools, before: Doubles | None, never: Bools) -> Int:
+    def _learn(self, rows: Floats, relevant: Bools, before: Doubles | None, never: Bools) -> Ints:
         """Learn from judgements in an order of their own; return where each of them stands."""
         stands = np.where(relevant, 1, -1).astype(np.int64)
         out = None
@@ -356,7 +346,7 @@ class Blend(Estimator):
             return np.zeros(len(rows), dtype=bool)
         return np.asarray((rows == self.query_.astype(np.float32)).all(axis=1))
 
-    def _choose(self, out: HeldOut, rows: Floats, before: Doubles, stands: Int) -> None:
+    def _choose(self, out: HeldOut, rows: Floats, before: Doubles, stands: Ints) -> None:
         """Take the weight that orders pictures best while the judged ones are left out."""
         on, scores = self._with_judged(rows, before)
         learnt, untouched = Scale.of(self._learner.decision_function(on)), Scale.of(scores)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.feedback.learner import Bools, Doubles, Floats
+from sightline._typing import Bools, Doubles, Floats
 from sightline.feedback.scale import Scale
 
 

@@ -21,8 +21,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Floats
 from sightline.errors import ParameterError
-from sightline.feedback.learner import Bools, Doubles, Floats, positive, whole_number
+from sightline.feedback.learner import positive, whole_number
 from sightline.feedback.nearness import NearnessLearner, squared_distances
 from sightline.solvers.pa_step import N_OUTCOMES, check_aggressiveness
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.feedback.learner import Bools, Doubles
+from sightline._typing import Bools, Doubles
 
 _BEFORE = 2.0
 _SLIPS, _TRUE = 2.0, 18.0

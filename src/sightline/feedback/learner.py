@@ -6,15 +6,12 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Floats
 from sightline.contracts import Estimator
 from sightline.errors import DataError, NotFittedError, ParameterError
 from sightline.validation import dense_table
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 _REMEDY = "Start it with a query, or let it learn from relevant and other pictures."
 
 

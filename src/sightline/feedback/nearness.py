@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from sightline._typing import Bools, Doubles, Floats
 from sightline.errors import DataError
-from sightline.feedback.learner import Bools, Doubles, Floats, Learner
+from sightline.feedback.learner import Learner
 
 
 class NearnessLearner(Learner):

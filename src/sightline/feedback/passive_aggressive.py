@@ -26,12 +26,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sightline.feedback.learner import Bools, Doubles, Floats, LinearLearner, number, whole_number
+from sightline._typing import Bools, Doubles, Floats, Ints
+from sightline.feedback.learner import LinearLearner, number, whole_number
 from sightline.solvers.pa_step import N_OUTCOMES, check_aggressiveness
-
-Int = NDArray[np.int64]
 
 
 class PassiveAggressive(LinearLearner):
@@ -72,7 +70,7 @@ class PassiveAggressive(LinearLearner):
     [2.0, 1.0]
     """
 
-    counts_: Int
+    counts_: Ints
 
     def __init__(
         self,
@@ -124,7 +122,7 @@ class PassiveAggressive(LinearLearner):
         mean = self._late / self.counts_.sum() if self.averaged else 0.0
         self.w_ = self._now - mean
 
-    def _draw(self, relevant: Bools, random: np.random.Generator) -> tuple[Int, Int]:
+    def _draw(self, relevant: Bools, random: np.random.Generator) -> tuple[Ints, Ints]:
         """Return places of relevant and of other pictures; background ones come after all judged.
 
         Both kinds of pair are mixed, so that neither has the last word.
@@ -140,7 +138,7 @@ class PassiveAggressive(LinearLearner):
         return plus, random.permutation(np.concatenate([judged, more]))
 
 
-def far_from(background: Floats, query: Any, beside: float) -> Int:
+def far_from(background: Floats, query: Any, beside: float) -> Ints:
     """Return places of background rows, ascending, without the share that a query ranks best.
 
     >>> far_from(np.array([[3.0], [1.0], [2.0], [0.0]], np.float32), [1.0], 0.25).tolist()

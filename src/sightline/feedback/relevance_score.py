@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from sightline.feedback.learner import Bools, Doubles, Floats
+from sightline._typing import Bools, Doubles, Floats
 from sightline.feedback.nearness import NearnessLearner, squared_distances
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sightline.feedback.learner import Bools, Floats, LinearLearner, number
+from sightline._typing import Bools, Floats
+from sightline.feedback.learner import LinearLearner, number
 
 
 class Rocchio(LinearLearner):

@@ -21,15 +21,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sightline._typing import Doubles
 
 LARGEST = 10.0
 """The largest z, up or down, of a picture that was measured."""
 
 _RESOLUTION = 1e-6
 _TINY = float(np.finfo(np.float32).tiny)
-
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import DataError
-from sightline.feedback.learner import Floats, finite_rows, weights, whole_number
+from sightline.feedback.learner import finite_rows, weights, whole_number
 
 N_CANDIDATES = 200
 _LARGEST = 127
 _BLOCK = 1 << 14
-
-Int = NDArray[np.int64]
 
 
 class Shortlist:
@@ -55,7 +54,7 @@ class Shortlist:
             part = slice(begin, begin + _BLOCK)
             self.codes[part], self.scale[part] = rounded(finite_rows(table[part], "Shortlist"))
 
-    def top(self, w: Any, k: int) -> tuple[Int, Floats]:
+    def top(self, w: Any, k: int) -> tuple[Ints, Floats]:
         """Return places and exact scores of the k best rows, ties by place."""
         from sightline.feedback import _shortlist_fast
 

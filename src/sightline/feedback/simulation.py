@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Ints
 from sightline.contracts import FeedbackLearner
 from sightline.errors import DataError
 from sightline.feedback.blend import placed
-from sightline.feedback.learner import Bools, Doubles, finite_rows, number, whole_number
-
-Int = NDArray[np.int64]
+from sightline.feedback.learner import finite_rows, number, whole_number
 
 
 class SimulatedUser:
@@ -49,7 +47,7 @@ class SimulatedUser:
         wrong = np.random.default_rng([random_state, 1]).random(len(self.fits)) < flipped
         self._said = np.where(self.fits != wrong, 1, -1)
 
-    def judge(self, pictures: Any) -> Int:
+    def judge(self, pictures: Any) -> Ints:
         """Return +1 or -1 for each picture, by its position."""
         return np.asarray(self._said[np.asarray(pictures, dtype=np.int64)], dtype=np.int64)
 
@@ -72,8 +70,8 @@ class Round:
 
     number: int
     scores: Doubles
-    shown: Int
-    judged: Int
+    shown: Ints
+    judged: Ints
 
 
 def simulate(

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from sightline._typing import Bools, Doubles, Floats
 from sightline.errors import MissingExtra
-from sightline.feedback.learner import Bools, Doubles, Floats, positive
+from sightline.feedback.learner import positive
 from sightline.feedback.nearness import NearnessLearner, squared_distances
 
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Doubles, Floats, Ints
 
-Int = NDArray[np.int64]
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 _FEW = 24
 
 
 @njit(cache=True, nogil=True)
 def combine(
-    by_word: Floats, start: Int, term: Int, weight: Floats, first: int, out: Floats
+    by_word: Floats, start: Ints, term: Ints, weight: Floats, first: int, out: Floats
 ) -> None:
     """Write the scores of queries `first`, `first` + 1, … into the rows of `out`."""
     for i in range(len(out)):
@@ -51,7 +48,7 @@ def count_ahead(scores: Floats, picture: int, n: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def ranks_among_listed(scores: Floats, fit: Int, negative: Int, positions: Int) -> None:
+def ranks_among_listed(scores: Floats, fit: Ints, negative: Ints, positions: Ints) -> None:
     """Write the 0-based ranks of the relevant pictures among themselves and the listed others."""
     for i in range(len(fit)):
         p, s, ahead = fit[i], scores[fit[i]], 0
@@ -63,7 +60,7 @@ def ranks_among_listed(scores: Floats, fit: Int, negative: Int, positions: Int) 
 
 
 @njit(cache=True, nogil=True)
-def ranks_of_many(scores: Floats, fit: Int, positions: Int) -> None:
+def ranks_of_many(scores: Floats, fit: Ints, positions: Ints) -> None:
     """Write the ranks of many relevant pictures: one stable sort, instead of a count for each."""
     order = np.argsort(-scores, kind="mergesort")
     rank = np.empty(len(scores), dtype=np.int64)
@@ -75,7 +72,7 @@ def ranks_of_many(scores: Floats, fit: Int, positions: Int) -> None:
 
 @njit(cache=True, nogil=True)
 def measure_rows(
-    scores: Floats, fit_start: Int, fit: Int, negative_start: Int, negative: Int, first: int,
+    scores: Floats, fit_start: Ints, fit: Ints, negative_start: Ints, negative: Ints, first: int,
     k: int, average: Doubles, precision: Doubles, even: Doubles,
 ) -> None:  # fmt: skip
     """Write the measures of the queries in the rows of `scores`; NaN where nothing is relevant."""

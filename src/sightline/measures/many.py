@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import DataError, ParameterError
 from sightline.measures import _many_fast
 from sightline.records import QuerySet
 
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
-_NONE: Int = np.zeros(0, dtype=np.int64)
+_NONE: Ints = np.zeros(0, dtype=np.int64)
 _BLOCK = 256
 
 
@@ -47,8 +46,8 @@ class Others:
     Those of query i are `picture[start[i] : start[i + 1]]`.
     """
 
-    start: Int
-    picture: Int
+    start: Ints
+    picture: Ints
 
 
 def measure_queries(

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from sightline._typing import RGB
 from sightline.contracts import RunAlone
 from sightline.errors import DataError
 from sightline.pictures.metadata import Metadata, read_metadata
@@ -32,8 +33,6 @@ _MAGIC = {
     b"\xff\xd8\xff": "JPEG", b"\x89PNG": "PNG", b"GIF8": "GIF", b"RIFF": "WEBP", b"II*\0": "TIFF",
     b"MM\0*": "TIFF",
 }  # fmt: skip
-
-RGB = NDArray[np.uint8]
 
 
 class Unfit(DataError):

@@ -6,20 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Doubles, Floats, Ints
 from sightline.solvers._pa_step_fast import step_size
 from sightline.solvers._triplets_fast import below, following
 from sightline.solvers.pa_step import UPDATED, VARIANTS
 
-Int = NDArray[np.int64]
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 _PA_I = VARIANTS.index("PA-I")
 
 
 @njit(cache=True, nogil=True)
 def learn_words(
-    state: NDArray[np.uint64], relevant: Doubles, fit_start: Int, hardest: Doubles,
-    q_start: Int, terms: Int, weights: Floats, C: float, margin: float, n: int,
+    state: NDArray[np.uint64], relevant: Doubles, fit_start: Ints, hardest: Doubles,
+    q_start: Ints, terms: Ints, weights: Floats, C: float, margin: float, n: int,
     h: Doubles, U: Doubles,
 ) -> None:  # fmt: skip
     """Take n turns of two steps each, at scores s+ and s- of a query drawn at random.

@@ -8,17 +8,13 @@ G, and those of the two pictures in K, which is symmetric.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Doubles, Floats, Int32s, Ints
 from sightline.rankers._pamir_fast import add_difference
 from sightline.solvers._pa_step_fast import step_size
 from sightline.solvers.pa_step import PASSIVE, UPDATED
 
-Int = NDArray[np.int64]
-Drawn = NDArray[np.int32]
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 # What float32 leaves of a difference of kernels: four roundings of numbers as large as k(p, p).
 _BLUR = 4.0 * 1.1920929e-07
 
@@ -35,9 +31,10 @@ def squared_gap(K: Floats, p: int, m: int) -> float:
 
 @njit(cache=True, nogil=True)
 def learn(
-    alpha: Floats, U: Doubles, seen: int, K: Floats, G: Floats, negative: Int,
-    q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
-    query: Drawn, plus: Drawn, minus: Drawn, C: float, variant: int, scratch: Floats, counts: Int,
+    alpha: Floats, U: Doubles, seen: int, K: Floats, G: Floats, negative: Ints,
+    q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
+    query: Int32s, plus: Int32s, minus: Int32s, C: float, variant: int, scratch: Floats,
+    counts: Ints,
 ) -> None:  # fmt: skip
     """Learn from triplets in turn; `U` is for averaging, without rows where it is not wanted.
 

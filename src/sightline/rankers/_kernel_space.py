@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.contracts import Progress
 from sightline.errors import DataError
 from sightline.rankers import _kernel_pamir_fast
@@ -26,8 +26,6 @@ from sightline.solvers.pa_step import variant_number
 from sightline.solvers.rows import as_rows
 from sightline.solvers.triplets import TripletSampler
 
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
 _BLOCK = 1024
 
 
@@ -38,7 +36,7 @@ class Space:
     coordinates k(p, landmarks) R whose inner products stand for the kernel, and alpha = W R'.
     """
 
-    def __init__(self, pictures: Any, kernel: MeanKernel | None, chosen: Int | None) -> None:
+    def __init__(self, pictures: Any, kernel: MeanKernel | None, chosen: Ints | None) -> None:
         self.pictures, self.kernel, self.chosen = pictures, kernel, chosen
         if chosen is not None:
             self.root = inverse_root(self._likeness(some(pictures, chosen)))
@@ -57,7 +55,7 @@ class Space:
             out[block] = self._likeness(some(asked, block)) @ self.root
         return out
 
-    def alpha(self, W: Floats) -> tuple[Floats, Int]:
+    def alpha(self, W: Floats) -> tuple[Floats, Ints]:
         """Return the weights of pictures, and which pictures these are."""
         if self.chosen is None:
             return W, np.arange(W.shape[1])

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sightline._njit_fast import njit
-
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
-Counts = NDArray[np.int32]
+from sightline._typing import Doubles, Int32s, Ints
 
 
 @njit(cache=True, nogil=True)
 def list_scores(
-    A: Doubles, B: Doubles, start: Int, candidate: Int, query: Int, scores: Doubles
+    A: Doubles, B: Doubles, start: Ints, candidate: Ints, query: Ints, scores: Doubles
 ) -> None:
     """Set the score of every candidate: the product of its query's row of A and its row of B."""
     for i in range(len(query)):
@@ -28,7 +22,7 @@ def list_scores(
 
 
 @njit(cache=True, nogil=True)
-def inner_products(counts: Counts, weighted: Doubles, out: Doubles) -> None:
+def inner_products(counts: Int32s, weighted: Doubles, out: Doubles) -> None:
     """Set, for each batch, the sum over candidates of counts times weighted scores."""
     for i in range(len(counts)):
         row = counts[i]
@@ -40,7 +34,7 @@ def inner_products(counts: Counts, weighted: Doubles, out: Doubles) -> None:
 
 @njit(cache=True, nogil=True)
 def sum_of_candidates(
-    B: Doubles, start: Int, candidate: Int, counts: Counts, scale: Doubles, sums: Doubles
+    B: Doubles, start: Ints, candidate: Ints, counts: Int32s, scale: Doubles, sums: Doubles
 ) -> None:
     """Set, for each list, the sum of its candidates' rows of B, times counts and the list's scale.
 
@@ -59,7 +53,7 @@ def sum_of_candidates(
 
 @njit(cache=True, nogil=True)
 def sum_of_queries(
-    A: Doubles, start: Int, candidate: Int, query: Int, counts: Counts, scale: Doubles,
+    A: Doubles, start: Ints, candidate: Ints, query: Ints, counts: Int32s, scale: Doubles,
     sums: Doubles,
 ) -> None:  # fmt: skip
     """Add, to each document, its lists' queries' rows of A, times counts and the list's scale."""

@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles
 from sightline.contracts import Mapper
 from sightline.rankers import _lscmr_fast
 from sightline.solvers.oracle_shards import OracleShards
 from sightline.solvers.oracles import Criterion, Lists, Separated
-
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,19 +12,13 @@ learnt from.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Columns, Doubles, Floats, Int32s, Ints, UInt64s
 from sightline.solvers._fetch_fast import fetch_row
 from sightline.solvers._pa_step_fast import step_size
 from sightline.solvers.pa_step import PASSIVE, UPDATED
 
-Int = NDArray[np.int64]
-Starts = NDArray[np.uint64]
-Drawn = NDArray[np.int32]
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-Columns = NDArray[np.uint16] | NDArray[np.uint32]
 # Triplets between asking for a row and using it. Without it a step costs three times as much with
 # 40,000 pictures as with 4,000, with it nearly as much; 2, 5 and 12 do about as well.
 _AHEAD = 8
@@ -53,7 +47,7 @@ def row_product(
 
 @njit(cache=True, nogil=True, inline="always")
 def query_score(
-    W: Floats, terms: Int, weights: Floats, first: int, last: int,
+    W: Floats, terms: Ints, weights: Floats, first: int, last: int,
     columns: Columns, values: Floats, begin: np.uint64, end: np.uint64,
 ) -> float:  # fmt: skip
     """Return F(q, p) = sum_t q_t (w_t . p)."""
@@ -106,7 +100,7 @@ def wipe(scratch: Floats, columns: Columns, begin: np.uint64, end: np.uint64) ->
 
 
 @njit(cache=True, nogil=True)
-def squared_lengths(start: Starts, values: Floats) -> Doubles:
+def squared_lengths(start: UInt64s, values: Floats) -> Doubles:
     """Return ||p||^2 of each row, summed in the order in which `overlap` sums."""
     out = np.empty(len(start) - 1)
     for p in range(len(out)):
@@ -120,7 +114,7 @@ def squared_lengths(start: Starts, values: Floats) -> Doubles:
 @njit(cache=True, nogil=True, inline="always")
 def move_sparse(
     W: Floats, U: Doubles, late: int, tau: float,
-    terms: Int, weights: Floats, first: int, last: int, columns: Columns, values: Floats,
+    terms: Ints, weights: Floats, first: int, last: int, columns: Columns, values: Floats,
     begin: np.uint64, end: np.uint64, m_begin: np.uint64, m_end: np.uint64,
 ) -> None:  # fmt: skip
     """Add tau q (p+ - p-)' to W, and `late` times as much to U where there is one."""
@@ -138,9 +132,10 @@ def move_sparse(
 @njit(cache=True, nogil=True)
 def learn_sparse(
     W: Floats, U: Doubles, seen: int,
-    start: Starts, columns: Columns, values: Floats, norms: Doubles,
-    q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
-    query: Drawn, plus: Drawn, minus: Drawn, C: float, variant: int, scratch: Floats, counts: Int,
+    start: UInt64s, columns: Columns, values: Floats, norms: Doubles,
+    q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
+    query: Int32s, plus: Int32s, minus: Int32s, C: float, variant: int, scratch: Floats,
+    counts: Ints,
 ) -> None:  # fmt: skip
     """Learn from triplets in turn that the margin is 1, all of them alike."""
     alike = np.empty(0)
@@ -153,10 +148,10 @@ def learn_sparse(
 @njit(cache=True, nogil=True)
 def learn_sparse_by(
     W: Floats, U: Doubles, seen: int,
-    start: Starts, columns: Columns, values: Floats, norms: Doubles,
-    q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
-    query: Drawn, plus: Drawn, minus: Drawn, rho: Doubles, share: Doubles,
-    C: float, variant: int, scratch: Floats, counts: Int,
+    start: UInt64s, columns: Columns, values: Floats, norms: Doubles,
+    q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
+    query: Int32s, plus: Int32s, minus: Int32s, rho: Doubles, share: Doubles,
+    C: float, variant: int, scratch: Floats, counts: Ints,
 ) -> None:  # fmt: skip
     """Learn from triplets in turn; `U` is for averaging, without rows where it is not wanted.
 
@@ -217,8 +212,8 @@ def product(a: Floats, b: Floats) -> float:
 @njit(cache=True, nogil=True)
 def learn_dense(
     W: Floats, U: Doubles, seen: int, X: Floats,
-    q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
-    query: Drawn, plus: Drawn, minus: Drawn, C: float, variant: int, v: Floats, counts: Int,
+    q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
+    query: Int32s, plus: Int32s, minus: Int32s, C: float, variant: int, v: Floats, counts: Ints,
 ) -> None:  # fmt: skip
     """Learn from triplets in turn that the margin is 1, all of them alike."""
     alike = np.empty(0)
@@ -231,9 +226,9 @@ def learn_dense(
 @njit(cache=True, nogil=True)
 def learn_dense_by(
     W: Floats, U: Doubles, seen: int, X: Floats,
-    q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
-    query: Drawn, plus: Drawn, minus: Drawn, rho: Doubles, share: Doubles,
-    C: float, variant: int, v: Floats, counts: Int,
+    q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
+    query: Int32s, plus: Int32s, minus: Int32s, rho: Doubles, share: Doubles,
+    C: float, variant: int, v: Floats, counts: Ints,
 ) -> None:  # fmt: skip
     """Learn from triplets in turn, as `learn_sparse_by` does; `v` has a place for each column.
 
@@ -263,7 +258,7 @@ def learn_dense_by(
 
 
 @njit(cache=True, nogil=True)
-def gather(v: Floats, W: Floats, terms: Int, weights: Floats, first: int, last: int) -> None:
+def gather(v: Floats, W: Floats, terms: Ints, weights: Floats, first: int, last: int) -> None:
     """Write a query's weights v = sum_t q_t w_t."""
     v[:] = np.float32(0.0)
     for k in range(first, last):
@@ -273,7 +268,7 @@ def gather(v: Floats, W: Floats, terms: Int, weights: Floats, first: int, last: 
 @njit(cache=True, nogil=True)
 def move_dense(
     W: Floats, U: Doubles, late: int, tau: float,
-    terms: Int, weights: Floats, first: int, last: int, plus: Floats, minus: Floats,
+    terms: Ints, weights: Floats, first: int, last: int, plus: Floats, minus: Floats,
 ) -> None:  # fmt: skip
     """Add tau q (p+ - p-)' to W, and `late` times as much to U where there is one."""
     for k in range(first, last):
@@ -306,7 +301,7 @@ def add_difference(w: Floats | Doubles, factor: float | np.float32, a: Floats, b
 
 
 @njit(cache=True, nogil=True)
-def score_sparse(W: Floats, start: Starts, columns: Columns, values: Floats, out: Floats) -> None:
+def score_sparse(W: Floats, start: UInt64s, columns: Columns, values: Floats, out: Floats) -> None:
     """Write w_t . p for each picture p and word t; a word's weights stay in the cache meanwhile."""
     for t in range(len(W)):
         for p in range(len(out)):
@@ -315,8 +310,8 @@ def score_sparse(W: Floats, start: Starts, columns: Columns, values: Floats, out
 
 @njit(cache=True, nogil=True)
 def score_judged_sparse(
-    W: Floats, start: Starts, columns: Columns, values: Floats,
-    q_start: Int, terms: Int, weights: Floats, judged_start: Int, judged: Int, out: Floats,
+    W: Floats, start: UInt64s, columns: Columns, values: Floats,
+    q_start: Ints, terms: Ints, weights: Floats, judged_start: Ints, judged: Ints, out: Floats,
 ) -> None:  # fmt: skip
     """Write F(q, p) for each query and the pictures judged for it."""
     for q in range(len(q_start) - 1):
@@ -331,7 +326,7 @@ def score_judged_sparse(
 @njit(cache=True, nogil=True)
 def score_judged_dense(
     W: Floats, X: Floats,
-    q_start: Int, terms: Int, weights: Floats, judged_start: Int, judged: Int, out: Floats,
+    q_start: Ints, terms: Ints, weights: Floats, judged_start: Ints, judged: Ints, out: Floats,
 ) -> None:  # fmt: skip
     """Write F(q, p) for each query and the pictures judged for it."""
     v = np.empty(X.shape[1], dtype=np.float32)

@@ -8,20 +8,14 @@ gains, and U itself is moved once after the last of them; that gives what moving
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Columns, Floats, Ints, UInt64s
 from sightline.solvers._triplets_fast import below, following
-
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
-State = NDArray[np.uint64]
-Columns = NDArray[np.uint16] | NDArray[np.uint32]
-Starts = NDArray[np.uint64]
 
 
 @njit(cache=True, nogil=True)
-def drawn(x: np.uint64, i: int, start: Int, documents: Int) -> int:
+def drawn(x: np.uint64, i: int, start: Ints, documents: Ints) -> int:
     """Return one of a list's documents, all alike."""
     return int(documents[start[i] + below(x, start[i + 1] - start[i])])
 
@@ -47,8 +41,8 @@ def answer(u: Floats, v: Floats, gained: Floats, eta: np.float32, length: np.flo
 @njit(cache=True, nogil=True)
 def learn_dense(
     A: Floats, B: Floats, Q: Floats, D: Floats, lengths: Floats,
-    query: Int, plus_start: Int, plus: Int, minus_start: Int, minus: Int,
-    state: State, n_pairs: int, per_query: int, eta: np.float32,
+    query: Ints, plus_start: Ints, plus: Ints, minus_start: Ints, minus: Ints,
+    state: UInt64s, n_pairs: int, per_query: int, eta: np.float32,
 ) -> int:  # fmt: skip
     """Learn from pairs of dense rows; return how many moved the factors."""
     x, moved, done = state[0], 0, 0
@@ -113,10 +107,10 @@ def move_rows(
 
 @njit(cache=True, nogil=True)
 def learn_sparse(
-    A: Floats, B: Floats, q_start: Starts, q_columns: Columns, q_values: Floats,
-    d_start: Starts, d_columns: Columns, d_values: Floats, lengths: Floats,
-    query: Int, plus_start: Int, plus: Int, minus_start: Int, minus: Int,
-    state: State, n_pairs: int, per_query: int, eta: np.float32,
+    A: Floats, B: Floats, q_start: UInt64s, q_columns: Columns, q_values: Floats,
+    d_start: UInt64s, d_columns: Columns, d_values: Floats, lengths: Floats,
+    query: Ints, plus_start: Ints, plus: Ints, minus_start: Ints, minus: Ints,
+    state: UInt64s, n_pairs: int, per_query: int, eta: np.float32,
 ) -> int:  # fmt: skip
     """Learn from pairs of sparse rows; return how many moved the factors."""
     x, moved, done = state[0], 0, 0

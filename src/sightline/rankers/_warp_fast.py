@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Columns, Doubles, Floats, Int32s, Ints, UInt64s
 from sightline.rankers._pamir_fast import (
     add_difference,
     gather,
@@ -26,17 +27,10 @@ from sightline.solvers._pa_step_fast import step_size
 from sightline.solvers._triplets_fast import below, following, negative_of
 from sightline.solvers.pa_step import PASSIVE, UPDATED
 
-Int = NDArray[np.int64]
-Starts = NDArray[np.uint64]
-Drawn = NDArray[np.int32]
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-Columns = NDArray[np.uint16] | NDArray[np.uint32]
-
 
 @njit(cache=True, nogil=True)
 def count_others(
-    q: int, p: int, fit_start: Int, negative_start: Int, n_pictures: int, n_lower: Int
+    q: int, p: int, fit_start: Ints, negative_start: Ints, n_pictures: int, n_lower: Ints
 ) -> int:
     """Return n-, the number of pictures that p should precede."""
     if len(n_lower):
@@ -48,8 +42,8 @@ def count_others(
 
 @njit(cache=True, nogil=True)
 def another(
-    x: np.uint64, q: int, p: int, fit_start: Int, fit: Int, negative_start: Int, negative: Int,
-    n_pictures: int, n_lower: Int,
+    x: np.uint64, q: int, p: int, fit_start: Ints, fit: Ints, negative_start: Ints, negative: Ints,
+    n_pictures: int, n_lower: Ints,
 ) -> int:  # fmt: skip
     """Return a picture that p should precede, all alike; `n_lower` is empty without grades."""
     if len(n_lower):
@@ -60,12 +54,12 @@ def another(
 @njit(cache=True, nogil=True)
 def learn_sparse(
     W: Floats, U: Doubles, seen: int,
-    start: Starts, columns: Columns, values: Floats, norms: Doubles,
-    q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
-    query: Drawn, plus: Drawn, minus: Drawn, state: NDArray[np.uint64],
-    fit_start: Int, fit: Int, negative_start: Int, negative: Int, n_pictures: int,
-    n_lower: Int, gains: Doubles, L: Doubles, max_trials: int,
-    C: float, variant: int, scratch: Floats, counts: Int,
+    start: UInt64s, columns: Columns, values: Floats, norms: Doubles,
+    q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
+    query: Int32s, plus: Int32s, minus: Int32s, state: NDArray[np.uint64],
+    fit_start: Ints, fit: Ints, negative_start: Ints, negative: Ints, n_pictures: int,
+    n_lower: Ints, gains: Doubles, L: Doubles, max_trials: int,
+    C: float, variant: int, scratch: Floats, counts: Ints,
 ) -> None:  # fmt: skip
     """Learn from triplets in turn, looking for other pictures until one violates the margin.
 
@@ -120,11 +114,11 @@ def learn_sparse(
 @njit(cache=True, nogil=True)
 def learn_dense(
     W: Floats, U: Doubles, seen: int, X: Floats,
-    q_start: Int, terms: Int, weights: Floats, q_norms: Doubles,
-    query: Drawn, plus: Drawn, minus: Drawn, state: NDArray[np.uint64],
-    fit_start: Int, fit: Int, negative_start: Int, negative: Int, n_pictures: int,
-    n_lower: Int, gains: Doubles, L: Doubles, max_trials: int,
-    C: float, variant: int, v: Floats, counts: Int,
+    q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
+    query: Int32s, plus: Int32s, minus: Int32s, state: NDArray[np.uint64],
+    fit_start: Ints, fit: Ints, negative_start: Ints, negative: Ints, n_pictures: int,
+    n_lower: Ints, gains: Doubles, L: Doubles, max_trials: int,
+    C: float, variant: int, v: Floats, counts: Ints,
 ) -> None:  # fmt: skip
     """Learn from triplets in turn, as `learn_sparse` does; `v` has a place for each column."""
     x = state[0]

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.contracts import PersistentEstimator
 from sightline.errors import DataError
 from sightline.rankers.cca import CCA
@@ -31,8 +32,6 @@ from sightline.rankers.ssi import SSI
 from sightline.solvers.structural import STOPS, Round
 from sightline.validation import as_indicator
 
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
 _MOST_LISTS = 20_000
 _MOST_CARRIERS, _MOST_TIMES = 10, 20
 
@@ -84,14 +83,14 @@ class Captions(PersistentEstimator):
         """Number of columns that X had in `fit`."""
         return self.ranker_.n_document_features_
 
-    def decision_function(self, X: Any, words: Int | None = None) -> Floats:
+    def decision_function(self, X: Any, words: Ints | None = None) -> Floats:
         """Return the score of each word, or of the words at some positions, for each picture."""
         self._check_fitted()
         rows = as_side(X, "X", type(self).__name__, self.n_features_in_)
         product: Floats = self.ranker_.embed(rows) @ self.word_points(words).T
         return product
 
-    def word_points(self, words: Int | None = None) -> Floats:
+    def word_points(self, words: Ints | None = None) -> Floats:
         """Return words as points of the shared space, (words, k)."""
         from scipy.sparse import identity
 
@@ -272,7 +271,7 @@ def as_texts(labels: Any, idf: Floats) -> Any:
     return csr_matrix(diags(1.0 / np.where(lengths > 0, lengths, 1.0)) @ rows)
 
 
-def with_words(texts: Any, labels: Any, n: int, seed: int) -> tuple[Any, tuple[Any, Any, Int]]:
+def with_words(texts: Any, labels: Any, n: int, seed: int) -> tuple[Any, tuple[Any, Any, Ints]]:
     """Return captions and, below them, single words as queries; and lists of both.
 
     Lists are candidates, which of them are relevant, and the row of each list's query.

@@ -21,11 +21,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats
 from sightline.errors import DataError, ParameterError
 from sightline.rankers.low_rank import TwoSided, as_side, check_components
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 # Directions of less than this share of the largest singular value are noise of rounding.
 _LEAST = 1e-7
 

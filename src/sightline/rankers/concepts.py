@@ -21,14 +21,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats
 from sightline.errors import DataError, ParameterError
 from sightline.rankers.captions import Captions
 from sightline.rankers.low_rank import TwoSided, as_side
 from sightline.rankers.posteriors import softmax, softmax_regression
 from sightline.solvers.structural import Round
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 # A concept needs so many pictures, and a word counts as if it had been seen once more by chance.
 _LEAST_PICTURES = 3
 _CHANCE = 1.0

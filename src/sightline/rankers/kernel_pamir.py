@@ -37,6 +37,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.contracts import PersistentEstimator, Progress
 from sightline.errors import ParameterError
 from sightline.progress import NoProgress
@@ -72,8 +73,6 @@ from sightline.solvers.pa_step import Variant
 from sightline.solvers.triplets import Sampling
 from sightline.validation import Classes, class_labels
 
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
 KernelName = Literal["rbf", "exponential", "linear", "chi2", "likelihood", "precomputed"]
 _SHARED = (
     "C", "variant", "n_iter", "eval_every", "patience", "pairs_per_query", "sampling", "averaged",
@@ -169,7 +168,7 @@ class KernelPAMIR(PersistentEstimator):
 
     _saved = ("classes_",)
     alpha_: Floats
-    support_: Int
+    support_: Ints
     support_rows_: tuple[Rows, ...]
     kernel_: MeanKernel | None
     idf_: NDArray[np.float64]
@@ -348,11 +347,11 @@ class KernelPAMIR(PersistentEstimator):
         self._check_fitted()
         return self._scorer().query(terms, weights)[: len(self.support_)]
 
-    def support_of(self, word: int | str) -> Int:
+    def support_of(self, word: int | str) -> Ints:
         """Return which training pictures carry a weight for the word, ascending."""
         self._check_fitted()
         (place,) = self._scorer()._places(np.array([word]))
-        found: Int = self.support_[np.flatnonzero(self.alpha_[place])]
+        found: Ints = self.support_[np.flatnonzero(self.alpha_[place])]
         return found
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -397,7 +396,7 @@ class KernelPAMIR(PersistentEstimator):
         tags.input_tags.sparse &= not tags.input_tags.pairwise
         return tags
 
-    def _chosen(self, n: int) -> Int | None:
+    def _chosen(self, n: int) -> Ints | None:
         if self.landmarks is None:
             return None
         rng = np.random.default_rng(self.random_state)
@@ -435,7 +434,7 @@ class KernelPAMIR(PersistentEstimator):
         # All at once, so that an interrupted fit leaves what there was.
         vars(self).update(learnt)
 
-    def _likenesses(self, pictures: Any, columns: Int) -> Iterator[tuple[slice, Floats]]:
+    def _likenesses(self, pictures: Any, columns: Ints) -> Iterator[tuple[slice, Floats]]:
         """Yield blocks of pictures' similarities to some of the support."""
         whole = len(columns) == len(self.support_)
         marks = self.support_rows_ if whole else some(self.support_rows_, columns)

@@ -16,15 +16,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightline._typing import Floats
 from sightline.contracts import PersistentEstimator
 from sightline.errors import DataError, ParameterError
 from sightline.measures.many import average_precisions
 from sightline.records import QuerySet
 from sightline.solvers.oracles import Lists
 from sightline.validation import check_finite, check_shape, check_sparse, dense_table
-
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 
 
 class TwoSided(PersistentEstimator):

@@ -27,8 +27,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sightline._typing import Doubles
 from sightline.contracts import Mapper, Progress
 from sightline.errors import DataError, ParameterError
 from sightline.progress import NoProgress
@@ -44,7 +45,6 @@ from sightline.solvers.descent import descend
 from sightline.solvers.oracles import Criterion
 from sightline.solvers.structural import Round, cutting_planes
 
-Doubles = NDArray[np.float64]
 Solver = Literal["descent", "planes"]
 SOLVERS: tuple[str, ...] = get_args(Solver)
 _SILENT = NoProgress()

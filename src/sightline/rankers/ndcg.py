@@ -15,13 +15,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats
 from sightline.rankers.training import Rows, judged_scores
 from sightline.solvers.graded import gain
 from sightline.solvers.targets import Targets
 from sightline.solvers.triplets import Triplets
-
-Doubles = NDArray[np.float64]
-Floats = NDArray[np.float32]
 
 
 class Swaps:

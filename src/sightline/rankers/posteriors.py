@@ -22,12 +22,11 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Ints
 from sightline.errors import DataError, MissingExtra, ParameterError
 from sightline.similarity.kernels import bandwidth, gram
 from sightline.validation import check_shape
 
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
 Model = Literal["logistic", "chi2-svm", "chi2-ridge"]
 MODELS: tuple[str, ...] = get_args(Model)
 Calibration = Literal["rows", "scale"]
@@ -80,7 +79,7 @@ class Posteriors:
         self.model, self.strength, self.factor = model, float(strength), float(factor)
         self.calibration = calibration
 
-    def fit(self, X: Any, classes: Int, n_classes: int, targets: Doubles | None = None) -> Self:
+    def fit(self, X: Any, classes: Ints, n_classes: int, targets: Doubles | None = None) -> Self:
         """Learn from rows and the number of each one's class.
 
         Parameters
@@ -120,7 +119,7 @@ class Posteriors:
         self.held_out_ = softmax(held_out @ self._W.T + self._b)
         return self
 
-    def _fit_logistic(self, rows: Doubles, classes: Int, n_classes: int) -> Self:
+    def _fit_logistic(self, rows: Doubles, classes: Ints, n_classes: int) -> Self:
         self._mean, spread = rows.mean(axis=0), rows.std(axis=0)
         self._scale = np.where(spread > 0, spread, 1.0)
         X = (rows - self._mean) / self._scale
@@ -176,7 +175,7 @@ def softmax(decisions: Doubles) -> Doubles:
 
 
 def softmax_regression(
-    X: Any, classes: Int | Doubles, n_classes: int, l2: float
+    X: Any, classes: Ints | Doubles, n_classes: int, l2: float
 ) -> tuple[Doubles, Doubles]:
     """Return W and b that minimise the mean log loss + l2 / 2 ||W||^2.
 
@@ -205,7 +204,7 @@ def softmax_regression(
     return found[:-n_classes].reshape(n_classes, columns), found[-n_classes:]
 
 
-def scaled_softmax(X: Doubles, classes: Int, n_classes: int) -> tuple[Doubles, Doubles]:
+def scaled_softmax(X: Doubles, classes: Ints, n_classes: int) -> tuple[Doubles, Doubles]:
     """Return a I and b that minimise the mean log loss; X has a column for each class.
 
     >>> decisions, classes = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 1, 1])
@@ -243,7 +242,7 @@ def _ridge(K: Doubles, told: Doubles, ridge: float) -> tuple[Doubles, Doubles, D
 
 
 def _machines(
-    K: Doubles, classes: Int, n_classes: int, C: float
+    K: Doubles, classes: Ints, n_classes: int, C: float
 ) -> tuple[Doubles, Doubles, Doubles]:
     """Return coefficients, offsets and left-out decisions of a machine for each class."""
     held_out = np.empty((len(K), n_classes))
@@ -254,7 +253,7 @@ def _machines(
     return coef, offset, held_out
 
 
-def _machines_on(K: Doubles, classes: Int, n_classes: int, C: float) -> tuple[Doubles, Doubles]:
+def _machines_on(K: Doubles, classes: Ints, n_classes: int, C: float) -> tuple[Doubles, Doubles]:
     try:
         from sklearn.svm import SVC
     except ImportError as e:
@@ -267,7 +266,7 @@ def _machines_on(K: Doubles, classes: Int, n_classes: int, C: float) -> tuple[Do
     return coef, offset
 
 
-def _folds(classes: Int) -> list[tuple[Int, Int]]:
+def _folds(classes: Ints) -> list[tuple[Ints, Ints]]:
     """Return (inside, outside) rows of folds that have their share of every class."""
     order = np.argsort(classes, kind="stable")
     fold = np.empty(len(classes), dtype=np.int64)

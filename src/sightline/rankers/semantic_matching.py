@@ -17,11 +17,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightline._typing import Floats
 from sightline.errors import DataError
 from sightline.rankers.low_rank import TwoSided, as_side
 from sightline.rankers.posteriors import Model, Posteriors
-
-Floats = NDArray[np.float32]
 
 
 class SemanticMatching(TwoSided):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Arrays
 from sightline.contracts import InTurn, Json, Mapper, Part, Progress
 from sightline.errors import DataError, ParameterError
 from sightline.progress import NoProgress
@@ -25,7 +26,6 @@ from sightline.solvers.rows import SparseMatrix
 from sightline.solvers.targets import Targets, from_queries
 from sightline.solvers.triplets import TripletSampler
 
-Arrays = dict[str, NDArray[Any]]
 # Shards whose triplets a process is ready to draw; their pictures are not kept.
 _KEPT = 32
 

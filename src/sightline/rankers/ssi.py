@@ -19,8 +19,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sightline._typing import Floats
 from sightline.contracts import Progress
 from sightline.errors import DataError, ParameterError
 from sightline.progress import NoProgress
@@ -35,7 +36,6 @@ from sightline.rankers.low_rank import (
 from sightline.solvers.oracles import Lists
 from sightline.solvers.rows import SparseMatrix, as_rows
 
-Floats = NDArray[np.float32]
 _SILENT = NoProgress()
 
 _AT_ONCE = 8

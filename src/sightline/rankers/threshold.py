@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightline._typing import Floats
 from sightline.contracts import Mapper, Progress
 from sightline.errors import ParameterError
 from sightline.progress import NoProgress
@@ -36,7 +37,6 @@ from sightline.solvers.rows import SparseMatrix
 from sightline.solvers.targets import Targets
 from sightline.solvers.triplets import Triplets, TripletSampler
 
-Floats = NDArray[np.float32]
 _SILENT = NoProgress()
 _SMALL = 65_536
 

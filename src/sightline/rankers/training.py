@@ -14,6 +14,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats
 from sightline.contracts import Progress
 from sightline.errors import DataError
 from sightline.measures.many import Others, measure_queries, untrained_average_precision
@@ -25,8 +26,6 @@ from sightline.solvers.rows import SparseMatrix
 from sightline.solvers.targets import Targets
 from sightline.solvers.triplets import Triplets, TripletSampler
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 Rows = SparseMatrix | Floats
 MOST_BYTES = 2 << 30
 _NONE: Doubles = np.zeros(0)

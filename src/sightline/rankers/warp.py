@@ -32,6 +32,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles
 from sightline.errors import ParameterError
 from sightline.rankers import _warp_fast
 from sightline.rankers.pamir import PAMIR
@@ -41,7 +42,6 @@ from sightline.solvers.pa_step import variant_number
 from sightline.solvers.triplets import Sampling, Triplets, TripletSampler
 
 RankLoss = Literal["harmonic", "auc"]
-Doubles = NDArray[np.float64]
 
 
 class WARP(PAMIR):

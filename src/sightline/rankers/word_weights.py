@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightline._typing import Floats
 from sightline.contracts import PersistentEstimator
 from sightline.errors import DataError
 from sightline.rankers.training import word_scores
@@ -18,7 +19,6 @@ from sightline.solvers.rows import as_rows
 from sightline.validation import Classes
 from sightline.words.tfidf import query_vector
 
-Floats = NDArray[np.float32]
 Terms = Sequence[int] | Sequence[str] | NDArray[np.int64]
 
 

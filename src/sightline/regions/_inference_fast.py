@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Doubles, Ints
 
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
 States = NDArray[np.int8]
 
 FREE, OPEN, CLOSED = 0, 1, 2
@@ -38,7 +37,7 @@ _STILL = 1e-6
 
 
 @njit(cache=True, nogil=True)
-def representatives(cost: Doubles, rep: Int, w: Doubles) -> None:
+def representatives(cost: Doubles, rep: Ints, w: Doubles) -> None:
     """Give each row a column of its own so that the sum of costs is least; rows <= columns.
 
     The Hungarian method by shortest paths, rows one after the other. `w`, one longer than the
@@ -78,7 +77,7 @@ def representatives(cost: Doubles, rep: Int, w: Doubles) -> None:
 
 
 @njit(cache=True, nogil=True)
-def place(a: Doubles, active: Int, owner: Int) -> float:
+def place(a: Doubles, active: Ints, owner: Ints) -> float:
     """Give every active tag one region at least; return the worth of all, without tags' gains.
 
     Exact: tags take representatives that cost least, all other regions what is best for them.
@@ -114,7 +113,7 @@ def place(a: Doubles, active: Int, owner: Int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def matched(a: Doubles, b: Doubles, part: States, owner: Int, v: Doubles) -> float:
+def matched(a: Doubles, b: Doubles, part: States, owner: Ints, v: Doubles) -> float:
     """Return the best value if some tags may hold regions and some must; -inf if they cannot.
 
     Exact where no tag that may has a gain below 0: each names a region that stands for it, or none.
@@ -237,7 +236,9 @@ def settle(b: Doubles, state: States, gain: Doubles, bound: float, least: float)
 
 
 @njit(cache=True, nogil=True)
-def _attempt(a: Doubles, b: Doubles, state: States, gain: Doubles, owner: Int, v: Doubles) -> float:
+def _attempt(
+    a: Doubles, b: Doubles, state: States, gain: Doubles, owner: Ints, v: Doubles
+) -> float:
     """Return the worth of the tags that are open, seem to pay or cost nothing; prices go to v."""
     part = np.zeros(len(b), np.int8)
     for j in range(len(b)):
@@ -250,7 +251,7 @@ def _attempt(a: Doubles, b: Doubles, state: States, gain: Doubles, owner: Int, v
 
 @njit(cache=True, nogil=True)
 def best_tags(
-    a: Doubles, b: Doubles, floor: float, most: int, owner: Int, prices: Doubles
+    a: Doubles, b: Doubles, floor: float, most: int, owner: Ints, prices: Doubles
 ) -> tuple[float, int]:
     """Find the best value above `floor`, and the tag of each region; at most so many nodes.
 
@@ -313,7 +314,7 @@ def best_tags(
 
 @njit(cache=True, nogil=True)
 def best_scene(
-    a: Doubles, B: Doubles, const: Doubles, most: int, owner: Int
+    a: Doubles, B: Doubles, const: Doubles, most: int, owner: Ints
 ) -> tuple[float, int, int]:
     """Return the best value over scenes, the scene, and the most nodes that one took.
 
@@ -346,8 +347,8 @@ def best_scene(
 
 @njit(cache=True, nogil=True)
 def best_of_all(
-    A: Doubles, start: Int, B: Doubles, extra: Doubles, const: Doubles, most: int,
-    values: Doubles, scenes: Int, owner: Int, nodes: Int,
+    A: Doubles, start: Ints, B: Doubles, extra: Doubles, const: Doubles, most: int,
+    values: Doubles, scenes: Ints, owner: Ints, nodes: Ints,
 ) -> None:  # fmt: skip
     """Find the best scene and tags of many pictures.
 
@@ -365,7 +366,7 @@ def best_of_all(
 
 
 @njit(cache=True, nogil=True)
-def place_all(A: Doubles, start: Int, Y: NDArray[np.bool_], values: Doubles, owner: Int) -> None:
+def place_all(A: Doubles, start: Ints, Y: NDArray[np.bool_], values: Doubles, owner: Ints) -> None:
     """Place the given tags of many pictures; -inf where there are more tags than regions."""
     for n in range(len(values)):
         part = slice(start[n], start[n + 1])

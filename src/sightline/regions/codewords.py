@@ -10,17 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import DataError
 from sightline.features.local.codebook import assign, codebook
 from sightline.regions.descriptors import KINDS, PLACE_SIDE, Described
 
 SIZES: Mapping[str, int] = {"shape": 20, "texture": 25, "colour": 40, "place": 8}
 _PASSES = 30
-
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
 
 
 class Codewords:
@@ -63,7 +60,7 @@ class Codewords:
             arrays[f"{kind}.centres"] = codebook(points, n, seed=seed, passes=_PASSES)
         return cls(arrays)
 
-    def of(self, picture: Described) -> Int:
+    def of(self, picture: Described) -> Ints:
         """Return the words of a picture's regions: (regions, 4), each kind from 0."""
         found = []
         for kind in KINDS:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sightline.regions.examples import Doubles, Int, Pictures
+from sightline._typing import Doubles, Ints
+from sightline.regions.examples import Pictures
 from sightline.regions.inference import choose_tags
 from sightline.regions.weights import Weights
 
@@ -12,7 +13,7 @@ from sightline.regions.weights import Weights
 _FORCED = 1e6
 
 
-def tag_margins(weights: Weights, pictures: Pictures, scenes: Int) -> Doubles:
+def tag_margins(weights: Weights, pictures: Pictures, scenes: Ints) -> Doubles:
     """Return the margin of each tag in the given scene of each picture: (pictures, tags)."""
     A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
     B = weights.gamma[:, :, 1] - weights.gamma[:, :, 0]

@@ -10,18 +10,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats, Int32s
 from sightline.errors import DataError
 from sightline.features.deep import session
 from sightline.features.deep.framing import framed
 from sightline.features.deep.network import LITE0, Network
 
-Floats = NDArray[np.float32]
-Labels = NDArray[np.int32]
 _MAPS = ("map", "fine_map")
 
 
 def region_vectors(
-    rgb: NDArray[np.uint8], labels: Labels, network: Network = LITE0, size: int = 448
+    rgb: NDArray[np.uint8], labels: Int32s, network: Network = LITE0, size: int = 448
 ) -> Floats:
     """Return a row for each region: means of both maps, each of length one: (regions, 1280 + 672).
 
@@ -40,14 +39,14 @@ def region_vectors(
 
 
 def picture_vectors(
-    rgb: NDArray[np.uint8], labels: Labels, network: Network = LITE0, size: int = 448
+    rgb: NDArray[np.uint8], labels: Int32s, network: Network = LITE0, size: int = 448
 ) -> tuple[Floats, Floats]:
     """Return the rows of regions, and that of the whole picture, by one look at it."""
     maps = _maps(rgb, labels, network, size)
     return _pooled_maps(maps, labels), _pooled_maps(maps, np.zeros_like(labels))[0]
 
 
-def _maps(rgb: NDArray[np.uint8], labels: Labels, network: Network, size: int) -> list[Floats]:
+def _maps(rgb: NDArray[np.uint8], labels: Int32s, network: Network, size: int) -> list[Floats]:
     """Return both maps, each the mean of the picture's and its mirror image's."""
     session.require(network)
     if labels.shape != rgb.shape[:2]:
@@ -59,11 +58,11 @@ def _maps(rgb: NDArray[np.uint8], labels: Labels, network: Network, size: int) -
     return [((a[0] + b[0][:, :, ::-1]) / 2).transpose(1, 2, 0) for a, b in both]
 
 
-def _pooled_maps(maps: list[Floats], labels: Labels) -> Floats:
+def _pooled_maps(maps: list[Floats], labels: Int32s) -> Floats:
     return np.hstack([_unit(pooled(m, labels)) for m in maps])
 
 
-def pooled(cells: Floats, labels: Labels) -> Floats:
+def pooled(cells: Floats, labels: Int32s) -> Floats:
     """Return the mean of a (rows, columns, n) map over each region.
 
     >>> cells = np.array([[[0.0], [8.0]]], np.float32)
@@ -76,7 +75,7 @@ def pooled(cells: Floats, labels: Labels) -> Floats:
     return found
 
 
-def pixel_shares(labels: Labels, rows: int, columns: int) -> Floats:
+def pixel_shares(labels: Int32s, rows: int, columns: int) -> Floats:
     """Return how much each cell of a map counts for each region: (regions, cells), sums are 1."""
     down, across = _between(labels.shape[0], rows), _between(labels.shape[1], columns)
     n = int(labels.max()) + 1

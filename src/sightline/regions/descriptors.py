@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import RGB, Floats, Int32s
 from sightline.errors import DataError
 from sightline.features.local.codebook import assign, codebook
 from sightline.features.local.gradients import brightness
@@ -33,10 +34,6 @@ _SCALES = (1.0, 2.0, 4.0)
 _ORDERS = ((0, 1), (1, 0), (0, 2), (1, 1), (2, 0))
 _EVERY = 2  # pixels looked at, in each direction, for textures
 _TEXTON_PIXELS = 40_000
-
-RGB = NDArray[np.uint8]
-Floats = NDArray[np.float32]
-Labels = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +82,7 @@ def choose_textons(pictures: Sequence[RGB], n: int = N_TEXTONS, seed: int = 0) -
     return codebook(points, min(n, len(np.unique(points, axis=0))), seed=seed, passes=10)
 
 
-def describe_regions(rgb: RGB, labels: Labels, textons: Floats) -> Described:
+def describe_regions(rgb: RGB, labels: Int32s, textons: Floats) -> Described:
     """Return the descriptors of every region of a picture."""
     if labels.shape != rgb.shape[:2]:
         raise DataError(f"Regions of {labels.shape} do not fit a picture of {rgb.shape[:2]}.")
@@ -98,7 +95,7 @@ def describe_regions(rgb: RGB, labels: Labels, textons: Floats) -> Described:
     )
 
 
-def shapes(labels: Labels, n: int) -> Floats:
+def shapes(labels: Int32s, n: int) -> Floats:
     """Return the shape of each of n regions: (n, 256 + 2 + 1)."""
     height, width = labels.shape
     found = np.zeros((n, SHAPE_SIDE**2 + 3), np.float32)
@@ -112,7 +109,7 @@ def shapes(labels: Labels, n: int) -> Floats:
     return found
 
 
-def textures(rgb: RGB, labels: Labels, n: int, textons: Floats) -> Floats:
+def textures(rgb: RGB, labels: Int32s, n: int, textons: Floats) -> Floats:
     """Return how often each texton occurs in each of n regions: rows of sum 1."""
     answers = filtered(rgb)
     words = assign(answers.reshape(-1, answers.shape[-1]), textons)
@@ -124,7 +121,7 @@ def textures(rgb: RGB, labels: Labels, n: int, textons: Floats) -> Floats:
     return shares
 
 
-def colours(rgb: RGB, labels: Labels, n: int) -> Floats:
+def colours(rgb: RGB, labels: Int32s, n: int) -> Floats:
     """Return mean, deviation and histogram of each channel in each of n regions: (n, 39)."""
     at = labels.ravel().astype(np.int64)
     size = np.bincount(at, minlength=n).astype(np.float64)
@@ -143,7 +140,7 @@ def colours(rgb: RGB, labels: Labels, n: int) -> Floats:
     return np.hstack([*parts, *spread, *steps]).astype(np.float32)
 
 
-def region_positions(labels: Labels, n: int) -> Floats:
+def region_positions(labels: Int32s, n: int) -> Floats:
     """Return where each of n regions lies: (n, 64 + 2); the cells of all regions sum to 1."""
     found = np.zeros((n, PLACE_SIDE**2 + 2), np.float32)
     for i in range(n):

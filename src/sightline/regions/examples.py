@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Ints
 from sightline.errors import DataError
-
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,19 +28,19 @@ class Pictures:
     """
 
     rows: Doubles
-    start: Int
+    start: Ints
     whole: Doubles
 
     def __len__(self) -> int:
         return len(self.start) - 1
 
     @property
-    def counts(self) -> Int:
+    def counts(self) -> Ints:
         """How many regions each picture has."""
         return np.diff(self.start)
 
     @property
-    def picture(self) -> Int:
+    def picture(self) -> Ints:
         """The picture of each region."""
         return np.repeat(np.arange(len(self)), self.counts)
 
@@ -83,7 +80,7 @@ class Pictures:
             raise DataError("Regions and pictures must be finite numbers. Got NaN or infinity.")
         return cls(rows, start, pictures)
 
-    def some(self, at: Int) -> Pictures:
+    def some(self, at: Ints) -> Pictures:
         """Return some of the pictures."""
         rows = np.concatenate([np.arange(self.start[n], self.start[n + 1]) for n in at])
         start = np.concatenate([[0], np.cumsum(self.counts[at])]).astype(np.int64)
@@ -105,7 +102,7 @@ def as_tags(Y: Any, n_pictures: int) -> Bools:
     return yes
 
 
-def fitting(Y: Bools, counts: Int) -> tuple[Bools, int]:
+def fitting(Y: Bools, counts: Ints) -> tuple[Bools, int]:
     """Return tags of which no picture has more than regions, and how many were dropped.
 
     The rarest are: each region can stand for one tag alone.

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import RGB, Floats
 from sightline.contracts import Json
 from sightline.features.deep import session
 from sightline.features.deep.network import LITE2
@@ -32,9 +33,6 @@ from sightline.regions.segment import Segmenter
 
 AT_LEAST = 8
 _TEXTON_PICTURES, _PICTURES = 80, 120
-
-Floats = NDArray[np.float32]
-RGB = NDArray[np.uint8]
 
 
 class RegionWords:

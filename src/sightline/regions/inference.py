@@ -18,17 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Ints
 from sightline.errors import DataError
 
 NOBODY = -1
 # More than any picture of real data took, by far; what takes more goes to HiGHS.
 MOST_NODES = 20_000
-
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +39,7 @@ class Placed:
         Of the objective.
     """
 
-    owner: Int
+    owner: Ints
     value: float
 
     def tags(self, n_tags: int) -> Bools:

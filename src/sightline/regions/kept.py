@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats, Int32s, Ints
 from sightline.errors import DataError
 from sightline.regions.outlines import labels_of, runs_of
 
@@ -27,10 +28,6 @@ LENGTH = 1 << 16
 _HEAD = 5
 _RUNS = _HEAD + (1 + MOST_REGIONS) * MOST_NUMBERS
 _STEP = 64
-
-Floats = NDArray[np.float32]
-Labels = NDArray[np.int32]
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,13 +48,13 @@ class CutPicture:
 
     height: int
     width: int
-    values: Int
-    lengths: Int
+    values: Ints
+    lengths: Ints
     rows: Floats
     whole: Floats
 
     @classmethod
-    def of(cls, labels: Labels, rows: Floats, whole: Floats | None = None) -> CutPicture:
+    def of(cls, labels: Int32s, rows: Floats, whole: Floats | None = None) -> CutPicture:
         """Return a picture from the region of each pixel, and the rows of regions."""
         labels, values, lengths = _few_runs(labels)
         none = np.zeros(0, np.float32)
@@ -65,7 +62,7 @@ class CutPicture:
         return cls(height, width, values, lengths, rows, none if whole is None else whole)
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> Int32s:
         """The region of each pixel, from 0: (height, width)."""
         return labels_of(self.values, self.lengths, self.height, self.width)
 
@@ -118,7 +115,7 @@ def unpacked(index: NDArray[Any], value: Floats) -> CutPicture:
     return CutPicture(height, width, values, lengths, rows.copy(), numbers)
 
 
-def _few_runs(labels: Labels) -> tuple[Labels, Int, Int]:
+def _few_runs(labels: Int32s) -> tuple[Int32s, Ints, Ints]:
     """Return labels and their runs; every second pixel alone where there are too many.
 
     >>> _few_runs(np.indices((301, 301)).sum(axis=0).astype(np.int32) % 2)[0].shape

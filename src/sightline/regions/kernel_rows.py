@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.regions.examples import Doubles
+from sightline._typing import Doubles
 from sightline.similarity.grams import inverse_root
 from sightline.similarity.kernels import MeanKernel, bandwidth
 

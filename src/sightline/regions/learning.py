@@ -18,8 +18,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Ints
 from sightline.measures.annotation import f_measure
-from sightline.regions.examples import Bools, Doubles, Int, Pictures
+from sightline.regions.examples import Pictures
 from sightline.regions.inference import MOST_NODES, NOBODY
 from sightline.regions.weights import Weights
 
@@ -43,9 +44,9 @@ class Explained:
     """
 
     values: Doubles
-    owner: Int
+    owner: Ints
     tags: Bools
-    scenes: Int
+    scenes: Ints
 
 
 def explain(
@@ -92,8 +93,8 @@ def explain(
 
 
 def _explain_part(
-    part: slice, A: Doubles, start: Int, B: Doubles, gain: Doubles, const: Doubles,
-    values: Doubles, scenes: Int, owner: Int, nodes: Int,
+    part: slice, A: Doubles, start: Ints, B: Doubles, gain: Doubles, const: Doubles,
+    values: Doubles, scenes: Ints, owner: Ints, nodes: Ints,
 ) -> None:  # fmt: skip
     """Explain some pictures; the kernel holds no lock, so threads do this side by side."""
     from sightline.regions._inference_fast import best_of_all
@@ -106,7 +107,7 @@ def _explain_part(
 
 
 def explain_tags(
-    weights: Weights, pictures: Pictures, Y: Bools, scenes: Int | None = None
+    weights: Weights, pictures: Pictures, Y: Bools, scenes: Ints | None = None
 ) -> Explained:
     """Return the best regions and scene of each picture for the tags it carries."""
     from sightline.regions._inference_fast import place_all
@@ -121,7 +122,7 @@ def explain_tags(
     return Explained(values, owner, Y, chosen.astype(np.int64))
 
 
-def held(owner: Int, pictures: Pictures, n_tags: int) -> Bools:
+def held(owner: Ints, pictures: Pictures, n_tags: int) -> Bools:
     """Return which tags hold a region of each picture."""
     found = np.zeros((len(pictures), n_tags), np.bool_)
     at = owner != NOBODY
@@ -152,7 +153,7 @@ class Risk:
     template: Weights
     pictures: Pictures
     Y: Bools
-    scenes: Int | None = None
+    scenes: Ints | None = None
     scene_loss: float = 0.0
     right: Explained | None = None
     workers: int = 1
@@ -196,7 +197,7 @@ class Risk:
         return Weights(self.pictures.rows.T @ z, whole.T @ s, gamma, delta).as_vector()
 
 
-def _one_hot(labels: Int, n: int) -> Doubles:
+def _one_hot(labels: Ints, n: int) -> Doubles:
     found = np.zeros((len(labels), n))
     at = np.flatnonzero(labels != NOBODY)
     found[at, labels[at]] = 1.0

@@ -26,11 +26,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Ints
 from sightline.contracts import PersistentEstimator
 from sightline.errors import ParameterError
 from sightline.measures.annotation import f_measure
 from sightline.regions.confidence import tag_margins
-from sightline.regions.examples import Bools, Doubles, Int, Pictures, as_tags, fitting
+from sightline.regions.examples import Pictures, as_tags, fitting
 from sightline.regions.inference import NOBODY
 from sightline.regions.learning import Risk, explain, held
 from sightline.regions.programme import by_relaxation, relax
@@ -56,8 +57,8 @@ class Tagging:
     """
 
     tags: Bools
-    scenes: Int
-    regions: list[Int]
+    scenes: Ints
+    regions: list[Ints]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,7 @@ class RegionModel(PersistentEstimator):
         pictures = Pictures.of(X)
         return pictures.split(self._fitted().of_regions(pictures.rows))
 
-    def label_regions(self, X: Sequence[Any], whole: Any = None) -> list[Int]:
+    def label_regions(self, X: Sequence[Any], whole: Any = None) -> list[Ints]:
         """Return a tag for every region: its own, or else the best of those its picture has.
 
         -1 where a picture has no tag.
@@ -296,7 +297,7 @@ class RegionModel(PersistentEstimator):
         if self.inference not in ("exact", "lp"):
             raise ParameterError.of("inference", name, "'exact' or 'lp'", self.inference)
 
-    def _scenes(self, scenes: Any, n: int) -> Int:
+    def _scenes(self, scenes: Any, n: int) -> Ints:
         known = np.asarray(scenes, np.int64)
         if known.shape != (n,) or known.min() < 0 or known.max() >= self.n_scenes:
             must = f"a number from 0 to {self.n_scenes - 1} for each of {n} pictures"
@@ -348,7 +349,7 @@ class RegionModel(PersistentEstimator):
         return weights
 
 
-def filled(owner: Int, worth: Doubles, tags: Bools) -> Int:
+def filled(owner: Ints, worth: Doubles, tags: Bools) -> Ints:
     """Return the tags of regions, those without one given the best of the picture's tags.
 
     >>> filled(np.array([1, -1]), np.array([[0.0, 1.0], [-2.0, -1.0]]), np.array([True, True]))
@@ -360,7 +361,7 @@ def filled(owner: Int, worth: Doubles, tags: Bools) -> Int:
     return np.where(owner == NOBODY, best, owner)
 
 
-def _relaxed(weights: Weights, pictures: Pictures) -> tuple[Int, Bools, Int]:
+def _relaxed(weights: Weights, pictures: Pictures) -> tuple[Ints, Bools, Ints]:
     """Return owners, tags and scenes as the paper finds them, by the relaxation in every scene."""
     A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
     const = weights.of_scenes(pictures.whole) + weights.gamma[:, :, 0].sum(axis=1)

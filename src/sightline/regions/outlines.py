@@ -9,11 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Labels = NDArray[np.int32]
-Bools = NDArray[np.bool_]
-Int = NDArray[np.int64]
+from sightline._typing import Bools, Int32s, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ class Box:
         )
 
 
-def runs_of(labels: Labels) -> tuple[Int, Int]:
+def runs_of(labels: Int32s) -> tuple[Ints, Ints]:
     """Return labels of runs down the columns, and their lengths.
 
     >>> [part.tolist() for part in runs_of(np.array([[0, 1], [0, 1]], np.int32))]
@@ -94,7 +91,7 @@ def runs_of(labels: Labels) -> tuple[Int, Int]:
     return flat[begin].astype(np.int64), lengths.astype(np.int64)
 
 
-def labels_of(values: Int, lengths: Int, height: int, width: int) -> Labels:
+def labels_of(values: Ints, lengths: Ints, height: int, width: int) -> Int32s:
     """Return the labels that runs stand for.
 
     >>> labels_of(np.array([0, 1]), np.array([3, 1]), 2, 2).tolist()

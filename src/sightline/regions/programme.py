@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles
 from sightline.errors import SightlineError
 from sightline.regions.inference import NOBODY, Placed, checked, place_tags
 
-Doubles = NDArray[np.float64]
 _HALF = 0.5
 _WHOLE = 1e-6
 

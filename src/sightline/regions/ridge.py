@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sightline.regions.examples import Bools, Doubles, Int, Pictures
+from sightline._typing import Bools, Doubles, Ints
+from sightline.regions.examples import Pictures
 from sightline.regions.inference import NOBODY
 
 _FIRST = 1.0
@@ -78,7 +79,7 @@ def fit_region_ridge(
     return RegionRidge(whole, found if rounds else first)
 
 
-def labelled(scores: Doubles, pictures: Pictures, Y: Bools) -> Int:
+def labelled(scores: Doubles, pictures: Pictures, Y: Bools) -> Ints:
     """Return a tag of its picture for each region, and every tag a region; -1 without tags."""
     from sightline.regions._inference_fast import place_all
 
@@ -88,7 +89,7 @@ def labelled(scores: Doubles, pictures: Pictures, Y: Bools) -> Int:
     return owner
 
 
-def fitting_regions(scores: Doubles, pictures: Pictures, Y: Bools) -> Int:
+def fitting_regions(scores: Doubles, pictures: Pictures, Y: Bools) -> Ints:
     """Return a tag of its picture for each region, or -1 for one that fits none of them.
 
     Every tag keeps the best of its regions, however little that fits.
@@ -130,7 +131,7 @@ def ridge(rows: Doubles, targets: Doubles, alpha: float, weight: Doubles | None 
     return Linear(weights, usual - mean @ weights)
 
 
-def _one_hot(owner: Int, n: int) -> Doubles:
+def _one_hot(owner: Ints, n: int) -> Doubles:
     found = np.zeros((len(owner), n))
     at = np.flatnonzero(owner != NOBODY)
     found[at, owner[at]] = 1.0

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Ints
 from sightline.features.local.codebook import assign, distinct
-from sightline.regions.examples import Bools, Doubles, Int, Pictures
+from sightline.regions.examples import Pictures
 from sightline.regions.segment import numbered
 
 _STARTS, _PASSES = 8, 50
@@ -20,7 +21,7 @@ MOST_IN_TREE = 3000
 _USUAL = 0.9
 
 
-def pseudo_scenes(pictures: Pictures, Y: Bools, n_scenes: int, seed: int = 0) -> Int:
+def pseudo_scenes(pictures: Pictures, Y: Bools, n_scenes: int, seed: int = 0) -> Ints:
     """Return a scene for each picture, by k-means on its row, scaled to 0..1, and its tags."""
     return clusters(np.hstack([scaled(pictures.whole), Y]), n_scenes, seed)
 
@@ -51,7 +52,7 @@ def rareness(Y: Bools, n_scenes: int) -> Doubles:
     return found
 
 
-def clusters(rows: NDArray[np.float64], n: int, seed: int = 0) -> Int:
+def clusters(rows: NDArray[np.float64], n: int, seed: int = 0) -> Ints:
     """Return the best of several k-means, a group for each row.
 
     Each starts with rows drawn one after the other, the likelier the farther they lie from those
@@ -72,7 +73,7 @@ def clusters(rows: NDArray[np.float64], n: int, seed: int = 0) -> Int:
     return best
 
 
-def tree_clusters(rows: NDArray[np.float64], n: int, seed: int = 0) -> Int:
+def tree_clusters(rows: NDArray[np.float64], n: int, seed: int = 0) -> Ints:
     """Return n groups by Ward's tree, a group for each row.
 
     Of more than `MOST_IN_TREE` rows a seeded sample is grouped, and the others join the nearest.
@@ -97,7 +98,7 @@ def tree_clusters(rows: NDArray[np.float64], n: int, seed: int = 0) -> Int:
     return assign(points, _means(points[some], labels, int(labels.max()) + 1)).astype(np.int64)
 
 
-def _drawn(points: NDArray[np.float32], n: int, random: np.random.Generator) -> Int:
+def _drawn(points: NDArray[np.float32], n: int, random: np.random.Generator) -> Ints:
     """Return rows to start with, by their positions."""
     chosen = [int(random.integers(len(points)))]
     away = np.full(len(points), np.inf)
@@ -107,7 +108,7 @@ def _drawn(points: NDArray[np.float32], n: int, random: np.random.Generator) -> 
     return np.array(chosen)
 
 
-def _moved(points: NDArray[np.float32], start: Int) -> tuple[Int, float]:
+def _moved(points: NDArray[np.float32], start: Ints) -> tuple[Ints, float]:
     """Return the groups that k-means comes to, and the squares they leave."""
     centers, labels = points[start], np.full(len(points), -1, np.int64)
     for _ in range(_PASSES):
@@ -120,7 +121,7 @@ def _moved(points: NDArray[np.float32], start: Int) -> tuple[Int, float]:
 
 
 def _means(
-    points: NDArray[np.float32], labels: Int, n: int, before: NDArray[np.float32] | None = None
+    points: NDArray[np.float32], labels: Ints, n: int, before: NDArray[np.float32] | None = None
 ) -> NDArray[np.float32]:
     """Return the mean of each group; of one that lost all its rows what it was before."""
     size = np.bincount(labels, minlength=n)

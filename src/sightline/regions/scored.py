@@ -19,10 +19,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Ints
 from sightline.contracts import PersistentEstimator
 from sightline.errors import ParameterError
 from sightline.measures.annotation import f_measure
-from sightline.regions.examples import Bools, Doubles, Int, Pictures, as_tags, fitting
+from sightline.regions.examples import Pictures, as_tags, fitting
 from sightline.regions.learning import explain, explain_tags
 from sightline.regions.model import RegionModel, Tagging, Watch, filled
 from sightline.regions.ridge import (
@@ -210,7 +211,7 @@ class ScoredRegionModel(PersistentEstimator):
 
     def label_regions(
         self, X: Sequence[Any], whole: Any = None, areas: Sequence[Any] | None = None
-    ) -> list[Int]:
+    ) -> list[Ints]:
         """Return a tag for every region: its own, or else the best of those its picture has."""
         seen, model = self._seen(X, whole, areas), self._leaning_model()
         parts = seen.split(seen.rows)
@@ -335,7 +336,9 @@ def _spread(rows: Doubles) -> float:
     return max(float(np.sqrt(np.square(rows - rows.mean(axis=0)).sum(axis=1).mean())), 1e-12)
 
 
-def _start(seen: Pictures, tags: Bools, scenes: Int, n_scenes: int, region_share: float) -> Weights:
+def _start(
+    seen: Pictures, tags: Bools, scenes: Ints, n_scenes: int, region_share: float
+) -> Weights:
     n = tags.shape[1]
     alpha = _REGION * np.vstack([np.eye(n), np.full((1, n), -1.0)])
     delta = np.zeros((seen.whole.shape[1], n))

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import RGB, Int32s
 from sightline.errors import MissingExtra, ParameterError
 from sightline.features.local.lbp import checked
 
-RGB = NDArray[np.uint8]
-Labels = NDArray[np.int32]
 _FINER, _TRIES = 3.0, 4
 _LEAST_SIDE = 3
 
@@ -53,7 +52,7 @@ class Segmenter:
     smallest: float = 0.01
     most: int = 50
 
-    def cut(self, rgb: RGB, at_least: int = 1) -> Labels:
+    def cut(self, rgb: RGB, at_least: int = 1) -> Int32s:
         """Return the region of each pixel, from 0.
 
         Parameters
@@ -75,7 +74,7 @@ class Segmenter:
             found = self._cut(rgb, scale, smallest)
         return halved(found, at_least)
 
-    def _cut(self, rgb: RGB, scale: float, smallest: float) -> Labels:
+    def _cut(self, rgb: RGB, scale: float, smallest: float) -> Int32s:
         height, width = rgb.shape[:2]
         if min(height, width) < _LEAST_SIDE:
             return np.zeros((height, width), np.int32)
@@ -106,7 +105,7 @@ def _missing() -> MissingExtra:
     return MissingExtra.of("Cutting pictures into regions", "regions")
 
 
-def numbered(labels: NDArray[Any]) -> Labels:
+def numbered(labels: NDArray[Any]) -> Int32s:
     """Return the same regions numbered from 0 as they are met, row by row.
 
     >>> numbered(np.array([[7, 7], [2, 7]])).tolist()
@@ -118,7 +117,7 @@ def numbered(labels: NDArray[Any]) -> Labels:
     return place[at].reshape(labels.shape)
 
 
-def merged(labels: Labels, rgb: RGB, most: int) -> Labels:
+def merged(labels: Int32s, rgb: RGB, most: int) -> Int32s:
     """Return at most so many regions: the smallest goes to its neighbour of most similar colour."""
     labels = labels.copy()
     n = int(labels.max()) + 1
@@ -140,7 +139,7 @@ def merged(labels: Labels, rgb: RGB, most: int) -> Labels:
     return numbered(labels)
 
 
-def halved(labels: Labels, at_least: int) -> Labels:
+def halved(labels: Int32s, at_least: int) -> Int32s:
     """Return regions of which the largest were cut in halves, across their longer side.
 
     >>> halved(np.zeros((2, 4), np.int32), 2).tolist()
@@ -156,7 +155,7 @@ def halved(labels: Labels, at_least: int) -> Labels:
     return numbered(labels)
 
 
-def _neighbours(labels: Labels, region: int) -> NDArray[np.int64]:
+def _neighbours(labels: Int32s, region: int) -> NDArray[np.int64]:
     """Return the regions that touch a region, side by side or one above the other."""
     found = [
         side[one == region]

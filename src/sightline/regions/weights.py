@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sightline.regions.examples import Bools, Doubles, Int, Pictures
+from sightline._typing import Bools, Doubles, Ints
+from sightline.regions.examples import Pictures
 
 _SMOOTH = 1.0
 _RIDGE = 0.1
@@ -81,7 +82,7 @@ class Weights:
 
 
 def start_weights(
-    pictures: Pictures, Y: Bools, scenes: Int, n_scenes: int, whole_tags: bool
+    pictures: Pictures, Y: Bools, scenes: Ints, n_scenes: int, whole_tags: bool
 ) -> Weights:
     """Return where learning starts.
 
@@ -107,7 +108,7 @@ def start_weights(
     return Weights(alpha, beta, gamma, delta)
 
 
-def scene_gains(Y: Bools, scenes: Int, n_scenes: int) -> Doubles:
+def scene_gains(Y: Bools, scenes: Ints, n_scenes: int) -> Doubles:
     """Return half the log-odds of each tag in each scene, smoothed: (scenes, tags, 2)."""
     s = np.eye(n_scenes)[scenes]
     with_tag = (s.T @ Y + _SMOOTH / 2) / (s.sum(axis=0)[:, None] + _SMOOTH)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from sightline._typing import Doubles
 
-    Doubles = NDArray[np.float64]
 
 _PASSES = 10
 _GAIN = 1e-6

@@ -17,13 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats
 from sightline.errors import DataError
 from sightline.similarity.pairs import PairsOf, Phi, Views, differences_of
-
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
 
 SAMPLE = 500
 _BLOCK = 256

@@ -26,14 +26,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats, Ints
 from sightline.errors import ParameterError
 from sightline.similarity.formulas import Rows, inner_products, squared_distances, squared_norms
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
 # Numbers that are gathered at once for listed pairs.
 _GATHERED = 1 << 20
 
@@ -55,7 +52,7 @@ class Measure:
     """
 
     compare: Callable[[Floats, Floats], Doubles]
-    of_pairs: Callable[[Floats, Floats, Int, Int], Doubles]
+    of_pairs: Callable[[Floats, Floats, Ints, Ints], Doubles]
     falls: bool = False
     counts: bool = False
 
@@ -168,10 +165,10 @@ def _shared(a: Floats, b: Floats) -> Doubles:
 
 def _in_parts(
     of_rows: Callable[[Doubles, Doubles], Doubles],
-) -> Callable[[Floats, Floats, Int, Int], Doubles]:
+) -> Callable[[Floats, Floats, Ints, Ints], Doubles]:
     """Return a comparison of listed pairs that gathers some rows at a time."""
 
-    def of_pairs(a: Floats, b: Floats, left: Int, right: Int) -> Doubles:
+    def of_pairs(a: Floats, b: Floats, left: Ints, right: Ints) -> Doubles:
         out = np.empty(len(left))
         step = max(1, _GATHERED // max(1, a.shape[1]))
         for start in range(0, len(left), step):
@@ -203,7 +200,7 @@ def _shared_of_rows(x: Doubles, y: Doubles) -> Doubles:
     return np.asarray(np.minimum(x, y).sum(axis=1))
 
 
-def _l1_of_pairs(a: Floats, b: Floats, left: Int, right: Int) -> Doubles:
+def _l1_of_pairs(a: Floats, b: Floats, left: Ints, right: Ints) -> Doubles:
     from sightline.similarity._distances_fast import l1_of_pairs
 
     out = np.zeros(len(left), dtype=np.float32)
@@ -211,7 +208,7 @@ def _l1_of_pairs(a: Floats, b: Floats, left: Int, right: Int) -> Doubles:
     return out.astype(np.float64)
 
 
-def _chi2_of_pairs(a: Floats, b: Floats, left: Int, right: Int) -> Doubles:
+def _chi2_of_pairs(a: Floats, b: Floats, left: Ints, right: Ints) -> Doubles:
     from sightline.similarity._distances_fast import chi2_of_pairs
 
     out = np.zeros(len(left), dtype=np.float32)

@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sightline._typing import Floats
 from sightline.errors import DataError, ParameterError
-from sightline.similarity.distances import Floats, dense
+from sightline.similarity.distances import dense
 from sightline.similarity.formulas import Rows, as_rows
 from sightline.similarity.whitening import Whitening
 

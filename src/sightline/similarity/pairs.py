@@ -19,17 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from sightline._typing import Doubles, Floats, Ints
 from sightline.errors import DataError, ParameterError
-from sightline.similarity.distances import (
-    FOUR,
-    MEASURES,
-    Doubles,
-    Floats,
-    Int,
-    Range,
-    check_measures,
-    dense,
-)
+from sightline.similarity.distances import FOUR, MEASURES, Range, check_measures, dense
 from sightline.similarity.formulas import Rows, as_rows
 from sightline.similarity.saved import names_from_array, names_to_array
 
@@ -308,7 +300,7 @@ def _views(views: Any) -> Views:
     return found
 
 
-def _compare_pairs(kind: str, of_view: Range, a: Rows, b: Rows, left: Int, right: Int) -> Doubles:
+def _compare_pairs(kind: str, of_view: Range, a: Rows, b: Rows, left: Ints, right: Ints) -> Doubles:
     measure, x, y = MEASURES[kind], dense(a), dense(b)
     if measure.counts:
         x = of_view(x)
@@ -316,7 +308,7 @@ def _compare_pairs(kind: str, of_view: Range, a: Rows, b: Rows, left: Int, right
     return measure.of_pairs(x, y, left, right)
 
 
-def _training_pairs(pairs: int | Any, n: int, random_state: int) -> tuple[Int, Int]:
+def _training_pairs(pairs: int | Any, n: int, random_state: int) -> tuple[Ints, Ints]:
     if n < 2:
         raise DataError(f"Phi compares pictures, and needs at least 2 of them. Got {n}.")
     if not isinstance(pairs, int | np.integer):
@@ -339,7 +331,7 @@ def _inverse_spread(values: Doubles) -> float:
     return 1.0 / spread if spread > _NO_SPREAD * float(np.abs(values).max()) else 0.0
 
 
-def _places(values: Any, n: int, what: str) -> Int:
+def _places(values: Any, n: int, what: str) -> Ints:
     places = np.asarray(values)
     if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
         raise DataError(f"{what} must be whole numbers in one row. Got {places.dtype}.")

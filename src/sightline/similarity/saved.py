@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sightline._typing import Arrays
 from sightline.similarity.kernels import MeanKernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sightline.similarity.formulas import Rows
-
-Arrays = dict[str, "NDArray[Any]"]
 
 
 def kernel_to_arrays(kernel: MeanKernel) -> Arrays:

@@ -15,8 +15,8 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Columns
 
-Columns = NDArray[np.uint16] | NDArray[np.uint32]
 LINE = 64
 """Bytes that processors fetch at once."""
 _NAME = "llvm.prefetch.p0i8"

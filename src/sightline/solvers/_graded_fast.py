@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Doubles, Int32s, Ints
 from sightline.solvers._triplets_fast import below, following, place_of_query, sort_few
 
-Int = NDArray[np.int64]
-Doubles = NDArray[np.float64]
-Drawn = NDArray[np.int32]
 _HANDFUL = 32
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 
@@ -27,7 +25,7 @@ def far_below(x: np.uint64, n: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def upper_of(x: np.uint64, q: int, start: Int, upper: Int, pair_ends: Int) -> int:
+def upper_of(x: np.uint64, q: int, start: Ints, upper: Ints, pair_ends: Ints) -> int:
     """Return a row above the lowest grade, all alike, or by the pairs it makes if those are given.
 
     floor(floor(a n) / n) = floor(a): with two grades both ways find the same row.
@@ -42,9 +40,9 @@ def upper_of(x: np.uint64, q: int, start: Int, upper: Int, pair_ends: Int) -> in
 
 @njit(cache=True, nogil=True)
 def draw_as_they_come(
-    state: NDArray[np.uint64], kept: Int, chances: Doubles, upper_start: Int, upper: Int,
-    pair_ends: Int, lower_start: Int, lower: Int, n_lower: Int,
-    query: Drawn, plus: Drawn, minus: Drawn,
+    state: NDArray[np.uint64], kept: Ints, chances: Doubles, upper_start: Ints, upper: Ints,
+    pair_ends: Ints, lower_start: Ints, lower: Ints, n_lower: Ints,
+    query: Int32s, plus: Int32s, minus: Int32s,
 ) -> None:  # fmt: skip
     """Fill `query`, `plus` and `minus`, each triplet on its own."""
     x = state[0]
@@ -61,9 +59,9 @@ def draw_as_they_come(
 
 @njit(cache=True, nogil=True)
 def draw_in_order(
-    state: NDArray[np.uint64], kept: Int, chances: Doubles, upper_start: Int, upper: Int,
-    pair_ends: Int, lower_start: Int, lower: Int, n_lower: Int, block: int,
-    query: Drawn, plus: Drawn, minus: Drawn,
+    state: NDArray[np.uint64], kept: Ints, chances: Doubles, upper_start: Ints, upper: Ints,
+    pair_ends: Ints, lower_start: Ints, lower: Ints, n_lower: Ints, block: int,
+    query: Int32s, plus: Int32s, minus: Int32s,
 ) -> None:  # fmt: skip
     """Fill `query`, `plus` and `minus`, each block in the order of queries, then of `plus`.
 

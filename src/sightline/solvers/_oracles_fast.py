@@ -8,14 +8,9 @@ others stand above each relevant one.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
-
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
-Counts = NDArray[np.int32]
-Flags = NDArray[np.bool_]
+from sightline._typing import Bools, Doubles, Int32s, Ints
 
 AP, NDCG, PRECISION, MRR, AUC = range(5)
 # Longer parts of a list are sorted by numpy; shorter ones are faster by insertion.
@@ -26,9 +21,9 @@ _MANY_PAIRS = 512
 
 @njit(cache=True, nogil=True)
 def separate(
-    scores: Doubles, relevant: Flags, start: Int, kind: int, k: int, exact: bool,
+    scores: Doubles, relevant: Bools, start: Ints, kind: int, k: int, exact: bool,
     inverse: Doubles, harmonic: Doubles, discount: Doubles,
-    counts: Counts, losses: Doubles, values: Doubles,
+    counts: Int32s, losses: Doubles, values: Doubles,
 ) -> None:  # fmt: skip
     """Find the most violated order of every list.
 
@@ -98,7 +93,7 @@ def separate(
 
 
 @njit(cache=True, nogil=True)
-def sort_down(x: Doubles, where: Int, n: int, room: Doubles) -> None:
+def sort_down(x: Doubles, where: Ints, n: int, room: Doubles) -> None:
     """Sort the first n numbers, the largest first, and what belongs to them with them."""
     if n <= _SHORT:
         for i in range(1, n):
@@ -143,7 +138,7 @@ def ideal(n: int, kind: int, discount: Doubles) -> float:
 
 
 @njit(cache=True, nogil=True)
-def measured(n: int, m: int, above: Int, kind: int, k: int, discount: Doubles) -> float:
+def measured(n: int, m: int, above: Ints, kind: int, k: int, discount: Doubles) -> float:
     """Return the measure of an order."""
     total = 0.0
     for i in range(n):
@@ -154,7 +149,7 @@ def measured(n: int, m: int, above: Int, kind: int, k: int, discount: Doubles) -
 @njit(cache=True, nogil=True)
 def programme(
     a: Doubles, n: int, m: int, cum: Doubles, kind: int, k: int, discount: Doubles,
-    best: Doubles, table: Counts, above: Int,
+    best: Doubles, table: Int32s, above: Ints,
 ) -> None:  # fmt: skip
     """Find the order with the largest loss - delta F.
 
@@ -184,7 +179,7 @@ def programme(
 
 
 @njit(cache=True, nogil=True)
-def ap_greedy(a: Doubles, b: Doubles, n: int, m: int, inverse: Doubles, above: Int) -> None:
+def ap_greedy(a: Doubles, b: Doubles, n: int, m: int, inverse: Doubles, above: Ints) -> None:
     """Place each other candidate, the best first, before the relevant one that gains most by it.
 
     The j-th goes before relevant ones k, k + 1, …, n, where k maximises the sum over them of
@@ -211,7 +206,7 @@ def ap_greedy(a: Doubles, b: Doubles, n: int, m: int, inverse: Doubles, above: I
 
 @njit(cache=True, nogil=True)
 def ap_halves(
-    a: Doubles, b: Doubles, n: int, m: int, harmonic: Doubles, sums: Doubles, above: Int
+    a: Doubles, b: Doubles, n: int, m: int, harmonic: Doubles, sums: Doubles, above: Ints
 ) -> None:
     """Make the choices of `ap_greedy`, the middle one of a stretch of others first.
 
@@ -261,7 +256,7 @@ def ap_halves(
 
 
 @njit(cache=True, nogil=True)
-def auc_shift(a: Doubles, b: Doubles, n: int, m: int, above: Int) -> None:
+def auc_shift(a: Doubles, b: Doubles, n: int, m: int, above: Ints) -> None:
     """Sort by scores, relevant ones lowered by 1/4 and others raised by as much."""
     j = 0
     for i in range(n):
@@ -272,7 +267,7 @@ def auc_shift(a: Doubles, b: Doubles, n: int, m: int, above: Int) -> None:
 
 @njit(cache=True, nogil=True)
 def mrr_scan(
-    a: Doubles, b: Doubles, n: int, m: int, cum: Doubles, above: Int, later: Doubles
+    a: Doubles, b: Doubles, n: int, m: int, cum: Doubles, above: Ints, later: Doubles
 ) -> None:
     """Try every rank of the first relevant candidate; the rest stands in the order of scores."""
     scale = 2.0 / (n * m)
@@ -302,7 +297,7 @@ def mrr_scan(
 
 
 @njit(cache=True, nogil=True)
-def tell(n: int, m: int, where_a: Int, where_b: Int, above: Int, counts: Counts) -> None:
+def tell(n: int, m: int, where_a: Ints, where_b: Ints, above: Ints, counts: Int32s) -> None:
     """Count the inverted pairs of every candidate."""
     for i in range(n):
         counts[where_a[i]] = above[i]

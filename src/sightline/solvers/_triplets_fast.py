@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Doubles, Int32s, Ints
 
-Int = NDArray[np.int64]
-Doubles = NDArray[np.float64]
-Drawn = NDArray[np.int32]
 _HANDFUL = 32
 
 
@@ -33,7 +31,7 @@ def below(x: np.uint64, n: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def nth_negative(fit: Int, begin: int, end: int, n: int) -> int:
+def nth_negative(fit: Ints, begin: int, end: int, n: int) -> int:
     """Return the n-th of the pictures that are not among `fit[begin:end]`, which ascend.
 
     Before the answer lie as many relevant pictures as have fit[i] - i <= n, which never falls.
@@ -61,10 +59,10 @@ def place_of_query(x: np.uint64, n: int, chances: Doubles) -> int:
 def negative_of(
     x: np.uint64,
     q: int,
-    fit_start: Int,
-    fit: Int,
-    negative_start: Int,
-    negative: Int,
+    fit_start: Ints,
+    fit: Ints,
+    negative_start: Ints,
+    negative: Ints,
     n_pictures: int,
 ) -> int:
     """Return a picture not relevant to query q; `negative` is empty where all such count."""
@@ -77,8 +75,9 @@ def negative_of(
 
 @njit(cache=True, nogil=True)
 def draw_as_they_come(
-    state: NDArray[np.uint64], kept: Int, chances: Doubles, fit_start: Int, fit: Int,
-    negative_start: Int, negative: Int, n_pictures: int, query: Drawn, plus: Drawn, minus: Drawn,
+    state: NDArray[np.uint64], kept: Ints, chances: Doubles, fit_start: Ints, fit: Ints,
+    negative_start: Ints, negative: Ints, n_pictures: int, query: Int32s, plus: Int32s,
+    minus: Int32s,
 ) -> None:  # fmt: skip
     """Fill `query`, `plus` and `minus`, each triplet on its own."""
     x = state[0]
@@ -94,7 +93,7 @@ def draw_as_they_come(
 
 
 @njit(cache=True, nogil=True)
-def sort_few(values: Drawn, begin: int, end: int) -> None:
+def sort_few(values: Int32s, begin: int, end: int) -> None:
     """Sort a part of an array; for a handful, this is faster than any better way."""
     for i in range(begin + 1, end):
         value, j = values[i], i
@@ -106,9 +105,9 @@ def sort_few(values: Drawn, begin: int, end: int) -> None:
 
 @njit(cache=True, nogil=True)
 def draw_in_order(
-    state: NDArray[np.uint64], kept: Int, chances: Doubles, fit_start: Int, fit: Int,
-    negative_start: Int, negative: Int, n_pictures: int, block: int,
-    query: Drawn, plus: Drawn, minus: Drawn,
+    state: NDArray[np.uint64], kept: Ints, chances: Doubles, fit_start: Ints, fit: Ints,
+    negative_start: Ints, negative: Ints, n_pictures: int, block: int,
+    query: Int32s, plus: Int32s, minus: Int32s,
 ) -> None:  # fmt: skip
     """Fill `query`, `plus` and `minus`, each block in the order of queries, then of `plus`.
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles
 from sightline.errors import DataError, ParameterError
 
-Doubles = NDArray[np.float64]
 Risk = Callable[[Doubles], tuple[float, Doubles]]
 
 # Planes that held nothing up for so long are forgotten.

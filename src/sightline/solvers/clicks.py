@@ -27,13 +27,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Ints
 from sightline.errors import DataError, ParameterError
 
-Int = NDArray[np.int64]
-Bool = NDArray[np.bool_]
-Doubles = NDArray[np.float64]
 FLOOR = 0.1
 MOST_WEIGHT = 10.0
 
@@ -54,11 +51,11 @@ class Shown:
         Whether it was clicked there.
     """
 
-    list: Int
-    query: Int
-    picture: Int
-    rank: Int
-    clicked: Bool
+    list: Ints
+    query: Ints
+    picture: Ints
+    rank: Ints
+    clicked: Bools
 
     def __len__(self) -> int:
         return len(self.list)
@@ -73,10 +70,10 @@ class Shown:
 class ClickPairs:
     """Pairs of pictures of which the first should score higher, and the rank it was clicked at."""
 
-    query: Int
-    plus: Int
-    minus: Int
-    rank: Int
+    query: Ints
+    plus: Ints
+    minus: Ints
+    rank: Ints
 
     def __len__(self) -> int:
         return len(self.query)
@@ -100,9 +97,9 @@ class Relevance:
         How many lists it was shown in, less where weights are clipped.
     """
 
-    query: Int
-    picture: Int
-    clicks: Int
+    query: Ints
+    picture: Ints
+    clicks: Ints
     worth: Doubles
     error: Doubles
     exposure: Doubles
@@ -147,7 +144,7 @@ def _check_list(pictures: Sequence[int], ranks: Sequence[int], clicked: Collecti
         raise DataError(f"Picture {min(set(clicked) - set(pictures))} was clicked and not shown.")
 
 
-def propensity(rank: Int | Doubles, eta: float) -> Doubles:
+def propensity(rank: Ints | Doubles, eta: float) -> Doubles:
     """Return how likely a picture at each rank is looked at.
 
     >>> propensity(np.array([1, 2, 4]), 1.0).tolist()
@@ -156,7 +153,7 @@ def propensity(rank: Int | Doubles, eta: float) -> Doubles:
     return np.asarray(np.asarray(rank, np.float64) ** -eta)
 
 
-def click_weights(rank: Int, eta: float, floor: float = FLOOR) -> Doubles:
+def click_weights(rank: Ints, eta: float, floor: float = FLOOR) -> Doubles:
     """Return what a click at each rank is worth: w(k).
 
     >>> click_weights(np.array([1, 4, 1000]), 1.0).tolist()
@@ -235,7 +232,7 @@ def over_others(rows: Shown) -> ClickPairs:
     return _paired(rows, at, begin, end)
 
 
-def _paired(rows: Shown, at: Int, begin: Int, end: Int) -> ClickPairs:
+def _paired(rows: Shown, at: Ints, begin: Ints, end: Ints) -> ClickPairs:
     """Pair each row in `at` with those between `begin` and `end` that were not clicked."""
     lengths = end - begin
     above = np.repeat(at, lengths)

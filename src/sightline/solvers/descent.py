@@ -16,15 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sightline._typing import Doubles
 from sightline.contracts import Progress
 from sightline.progress import NoProgress
 from sightline.solvers.structural import Outcome, Round, Stop, Structured
 
 Batch = TypeVar("Batch")
-Doubles = NDArray[np.float64]
 _SILENT = NoProgress()
 # Steps remembered, and the share of the objective by which a step that ends the training lowers it.
 _MEMORY, _FALL = 20, 1e-6

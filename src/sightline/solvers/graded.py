@@ -16,14 +16,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Ints
 from sightline.errors import DataError, ParameterError
 
 Grading = Literal["binary", "linear", "exponential"]
 GRADINGS: tuple[Grading, ...] = ("binary", "linear", "exponential")
-Int = NDArray[np.int64]
-Doubles = NDArray[np.float64]
 _LARGEST_GRADE = 50.0
 
 
@@ -54,27 +52,27 @@ class Graded:
     grades: Doubles
     gains: Doubles
     unit: float
-    which: Int
-    upper_start: Int
-    upper: Int
-    lower_start: Int
-    lower: Int
-    n_lower: Int
+    which: Ints
+    upper_start: Ints
+    upper: Ints
+    lower_start: Ints
+    lower: Ints
+    n_lower: Ints
 
     @property
-    def pair_ends(self) -> Int:
+    def pair_ends(self) -> Ints:
         """Running totals of the pairs that the rows of `upper` make."""
         return np.cumsum(self.n_lower[self.upper], dtype=np.int64)
 
     @property
-    def n_pairs(self) -> Int:
+    def n_pairs(self) -> Ints:
         """How many pairs each query has."""
         ends = np.concatenate((np.zeros(1, np.int64), self.pair_ends))
         return ends[self.upper_start[1:]] - ends[self.upper_start[:-1]]
 
 
 def graded(
-    grades: Doubles, which: Int, n_queries: int, how: Grading, unit: float | None = None
+    grades: Doubles, which: Ints, n_queries: int, how: Grading, unit: float | None = None
 ) -> Graded:
     """Return the pairs of rows with different grades.
 
@@ -132,7 +130,7 @@ def check_grading(grades: str, owner: str) -> None:
         raise ParameterError.of("grades", owner, "'binary', 'linear' or 'exponential'", grades)
 
 
-def _first_of_grade(which: Int, grades: Doubles) -> Int:
+def _first_of_grade(which: Ints, grades: Doubles) -> Ints:
     """Return for each row, ordered by query and grade, the place of the first one like it."""
     places = np.arange(len(which))
     new = np.ones(len(which), dtype=np.bool_)
@@ -140,13 +138,13 @@ def _first_of_grade(which: Int, grades: Doubles) -> Int:
     return np.asarray(np.maximum.accumulate(np.where(new, places, 0)))
 
 
-def _widest(gains: Doubles, start: Int) -> float:
+def _widest(gains: Doubles, start: Ints) -> float:
     full = np.flatnonzero(np.diff(start) > 0)
     spans = gains[start[full + 1] - 1] - gains[start[full]]
     return float(spans.max(initial=0.0)) or 1.0
 
 
-def _starts(lengths: Int) -> Int:
+def _starts(lengths: Ints) -> Ints:
     start = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=start[1:])
     return start

@@ -27,11 +27,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.errors import ParameterError
 
 Mix = Literal["add", "mean"]
 WAYS: tuple[str, ...] = get_args(Mix)
-Int = NDArray[np.int64]
 
 
 def mixed(
@@ -69,7 +69,7 @@ def mixed(
     return start + total if mix == "add" else total
 
 
-def shard(n: int, shards: int, number: int) -> Int:
+def shard(n: int, shards: int, number: int) -> Ints:
     """Return which of n examples a shard has: every so many, so that all shards are alike.
 
     >>> shard(7, 3, 1).tolist()

@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Arrays, Doubles
 from sightline.contracts import InTurn, Json, Mapper, Part
 from sightline.errors import ParameterError
 from sightline.solvers.oracles import Criterion, Lists, Separated, separate
-
-Doubles = NDArray[np.float64]
-Arrays = dict[str, NDArray[Any]]
 
 
 class OracleShards:

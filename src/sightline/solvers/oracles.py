@@ -28,11 +28,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightline._typing import Doubles, Ints
 from sightline.errors import DataError, ParameterError
 from sightline.solvers import _oracles_fast
 
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
 _KINDS = {
     "map": _oracles_fast.AP,
     "ndcg": _oracles_fast.NDCG,
@@ -86,10 +85,10 @@ class Lists:
         Lists left out, for want of a relevant or an other candidate.
     """
 
-    start: Int
-    candidate: Int
+    start: Ints
+    candidate: Ints
     relevant: NDArray[np.bool_]
-    query: Int
+    query: Ints
     n_dropped: int = 0
 
     def __len__(self) -> int:

@@ -19,11 +19,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.errors import DataError, ParameterError
 from sightline.solvers.graded import graded
 
 Law = Literal["pairs", "queries"]
-Int = NDArray[np.int64]
 _BLOCK = 256
 
 
@@ -51,9 +51,9 @@ class PictureTriplets:
     [[0, 0], [1, 2], [0, 1]]
     """
 
-    query: Int
-    first: Int
-    second: Int
+    query: Ints
+    first: Ints
+    second: Ints
     y: NDArray[np.int8]
     n_equal: int = 0
     n_contradicted: int = 0
@@ -96,7 +96,7 @@ class PictureTriplets:
         parts = q[kept], a[kept], b[kept], signs[kept].astype(np.int8)
         return cls(*parts, n_equal, n_contradicted, n_dropped)
 
-    def lists(self) -> tuple[Int, Int, Int]:
+    def lists(self) -> tuple[Ints, Ints, Ints]:
         """Return the same as lists: queries, pictures, and 1 for those that come first more often.
 
         Sorted by query, then by picture; the third part is 0 for all other pictures.
@@ -153,12 +153,12 @@ def of_classes(
     c = labels[asked]
     n_other = len(pool) - sizes[c]
 
-    def relevant(which: Int, k: Int) -> Int:
+    def relevant(which: Ints, k: Ints) -> Ints:
         place = start[c[which]] + k
         self_place = own[asked[which]]
         return np.asarray(order[place + ((self_place >= 0) & (place >= self_place))])
 
-    def other(which: Int, k: Int) -> Int:
+    def other(which: Ints, k: Ints) -> Ints:
         return np.asarray(order[k + np.where(k >= start[c[which]], sizes[c[which]], 0)])
 
     n_relevant = sizes[c] - (own[asked] >= 0)
@@ -211,7 +211,7 @@ def of_tags(
     asked, pool = _chosen(queries, table.shape[0]), _chosen(pictures, table.shape[0])
     across = table[pool].T.tocsr()
 
-    def shared(which: Int) -> NDArray[np.int32]:
+    def shared(which: Ints) -> NDArray[np.int32]:
         found = np.asarray((table[asked[which]] @ across).toarray())
         # A query is no picture to rank for itself.
         found[pool[None, :] == asked[which][:, None]] = -1
@@ -224,8 +224,10 @@ def of_tags(
         n_relevant[which] = np.count_nonzero(found >= least, axis=1)
         n_other[which] = np.count_nonzero(found == 0, axis=1)
 
-    def picker(fits: Callable[[NDArray[np.int32]], NDArray[np.bool_]]) -> Callable[[Int, Int], Int]:
-        def pick(which: Int, k: Int) -> Int:
+    def picker(
+        fits: Callable[[NDArray[np.int32]], NDArray[np.bool_]],
+    ) -> Callable[[Ints, Ints], Ints]:
+        def pick(which: Ints, k: Ints) -> Ints:
             out = np.empty(len(which), dtype=np.int64)
             order = np.argsort(which, kind="stable")
             begins = np.flatnonzero(np.diff(which[order], prepend=-1))
@@ -301,11 +303,11 @@ def of_judgements(
 
 
 def _drawn(
-    asked: Int,
-    n_relevant: Int,
-    n_other: Int,
-    relevant: Callable[[Int, Int], Int],
-    other: Callable[[Int, Int], Int],
+    asked: Ints,
+    n_relevant: Ints,
+    n_other: Ints,
+    relevant: Callable[[Ints, Ints], Ints],
+    other: Callable[[Ints, Ints], Ints],
     n: int | None,
     law: Law,
     copies: Any,
@@ -342,7 +344,7 @@ def _drawn(
     )
 
 
-def _spread_out(total: int, n: int, random: np.random.Generator) -> Int:
+def _spread_out(total: int, n: int, random: np.random.Generator) -> Ints:
     """Return n of the numbers below `total` in random order, each as often as any, but for one."""
     if not total:
         return np.zeros(0, dtype=np.int64)
@@ -352,7 +354,7 @@ def _spread_out(total: int, n: int, random: np.random.Generator) -> Int:
     return random.permutation(np.concatenate((np.tile(np.arange(total), n // total), some)))
 
 
-def _last_ones(query: Int, picture: Int, grades: NDArray[np.float64]) -> tuple[Int, int]:
+def _last_ones(query: Ints, picture: Ints, grades: NDArray[np.float64]) -> tuple[Ints, int]:
     """Return where the last judgement of each pair is, and how many before them say otherwise."""
     keys = query * (int(picture.max(initial=0)) + 1) + picture
     _, backwards, where = np.unique(keys[::-1], return_index=True, return_inverse=True)
@@ -361,7 +363,7 @@ def _last_ones(query: Int, picture: Int, grades: NDArray[np.float64]) -> tuple[I
     return np.sort(last), int(np.count_nonzero(differs))
 
 
-def _chosen(positions: Any, n: int) -> Int:
+def _chosen(positions: Any, n: int) -> Ints:
     if positions is None:
         return np.arange(n)
     found = _positions(positions)
@@ -370,7 +372,7 @@ def _chosen(positions: Any, n: int) -> Int:
     return np.unique(found)
 
 
-def _positions(values: Any) -> Int:
+def _positions(values: Any) -> Ints:
     found = np.asarray(values)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
         raise DataError(f"Pictures must be whole numbers in one row. Got {found.dtype}.")

@@ -28,12 +28,10 @@ from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Ints
 from sightline.solvers.clicks import Shown
 
-Int = NDArray[np.int64]
-Doubles = NDArray[np.float64]
 How = Literal["swaps", "rank changes", "assumed", "given"]
 # Between no bias at all and one that hides all but the first picture.
 LOWEST, HIGHEST = 0.0, 3.0
@@ -72,8 +70,8 @@ class PositionBias:
 class _Cells(NamedTuple):
     """How often each of some things was shown and clicked at each rank it had."""
 
-    which: Int
-    rank: Int
+    which: Ints
+    rank: Ints
     times: Doubles
     clicks: Doubles
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats
 from sightline.validation import check_finite, check_shape, check_sparse, dense_table
 
-Floats = NDArray[np.float32]
 _SMALL = 65_536
 
 

@@ -13,16 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Ints
 from sightline.errors import DataError, ParameterError
 from sightline.records import QuerySet
 from sightline.solvers.graded import Graded, Grading, graded
 from sightline.words.queries import caption_queries
 from sightline.words.tfidf import idf, query_values
 
-Int = NDArray[np.int64]
-Doubles = NDArray[np.float64]
 Terms = tuple[int, ...]
-_NONE: Int = np.zeros(0, dtype=np.int64)
+_NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 class Known(NamedTuple):
@@ -58,8 +57,8 @@ class Targets:
     queries: QuerySet
     n_pictures: int
     known: Known
-    other_start: Int = field(default_factory=lambda: _NONE)
-    other: Int = field(default_factory=lambda: _NONE)
+    other_start: Ints = field(default_factory=lambda: _NONE)
+    other: Ints = field(default_factory=lambda: _NONE)
     graded: Graded | None = None
 
     @property
@@ -68,14 +67,14 @@ class Targets:
         return len(self.known.idf)
 
     @property
-    def n_negative(self) -> Int:
+    def n_negative(self) -> Ints:
         """How many pictures are not relevant, by query."""
         if len(self.other_start):
             return np.diff(self.other_start)
         return self.n_pictures - np.diff(self.queries.fit_start)
 
     @property
-    def n_triplets(self) -> Int:
+    def n_triplets(self) -> Ints:
         """How many triplets can be drawn, by query."""
         if self.graded is not None:
             return self.graded.n_pairs
@@ -202,12 +201,12 @@ def query_set(queries: Iterable[tuple[Iterable[int], Iterable[int]]], idf: Doubl
     return QuerySet(start, term[kept], weight[kept], fit_start, fit)
 
 
-def _counted(kept: NDArray[np.bool_]) -> Int:
+def _counted(kept: NDArray[np.bool_]) -> Ints:
     """Return how many are kept before each place, and after the last."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])
 
 
-def _cells(y: Any) -> tuple[Int, Int, tuple[int, int]]:
+def _cells(y: Any) -> tuple[Ints, Ints, tuple[int, int]]:
     """Return row and column of every cell that is not 0, by rows, and the shape."""
     if hasattr(y, "tocsr"):
         table = y.tocsr()
@@ -230,14 +229,16 @@ def _cells(y: Any) -> tuple[Int, Int, tuple[int, int]]:
     return picture.astype(np.int64), word.astype(np.int64), (int(shape[0]), int(shape[1]))
 
 
-def _single_words(picture: Int, word: Int) -> list[tuple[Terms, Int]]:
+def _single_words(picture: Ints, word: Ints) -> list[tuple[Terms, Ints]]:
     order = np.lexsort((picture, word))
     words, first = np.unique(word[order], return_index=True)
     parts = np.split(picture[order], first[1:])
     return [((int(w),), p) for w, p in zip(words, parts, strict=True)]
 
 
-def _word_sets(picture: Int, word: Int, n_pictures: int, max_len: int) -> list[tuple[Terms, Int]]:
+def _word_sets(
+    picture: Ints, word: Ints, n_pictures: int, max_len: int
+) -> list[tuple[Terms, Ints]]:
     # Names of one width sort as their numbers do, and queries come in the order of their names.
     captions: list[list[str]] = [[] for _ in range(n_pictures)]
     for p, w in zip(picture.tolist(), word.tolist(), strict=True):
@@ -302,13 +303,13 @@ def _check_known(unknown: Sequence[object], refuse: bool) -> None:
         )
 
 
-def _grouped(group: Int, value: Int, n_groups: int) -> list[Int]:
+def _grouped(group: Ints, value: Ints, n_groups: int) -> list[Ints]:
     order = np.argsort(group, kind="stable")
     ends = np.cumsum(np.bincount(group, minlength=n_groups))[:-1]
     return list(np.split(value[order], ends))
 
 
-def _flat(parts: Sequence[Int]) -> tuple[Int, Int]:
+def _flat(parts: Sequence[Ints]) -> tuple[Ints, Ints]:
     start = np.zeros(len(parts) + 1, dtype=np.int64)
     start[1:] = np.cumsum([len(p) for p in parts])
     return start, np.concatenate(parts).astype(np.int64) if parts else _NONE

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import StoreDamaged
 from sightline.records import FeatureRows, SparseRows
 from sightline.store.shards import Rows
 
-Int = NDArray[np.int64]
-Float = NDArray[np.float32]
 Arrays = dict[str, NDArray[Any] | Rows]
 
 
@@ -30,14 +29,14 @@ class StoredSparseMatrix:
     ((3, 4), [500.0, 0.0, 21.0])
     """
 
-    def __init__(self, start: Int, index: NDArray[Any], value: NDArray[Any], length: int) -> None:
+    def __init__(self, start: Ints, index: NDArray[Any], value: NDArray[Any], length: int) -> None:
         self.start, self.index, self.value = start, index, value
         self.shape = (len(start) - 1, length)
 
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: slice | Int) -> StoredSparseMatrix:
+    def __getitem__(self, rows: slice | Ints) -> StoredSparseMatrix:
         if isinstance(rows, slice):
             first, last, _ = rows.indices(len(self))
             part = self.start[first : max(first, last) + 1]
@@ -46,17 +45,17 @@ class StoredSparseMatrix:
         start = starts(self.start[rows + 1] - self.start[rows])
         return StoredSparseMatrix(start, self.index[at], self.value[at], self.shape[1])
 
-    def dot(self, weights: Float) -> Float:
+    def dot(self, weights: Floats) -> Floats:
         """Return the inner product of each row with the weights."""
         index, value = self.entries()
         return self._sums(value * weights[index])
 
-    def squares(self) -> Float:
+    def squares(self) -> Floats:
         """Return the squared length of each row."""
         value = self.entries()[1]
         return self._sums(value * value)
 
-    def _sums(self, values: NDArray[Any]) -> Float:
+    def _sums(self, values: NDArray[Any]) -> Floats:
         """Return the sum of each row, given a number for each entry."""
         out = np.zeros(len(self), np.float32)
         full = np.flatnonzero(np.diff(self.start))
@@ -70,24 +69,24 @@ class StoredSparseMatrix:
         return self.index[low:high], self.value[low:high]
 
 
-Matrix = Float | StoredSparseMatrix
+Matrix = Floats | StoredSparseMatrix
 
 
-def starts(lengths: Sequence[int] | Int) -> Int:
+def starts(lengths: Sequence[int] | Ints) -> Ints:
     """Return where each of several pieces begins when they lie one after another, and the end."""
     out = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=out[1:])
     return out
 
 
-def spans(start: Int, rows: Int) -> Int:
+def spans(start: Ints, rows: Ints) -> Ints:
     """Return where the entries of some rows lie, one row after another.
 
     >>> spans(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
     [2, 3, 4, 0, 1]
     """
     length = start[rows + 1] - start[rows]
-    out: Int = np.repeat(start[rows] - (np.cumsum(length) - length), length)
+    out: Ints = np.repeat(start[rows] - (np.cumsum(length) - length), length)
     return out + np.arange(len(out))
 
 
@@ -99,7 +98,7 @@ def to_arrays(rows: FeatureRows | SparseRows) -> Arrays:
     return _sparse_arrays(rows.start, [index], [value], len(index), rows.length)
 
 
-def _sparse_arrays(start: Int, index: Any, value: Any, n: int, length: int) -> Arrays:
+def _sparse_arrays(start: Ints, index: Any, value: Any, n: int, length: int) -> Arrays:
     # Half the bytes to read for every codebook of fewer than 65,536 words.
     kind = np.dtype(np.uint16 if length <= 1 << 16 else np.int32)
     return {
@@ -136,7 +135,7 @@ def joined(parts: Sequence[Matrix]) -> Arrays:
     return _sparse_arrays(start, index, value, int(start[-1]), length)
 
 
-def taken(name: str, parts: Sequence[Matrix], order: Int) -> FeatureRows | SparseRows:
+def taken(name: str, parts: Sequence[Matrix], order: Ints) -> FeatureRows | SparseRows:
     """Return the rows of several matrices, put into an order, as they travel."""
     sparse = [p for p in parts if isinstance(p, StoredSparseMatrix)]
     if not sparse:

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import StoreDamaged, StoreError
 from sightline.store.shards import Rows, open_arrays, write_arrays
 from sightline.store.versions import FileEntry, Segment
 
-Int = NDArray[np.int64]
-Float = NDArray[np.float32]
 _POINTS = "points."
 
 
@@ -32,16 +31,16 @@ class Scores:
     """A row of scores for each word of a model, and points of its spaces, by name."""
 
     model: str
-    terms: Int
-    rows: Float
-    points: Mapping[str, Float] = field(default_factory=dict)
+    terms: Ints
+    rows: Floats
+    points: Mapping[str, Floats] = field(default_factory=dict)
 
-    def row(self, term: int) -> Float | None:
+    def row(self, term: int) -> Floats | None:
         """Return the scores of all pictures for a word, or None if it has none."""
         i = int(np.searchsorted(self.terms, term))
         return self.rows[i] if i < len(self.terms) and self.terms[i] == term else None
 
-    def named(self, feature: str) -> Float | None:
+    def named(self, feature: str) -> Floats | None:
         """Return the points that go by a feature's name, or None."""
         model, _, name = feature.partition("/")
         return self.points.get(name) if model == self.model else None
@@ -95,7 +94,7 @@ def with_joined_scores(
         return s
     one = scored[0][0]
 
-    def rows() -> Iterator[Float]:
+    def rows() -> Iterator[Floats]:
         for t in range(len(one.terms)):
             yield np.concatenate([p.rows[t, first:last] for p, first, last in scored])
 
@@ -118,9 +117,9 @@ def _written(
     folder: Path,
     s: Segment,
     model: str,
-    terms: Int,
-    rows: Float | Rows,
-    points: Mapping[str, Float | Rows],
+    terms: Ints,
+    rows: Floats | Rows,
+    points: Mapping[str, Floats | Rows],
 ) -> Segment:
     if rows.shape != (len(terms), s.rows):
         raise StoreError(f"Scores have the shape {rows.shape}, not {(len(terms), s.rows)}.")

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.errors import StoreError
 from sightline.records import Batch
 from sightline.store.matrices import Matrix, joined, open_matrix, spans, starts, to_arrays
@@ -30,8 +31,6 @@ MERGED_ROWS = 32_768
 _FEW = 4
 _DEAD_SHARE = 0.25
 _MANY_RUNS = 256
-
-Int = NDArray[np.int64]
 
 
 def write_segment(folder: Path, batch: Batch) -> Segment:
@@ -50,12 +49,12 @@ def write_segment(folder: Path, batch: Batch) -> Segment:
     return _segment(batch.ids, base, features)
 
 
-def _segment(ids: Int, base: FileEntry, features: tuple[FeatureFile, ...]) -> Segment:
+def _segment(ids: Ints, base: FileEntry, features: tuple[FeatureFile, ...]) -> Segment:
     return Segment(len(ids), base, features, first=int(ids[0]), last=int(ids[-1]))
 
 
 def _write_base(
-    folder: Path, ids: Int, start: Int, word: Int, thumb_start: Int, thumbs: Any
+    folder: Path, ids: Ints, start: Ints, word: Ints, thumb_start: Ints, thumbs: Any
 ) -> FileEntry:
     terms, position = np.unique(word, return_inverse=True)
     row = np.repeat(np.arange(len(ids), dtype=np.int32), np.diff(start))
@@ -80,7 +79,7 @@ class OpenSegment:
 
     base: dict[str, NDArray[Any]]
     features: dict[str, Matrix]
-    dead: Int
+    dead: Ints
     scores: Scores | None = None
 
     @classmethod
@@ -97,7 +96,7 @@ class OpenSegment:
         return cls(base, features, dead, open_scores(folder, s))
 
     @property
-    def ids(self) -> Int:
+    def ids(self) -> Ints:
         return np.asarray(self.base["ids"])
 
     def matrix(self, feature: str) -> Matrix | None:
@@ -112,7 +111,7 @@ class OpenSegment:
         out[self.dead] = False
         return out
 
-    def rows_of(self, ids: Int) -> Int:
+    def rows_of(self, ids: Ints) -> Ints:
         """Return the live rows of those ids that are here; `ids` must be ascending."""
         segment_ids = self.ids
         if not len(segment_ids):
@@ -125,13 +124,13 @@ class OpenSegment:
         at = np.searchsorted(segment_ids, near)
         return self.living(at[segment_ids[at] == near])
 
-    def living(self, rows: Int) -> Int:
+    def living(self, rows: Ints) -> Ints:
         """Return those of some rows that count."""
         return rows[self.alive()[rows]] if len(self.dead) else rows
 
-    def term_counts(self) -> Int:
+    def term_counts(self) -> Ints:
         """Return for each term how many live pictures carry it."""
-        counts: Int = np.diff(self.base["term_start"])
+        counts: Ints = np.diff(self.base["term_start"])
         if len(self.dead):
             lost = self.base["word"][spans(self.base["word_start"], self.dead)]
             counts = counts - np.bincount(lost, minlength=len(counts))
@@ -146,7 +145,7 @@ class OpenSegment:
         start = self.base["term_start"]
         return np.asarray(self.base["term_row"][start[i] : start[i + 1]])
 
-    def words(self, row: int) -> Int:
+    def words(self, row: int) -> Ints:
         """Return the term ids a picture carries."""
         start = self.base["word_start"]
         return np.asarray(self.base["terms"][self.base["word"][start[row] : start[row + 1]]])
@@ -157,7 +156,7 @@ class OpenSegment:
         return bytes(self.base["thumb"][start[row] : start[row + 1]].tobytes())
 
 
-def with_dead(folder: Path, s: Segment, rows: Int) -> Segment:
+def with_dead(folder: Path, s: Segment, rows: Ints) -> Segment:
     """Return a segment in which further rows no longer count."""
     old = OpenSegment.open(folder, s).dead
     dead = np.union1d(old, rows).astype(np.int64)
@@ -199,7 +198,7 @@ def _merge_alike(folder: Path, segments: Sequence[Segment]) -> list[Segment]:
     return [_merged(folder, parts, ids[c], which[c], row[c]) for c in chunks]
 
 
-def _merged(folder: Path, parts: list[OpenSegment], ids: Int, which: Int, row: Int) -> Segment:
+def _merged(folder: Path, parts: list[OpenSegment], ids: Ints, which: Ints, row: Ints) -> Segment:
     runs = _runs(parts, which, row)
     start = starts(_lengths(runs, "word_start"))
     words = [p.base["terms"][_between(p, "word", first, last)] for p, first, last in runs]
@@ -214,7 +213,7 @@ def _merged(folder: Path, parts: list[OpenSegment], ids: Int, which: Int, row: I
 Run = tuple[OpenSegment, int, int]
 
 
-def _runs(parts: list[OpenSegment], which: Int, row: Int) -> list[Run]:
+def _runs(parts: list[OpenSegment], which: Ints, row: Ints) -> list[Run]:
     """Return rows that lie one after another in the same part as (part, first, last + 1)."""
     cuts = np.flatnonzero((np.diff(which) != 0) | (np.diff(row) != 1)) + 1
     first = np.concatenate([[0], cuts])
@@ -223,7 +222,7 @@ def _runs(parts: list[OpenSegment], which: Int, row: Int) -> list[Run]:
     return [(parts[w], r, s + 1) for w, r, s in found]
 
 
-def _lengths(runs: list[Run], name: str) -> Int:
+def _lengths(runs: list[Run], name: str) -> Ints:
     return np.concatenate([np.diff(p.base[name][first : last + 1]) for p, first, last in runs])
 
 

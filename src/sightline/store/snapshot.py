@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.errors import CollectionError
 from sightline.records import DenseQuery, FeatureRows, SparseQuery, SparseRows, Top, WordQuery
 from sightline.store.engines import flat, word_rows
@@ -22,8 +23,6 @@ from sightline.store.matrices import taken
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Version
 from sightline.words.tfidf import idf as idf_of
-
-Int = NDArray[np.int64]
 
 
 class Snapshot:
@@ -49,7 +48,7 @@ class Snapshot:
         """The version as engines see it."""
         return Published(self.version, self.model, self.segments, self._listed, self._returned)
 
-    def ids(self) -> Int:
+    def ids(self) -> Ints:
         """Return the ids of all pictures, ascending."""
         parts = [s.ids[s.alive()] for s in self.segments]
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
@@ -62,9 +61,9 @@ class Snapshot:
         self,
         query: DenseQuery | SparseQuery | WordQuery,
         k: int,
-        where: Int | None = None,
+        where: Ints | None = None,
         more: word_rows.More | None = None,
-        without: Int | None = None,
+        without: Ints | None = None,
     ) -> Top:
         """Return the k best pictures; `where` lists the only ids that may appear.
 
@@ -85,11 +84,11 @@ class Snapshot:
         wanted = dict(zip(query.terms.tolist(), self.idf(query.terms).tolist(), strict=True))
         return flat.sparse_top(self.segments, query, wanted, self._idf, k, where)
 
-    def scores(self, query: DenseQuery) -> tuple[Int, NDArray[np.float32]]:
+    def scores(self, query: DenseQuery) -> tuple[Ints, NDArray[np.float32]]:
         """Return every picture that has a feature, as they lie, and the score of each."""
         return flat.dense_scores(self.segments, query)
 
-    def having(self, feature: str) -> Int:
+    def having(self, feature: str) -> Ints:
         """Return every picture that has a feature, in the order of `scores`."""
         return flat.ids_with(self.segments, feature)
 
@@ -97,9 +96,9 @@ class Snapshot:
         """Return the lengths of the rows of a feature, in the order of `scores`."""
         return flat.row_lengths(self.segments, feature)
 
-    def carrying(self, terms: Sequence[int], *, every: bool) -> Int:
+    def carrying(self, terms: Sequence[int], *, every: bool) -> Ints:
         """Return the ids of the pictures that carry every one, or any one, of some terms."""
-        parts: list[Int] = []
+        parts: list[Ints] = []
         for s in self.segments:
             rows = [s.carriers(t).astype(np.int64) for t in terms]
             if rows:
@@ -109,21 +108,21 @@ class Snapshot:
                 parts.append(s.ids[s.living(joined)])
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
-    def without_words(self) -> Int:
+    def without_words(self) -> Ints:
         """Return the ids of the pictures that carry no word, ascending."""
         return self._by_words(some=False)
 
-    def with_words(self) -> Int:
+    def with_words(self) -> Ints:
         """Return the ids of the pictures that carry some word, ascending."""
         return self._by_words(some=True)
 
-    def _by_words(self, *, some: bool) -> Int:
+    def _by_words(self, *, some: bool) -> Ints:
         rows = [s.alive() & ((np.diff(s.base["word_start"]) > 0) == some) for s in self.segments]
         parts = [s.ids[r] for s, r in zip(self.segments, rows, strict=True)]
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
     @cached_property
-    def _counts(self) -> tuple[Int, Int, int]:
+    def _counts(self) -> tuple[Ints, Ints, int]:
         """Return all terms, the number of pictures that carry each, and that of all pictures."""
         terms = [s.base["terms"] for s in self.segments]
         counts = [s.term_counts() for s in self.segments]
@@ -133,11 +132,11 @@ class Snapshot:
         return every, total, sum(len(s.ids) - len(s.dead) for s in self.segments)
 
     @cached_property
-    def _idf(self) -> tuple[Int, NDArray[np.float64]]:
+    def _idf(self) -> tuple[Ints, NDArray[np.float64]]:
         terms, counts, n = self._counts
         return terms, np.asarray(idf_of(counts, n), np.float64)
 
-    def idf(self, terms: Int) -> NDArray[np.float64]:
+    def idf(self, terms: Ints) -> NDArray[np.float64]:
         """Return the idf of each term; a term that no picture carries has 0."""
         every, values = self._idf
         if not len(every):
@@ -145,7 +144,7 @@ class Snapshot:
         at = np.minimum(np.searchsorted(every, terms), len(every) - 1)
         return np.where(self.carried(terms), values[at], 0.0)
 
-    def carried(self, terms: Int) -> NDArray[np.bool_]:
+    def carried(self, terms: Ints) -> NDArray[np.bool_]:
         """Say of each term whether any picture carries it."""
         every, counts, _ = self._counts
         if not len(every):
@@ -154,7 +153,7 @@ class Snapshot:
         out: NDArray[np.bool_] = (every[at] == terms) & (counts[at] > 0)
         return out
 
-    def vocabulary(self) -> tuple[Int, Int]:
+    def vocabulary(self) -> tuple[Ints, Ints]:
         """Return the terms some picture carries, and how many pictures carry each."""
         every, counts, _ = self._counts
         return every[counts > 0], counts[counts > 0]
@@ -164,7 +163,7 @@ class Snapshot:
         s, row = self._find(picture)
         return s.thumbnail(row)
 
-    def rows(self, feature: str, pictures: Int) -> FeatureRows | SparseRows:
+    def rows(self, feature: str, pictures: Ints) -> FeatureRows | SparseRows:
         """Return the rows of one feature for some pictures, ids ascending, in that order."""
         parts, ids = [], []
         for s in self.segments:
@@ -182,9 +181,9 @@ class Snapshot:
         sets = [set(s.features) for s in self.segments]
         return tuple(sorted(set.intersection(*sets))) if sets else ()
 
-    def by_features(self, pictures: Int) -> list[tuple[tuple[str, ...], Int]]:
+    def by_features(self, pictures: Ints) -> list[tuple[tuple[str, ...], Ints]]:
         """Return pictures (ids ascending) in groups that have the same features."""
-        groups: dict[tuple[str, ...], list[Int]] = {}
+        groups: dict[tuple[str, ...], list[Ints]] = {}
         for s in self.segments:
             found = s.ids[s.rows_of(pictures)]
             if len(found):
@@ -199,10 +198,10 @@ class Snapshot:
         raise CollectionError(f"Picture {picture} is not in the collection. Run: sightline index")
 
 
-def _ascending(ids: Int | None) -> Int | None:
+def _ascending(ids: Ints | None) -> Ints | None:
     return ids if ids is None or (ids[1:] > ids[:-1]).all() else np.unique(ids)
 
 
-def _both(a: Int, b: Int) -> Int:
+def _both(a: Ints, b: Ints) -> Ints:
     # Rows that carry a term are ascending and distinct, so nothing need be made unique first.
     return np.intersect1d(a, b, assume_unique=True)

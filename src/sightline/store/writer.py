@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.contracts import Progress
 from sightline.errors import StoreDamaged, StoreError, StoreFull
 from sightline.records import Batch, Skipped
@@ -33,8 +33,6 @@ from sightline.store.segments import OpenSegment, merge, wants_merging, with_dea
 from sightline.store.upkeep.permissions import restrict
 from sightline.store.upkeep.rollback import outdated_after
 from sightline.store.versions import Segment, Version
-
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +262,7 @@ class Writer:
             new = [self._scored(s, self.scorer) for s in new]
         return [s for s in [*segments, *new] if s.live]
 
-    def _without(self, s: Segment, gone: Int) -> Segment:
+    def _without(self, s: Segment, gone: Ints) -> Segment:
         rows = OpenSegment.open(self.home.shards, s).rows_of(gone)
         return with_dead(self.home.shards, s, rows) if len(rows) else s
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.contracts import Store
 from sightline.records import Batch, DenseQuery, FeatureRows, SparseQuery, SparseRows, Top
 
@@ -14,7 +15,6 @@ FEATURE, SPARSE = "check-0", "check-1"
 _LENGTH = 16
 
 Fill = Callable[[Sequence[Batch], Sequence[int]], Store]
-Int = NDArray[np.int64]
 
 
 def check_store(fill: Fill, n: int = 700, recall: float = 1.0) -> None:
@@ -76,10 +76,10 @@ def _sparse(matrix: NDArray[np.float32]) -> SparseRows:
 def _check_dense(
     store: Store,
     rng: np.random.Generator,
-    ids: Int,
+    ids: Ints,
     matrix: NDArray[np.float32],
     k: int,
-    where: Int | None,
+    where: Ints | None,
     recall: float,
 ) -> list[float]:
     weights = rng.integers(-2, 3, _LENGTH).astype(np.float32)
@@ -104,7 +104,7 @@ def _check_dense(
 
 
 def _check_sparse(
-    store: Store, ids: Int, terms: dict[int, tuple[int, ...]], k: int, where: Int | None
+    store: Store, ids: Ints, terms: dict[int, tuple[int, ...]], k: int, where: Ints | None
 ) -> None:
     expected = {2: 0.8, 5: 0.6}
     count = {t: sum(t in terms[int(i)] for i in ids) for t in range(1, 12)}
@@ -124,7 +124,7 @@ def _check_top(
     top: Top,
     scores: dict[int, float],
     k: int,
-    where: Int | None,
+    where: Ints | None,
     what: str,
     recall: float = 1.0,
 ) -> float:
@@ -150,6 +150,6 @@ def _check_top(
     return sum(s >= expected[-1] - 1e-5 for _, s in got) / len(got) if got else 1.0
 
 
-def _same(a: Int, b: Int, what: str) -> None:
+def _same(a: Ints, b: Ints, what: str) -> None:
     if not np.array_equal(a, b):
         raise AssertionError(what)

@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bools, Bytes, Ints
 from sightline.contracts import Progress
 from sightline.errors import DataError
 from sightline.progress import NoProgress
 from sightline_experiments.datasets.sources import Source
 
-Flags = NDArray[np.bool_]
-Int = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 MOST_BYTES = 4 << 30
 _LONGEST_LINE = 1 << 20
 _LONGEST_NUMBER = 9
@@ -44,7 +42,7 @@ class Table:
 
 
 def read_table(
-    source: Source, table: Table, kept: Flags | None = None, progress: Progress = _SILENT
+    source: Source, table: Table, kept: Bools | None = None, progress: Progress = _SILENT
 ) -> Any:
     """Return the rows of a table, scipy's CSR of float32.
 
@@ -85,11 +83,11 @@ class _Cells:
     """Numbers above zero of some rows, the first of which is row 0."""
 
     n_rows: int
-    row: Int
-    column: Int
-    value: Int
+    row: Ints
+    column: Ints
+    value: Ints
 
-    def of(self, rows: Flags | None) -> tuple[Int, NDArray[np.int32], NDArray[np.float32]]:
+    def of(self, rows: Bools | None) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
         """Return how many numbers the wanted rows have, their columns, and what they are."""
         counts = np.bincount(self.row, minlength=self.n_rows)
         column, value = self.column.astype(np.int32), self.value.astype(np.float32)
@@ -127,7 +125,7 @@ class _Parsed:
         row, column = np.divmod(place[above], self.table.n_columns)
         return _Cells(n_rows, row, column, value[above])
 
-    def _checked_rows(self, begin: Int, seen: int) -> int:
+    def _checked_rows(self, begin: Ints, seen: int) -> int:
         """Return how many rows there are; below the last of the table lines must be empty."""
         ends = np.flatnonzero(self.kind == _END)
         counts = np.diff(np.searchsorted(begin, ends), prepend=0)
@@ -142,7 +140,7 @@ class _Parsed:
             )
         return len(rows)
 
-    def _values(self, begin: Int, length: Int) -> Int:
+    def _values(self, begin: Ints, length: Ints) -> Ints:
         value = np.zeros(len(begin), dtype=np.int64)
         for i in range(int(length.max(initial=0))):
             longer = length > i

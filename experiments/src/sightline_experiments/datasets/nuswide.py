@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Bools, Ints
 from sightline.contracts import Progress
 from sightline.errors import DataError
 from sightline.progress import NoProgress
@@ -36,9 +36,6 @@ VISUAL_WORDS = (
 )
 _LARGEST_COUNT = 1_000_000
 _SILENT = NoProgress()
-
-Flags = NDArray[np.bool_]
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +66,9 @@ class NusWide:
 
     pictures: Any
     tags: Any
-    concepts: Flags
+    concepts: Bools
     names: tuple[str, ...]
-    places: Int
+    places: Ints
 
     def __len__(self) -> int:
         return len(self.places)
@@ -95,7 +92,7 @@ def load_nuswide(
     words = _visual_words(source)
     names = _names(source, counts.concepts)
     concepts = _concepts(source, names, counts, progress)
-    shown: Flags = np.asarray(concepts.any(axis=1))
+    shown: Bools = np.asarray(concepts.any(axis=1))
     tags = _read(source, Table(TAGS, counts.pictures, counts.tags, 1), shown, progress)
     tagged = np.diff(tags.indptr) > 0
     kept = shown.copy()
@@ -138,7 +135,7 @@ def _names(source: Source, n: int) -> tuple[str, ...]:
     return names
 
 
-def _concepts(source: Source, names: tuple[str, ...], counts: Counts, progress: Progress) -> Flags:
+def _concepts(source: Source, names: tuple[str, ...], counts: Counts, progress: Progress) -> Bools:
     found = np.zeros((counts.pictures, len(names)), dtype=np.bool_)
     progress.start("NUS-WIDE, concepts", len(names))
     for i, name in enumerate(names):
@@ -149,7 +146,7 @@ def _concepts(source: Source, names: tuple[str, ...], counts: Counts, progress: 
     return found
 
 
-def _read(source: Source, table: Table, kept: Flags, progress: Progress) -> Any:
+def _read(source: Source, table: Table, kept: Bools, progress: Progress) -> Any:
     progress.start(f"NUS-WIDE, {table.name.rpartition('/')[2]}", table.n_rows)
     rows = read_table(source, table, kept, progress)
     progress.finish()

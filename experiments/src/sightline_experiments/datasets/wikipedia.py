@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Ints
 from sightline.errors import DataError
 from sightline_experiments.datasets.sources import Source, open_source
 
@@ -26,9 +26,6 @@ _MATRICES = ("I_tr", "I_te", "T_tr", "T_te")
 _MOST_BYTES = 16 << 20
 _MOST_CELLS = 4 << 20
 _SUM = 1e-3
-
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +48,12 @@ class Pairs:
 
     pictures: Doubles
     texts: Doubles
-    classes: Int
+    classes: Ints
 
     def __len__(self) -> int:
         return len(self.classes)
 
-    def at(self, positions: Int) -> Pairs:
+    def at(self, positions: Ints) -> Pairs:
         """Return some of these pairs."""
         return Pairs(self.pictures[positions], self.texts[positions], self.classes[positions])
 
@@ -163,7 +160,7 @@ def _matrices(source: Source) -> dict[str, Doubles]:
     return matrices
 
 
-def _classes(source: Source, name: str) -> Int:
+def _classes(source: Source, name: str) -> Ints:
     found = []
     for number, line in enumerate(source.read(name).decode("utf-8").splitlines(), 1):
         parts = line.split("\t")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sightline._typing import Ints
 from sightline.contracts import Compute, Json, Progress
 from sightline.errors import MissingExtra
 from sightline.feedback.passive_aggressive import PassiveAggressive
@@ -22,7 +23,7 @@ from sightline_experiments.feedback.methods import LINEAR, METHODS, REDUCED, SHI
 from sightline_experiments.feedback.plan import DESCRIPTORS, Plan
 from sightline_experiments.feedback.results import FeatureResult, FeedbackResults
 from sightline_experiments.feedback.sessions import Track, run_sessions
-from sightline_experiments.feedback.space import Int, Space, choose_queries
+from sightline_experiments.feedback.space import Space, choose_queries
 from sightline_experiments.online.folds import Fold
 from sightline_experiments.online.pool import Describer
 
@@ -73,7 +74,7 @@ class _Experiment:
     def __init__(
         self,
         spaces: Mapping[str, Space],
-        queries: Int,
+        queries: Ints,
         features: str,
         plan: Plan,
         progress: Progress,

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Bools = NDArray[np.bool_]
-Int = NDArray[np.int64]
+from sightline._typing import Bools, Ints
 
 
 class Measured(NamedTuple):
@@ -28,7 +27,7 @@ class Measured(NamedTuple):
     unjudged: float
 
 
-def best(scores: NDArray[Any], k: int) -> Int:
+def best(scores: NDArray[Any], k: int) -> Ints:
     """Return the k best places, by score descending and place ascending.
 
     >>> best(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()
@@ -42,7 +41,7 @@ def best(scores: NDArray[Any], k: int) -> Int:
     return there[np.argsort(-scores[there], kind="stable")][:k]
 
 
-def measured(order: Int, fits: Bools, query: int, judged: Int, shown: int, most: int) -> Measured:
+def measured(order: Ints, fits: Bools, query: int, judged: Ints, shown: int, most: int) -> Measured:
     """Measure a ranking of which only the best are known.
 
     Parameters

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sightline._typing import Doubles
 from sightline.contracts import Json
 from sightline.measures.figures import Compared, Figure, Figures
 from sightline.measures.significance import PairedTest, wilcoxon
 from sightline_experiments.experiment import RunResults
 from sightline_experiments.feedback import paper
 from sightline_experiments.feedback.methods import LINEAR, PAPERS, SHIPPED
-from sightline_experiments.feedback.sessions import Doubles, Track
+from sightline_experiments.feedback.sessions import Track
 
 DIRECTION = "picture->picture"
 HEADLINE, PAPERS_WAY = "query left out", "query ranked, as in the paper"

@@ -12,19 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats, Ints
 from sightline.contracts import Progress
 from sightline.feedback.blend import placed
 from sightline.feedback.nearness import NearnessLearner
 from sightline.feedback.simulation import SimulatedUser
 from sightline_experiments.feedback.judging import Measured, best, depth, measured
-from sightline_experiments.feedback.space import Floats, Int, Space
+from sightline_experiments.feedback.space import Space
 
 _AT_ONCE = 64
 _TOLERANCE = 1e-12
-
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,13 +57,13 @@ class _Session:
     query: int
     learner: Any
     user: SimulatedUser
-    judged: Int
+    judged: Ints
 
 
 def run_sessions(
     make: Callable[[], Any],
     space: Space,
-    queries: Int,
+    queries: Ints,
     progress: Progress,
     *,
     rounds: int = 9,

@@ -6,16 +6,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import DataError
 from sightline.similarity.frames import Frame
 
 SEED = 0
 _BLOCK = 1024
-
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
 
 
 class Space:
@@ -36,9 +33,9 @@ class Space:
     """
 
     def __init__(self, rows: Any, labels: Any, frame: str, n_background: int) -> None:
-        self.labels: Int = np.asarray(labels, dtype=np.int64)
+        self.labels: Ints = np.asarray(labels, dtype=np.int64)
         self.rows: Floats = np.ascontiguousarray(Frame.of(frame, rows)(rows), dtype=np.float32)
-        self.sizes: Int = np.bincount(self.labels)[self.labels]
+        self.sizes: Ints = np.bincount(self.labels)[self.labels]
         random = np.random.default_rng([SEED, 2])
         n = min(n_background, len(self.rows))
         self.background: Floats = self.rows[random.permutation(len(self.rows))[:n]]
@@ -64,7 +61,7 @@ class Space:
         return out
 
 
-def choose_queries(labels: Any, n: int, seed: int = SEED) -> Int:
+def choose_queries(labels: Any, n: int, seed: int = SEED) -> Ints:
     """Return n pictures that cover all classes with more than one, ascending.
 
     One of each class, the others at random; the same seed gives the same ones.
@@ -86,7 +83,7 @@ def choose_queries(labels: Any, n: int, seed: int = SEED) -> Int:
     return np.sort(np.concatenate([first, rest[: n - len(first)]]))
 
 
-def validation_queries(labels: Any, n: int) -> Int:
+def validation_queries(labels: Any, n: int) -> Ints:
     """Return up to n pictures to choose settings by, none of which `choose_queries` gives.
 
     >>> labels = np.repeat(np.arange(3), 9)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Ints
 from sightline.contracts import Compute, Progress
 from sightline.measures.ranked import rank
 from sightline.measures.ranking import map_at
@@ -29,9 +29,6 @@ from sightline_experiments.lscmr.plan import CorelPlan
 from sightline_experiments.pamir.inputs import InputScaling, SomeRows
 from sightline_experiments.pamir.pool import Describer
 
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 RELEVANCE = ("disc", "word")
 # Names of features as all experiments write them, and what they are of the pool.
 VIEWS = {"classic-strict": ("b64_k2000", "tfidf"), "deep": ("deep", "centred")}
@@ -45,7 +42,7 @@ class Side:
 
     texts: Doubles
     pictures: Any
-    relevant: dict[str, Flags]
+    relevant: dict[str, Bools]
 
     def of(self, direction: str) -> tuple[Any, Any]:
         """Return queries and documents."""
@@ -159,7 +156,7 @@ def _swept(
     return found
 
 
-def _lists(relevant: Flags, n: int) -> tuple[Int, Flags]:
+def _lists(relevant: Bools, n: int) -> tuple[Ints, Bools]:
     rng = np.random.default_rng(0)
     drawn = rng.random(relevant.shape).argpartition(n - 1, axis=1)[:, :n]
     candidates = np.sort(drawn, axis=1).astype(np.int64)

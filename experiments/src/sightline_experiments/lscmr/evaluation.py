@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles
 from sightline.measures.precision_recall import eleven_points
 from sightline.measures.ranked import rank
 from sightline.measures.ranking import average_precision, map_at
@@ -20,7 +21,6 @@ from sightline_experiments.datasets.wikipedia import Pairs
 from sightline_experiments.lscmr.protocol import Scorer, same_class, sides
 from sightline_experiments.one_shot import OneShotTestSet
 
-Doubles = NDArray[np.float64]
 R = 50
 # Queries, documents, and which of these are relevant to which of those.
 Block = tuple[Any, Any, NDArray[np.bool_]]

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Doubles
 from sightline.similarity.kernels import bandwidth, gram
 from sightline_experiments.datasets.wikipedia import Pairs
 from sightline_experiments.lscmr.paper import PICTURE
 
-Doubles = NDArray[np.float64]
 # The bandwidth, as a share of the mean distance, and how many directions are kept at most.
 FACTOR = 0.5
 PICTURE_DIRECTIONS, TEXT_DIRECTIONS = 300, 100

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.rankers.cca import CCA
 from sightline.rankers.low_rank import TwoSided
 from sightline.rankers.lscmr import LSCMR
@@ -18,13 +19,12 @@ from sightline.rankers.ssi import SSI
 from sightline.records import QuerySet
 from sightline.solvers.targets import Known, Targets
 from sightline_experiments.lscmr.paper import PICTURE
-from sightline_experiments.lscmr.protocol import Floats, LinearTask, Scorer, Task
+from sightline_experiments.lscmr.protocol import LinearTask, Scorer, Task
 from sightline_experiments.lscmr.shape import as_is, words_alone
 from sightline_experiments.lscmr.stacking import OWN, probabilities
 from sightline_experiments.tuning import Settings
 
-Int = NDArray[np.int64]
-_NONE: Int = np.zeros(0, dtype=np.int64)
+_NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +96,7 @@ def _pamir(task: LinearTask, s: Settings) -> Fitted:
 
 
 def query_targets(
-    queries: Any, n: int, candidates: Int | None, relevance: NDArray[np.bool_]
+    queries: Any, n: int, candidates: Ints | None, relevance: NDArray[np.bool_]
 ) -> Targets:
     """Return lists in the form that PAMIR learns from: a query has its columns as words.
 
@@ -111,13 +111,13 @@ def query_targets(
     return Targets(asked, n, Known(np.ones(queries.shape[1])), *others)
 
 
-def _listed(flags: NDArray[np.bool_], candidates: Int | None) -> tuple[Int, Int]:
+def _listed(flags: NDArray[np.bool_], candidates: Ints | None) -> tuple[Ints, Ints]:
     """Return where the flagged documents of each query begin, and which they are."""
     start = np.concatenate([[0], np.cumsum(flags.sum(axis=1))]).astype(np.int64)
     return start, np.nonzero(flags)[1] if candidates is None else candidates[flags]
 
 
-def _words(rows: Any) -> tuple[Int, Int, Floats]:
+def _words(rows: Any) -> tuple[Ints, Ints, Floats]:
     """Return where the words of each query begin, which they are, and their weights."""
     if hasattr(rows, "tocsr"):
         found = rows.tocsr()

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Bools, Floats, Ints
 from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.features.local.visterms import idf_of, weighted
@@ -23,16 +23,7 @@ from sightline_experiments.datasets.nuswide import NusWide
 from sightline_experiments.lscmr import paper
 from sightline_experiments.lscmr.evaluation import Block
 from sightline_experiments.lscmr.nus_plan import NusPlan
-from sightline_experiments.lscmr.protocol import (
-    DIRECTIONS,
-    Floats,
-    Int,
-    Scorer,
-    draw_candidates,
-    make_splits,
-)
-
-Flags = NDArray[np.bool_]
+from sightline_experiments.lscmr.protocol import DIRECTIONS, Scorer, draw_candidates, make_splits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,8 +42,8 @@ class Part:
     pictures: Any
     texts: Any
     concepts: Floats
-    asked: Int
-    places: Int
+    asked: Ints
+    places: Ints
     block: int
 
     def sides(self, direction: str) -> tuple[Any, Any]:
@@ -61,7 +52,7 @@ class Part:
         queries, documents = both if direction == paper.PICTURE else both[::-1]
         return queries[self.asked], documents
 
-    def relevant(self, queries: Int) -> Flags:
+    def relevant(self, queries: Ints) -> Bools:
         """Return which documents share a concept with queries, (queries, documents)."""
         return np.asarray(self.concepts[queries] @ self.concepts.T > 0)
 
@@ -91,14 +82,14 @@ class NusTask:
         """Return rows as they are: parts hold what all methods see."""
         return queries, documents
 
-    def lists(self) -> tuple[Int, Flags]:
+    def lists(self) -> tuple[Ints, Bools]:
         """Return candidates and relevance of a list for each training query."""
         asked, seed = self.train.asked, DIRECTIONS.index(self.direction)
         n_documents = len(self.train.places)
         candidates = draw_candidates(len(asked), n_documents, self.n_candidates, seed)
         return candidates, np.take_along_axis(self.train.relevant(asked), candidates, axis=1)
 
-    def held_out(self) -> tuple[Any, Any, Flags]:
+    def held_out(self) -> tuple[Any, Any, Bools]:
         """Return validation queries, documents and relevance."""
         assert self.validation is not None
         relevant = self.validation.relevant(self.validation.asked)

@@ -13,14 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats, Ints
 from sightline.rankers.low_rank import mean_avgp
 from sightline_experiments.datasets.wikipedia import Pairs
 from sightline_experiments.lscmr.inputs import Inputs
 from sightline_experiments.lscmr.paper import PICTURE, TEXT
 
-Doubles = NDArray[np.float64]
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
 DIRECTIONS = (PICTURE, TEXT)
 # What a fitted method gives: scores of published rows, dense or sparse, (queries, documents).
 Scorer = Callable[[Any, Any], Floats]
@@ -31,11 +29,11 @@ class Split:
     """Which pairs are for what; those for test lie in `evaluation` alone."""
 
     number: int
-    train: Int
-    validation: Int
+    train: Ints
+    validation: Ints
 
 
-def make_splits(n: int, sizes: tuple[int, int, int], number: int) -> tuple[list[Split], list[Int]]:
+def make_splits(n: int, sizes: tuple[int, int, int], number: int) -> tuple[list[Split], list[Ints]]:
     """Return random splits, and the test pairs of each.
 
     Parameters
@@ -54,13 +52,15 @@ def make_splits(n: int, sizes: tuple[int, int, int], number: int) -> tuple[list[
     return splits, tests
 
 
-def make_lists(q_classes: Int, d_classes: Int, n: int, seed: int) -> tuple[Int, NDArray[np.bool_]]:
+def make_lists(
+    q_classes: Ints, d_classes: Ints, n: int, seed: int
+) -> tuple[Ints, NDArray[np.bool_]]:
     """Return n candidates for each query, none twice, and which are of its class."""
     candidates = draw_candidates(len(q_classes), len(d_classes), n, seed)
     return candidates, d_classes[candidates] == q_classes[:, None]
 
 
-def draw_candidates(n_queries: int, n_documents: int, n: int, seed: int) -> Int:
+def draw_candidates(n_queries: int, n_documents: int, n: int, seed: int) -> Ints:
     """Return n documents for each query, none twice, ascending; all where there are fewer."""
     n = min(n, n_documents)
     drawn = np.random.default_rng(seed).random((n_queries, n_documents))
@@ -89,7 +89,7 @@ class LinearTask(Protocol):
         """Return rows as linear methods see them."""
         ...
 
-    def lists(self) -> tuple[Int, NDArray[np.bool_]]:
+    def lists(self) -> tuple[Ints, NDArray[np.bool_]]:
         """Return candidates and relevance of a list for each training query."""
         ...
 
@@ -141,7 +141,7 @@ class Task:
         first, second = self.inputs.sides(self.direction)
         return first.training, second.training
 
-    def lists(self) -> tuple[Int, NDArray[np.bool_]]:
+    def lists(self) -> tuple[Ints, NDArray[np.bool_]]:
         """Return candidates and relevance of a list for each training query."""
         classes = self.train.classes
         seed = 2 * self.number + DIRECTIONS.index(self.direction)

@@ -13,12 +13,10 @@ too: shares of bins of log(width / height), and one more bin for the unknown.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Ints
 from sightline_experiments.datasets.wikipedia import Pairs
 
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
 ACROSS, DOWN = 37, 36
 # How far a share times n may be from a whole number: they were published with six digits.
 _WHOLE = 0.01
@@ -28,7 +26,7 @@ _WHOLE = 0.01
 BINS, SPAN, MASS = 21, 1.2, 0.1
 
 
-def descriptors(rows: Doubles) -> Int:
+def descriptors(rows: Doubles) -> Ints:
     """Return of how many descriptors each row has the shares; 0 where that cannot be told.
 
     >>> descriptors(np.array([[0.25, 0.75, 0.0], [0.3, 0.3, 0.4], [0.0, 0.0, 0.0]])).tolist()
@@ -41,7 +39,7 @@ def descriptors(rows: Doubles) -> Int:
     return np.where(whole, n, 0).astype(np.int64)
 
 
-def log_aspects(n: Int) -> Doubles:
+def log_aspects(n: Ints) -> Doubles:
     """Return log(width / height) of pictures with n descriptors; not a number where unknown.
 
     >>> log_aspects(np.array([37 * 27, 26 * 36, 37 * 36, 704, 0])).round(2).tolist()

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Ints
 from sightline.contracts import Json
 from sightline.rankers.posteriors import Calibration, Posteriors
 from sightline_experiments.lscmr.inputs import Inputs
@@ -26,8 +26,6 @@ from sightline_experiments.lscmr.protocol import Task
 from sightline_experiments.lscmr.shape import as_is, words_alone
 from sightline_experiments.tuning import Settings
 
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
 # Settings of the two classifiers.
 OWN = ("strengths", "factors", "teaching", "shapes")
 
@@ -48,7 +46,7 @@ class Seen:
         return self.model.predict(self._look(rows)) / self._scale
 
 
-def log_loss(probabilities: Doubles, classes: Int) -> float:
+def log_loss(probabilities: Doubles, classes: Ints) -> float:
     """Return the mean of -log P(class)."""
     own = probabilities[np.arange(len(classes)), classes]
     return float(-np.log(np.maximum(own, 1e-12)).mean())
@@ -56,7 +54,7 @@ def log_loss(probabilities: Doubles, classes: Int) -> float:
 
 def best_posteriors(
     rows: Doubles,
-    classes: Int,
+    classes: Ints,
     strengths: Sequence[float],
     factors: Sequence[float],
     targets: Doubles | None = None,

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats
 from sightline.combiners.linear import Combiner, LinearCombiner
 from sightline.contracts import Compute, Json, Progress
 from sightline.errors import MissingExtra
@@ -31,7 +31,6 @@ from sightline_experiments.online.simulation import simulate
 from sightline_experiments.online.timing import learn_from_many, time_methods
 from sightline_experiments.tuning import Choice, Settings
 
-Floats = NDArray[np.float32]
 # What the time against triplets, the large run, distractors and the simulation look at.
 _ONCE = "nine"
 _DEEPER = "+deep"

@@ -15,20 +15,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats, Ints
 from sightline.contracts import Progress
-from sightline_experiments.online.lists import Floats, Int, Views
+from sightline_experiments.online.lists import Views
 from sightline_experiments.online.protocol import Task
 
 NOISE = 0.1
 _BLOCK = 4096
 
-Doubles = NDArray[np.float64]
-
 
 def distracted(
     weights: Mapping[str, Doubles],
     task: Task,
-    queries: Int,
+    queries: Ints,
     sizes: Sequence[int],
     progress: Progress,
     seed: int = 0,
@@ -89,7 +88,7 @@ class _Ahead:
         return np.asarray((rank / (rank + self._ahead)).mean(axis=0))
 
 
-def _scores(task: Task, asked: Views, pictures: Views, base: Int, W: Floats) -> Floats:
+def _scores(task: Task, asked: Views, pictures: Views, base: Ints, W: Floats) -> Floats:
     """Return what each method makes of each query and picture, (queries, pictures, methods)."""
     out = np.empty((len(asked[0]), len(pictures[0]), W.shape[1]), dtype=np.float32)
     for rows, columns, block in task.phi.blocks(asked, pictures):

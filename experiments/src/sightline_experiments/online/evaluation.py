@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Ints
 from sightline.combiners.examples import Lists
 from sightline.combiners.linear import Combiner
 from sightline.contracts import Progress
 from sightline_experiments.one_shot import OneShotTestSet
 from sightline_experiments.online.distractors import distracted
 from sightline_experiments.online.protocol import Task
-
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 class FoldTestSet(OneShotTestSet):
@@ -30,7 +27,7 @@ class FoldTestSet(OneShotTestSet):
     tests : the queries of each fold, as `make_folds` gives them.
     """
 
-    def __init__(self, tests: Sequence[Int]) -> None:
+    def __init__(self, tests: Sequence[Ints]) -> None:
         super().__init__("queries")
         self._tests = tuple(tests)
         self._lists: tuple[Task, Lists] | None = None

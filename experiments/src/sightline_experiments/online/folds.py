@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.errors import DataError
 
 N_PARTS = 5
 SEED = 0
-
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,8 +32,8 @@ class Fold:
     """
 
     number: int
-    train: Int
-    validation: Int
+    train: Ints
+    validation: Ints
 
 
 def make_folds(
@@ -44,7 +42,7 @@ def make_folds(
     n_validation: int = 300,
     n_test: int = 150,
     seed: int = SEED,
-) -> tuple[list[Fold], list[Int]]:
+) -> tuple[list[Fold], list[Ints]]:
     """Return the first n of five folds, and the test queries of each, which only `evaluation` sees.
 
     The same seed gives the same ones.
@@ -68,7 +66,7 @@ def make_folds(
     return found, tests
 
 
-def _drawn(pool: Int, n: int, seed: tuple[int, ...]) -> Int:
+def _drawn(pool: Ints, n: int, seed: tuple[int, ...]) -> Ints:
     """Return n of some pictures; fewer are the first of more, whatever else is drawn."""
     if not len(pool):
         raise DataError("A fifth of the pictures has none with another of its class.")

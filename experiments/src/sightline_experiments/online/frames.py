@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.contracts import Progress
 from sightline.similarity.frames import FRAMES, Frame
 from sightline.similarity.pairs import Phi
@@ -23,13 +23,10 @@ N_QUERIES = 100
 # Enough to choose by; what is chosen is compared by more of them.
 _PAIRS = 5000
 
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
-
 
 def choose_frames(
     rows: Mapping[str, Floats],
-    labels: Int,
+    labels: Ints,
     fold: Fold,
     progress: Progress,
     n_queries: int = N_QUERIES,
@@ -56,10 +53,10 @@ def choose_frames(
     return chosen
 
 
-def some_queries(fold: Fold, n: int) -> Int:
+def some_queries(fold: Fold, n: int) -> Ints:
     """Return some validation queries of a fold."""
     random = np.random.default_rng(fold.number)
-    chosen: Int = np.sort(random.choice(fold.validation, min(n, len(fold.validation)), False))
+    chosen: Ints = np.sort(random.choice(fold.validation, min(n, len(fold.validation)), False))
     return chosen
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.combiners.examples import Lists
 from sightline.similarity.context import Context
 from sightline.similarity.pairs import Phi
 
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
 Views = tuple[Floats, ...]
 
 
 def ranked_lists(
-    phi: Phi, views: Views, labels: Int, queries: Int, context: Context | None = None
+    phi: Phi, views: Views, labels: Ints, queries: Ints, context: Context | None = None
 ) -> Lists:
     """Return phi of each query with all other pictures; those of its class are relevant."""
     n, m = len(queries), len(labels)

@@ -12,29 +12,17 @@ import hashlib
 from collections.abc import Sequence
 from typing import overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sightline import plugins
+from sightline._typing import RGB, Arrays, Floats
 from sightline.compute.describing import feature_class, fingerprint, is_fitted, load_feature
 from sightline.contracts import Compute, Progress
-from sightline_experiments.cache import ArrayCache, Arrays
+from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.classed import Classed
-from sightline_experiments.extraction import (
-    RGB,
-    SEED,
-    SIDE,
-    decoded,
-    described,
-    matrix,
-    settings_of,
-)
+from sightline_experiments.extraction import SEED, SIDE, decoded, described, matrix, settings_of
 from sightline_experiments.online.folds import Fold
 
 NINE = plugins.SETS["whole-all"]
 DEEP = "deep-large"
-
-Floats = NDArray[np.float32]
 
 
 class Describer:

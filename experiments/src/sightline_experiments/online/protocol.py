@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.combiners.examples import Lists, Source
 from sightline.similarity.context import SAMPLE, Context, PairsInContext
 from sightline.similarity.pairs import Phi
@@ -28,8 +28,6 @@ from sightline_experiments.online.lists import ranked_lists
 LAWS: tuple[Law, ...] = ("pairs", "queries")
 _SHORT_QUERIES, _SHORT_OTHERS = 100, 400
 
-Floats = NDArray[np.float32]
-Int = NDArray[np.int64]
 Views = tuple[Floats, ...]
 
 
@@ -48,7 +46,7 @@ class Task:
     """
 
     fold: Fold
-    labels: Int
+    labels: Ints
     views: Views
     n_triplets: int = 200_000
     in_context: bool = False
@@ -76,7 +74,7 @@ class Task:
         pairs = self.phi.over(self.views)
         return pairs if self.usual is None else PairsInContext(pairs, self.usual)
 
-    def lists(self, queries: Int) -> Lists:
+    def lists(self, queries: Ints) -> Lists:
         """Return phi of each query with all other pictures; those of its class are relevant."""
         return ranked_lists(self.phi, self.views, self.labels, queries, self.usual)
 
@@ -86,7 +84,7 @@ class Task:
         return self.lists(self.fold.validation)
 
     @cached_property
-    def short(self) -> tuple[Floats, Floats, Int]:
+    def short(self) -> tuple[Floats, Floats, Ints]:
         """Shorter lists of some validation queries, (X, y, qid), for those that look often."""
         random = np.random.default_rng(0)
         chosen = np.arange(min(_SHORT_QUERIES, len(self.validation)))
@@ -117,7 +115,7 @@ class Task:
         )
 
 
-def choose_task(plain: Task, queries: Int) -> Task:
+def choose_task(plain: Task, queries: Ints) -> Task:
     """Return the task, or the same in context, by which some validation queries rank better.
 
     All similarities count equally.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Doubles
 from sightline.contracts import Json
 from sightline.measures.figures import Compared, Figure, Figures
 from sightline.measures.significance import PairedTest, wilcoxon
@@ -17,8 +17,6 @@ from sightline_experiments.online.simulation import Simulated
 from sightline_experiments.tuning import settings_text
 
 DIRECTION = "picture->picture"
-
-Doubles = NDArray[np.float64]
 
 
 @dataclass(slots=True, eq=False)

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats, Ints
 from sightline.combiners.online import OnlineCombiner
 from sightline.contracts import Progress
 from sightline.errors import MissingExtra
 from sightline.measures import ndcg_at
-from sightline_experiments.online.lists import Floats, Int
 from sightline_experiments.online.methods import METHODS
 from sightline_experiments.online.protocol import Task
 from sightline_experiments.tuning import Settings
@@ -31,8 +31,6 @@ JUDGED = 50
 UNIFORM = "Uni-Con"
 _AT_ONCE = 16
 _MOST_KEPT = 200_000
-
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +102,7 @@ def equal_start(learner: OnlineCombiner, n: int) -> OnlineCombiner:
     return started
 
 
-def _answers(task: Task, queries: Int) -> Any:
+def _answers(task: Task, queries: Ints) -> Any:
     """Yield phi of each query with all other pictures, and which of them are relevant."""
     for begin in range(0, len(queries), _AT_ONCE):
         some = queries[begin : begin + _AT_ONCE]

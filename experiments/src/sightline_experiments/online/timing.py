@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sightline._typing import Floats
 from sightline.combiners.linear import Combiner
 from sightline.contracts import Progress
 from sightline.errors import MissingExtra
 from sightline_experiments.online.methods import METHODS, law_of
-from sightline_experiments.online.protocol import Floats, Task
+from sightline_experiments.online.protocol import Task
 from sightline_experiments.tuning import Settings
 
 _PORTION = 1 << 18

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bools, Ints
 from sightline.measures.many import ManyMeasured, average_precisions
 from sightline_experiments.datasets.corel5k import Corel5K, vocabulary
 from sightline_experiments.one_shot import OneShotTestSet
@@ -20,9 +21,6 @@ from sightline_experiments.pamir.inputs import SomeRows, Views
 from sightline_experiments.pamir.protocol import Scorer, Split, labels_of, part_of, statistics
 
 EASY = 3  # relevant pictures that an easy query has at least
-
-Int = NDArray[np.int64]
-Bool = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class Outcome:
     """
 
     measured: ManyMeasured
-    groups: dict[str, Bool]
+    groups: dict[str, Bools]
     precision: NDArray[np.float64]
     top: dict[str, Shown]
     word_seconds: float
@@ -106,7 +104,7 @@ class CorelTestSet(OneShotTestSet):
             (ended - scored) / max(len(queries), 1),
         )
 
-    def _groups(self, split: Split) -> dict[str, Bool]:
+    def _groups(self, split: Split) -> dict[str, Bools]:
         asked = self._part.asked
         relevant = np.array([len(fit) for _, fit in asked])
         words = np.array([len(terms) for terms, _ in asked])
@@ -124,13 +122,13 @@ class CorelTestSet(OneShotTestSet):
             "not in train or validation": unseen,
         }
 
-    def _fits(self) -> Bool:
+    def _fits(self) -> Bools:
         fits = np.zeros((len(self._part.asked), len(self._part)), bool)
         for query, (_, pictures) in enumerate(self._part.asked):
             fits[query, list(pictures)] = True
         return fits
 
-    def _precision(self, order: Int) -> NDArray[np.float64]:
+    def _precision(self, order: Ints) -> NDArray[np.float64]:
         """Return the best precision at each of eleven recalls or beyond, the mean of queries."""
         ranked = np.take_along_axis(self._fits(), order, axis=1)
         found = ranked.cumsum(axis=1)
@@ -141,7 +139,7 @@ class CorelTestSet(OneShotTestSet):
         rows = np.arange(len(best))
         return np.array([best[rows, first].mean() for first in levels])
 
-    def _top(self, order: Int, n: int = 5) -> dict[str, Shown]:
+    def _top(self, order: Ints, n: int = 5) -> dict[str, Shown]:
         place = {word: i for i, word in enumerate(self._words)}
         asked = {terms: i for i, (terms, _) in enumerate(self._part.asked)}
         found: dict[str, Shown] = {}

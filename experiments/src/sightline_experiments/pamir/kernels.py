@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats
 from sightline.contracts import Compute, Json, Progress
 from sightline.features.local.blocks import block_descriptors
 from sightline.features.local.color import color_table
@@ -28,8 +28,6 @@ from sightline_experiments.pamir.pool import colors_of
 from sightline_experiments.pamir.protocol import Scorer, Split
 from sightline_experiments.pamir.selection import attempt
 from sightline_experiments.pamir.terms import BlockTerms
-
-Gram = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ def try_kernels(
     return found
 
 
-def _fitter(gram: Gram) -> Callable[[Split, object], Scorer]:
+def _fitter(gram: Floats) -> Callable[[Split, object], Scorer]:
     def fit(split: Split, settings: object) -> Scorer:
         from sightline.rankers.kernel_pamir import KernelPAMIR
 
@@ -112,7 +110,7 @@ class _Tables:
         self.c, self.block = c, block
         self.compute, self.cache, self.progress = compute, cache, progress
 
-    def gram(self, kernel: str, factor: float) -> Gram:
+    def gram(self, kernel: str, factor: float) -> Floats:
         # As with codebooks, what blocks are described by is part of the name.
         by = f"c{BlockTerms.n_colors}-v{BlockTerms.version}"
         name = f"gram-{kernel}-b{self.block}-{by}-f{factor:g}"
@@ -145,12 +143,12 @@ class _Tables:
         return Bags.from_list(found)
 
 
-def _match(bags: Bags, factor: float) -> Gram:
+def _match(bags: Bags, factor: float) -> Floats:
     from sightline.similarity.match import MatchKernel
 
     return MatchKernel.of(bags, factor=factor)(bags)
 
 
-KERNELS: dict[str, Callable[[Bags, float], Gram]] = {
+KERNELS: dict[str, Callable[[Bags, float], Floats]] = {
     "match": _match,
 }

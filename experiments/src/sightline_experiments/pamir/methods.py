@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from sightline._typing import Floats
 from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.measures.many import query_scores
@@ -23,7 +24,7 @@ from sightline.records import QuerySet
 from sightline.words.combining import WAYS, Combination, How
 from sightline_experiments.extraction import View
 from sightline_experiments.pamir.inputs import InputScaling, Views, joined, parts_of, view_of
-from sightline_experiments.pamir.protocol import Float, Scorer, Split
+from sightline_experiments.pamir.protocol import Scorer, Split
 
 Settings = Mapping[str, Json]
 SEEN = ("view", "block", "terms", "weighting", "how")
@@ -37,19 +38,19 @@ class Method:
     fit: Callable[[Split, Settings], Scorer]
 
 
-def weighted_sum(words: Float, queries: QuerySet) -> Float:
+def weighted_sum(words: Floats, queries: QuerySet) -> Floats:
     """Return the product of query vectors with word scores, (queries, pictures)."""
     parts = [part.copy() for _, part in query_scores(words, queries)]
     return np.concatenate([*parts, np.zeros((0, len(words)), np.float32)])
 
 
-def normalised_mean(words: Float, queries: QuerySet) -> Float:
+def normalised_mean(words: Floats, queries: QuerySet) -> Floats:
     """Return the mean of word scores whose mean and spread over these pictures are 0 and 1."""
     return _combined(Combination("average").fit(words))(words, queries)
 
 
-def _combined(combination: Combination) -> Callable[[Float, QuerySet], Float]:
-    def combine(words: Float, queries: QuerySet) -> Float:
+def _combined(combination: Combination) -> Callable[[Floats, QuerySet], Floats]:
+    def combine(words: Floats, queries: QuerySet) -> Floats:
         lengths = np.diff(queries.start)
         weight = np.ones(len(queries.term), np.float32)
         if combination.how == "average":
@@ -61,7 +62,9 @@ def _combined(combination: Combination) -> Callable[[Float, QuerySet], Float]:
     return combine
 
 
-def _combiner(settings: Settings, unseen: Float, labels: Any) -> Callable[[Float, QuerySet], Float]:
+def _combiner(
+    settings: Settings, unseen: Floats, labels: Any
+) -> Callable[[Floats, QuerySet], Floats]:
     """Return a way to combine words, fitted to scores of pictures the learner has not seen."""
     how: How = next((way for way in WAYS if way == settings.get("how")), "product")
     return _combined(Combination(how).fit(unseen, labels).fill_flat())
@@ -204,14 +207,14 @@ def fit_log_product(split: Split, settings: Settings) -> Scorer:
     )
     see = _seen(split, settings).see
 
-    def words(views: Views) -> Float:
+    def words(views: Views) -> Floats:
         logits = ranker.decision_function(ridge.decision_function(see.each(views)))
         return np.asarray(-np.logaddexp(0.0, -logits), np.float32)
 
     return Scorer(words, _sum, {"alpha": float(ridge.alpha_)})
 
 
-def _sum(words: Float, queries: QuerySet) -> Float:
+def _sum(words: Floats, queries: QuerySet) -> Floats:
     return weighted_sum(words, replace(queries, weight=np.ones(len(queries.term), np.float32)))
 
 

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
+from sightline._typing import RGB, Arrays
 from sightline.compute.describing import feature_class, fingerprint, is_fitted, load_feature
 from sightline.contracts import Compute, Progress
-from sightline_experiments.cache import ArrayCache, Arrays
+from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.corel5k import NAME, Corel5K
 from sightline_experiments.extraction import (
-    RGB,
     SEED,
     SIDE,
     View,

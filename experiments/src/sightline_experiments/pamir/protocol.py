@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import ParameterError
 from sightline.records import QuerySet
 from sightline.solvers.targets import query_set
@@ -27,8 +28,6 @@ from sightline_experiments.pamir.inputs import SomeRows, Views
 
 TRAIN = 4000
 
-Float = NDArray[np.float32]
-Int = NDArray[np.int64]
 Asked = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -44,7 +43,7 @@ class Part:
     asked : each query's words, and the positions of its relevant pictures; in the order of words.
     """
 
-    rows: Int
+    rows: Ints
     labels: Any
     views: Views
     asked: tuple[Asked, ...]
@@ -146,7 +145,7 @@ def labels_of(c: Corel5K, rows: Iterable[Row]) -> Any:
     return table
 
 
-def part_of(rows: Int, labels: Any, views: Views) -> Part:
+def part_of(rows: Ints, labels: Any, views: Views) -> Part:
     """Return pictures with the queries that their words make."""
     # Numbers of one width sort as themselves, so that queries come in the order of their words.
     held = np.split(labels.indices, labels.indptr[1:-1])
@@ -172,12 +171,12 @@ class Scorer:
 
     def __init__(
         self,
-        words: Callable[[Views], Float],
-        combine: Callable[[Float, QuerySet], Float],
+        words: Callable[[Views], Floats],
+        combine: Callable[[Floats, QuerySet], Floats],
         found: dict[str, Any] | None = None,
     ) -> None:
         self.words, self.combine, self.found = words, combine, found or {}
 
-    def __call__(self, views: Views, queries: QuerySet) -> Float:
+    def __call__(self, views: Views, queries: QuerySet) -> Floats:
         """Return scores, (queries, pictures)."""
         return self.combine(self.words(views), queries)

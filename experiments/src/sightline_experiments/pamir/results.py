@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Doubles
 from sightline.contracts import Json
 from sightline.measures.figures import Compared, Figure, Figures
 from sightline.measures.significance import PairedTest, wilcoxon
@@ -23,8 +23,6 @@ MEASURES = ("P10", "BEP", "AvgP")
 SIGNIFICANT = 0.05
 RANKING = ("PAMIR", "log-product")
 PROTOCOL = "4,000 to train, 500 to validate, 500 to test"
-
-Doubles = NDArray[np.float64]
 
 
 @dataclass(slots=True, eq=False)

@@ -18,8 +18,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import RGB, Floats
 from sightline.errors import ParameterError
 from sightline.features.local.blocks import block_descriptors
 from sightline.features.local.codebook import ReducedCodebook, codebook
@@ -31,9 +31,6 @@ _NAME = re.compile(r"b(\d+(?:\+\d+)*)_k(\d+)(?:_s(\d+(?:\+\d+)*))?")
 _GAUSSIANS = re.compile(r"g(\d+(?:\+\d+)*)")
 _SAMPLE = 400_000  # blocks; as many take 170 MB
 _LEAST_BLOCKS = 4  # for each term
-
-Floats = NDArray[np.float32]
-RGB = NDArray[np.uint8]
 
 
 class BlockGaussians(Gaussians):

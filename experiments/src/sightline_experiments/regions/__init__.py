@@ -12,6 +12,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles
 from sightline.contracts import Compute, Json, Progress
 from sightline.errors import MissingExtra
 from sightline.measures.annotation import f_measure
@@ -30,8 +31,6 @@ from sightline_experiments.regions.plan import Plan
 from sightline_experiments.regions.pool import NETWORK, SIZE, Pool
 from sightline_experiments.regions.results import HalfResult, RegionResults, Relaxation
 from sightline_experiments.tuning import Choice, Settings
-
-Doubles = NDArray[np.float64]
 
 
 def run(

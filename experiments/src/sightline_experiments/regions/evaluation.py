@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline_experiments.datasets.msrc import MSRC
 from sightline_experiments.one_shot import OneShotTestSet
 from sightline_experiments.regions.halves import DESIGNED_ON, never_designed_on
@@ -19,7 +20,6 @@ from sightline_experiments.regions.inputs import Seen
 from sightline_experiments.regions.judging import f_of_each, judged
 from sightline_experiments.regions.methods import Fitted
 
-Int = NDArray[np.int64]
 N_SHOWN = 10
 
 
@@ -30,8 +30,8 @@ class Shown:
     picture: int
     tags: tuple[str, ...]
     given: tuple[str, ...]
-    painted: Int
-    truth: Int
+    painted: Ints
+    truth: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +66,7 @@ class MSRCTestSet(OneShotTestSet):
     tests : the pictures of each half, as `make_halves` gives them.
     """
 
-    def __init__(self, c: MSRC, tests: Sequence[Int]) -> None:
+    def __init__(self, c: MSRC, tests: Sequence[Ints]) -> None:
         super().__init__("pictures")
         self._c, self._tests = c, tuple(tests)
         self._clean = never_designed_on(self._tests)

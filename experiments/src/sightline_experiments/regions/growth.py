@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Bools
 from sightline.regions.scored import ScoredRegionModel
 from sightline_experiments.regions.inputs import Seen
 from sightline_experiments.regions.methods import inputs
@@ -18,8 +18,6 @@ from sightline_experiments.regions.results import Growth
 
 _ITERATIONS = 20
 _TIMES = (0.25, 0.5, 1.0, 2.0, 4.0)
-
-Bools = NDArray[np.bool_]
 
 
 def grown(seen: Seen, n_scenes: int) -> list[Growth]:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int = NDArray[np.int64]
+from sightline._typing import Ints
+
 _FIFTH = 5
 # Within the pictures to learn from of so many halves the latent model's start was designed.
 DESIGNED_ON = 2
@@ -30,16 +30,16 @@ class Half:
     """
 
     number: int
-    train: Int
-    validation: Int
+    train: Ints
+    validation: Ints
 
     @property
-    def development(self) -> Int:
+    def development(self) -> Ints:
         """Return all pictures that are not for the test."""
         return np.sort(np.concatenate([self.train, self.validation]))
 
 
-def make_halves(scenes: Sequence[int], n: int, seed: int = 0) -> tuple[list[Half], list[Int]]:
+def make_halves(scenes: Sequence[int], n: int, seed: int = 0) -> tuple[list[Half], list[Ints]]:
     """Return n halves, and the test pictures of each, which only `evaluation` sees.
 
     >>> halves, tests = make_halves([0] * 20 + [1] * 20, 1)
@@ -50,7 +50,7 @@ def make_halves(scenes: Sequence[int], n: int, seed: int = 0) -> tuple[list[Half
     halves, tests = [], []
     for number in range(n):
         random = np.random.default_rng((seed, number))
-        parts: tuple[list[Int], list[Int], list[Int]] = ([], [], [])
+        parts: tuple[list[Ints], list[Ints], list[Ints]] = ([], [], [])
         for s in np.unique(labels):
             mixed = random.permutation(np.flatnonzero(labels == s))
             # Of an odd number the test gets one more in every second half.
@@ -66,7 +66,7 @@ def make_halves(scenes: Sequence[int], n: int, seed: int = 0) -> tuple[list[Half
     return halves, tests
 
 
-def never_designed_on(tests: Sequence[Int]) -> Int:
+def never_designed_on(tests: Sequence[Ints]) -> Ints:
     """Return the pictures that are for the test in every half that served for designing.
 
     >>> never_designed_on([np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([4])]).tolist()

@@ -15,15 +15,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Ints
 from sightline.regions.codewords import Codewords
 from sightline.regions.kernel_rows import KernelRows
 from sightline.regions.segment import Segmenter
 from sightline_experiments.datasets.msrc import MSRC
 from sightline_experiments.regions.halves import Half
 from sightline_experiments.regions.pool import Cut, Pool
-
-Doubles = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +51,7 @@ class Seen:
     shares: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
     likeness: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
 
-    def of(self, pictures: Int) -> tuple[list[Doubles], Doubles, NDArray[np.bool_]]:
+    def of(self, pictures: Ints) -> tuple[list[Doubles], Doubles, NDArray[np.bool_]]:
         """Return regions, whole rows and tags of some pictures."""
         return [self.regions[p] for p in pictures], self.whole[pictures], self.tags[pictures]
 
@@ -101,7 +99,7 @@ def _by_area(
     return areas, np.array(means)
 
 
-def _reduced(cuts: Sequence[Cut], known: Int, n: int) -> tuple[list[Doubles], Doubles]:
+def _reduced(cuts: Sequence[Cut], known: Ints, n: int) -> tuple[list[Doubles], Doubles]:
     """Return rows in the basis of the strongest directions of some pictures' regions.
 
     Rows have about length one; a last number, always the same, lets every tag have a constant.

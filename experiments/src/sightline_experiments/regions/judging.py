@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.measures.annotation import f_measure, top_words
 from sightline.measures.clusters import normalized_mutual_information
 from sightline_experiments.regions.methods import Predictions
@@ -14,15 +15,13 @@ from sightline_experiments.regions.methods import Predictions
 F, F_PICTURE, F_5, NMI, PIXELS = "F", "F of a picture", "F@5", "NMI", "pixel accuracy"
 MEASURES = (F, F_PICTURE, F_5, NMI, PIXELS)
 
-Int = NDArray[np.int64]
-
 
 def judged(
     predicted: Predictions,
     tags: NDArray[np.bool_],
-    scenes: Int,
+    scenes: Ints,
     labels: Sequence[NDArray[np.int32]],
-    truth: Sequence[Int],
+    truth: Sequence[Ints],
 ) -> dict[str, float]:
     """Return the measures of what was said of some pictures, of those kinds it speaks of.
 
@@ -46,7 +45,7 @@ def judged(
     return found
 
 
-def pixels_per_class(painted: Sequence[Int], truth: Sequence[Int], n: int) -> float:
+def pixels_per_class(painted: Sequence[Ints], truth: Sequence[Ints], n: int) -> float:
     """Return the share of pixels that are painted right, the mean over tags that occur.
 
     >>> pixels_per_class([np.array([[0, 0, 1]])], [np.array([[0, 1, 1]])], 3)

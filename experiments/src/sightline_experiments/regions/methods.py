@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Ints
 from sightline.errors import MissingExtra
 from sightline.regions.model import RegionModel, Step, filled
 from sightline.regions.scenes import clusters, scaled
@@ -34,9 +34,6 @@ from sightline_experiments.regions import paper
 from sightline_experiments.regions.inputs import Seen
 from sightline_experiments.tuning import Settings
 
-Doubles = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Int = NDArray[np.int64]
 CHI2 = "chi2"
 
 
@@ -53,10 +50,10 @@ class Predictions:
 
     tags: Bools | None = None
     scores: Doubles | None = None
-    scenes: Int | None = None
-    regions: list[Int] | None = None
+    scenes: Ints | None = None
+    regions: list[Ints] | None = None
 
-    def only(self, at: Int) -> Predictions:
+    def only(self, at: Ints) -> Predictions:
         """Return what was said of some of the pictures."""
         return Predictions(
             None if self.tags is None else self.tags[at],
@@ -66,7 +63,7 @@ class Predictions:
         )
 
 
-Say = Callable[[Seen, Int], Predictions]
+Say = Callable[[Seen, Ints], Predictions]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +91,7 @@ class Learner:
         self.seen, self.n_scenes = seen, n_scenes
         self._kept: dict[tuple[Any, ...], Any] = {}
 
-    def fit(self, name: str, settings: Settings, pictures: Int) -> Fitted:
+    def fit(self, name: str, settings: Settings, pictures: Ints) -> Fitted:
         """Let a method learn from some pictures."""
         makers = {
             paper.LATENT: self._latent,
@@ -109,7 +106,7 @@ class Learner:
         }
         return makers[name](settings, pictures)
 
-    def _latent(self, settings: Settings, pictures: Int) -> Fitted:
+    def _latent(self, settings: Settings, pictures: Ints) -> Fitted:
         rest = {k: v for k, v in settings.items() if k != "lean"}
 
         def make() -> tuple[ScoredRegionModel, list[Step]]:
@@ -124,14 +121,14 @@ class Learner:
         model = copy(fitted)
         model.lean = float(str(settings.get("lean", 0.0)))
 
-        def say(seen: Seen, of: Int) -> Predictions:
+        def say(seen: Seen, of: Ints) -> Predictions:
             given = inputs(seen, of)
             said, margins = model.predict(*given), model.decision_function(*given)
             return Predictions(said.tags, margins, said.scenes, model.label_regions(*given))
 
         return Fitted(say, model, course=course)
 
-    def _plain(self, settings: Settings, pictures: Int) -> Fitted:
+    def _plain(self, settings: Settings, pictures: Ints) -> Fitted:
         rest = {k: v for k, v in settings.items() if k != "lean"}
 
         def make() -> RegionModel:
@@ -142,24 +139,24 @@ class Learner:
         model = copy(self._once(("plain", len(pictures), *sorted(rest.items())), make))
         model.lean = float(str(settings.get("lean", 0.0)))
 
-        def say(seen: Seen, of: Int) -> Predictions:
+        def say(seen: Seen, of: Ints) -> Predictions:
             X, whole, _ = seen.of(of)
             said, margins = model.predict(X, whole), model.decision_function(X, whole)
             return Predictions(said.tags, margins, said.scenes, model.label_regions(X, whole))
 
         return Fitted(say)
 
-    def _svm(self, settings: Settings, pictures: Int) -> Fitted:
+    def _svm(self, settings: Settings, pictures: Ints) -> Fitted:
         score = self._svm_scores(settings, pictures)
         threshold = float(str(settings.get("threshold", 0.0)))
 
-        def say(seen: Seen, of: Int) -> Predictions:
+        def say(seen: Seen, of: Ints) -> Predictions:
             scores = score(_rows(seen, settings)[of])
             return Predictions(scores > threshold, scores)
 
         return Fitted(say)
 
-    def _svm_scores(self, settings: Settings, pictures: Int) -> Callable[[Doubles], Doubles]:
+    def _svm_scores(self, settings: Settings, pictures: Ints) -> Callable[[Doubles], Doubles]:
         C, rows = float(str(settings.get("C", 1.0))), _rows(self.seen, settings)[pictures]
         low, wide = _range(rows, settings)
         Y = self.seen.tags[pictures]
@@ -172,30 +169,30 @@ class Learner:
 
         return scores
 
-    def _pseudo_label(self, settings: Settings, pictures: Int) -> Fitted:
+    def _pseudo_label(self, settings: Settings, pictures: Ints) -> Fitted:
         C = float(str(settings.get("C", 1.0)))
         rows = _rows(self.seen, settings)[pictures]
         low, wide = _range(rows, settings)
         Y = self.pseudo_scenes(pictures)[:, None] == np.arange(self.n_scenes)
         W, constant = svm_weights((rows - low) / wide, Y, C)
 
-        def say(seen: Seen, of: Int) -> Predictions:
+        def say(seen: Seen, of: Ints) -> Predictions:
             scores = (_rows(seen, settings)[of] - low) / wide @ W + constant
             return Predictions(scenes=scores.argmax(axis=1))
 
         return Fitted(say)
 
-    def pseudo_scenes(self, of: Int) -> Int:
+    def pseudo_scenes(self, of: Ints) -> Ints:
         """Return the clusters that some development pictures belong to, by rows and tags."""
         half = self.seen.half.development
         rows = np.hstack([scaled(self.seen.whole[half]), self.seen.tags[half]])
-        labels: Int = self._once(("scenes",), lambda: clusters(rows, self.n_scenes))
+        labels: Ints = self._once(("scenes",), lambda: clusters(rows, self.n_scenes))
         return labels[np.searchsorted(half, of)]
 
-    def _pseudo_tags(self, settings: Settings, pictures: Int) -> Fitted:
+    def _pseudo_tags(self, settings: Settings, pictures: Ints) -> Fitted:
         tagger = self._svm(settings, pictures)
 
-        def say(seen: Seen, of: Int) -> Predictions:
+        def say(seen: Seen, of: Ints) -> Predictions:
             tags = tagger.say(seen, of).tags
             assert tags is not None
             rows = np.hstack([scaled(seen.whole[of]), tags])
@@ -203,12 +200,12 @@ class Learner:
 
         return Fitted(say, tagger=tagger.say)
 
-    def _k_means(self, settings: Settings, pictures: Int) -> Fitted:
+    def _k_means(self, settings: Settings, pictures: Ints) -> Fitted:
         return Fitted(
             lambda seen, of: Predictions(scenes=clusters(scaled(seen.whole[of]), self.n_scenes))
         )
 
-    def _ridge(self, settings: Settings, pictures: Int) -> Fitted:
+    def _ridge(self, settings: Settings, pictures: Ints) -> Fitted:
         alpha = float(str(settings.get("alpha", 0.1)))
         threshold = float(str(settings.get("threshold", 0.3)))
         W, constant = self._once(
@@ -216,7 +213,7 @@ class Learner:
             lambda: ridge_weights(self.seen.whole[pictures], self.seen.tags[pictures], alpha),
         )
 
-        def say(seen: Seen, of: Int) -> Predictions:
+        def say(seen: Seen, of: Ints) -> Predictions:
             scores = seen.whole[of] @ W + constant
             tags = scores > threshold
             regions = [
@@ -233,7 +230,7 @@ class Learner:
         return self._kept[key]
 
 
-def inputs(seen: Seen, of: Int) -> tuple[list[Doubles], Doubles, list[Doubles]]:
+def inputs(seen: Seen, of: Ints) -> tuple[list[Doubles], Doubles, list[Doubles]]:
     """Return what the latent model sees of pictures: regions, whole rows and regions' areas."""
     X, whole, _ = seen.of(of)
     return X, whole if seen.words is None else seen.likeness[of], [seen.areas[p] for p in of]

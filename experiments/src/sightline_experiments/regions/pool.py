@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Arrays, Floats, Int32s
 from sightline.contracts import Compute, Done, Job, Json, Progress
 from sightline.errors import DataError
 from sightline.features.deep import session
@@ -27,16 +28,13 @@ from sightline.regions.descriptors import (
     textures,
 )
 from sightline.regions.segment import Segmenter
-from sightline_experiments.cache import ArrayCache, Arrays
+from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.msrc import MSRC, TITLE
 from sightline_experiments.extraction import decoded
 
 NETWORK, SIZE = LITE2, 320
 TASK = "sightline_experiments.regions.pool:see"
 _TEXTON_PICTURES = 80
-
-Floats = NDArray[np.float32]
-Labels = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +48,7 @@ class Cut:
     deep : a row for each region, and `whole` one for the picture.
     """
 
-    labels: Labels
+    labels: Int32s
     arrays: Arrays
 
     def described(self, texture: Floats) -> Described:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from sightline._typing import RGB, Ints
 from sightline.contracts import Compute
 from sightline.regions.descriptors import KINDS
 from sightline_experiments.datasets.msrc import MSRC
@@ -29,8 +30,6 @@ _OWN = {
 }  # fmt: skip
 
 Color = tuple[int, int, int]
-RGB = NDArray[np.uint8]
-Int = NDArray[np.int64]
 
 
 def draw_sheets(c: MSRC, results: RegionResults, compute: Compute, out: Path) -> list[Path]:
@@ -93,7 +92,7 @@ def colour_of(word: int) -> Color:
     return r, g, b
 
 
-def overlay(rgb: RGB, painted: Int, colors: Sequence[Color]) -> RGB:
+def overlay(rgb: RGB, painted: Ints, colors: Sequence[Color]) -> RGB:
     """Return a picture under the colours of its words; what has none stays grey."""
     grey = (rgb @ np.array([0.299, 0.587, 0.114]))[..., None].repeat(3, axis=2)
     out = 0.4 * grey + 110
@@ -123,7 +122,12 @@ def overlays(shown: Sequence[Shown], pictures: Sequence[RGB], words: Sequence[st
 
 
 def _legend(
-    pen: ImageDraw.ImageDraw, names: Sequence[str], where: Int, words: Sequence[str], x: int, y: int
+    pen: ImageDraw.ImageDraw,
+    names: Sequence[str],
+    where: Ints,
+    words: Sequence[str],
+    x: int,
+    y: int,
 ) -> None:
     """Write names, each after a square of its colour; those painted nowhere are faint."""
     font, left, colors = ImageFont.load_default(13), x, palette(words)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import RGB, Doubles, Ints
 from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.features import FeatureRecomputer
 from sightline.collection.explain.results import OcclusionMap
@@ -23,10 +23,6 @@ from sightline.errors import DataError
 from sightline.features.local.visterms import Visterms
 
 TERMS_TASK = "sightline.collection.explain.additive:block_terms"
-
-Int = NDArray[np.int64]
-Doubles = NDArray[np.float64]
-RGB = NDArray[np.uint8]
 
 
 def add_up(model: QueryScorer, again: FeatureRecomputer) -> bool:
@@ -43,7 +39,7 @@ def add_up(model: QueryScorer, again: FeatureRecomputer) -> bool:
 
 
 def of_blocks(
-    model: QueryScorer, feature: str, length: int, terms: Int
+    model: QueryScorer, feature: str, length: int, terms: Ints
 ) -> tuple[Doubles, Doubles, Doubles]:
     """Return the contribution of each block to each word, the constant part, and the scores.
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Float = NDArray[np.float32]
+from sightline._typing import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Blocks:
             for left, right in zip(self.right, self.right[2:], strict=False):
                 yield slice(top, bottom), slice(left, right)
 
-    def in_cells(self, values: NDArray[Any]) -> Float:
+    def in_cells(self, values: NDArray[Any]) -> Floats:
         """Return the mean of the blocks that cover each cell; `values` has one per block.
 
         >>> Blocks.of(90, 60, 2).in_cells(np.array([[1.0], [3.0]])).tolist()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
+from sightline._typing import RGB, Doubles
 from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.results import Explanation, OcclusionMap
 from sightline.records import shown
@@ -34,8 +35,6 @@ _COLORS = np.array(
 _MARK = "sightline search --why"
 _STRONGEST = 0.85  # opacity of the strongest part
 
-RGB = NDArray[np.uint8]
-Doubles = NDArray[np.float64]
 Pen = ImageDraw.ImageDraw
 
 

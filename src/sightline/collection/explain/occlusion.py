@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import RGB
 from sightline.collection.explain import additive
 from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.features import FeatureRecomputer
@@ -23,8 +24,6 @@ from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
 from sightline.records import Hit
 from sightline.store.home import Reader
-
-RGB = NDArray[np.uint8]
 
 _LACKS = "the store has no vector for it that the model could look at"
 
@@ -155,6 +154,3 @@ def variants(rgb: RGB, where: Blocks) -> Iterator[RGB]:
         out = rgb.copy()
         out[box] = mean
         yield out
-
-
-Float = NDArray[np.float32]

@@ -5,16 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sightline._typing import RGB, Floats
 from sightline.collection.explain.blocks import Blocks
 from sightline.contracts import Json
 from sightline.errors import ParameterError
 from sightline.records import Hit
-
-Float = NDArray[np.float32]
-RGB = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +128,7 @@ class OcclusionMap:
     """
 
     blocks: Blocks
-    of_words: Float
+    of_words: Floats
     score: float
     likely: tuple[float, ...]
     without: tuple[float, ...] = ()
@@ -142,9 +137,9 @@ class OcclusionMap:
     held: tuple[str, ...] = ()
 
     @property
-    def of_query(self) -> Float:
+    def of_query(self) -> Floats:
         """The contributions to the query's score, (rows, columns): the sum over its words."""
-        out: Float = self.of_words.sum(axis=0)
+        out: Floats = self.of_words.sum(axis=0)
         return out
 
     def as_json(self) -> dict[str, Json]:
@@ -231,5 +226,5 @@ def _short(value: float) -> float:
     return round(float(value), 6)
 
 
-def _rows(values: Float) -> list[Json]:
+def _rows(values: Floats) -> list[Json]:
     return [[_short(v) for v in row] for row in values.tolist()]

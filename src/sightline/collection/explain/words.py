@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.collection.explain.results import WordShare
 from sightline.collection.models.dataset import View, as_view
 from sightline.collection.models.word_model import WordModel
@@ -25,9 +26,6 @@ from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
 from sightline.words.tfidf import query_vector
-
-Int = NDArray[np.int64]
-Float = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,19 +41,19 @@ class QueryScorer:
     """
 
     learnt: WordModel
-    at: Int
-    weights: Float
-    known: Float
+    at: Ints
+    weights: Floats
+    known: Floats
 
     @classmethod
-    def of(cls, model: WordModel, terms: Int, user_weights: Sequence[float]) -> QueryScorer:
+    def of(cls, model: WordModel, terms: Ints, user_weights: Sequence[float]) -> QueryScorer:
         """Return the scorer of a weighted query, by the ids of its terms."""
         query = model.query(terms, user_weights)
         mine = np.searchsorted(query.terms, terms)
         at = np.searchsorted(model.terms, terms)
         return cls(model, at, query.weights[mine], query.known[mine])
 
-    def numbers(self, views: Mapping[str, View]) -> Float:
+    def numbers(self, views: Mapping[str, View]) -> Floats:
         """Return the published score of each word, (pictures, words)."""
         scores = self.learnt.served.scores(views, self.at)
         return self.learnt.combination.some(self.at).rows(scores)
@@ -77,7 +75,7 @@ class ExplainedQuery:
     """
 
     words: tuple[str, ...]
-    terms: Int
+    terms: Ints
     given: tuple[float, ...]
     model: QueryScorer | None
     learned: NDArray[np.bool_]
@@ -134,7 +132,7 @@ def _shares(
     explained: ExplainedQuery,
     snapshot: Snapshot,
     hit: Hit,
-    numbers: Float | None,
+    numbers: Floats | None,
     query: NDArray[np.float64],
     idf: NDArray[np.float64],
 ) -> tuple[WordShare, ...]:
@@ -168,7 +166,7 @@ def _shares(
     )
 
 
-def _words_of(snapshot: Snapshot, picture: int) -> Int:
+def _words_of(snapshot: Snapshot, picture: int) -> Ints:
     """Return the terms that a picture carries."""
     for s in snapshot.segments:
         rows = s.rows_of(np.array([picture], np.int64))
@@ -179,9 +177,9 @@ def _words_of(snapshot: Snapshot, picture: int) -> Int:
 
 def stored_numbers(
     model: QueryScorer | None, snapshot: Snapshot, pictures: Sequence[int]
-) -> dict[int, Float]:
+) -> dict[int, Floats]:
     """Return the scores of the words for pictures that have all features of the model."""
-    scores: dict[int, Float] = {}
+    scores: dict[int, Floats] = {}
     if model is None:
         return scores
     model_features = model.learnt.features

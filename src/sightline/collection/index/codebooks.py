@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import RGB, Arrays
 from sightline.collection.index.options import FeatureRequest, IndexOptions
 from sightline.collection.index.plan import ToRead
 from sightline.compute.describing import feature_class, fingerprint, load_feature
@@ -27,9 +28,6 @@ from sightline.store.writer import Writer
 SAMPLE = 2_600
 SAMPLE_BYTES = 400 << 20
 SEED = 0
-
-RGB = NDArray[np.uint8]
-Arrays = dict[str, NDArray[Any]]
 
 
 def resolved(

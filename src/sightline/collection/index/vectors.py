@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline import plugins
+from sightline._typing import Ints
 from sightline.collection.index.assignment import (
     Matched,
     by_key_or_order,
@@ -380,8 +380,6 @@ def _drop_forgotten(writer: Writer, progress: Progress) -> None:
 
 BATCH = 1024
 
-Int = NDArray[np.int64]
-
 
 class Here:
     """The pictures of the current version, by path, and which rows they have."""
@@ -447,7 +445,7 @@ def publish_rows(
 
 def _batches(
     snapshot: Snapshot,
-    pictures: Int,
+    pictures: Ints,
     name: str,
     new: Mapping[int, int],
     vectors: ImportedVectors | None,
@@ -463,7 +461,7 @@ def _batches(
 
 
 def _carried(
-    snapshot: Snapshot, ids: Int, kept: Sequence[str], more: Sequence[FeatureRows]
+    snapshot: Snapshot, ids: Ints, kept: Sequence[str], more: Sequence[FeatureRows]
 ) -> Batch:
     """Return pictures as they are, with some of their features and some more."""
     terms: dict[int, tuple[int, ...]] = {}

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
+from sightline._typing import Bools, Floats, Ints
 from sightline.errors import CollectionError
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
 from sightline.records import FeatureRows, Judgement, SparseRows
@@ -38,9 +39,6 @@ MOST_WORDS, MOST_TEXT_WORDS = 20_000, 50_000
 _MOSTLY = 0.9
 # Saved words are learnt from so many judged pictures at most, and so many that nobody judged.
 MOST_LABELLED, MOST_UNLABELLED = 3_000, 2_000
-
-Int = NDArray[np.int64]
-Bool = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,12 +64,12 @@ class Dataset:
         Pictures to learn saved words from, where there are ordinary words as well.
     """
 
-    ids: Int
-    terms: Int
+    ids: Ints
+    terms: Ints
     labels: Any
     views: dict[str, View]
     left_out: int = 0
-    unlabelled: Bool | None = None
+    unlabelled: Bools | None = None
     saved: Dataset | None = None
 
     def __len__(self) -> int:
@@ -89,14 +87,14 @@ class Dataset:
             h.update(self.saved.basis().encode())
         return h.hexdigest()[:16]
 
-    def only(self, rows: Int | NDArray[np.bool_]) -> Dataset:
+    def only(self, rows: Ints | NDArray[np.bool_]) -> Dataset:
         """Return some of the pictures, without those that saved words alone are learnt from."""
         views = {name: view[rows] for name, view in self.views.items()}
         free = None if self.unlabelled is None else self.unlabelled[rows]
         return Dataset(self.ids[rows], self.terms, self.labels[rows], views, unlabelled=free)
 
 
-def aligned(dataset: Dataset, terms: Int) -> Dataset:
+def aligned(dataset: Dataset, terms: Ints) -> Dataset:
     """Return the pictures with the words of another vocabulary, in its order."""
     from scipy.sparse import csr_matrix
 
@@ -147,7 +145,7 @@ def load_dataset(
 
 
 def _ordinary_dataset(
-    snapshot: Snapshot, picture: Int, term: Int, feature_names: Sequence[str], most_words: int
+    snapshot: Snapshot, picture: Ints, term: Ints, feature_names: Sequence[str], most_words: int
 ) -> Dataset:
     """Gather pictures that carry words."""
     features = _features(snapshot, np.unique(picture), feature_names)
@@ -157,13 +155,13 @@ def _ordinary_dataset(
     return Dataset(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
 
 
-def _features(snapshot: Snapshot, ids: Int, feature_names: Sequence[str]) -> tuple[str, ...]:
+def _features(snapshot: Snapshot, ids: Ints, feature_names: Sequence[str]) -> tuple[str, ...]:
     features = common_features(snapshot, ids)
     named = [f for f in features if f.rpartition("-")[0] in plugins.expanded(feature_names)]
     return tuple(named) or features
 
 
-def _learnable(picture: Int, term: Int, pictures: int | None = None) -> bool:
+def _learnable(picture: Ints, term: Ints, pictures: int | None = None) -> bool:
     """Say whether some word is on several of the pictures, or of so many, and missing on others."""
     _, counts = np.unique(term, return_counts=True)
     n = len(np.unique(picture)) if pictures is None else pictures
@@ -172,8 +170,8 @@ def _learnable(picture: Int, term: Int, pictures: int | None = None) -> bool:
 
 def _saved_dataset(
     snapshot: Snapshot,
-    picture: Int,
-    term: Int,
+    picture: Ints,
+    term: Ints,
     negatives: set[tuple[int, int]],
     most_words: int,
     feature_names: Sequence[str],
@@ -198,7 +196,7 @@ def _saved_dataset(
     return Dataset(ids, terms, labels, views, left_out, unlabelled=unlabelled)
 
 
-def _spread(ids: Int) -> Int:
+def _spread(ids: Ints) -> Ints:
     """Return ids in an order of chance that is the same however many others there are."""
     mixed = ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return ids[np.argsort(mixed ^ (mixed >> np.uint64(29)), kind="stable")]
@@ -208,7 +206,7 @@ def carried_and_judged(
     snapshot: Snapshot,
     judgements: Iterable[Judgement],
     counts_as: Mapping[int, int | None] = MappingProxyType({}),
-) -> tuple[Int, Int]:
+) -> tuple[Ints, Ints]:
     """Return every (picture, word) pair by words and judgements; too few to learn are refused.
 
     `counts_as` names terms that count as others, or, by None, as nothing.
@@ -220,7 +218,7 @@ def carried_and_judged(
     return picture, term
 
 
-def carried(snapshot: Snapshot) -> tuple[Int, Int]:
+def carried(snapshot: Snapshot) -> tuple[Ints, Ints]:
     """Return every (picture, word) pair of the version."""
     pictures, words = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for s in snapshot.segments:
@@ -231,7 +229,7 @@ def carried(snapshot: Snapshot) -> tuple[Int, Int]:
     return np.concatenate(pictures), np.concatenate(words)
 
 
-def cleaned(picture: Int, term: Int, counts_as: Mapping[int, int | None]) -> tuple[Int, Int]:
+def cleaned(picture: Ints, term: Ints, counts_as: Mapping[int, int | None]) -> tuple[Ints, Ints]:
     """Return pairs of pictures and words, some of which count as others or as nothing, once."""
     if not counts_as:
         return picture, term
@@ -273,11 +271,11 @@ def term_verdicts(
 
 
 def _judged(
-    picture: Int,
-    term: Int,
+    picture: Ints,
+    term: Ints,
     judgements: Iterable[Judgement],
     counts_as: Mapping[int, int | None],
-) -> tuple[Int, Int]:
+) -> tuple[Ints, Ints]:
     verdict = term_verdicts(judgements, counts_as)
     if not verdict:
         return picture, term
@@ -286,7 +284,7 @@ def _judged(
     return both[:, 0], both[:, 1]
 
 
-def _check_enough(snapshot: Snapshot, picture: Int, term: Int) -> None:
+def _check_enough(snapshot: Snapshot, picture: Ints, term: Ints) -> None:
     n = len(snapshot.ids())
     if n < 2:
         raise CollectionError(
@@ -306,7 +304,7 @@ def _check_enough(snapshot: Snapshot, picture: Int, term: Int) -> None:
         )
 
 
-def common_features(snapshot: Snapshot, ids: Int) -> tuple[str, ...]:
+def common_features(snapshot: Snapshot, ids: Ints) -> tuple[str, ...]:
     """Return the features that (nearly) all of some pictures have, and can be ranked by."""
     count: dict[str, int] = {}
     for features, group in snapshot.by_features(ids):
@@ -322,7 +320,7 @@ def is_sparse(snapshot: Snapshot, feature: str) -> bool:
     return any(isinstance(p, StoredSparseMatrix) for p in parts)
 
 
-def _rows(snapshot: Snapshot, features: Sequence[str], ids: Int) -> tuple[Int, dict[str, View]]:
+def _rows(snapshot: Snapshot, features: Sequence[str], ids: Ints) -> tuple[Ints, dict[str, View]]:
     if not features:
         raise CollectionError(
             f"No feature is on at least nine tenths of the {len(ids)} pictures with words. "
@@ -335,8 +333,8 @@ def _rows(snapshot: Snapshot, features: Sequence[str], ids: Int) -> tuple[Int, d
 
 
 def _labels(
-    ids: Int, picture: Int, term: Int, most_words: int, saved: bool = False
-) -> tuple[Int, Any]:
+    ids: Ints, picture: Ints, term: Ints, most_words: int, saved: bool = False
+) -> tuple[Ints, Any]:
     from scipy.sparse import csr_matrix
 
     terms, column, counts = np.unique(term, return_inverse=True, return_counts=True)
@@ -363,7 +361,6 @@ def _labels(
     return terms[frequent], table
 
 
-Float = NDArray[np.float32]
 View = Any  # a dense float32 matrix, or a scipy one in CSR form
 
 
@@ -417,7 +414,7 @@ class Weighting:
     Without `idf`, rows are only L2-normalised; `plain` leaves rows, such as counts, as they are.
     """
 
-    idf: Float
+    idf: Floats
     plain: bool = False
 
     @classmethod
@@ -441,7 +438,7 @@ class Weighting:
         return weighted(view, self.idf)
 
 
-def split(dataset: Dataset) -> tuple[Bool, Bool]:
+def split(dataset: Dataset) -> tuple[Bools, Bools]:
     """Return which pictures are held out, and which of the others are for validation."""
     fold = fold_of(dataset.ids)
     return fold == HELD_OUT, fold == VALIDATION

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bools
 from sightline.collection.models import selection
 from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.lifecycle import GateReport
@@ -24,8 +25,6 @@ from sightline.measures.many import measure_queries, untrained_average_precision
 from sightline.measures.significance import wilcoxon
 from sightline.records import QuerySet
 from sightline.words.combining import Combination
-
-Bool = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +83,7 @@ def measure_candidate(
     )
 
 
-def _current(held: HeldOutQueries, current: WordModel) -> tuple[NDArray[np.float64], Bool]:
+def _current(held: HeldOutQueries, current: WordModel) -> tuple[NDArray[np.float64], Bools]:
     """Return the AvgP of the served model's proof, and for which queries it knows all words."""
     knows = current.knows(held.dataset.terms)
     both = np.logical_and.reduceat(knows[held.queries.term], held.queries.start[:-1])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.records import QuerySet
 from sightline.solvers.targets import query_set
 from sightline.words.combining import Combination
@@ -23,8 +24,6 @@ LONGEST = 3
 PER_PICTURE = 24
 AT_MOST = 4_000
 _SEED = 0
-
-Int = NDArray[np.int64]
 
 
 def evaluation_queries(labels: Any, idf: NDArray[np.float64], known: NDArray[np.bool_]) -> QuerySet:
@@ -94,7 +93,7 @@ def idf_in(labels: Any) -> NDArray[np.float64]:
     return idf_of(carriers(labels), labels.shape[0])
 
 
-def carriers(labels: Any) -> Int:
+def carriers(labels: Any) -> Ints:
     """Return how many pictures carry each word.
 
     >>> from scipy.sparse import csr_matrix
@@ -104,7 +103,7 @@ def carriers(labels: Any) -> Int:
     return np.asarray((labels != 0).sum(axis=0)).reshape(-1).astype(np.int64)
 
 
-def _starts(lengths: Int) -> Int:
+def _starts(lengths: Ints) -> Ints:
     out = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=out[1:])
     return out

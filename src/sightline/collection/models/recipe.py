@@ -14,15 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Arrays, Floats, Ints
 from sightline.collection.models.dataset import Dataset, View, Weighting
 from sightline.collection.models.registry import RANKERS, LeftOut, OnRound, RankerSpec
 from sightline.contracts import Json, Mapper
 from sightline.errors import UsageError
 from sightline.records import QuerySet
-
-Float = NDArray[np.float32]
-Int = NDArray[np.int64]
-Arrays = dict[str, NDArray[Any]]
 
 # The ranker of words that were saved from sessions: it needs few pictures, and is calibrated.
 SAVED_BY = "ridge"
@@ -72,11 +69,11 @@ class Fitted:
     is_saved: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     @property
-    def unseen(self) -> Float | None:
+    def unseen(self) -> Floats | None:
         """Scores of the training pictures, each as if left out; None if the ranker has none."""
         return self.left_out()
 
-    def scores(self, views: Mapping[str, View], words: Int | None = None) -> Float:
+    def scores(self, views: Mapping[str, View], words: Ints | None = None) -> Floats:
         """Return the scores of pictures for all words, or for the words at some positions."""
         if self.saved is None:
             return self._own_scores(views, words)
@@ -90,7 +87,7 @@ class Fitted:
                 out[:, part] = scores(views, at[at_words[part]])
         return out
 
-    def _own_scores(self, views: Mapping[str, View], words: Int | None) -> Float:
+    def _own_scores(self, views: Mapping[str, View], words: Ints | None) -> Floats:
         seen = [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
         return ranker_spec(self.recipe.ranker).scores(self.arrays, seen, words)
 
@@ -99,16 +96,16 @@ class Fitted:
         """Whether words, texts and pictures are points of one space."""
         return ranker_spec(self.recipe.ranker).shared_space
 
-    def points(self, views: Mapping[str, View]) -> Float:
+    def points(self, views: Mapping[str, View]) -> Floats:
         """Return pictures as points of the space, (pictures, k)."""
         seen = [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
         return ranker_spec(self.recipe.ranker).points(self.arrays, seen)
 
-    def word_points(self, words: NDArray[np.int64] | None = None) -> Float:
+    def word_points(self, words: NDArray[np.int64] | None = None) -> Floats:
         """Return words, or those at some positions, as points of the space, (words, k)."""
         return ranker_spec(self.recipe.ranker).word_points(self.arrays, words)
 
-    def text_points(self, labels: Any) -> Float:
+    def text_points(self, labels: Any) -> Floats:
         """Return texts, by how often each holds each word, as points of the space, (texts, k)."""
         return ranker_spec(self.recipe.ranker).text_points(self.arrays, labels)
 

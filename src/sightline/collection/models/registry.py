@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Arrays, Floats, Ints
 from sightline.collection.models.dataset import View
 from sightline.collection.models.memory import bytes_free
 from sightline.collection.models.whitening import concat_features, fit_whitening, whiten
@@ -25,12 +26,9 @@ from sightline.registry import RANKERS as ENTRIES
 from sightline.registry import RankerEntry
 from sightline.similarity import grams
 
-Float = NDArray[np.float32]
-Int = NDArray[np.int64]
-Arrays = dict[str, NDArray[Any]]
 Judged = tuple[Sequence[View], QuerySet] | None
 Settings = dict[str, Json]
-LeftOut = Callable[[], Float | None]
+LeftOut = Callable[[], Floats | None]
 OnRound = Callable[[Any], None]
 
 
@@ -85,8 +83,8 @@ class RankerSpec(RankerEntry):
         return {**kept, **whitening}, tuned, left_out
 
     def fit_stacked(
-        self, arrays: Mapping[str, NDArray[Any]], unseen: Float, labels: Any
-    ) -> tuple[Arrays, Float]:
+        self, arrays: Mapping[str, NDArray[Any]], unseen: Floats, labels: Any
+    ) -> tuple[Arrays, Floats]:
         """Fit it to leave-one-out scores of its base; return its arrays and its own such scores."""
         stacked = _class(self.stacked_class)(max_len=2, most_queries=3_000).fit(unseen, labels)
         second = {f"{_TOP}{name}": a for name, a in stacked.to_arrays().items()}
@@ -97,33 +95,33 @@ class RankerSpec(RankerEntry):
         arrays: Mapping[str, NDArray[Any]],
         views: Sequence[View],
         words: NDArray[np.int64] | None,
-    ) -> Float:
+    ) -> Floats:
         """Return the scores of pictures by what was kept, (pictures, words)."""
         estimator, seen = _class(self.class_path).from_arrays(arrays), self._input(views, arrays)
         if not self.stacked_class:
-            out: Float = estimator.decision_function(seen, words)
+            out: Floats = estimator.decision_function(seen, words)
             return out
         second = {n.removeprefix(_TOP): a for n, a in arrays.items() if n.startswith(_TOP)}
         of_all = estimator.decision_function(seen)
-        corrected: Float = (
+        corrected: Floats = (
             _class(self.stacked_class).from_arrays(second).decision_function(of_all, words)
         )
         return corrected
 
-    def points(self, arrays: Mapping[str, NDArray[Any]], views: Sequence[View]) -> Float:
+    def points(self, arrays: Mapping[str, NDArray[Any]], views: Sequence[View]) -> Floats:
         """Return pictures as points of the space they share with words and texts."""
         estimator = _class(self.class_path).from_arrays(arrays)
-        points: Float = estimator.ranker_.embed(self._input(views, arrays))
+        points: Floats = estimator.ranker_.embed(self._input(views, arrays))
         return points
 
-    def word_points(self, arrays: Mapping[str, NDArray[Any]], words: Int | None = None) -> Float:
+    def word_points(self, arrays: Mapping[str, NDArray[Any]], words: Ints | None = None) -> Floats:
         """Return words, or those at some positions, as points of the space."""
-        points: Float = _class(self.class_path).from_arrays(arrays).word_points(words)
+        points: Floats = _class(self.class_path).from_arrays(arrays).word_points(words)
         return points
 
-    def text_points(self, arrays: Mapping[str, NDArray[Any]], labels: Any) -> Float:
+    def text_points(self, arrays: Mapping[str, NDArray[Any]], labels: Any) -> Floats:
         """Return texts, by how often each holds each word, as points of the space."""
-        points: Float = _class(self.class_path).from_arrays(arrays).text_points(labels)
+        points: Floats = _class(self.class_path).from_arrays(arrays).text_points(labels)
         return points
 
     def _fit_iterative(

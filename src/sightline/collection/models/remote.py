@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Arrays
 from sightline.collection.models.dataset import Dataset, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
 from sightline.collection.models.trials import TrialOutcome, TrialResult, run_trials
@@ -22,7 +23,6 @@ from sightline.progress import NoProgress
 from sightline.records import QuerySet
 from sightline.words.combining import WAYS, How
 
-Arrays = dict[str, NDArray[Any]]
 ArraysByName = Mapping[str, NDArray[Any]]
 Result = tuple[dict[str, Json], Arrays]
 _QUERIES = ("start", "term", "weight", "fit_start", "fit")

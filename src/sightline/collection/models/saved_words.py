@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Ints
 from sightline.collection.clicks.labels import FromClicks, known_judgements
 from sightline.collection.index import tags
 from sightline.collection.models.dataset import MOST_WORDS, Dataset, load_dataset, split
@@ -34,8 +35,6 @@ from sightline.words.grammar import Term
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import caption_terms, labels
 
-Int = NDArray[np.int64]
-Floats = NDArray[np.float64]
 N = TypeVar("N", np.int64, np.float64)
 
 
@@ -203,12 +202,12 @@ def saved_report(
 class JointVocabulary:
     """Ordinary and saved words as one vocabulary; `is_saved` says which are which."""
 
-    terms: Int
+    terms: Ints
     is_saved: NDArray[np.bool_]
     saved: SavedWordModel
 
     @classmethod
-    def of(cls, terms: Int, saved: SavedWordModel) -> JointVocabulary:
+    def of(cls, terms: Ints, saved: SavedWordModel) -> JointVocabulary:
         """Return the union of ordinary terms and the terms of a model of saved words."""
         every = np.union1d(terms, saved.dataset.terms)
         return cls(every, np.isin(every, saved.dataset.terms), saved)
@@ -240,7 +239,7 @@ class JointVocabulary:
         combination.shown_ = ordinary.shown_
         return replace(selected, combination=combination, cutoff=cutoff)
 
-    def _scale(self, how: How, known: float, end: float) -> tuple[Floats, Floats, Floats]:
+    def _scale(self, how: How, known: float, end: float) -> tuple[Doubles, Doubles, Doubles]:
         """Return slope, offset and the number of a picture known to carry it, of each saved word.
 
         Products are of probabilities, whatever scored them. Sums are of scores as they are, which

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
+from sightline._typing import Floats
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.memory import bytes_free, bytes_needed, gigabytes
 from sightline.collection.models.queries import carriers, combined, evaluation_queries, idf_in
@@ -34,8 +35,6 @@ from sightline.measures.many import ManyMeasured, measure_queries, query_scores
 from sightline.rankers.cutoff import CutOff
 from sightline.records import QuerySet
 from sightline.words.combining import Combination, How
-
-Float = NDArray[np.float32]
 
 # Number of training pictures for screening, and of rankers that pass it.
 SCREENED_ON, PASSING = 1_500, 2
@@ -284,7 +283,7 @@ def settle(
 
 
 def _cutoff(
-    combination: Combination, rows: Float, queries: QuerySet, idf: NDArray[np.float64]
+    combination: Combination, rows: Floats, queries: QuerySet, idf: NDArray[np.float64]
 ) -> CutOff:
     """Return the cut-off that gives the queries the best mean F1, and fit what is shown."""
     weighted = combined(queries, combination, idf)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats
 from sightline.annotators.unlabelled import likely_positive
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.queries import combined
@@ -27,8 +28,6 @@ from sightline.measures.many import ManyMeasured, measure_queries
 from sightline.records import QuerySet
 from sightline.words.calibration import logistic
 from sightline.words.combining import WAYS, Combination, How
-
-Float = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ def _by_combination(
     return out
 
 
-def _crossed(how: How, scores: Float, validation: Dataset) -> tuple[Combination, Float]:
+def _crossed(how: How, scores: Floats, validation: Dataset) -> tuple[Combination, Floats]:
     """Combine the scores of each half of the pictures by what the other half teaches."""
     rows = np.empty_like(scores)
     half = np.arange(len(scores)) % 2 == 0
@@ -146,7 +145,7 @@ def _cost(fitted: Fitted, validation: Dataset) -> tuple[float, int]:
     return per_thousand, sum(a.nbytes for a in fitted.arrays.values())
 
 
-def fit_combination(how: How, unseen: Float, dataset: Dataset) -> Combination:
+def fit_combination(how: How, unseen: Floats, dataset: Dataset) -> Combination:
     """Fit a way to combine words to scores of left-out pictures."""
     if dataset.unlabelled is None:
         return Combination(how).fit(unseen, dataset.labels)

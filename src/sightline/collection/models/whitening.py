@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Arrays, Floats
 from sightline.collection.models.dataset import View
 
 # Rows longer than `_SHORT` are reduced to this length, fitted to at most this many rows; exponent.
 _SHORT, _MOST_NUMBERS, _MOST_ROWS, _DAMPING = 64, 768, 6_000, 0.2
-
-Float = NDArray[np.float32]
-Arrays = dict[str, NDArray[Any]]
 
 
 def concat_features(views: Sequence[View]) -> View:
@@ -66,6 +64,6 @@ def whiten(X: View, whitening: Mapping[str, NDArray[Any]]) -> View:
     return np.ascontiguousarray(_unit(X - whitening["mean"]) @ whitening["basis"], np.float32)
 
 
-def _unit(rows: Float) -> Float:
+def _unit(rows: Floats) -> Floats:
     length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return np.asarray(rows / np.where(length > 0, length, 1)[:, None], np.float32)

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.dataset import Dataset, View, as_view, table_arrays, table_of
-from sightline.collection.models.recipe import Arrays, Fitted, Recipe
+from sightline.collection.models.recipe import Fitted, Recipe
 from sightline.contracts import Json, Mapper, Part, PartDone
 from sightline.errors import DataError, StoreDamaged
 from sightline.rankers.cutoff import CutOff
@@ -43,8 +44,6 @@ PICTURES, TEXTS = "pictures", "texts"
 # However short the features: words without a published row take long to ask for.
 LEAST_PUBLISHED = 1_000
 
-Int = NDArray[np.int64]
-Float = NDArray[np.float32]
 # What of a segment tells which words its pictures carry.
 _BASE = ("word_start", "terms", "word")
 
@@ -74,10 +73,10 @@ class WordModel:
 
     name: str
     about: Mapping[str, Json]
-    terms: Int
-    counts: Int
+    terms: Ints
+    counts: Ints
     idf: NDArray[np.float64]
-    published: Int
+    published: Ints
     combination: Combination
     cutoff: CutOff
     served: Fitted
@@ -89,13 +88,13 @@ class WordModel:
         """The features, by fingerprint, that a picture must have."""
         return self.served.recipe.features
 
-    def knows(self, terms: Int) -> NDArray[np.bool_]:
+    def knows(self, terms: Ints) -> NDArray[np.bool_]:
         """Return for each word whether it was learned."""
         at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
         out: NDArray[np.bool_] = self.terms[at] == terms
         return out
 
-    def query(self, terms: Int, weights: Sequence[float]) -> WordQuery:
+    def query(self, terms: Ints, weights: Sequence[float]) -> WordQuery:
         """Return a query for words it knows, each with the weight the user gave it."""
         order = np.argsort(terms)
         at = np.searchsorted(self.terms, terms[order])
@@ -111,7 +110,7 @@ class WordModel:
         at = np.searchsorted(self.terms, query.terms)
         return self.cutoff.threshold(at, query.weights, best)
 
-    def more(self, segment: OpenSegment, terms: Int) -> Float | None:
+    def more(self, segment: OpenSegment, terms: Ints) -> Floats | None:
         """Return rows of scores for words that have none published."""
         at = np.searchsorted(self.terms, terms)
         points = segment.matrix(self.points_of(PICTURES))
@@ -124,12 +123,12 @@ class WordModel:
         """Return by which name the store ranks points of pictures, or of their texts."""
         return points_feature(self.name, what)
 
-    def _rows(self, scores: Float, words: Int) -> Float:
+    def _rows(self, scores: Floats, words: Ints) -> Floats:
         """Return a row for each of some words, as it is published."""
         rows = self.combination.some(words).rows(scores)
         return np.ascontiguousarray(rows.T, np.float32)
 
-    def texts(self, base: Mapping[str, NDArray[Any]]) -> Float:
+    def texts(self, base: Mapping[str, NDArray[Any]]) -> Floats:
         """Return the texts of a segment's pictures, all words that each carries, as points."""
         from scipy.sparse import csr_matrix
 
@@ -158,10 +157,10 @@ class WordModel:
 
 
 def to_saved(
-    terms: Int,
-    counts: Int,
+    terms: Ints,
+    counts: Ints,
     idf: NDArray[np.float64],
-    published: Int,
+    published: Ints,
     combination: Combination,
     cutoff: CutOff,
     served: Fitted,
@@ -295,7 +294,7 @@ def _scores_of(done: PartDone) -> Scores:
     return Scores(model, np.asarray(arrays["terms"]), np.asarray(arrays["rows"]), points)
 
 
-def within_budget(counts: Int, bytes_per_row: float) -> Int:
+def within_budget(counts: Ints, bytes_per_row: float) -> Ints:
     """Return the positions of the most frequent words whose scores the budget has room for.
 
     >>> len(within_budget(np.arange(5_000), 4096.0))
@@ -352,7 +351,6 @@ def describe_model(home: Home, name: str) -> str:
     return f"{what}, {value} (untrained {figures['untrained']:.3f}){marks}"
 
 
-Doubles = NDArray[np.float64]
 FITS = 0.5
 _MOST = 1_000
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline.collection.models.dataset import View
 from sightline.collection.models.word_model import WordModel, load_word_model
@@ -33,8 +32,6 @@ from sightline.store.home import Reader
 
 if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike
-
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

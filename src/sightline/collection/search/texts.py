@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sightline._typing import Floats
 from sightline.collection.filters import allowed_ids
 from sightline.collection.index.tags import terms_of
 from sightline.collection.models.word_model import FITS
 from sightline.collection.query import count_not_learned
 from sightline.collection.results import Results, hits_of
 from sightline.collection.search.annotate import views_of
-from sightline.collection.search.topics import Float, SharedSpace
+from sightline.collection.search.topics import SharedSpace
 from sightline.collection.similarity.query import find
 from sightline.contracts import Compute
 from sightline.errors import CollectionError
@@ -100,7 +101,7 @@ class _Group:
     pictures: set[int]
 
 
-def _groups(reader: Reader, space: SharedSpace, point: Float, k: int) -> list[_Group]:
+def _groups(reader: Reader, space: SharedSpace, point: Floats, k: int) -> list[_Group]:
     """Return the k best distinct texts, each with all of its pictures.
 
     More texts are read until every group is complete.

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.collection.models.word_model import PICTURES, TEXTS, WordModel, likely
 from sightline.collection.search.annotate import require_model
 from sightline.errors import CollectionError, NoSpace, UsageError
@@ -24,9 +25,6 @@ from sightline.store.home import Reader
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import tokens
 from sightline.words.vocabulary import near
-
-Float = NDArray[np.float32]
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class SharedSpace:
         order = np.argsort(-cosines, kind="stable")
         return [(self.spelled[w], float(cosines[w])) for w in order[order != at][:n]]
 
-    def text_point(self, text: str) -> tuple[Float, tuple[str, ...]]:
+    def text_point(self, text: str) -> tuple[Floats, tuple[str, ...]]:
         """Return the point of a text, and its distinct words that were not learned.
 
         Words are weighted by tf-idf.
@@ -105,21 +103,21 @@ class SharedSpace:
         missing = tuple(word for word, k in zip(counts, known, strict=True) if not k)
         return self.learnt.served.text_points(row)[0], missing
 
-    def likely(self, scores: Float) -> NDArray[np.float64]:
+    def likely(self, scores: Floats) -> NDArray[np.float64]:
         """Return the probabilities that pictures and texts with these scores fit each other."""
         if self.learnt.text_curve is None:
             raise CollectionError(self._old())
         return likely(scores, self.learnt.text_curve)
 
-    def pictures(self, point: Float, k: int, where: Int | None = None) -> Top:
+    def pictures(self, point: Floats, k: int, where: Ints | None = None) -> Top:
         """Return the best pictures of a point, by inner product."""
         return self._top(PICTURES, point, k, where)
 
-    def texts(self, point: Float, k: int, where: Int | None = None) -> Top:
+    def texts(self, point: Floats, k: int, where: Ints | None = None) -> Top:
         """Return the pictures with the best texts of a point, by inner product."""
         return self._top(TEXTS, point, k, where)
 
-    def with_texts(self) -> Int:
+    def with_texts(self) -> Ints:
         """Return the pictures whose texts have a point: they contain a learned word."""
         ids = [np.zeros(0, np.int64)]
         for s in self.reader.snapshot.segments:
@@ -128,7 +126,7 @@ class SharedSpace:
                 ids.append(s.ids[s.alive() & np.asarray(points).any(axis=1)])
         return np.sort(np.concatenate(ids))
 
-    def _top(self, what: str, point: Float, k: int, where: Int | None) -> Top:
+    def _top(self, what: str, point: Floats, k: int, where: Ints | None) -> Top:
         name, snapshot = self.learnt.points_of(what), self.reader.snapshot
         scored = (s for s in snapshot.segments if s.scores and s.scores.model == self.learnt.name)
         if any(s.matrix(name) is None for s in scored):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.collection.filters import allowed_ids
 from sightline.collection.query import NotLearned, ResolvedQuery
 from sightline.collection.results import MatchKind, ResultPart, Results, UnknownWord, hits_of
@@ -35,9 +36,6 @@ from sightline.words.vocabulary import near
 
 if TYPE_CHECKING:
     from sightline.collection.models.word_model import WordModel
-
-
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +68,10 @@ class Ranked:
     all; `not_learned` and `predicted` are as of `Results`.
     """
 
-    ids: Int
+    ids: Ints
     scores: NDArray[np.float64]
-    carried: Int
-    allowed: Int | None
+    carried: Ints
+    allowed: Ints | None
     unknown: tuple[UnknownWord, ...]
     not_learned: tuple[NotLearned, ...] = ()
     predicted: bool | None = None
@@ -168,7 +166,7 @@ class _Search:
     def _unknown(self) -> tuple[UnknownWord, ...]:
         return tuple(UnknownWord(w, near(w, self._spellings())) for w in self.asked.unknown)
 
-    def _part(self, allowed: Int | None) -> Results:
+    def _part(self, allowed: Ints | None) -> Results:
         """Return one part of the list; only its own pictures are looked up.
 
         A missing file leaves a gap, so that parts always begin at fixed ranks.
@@ -185,7 +183,7 @@ class _Search:
         part = ResultPart(min(ranked, end), ranked > end, ranked if count else None, within)
         return self._answer(hits, missing, part)
 
-    def _allowed(self) -> Int | None:
+    def _allowed(self) -> Ints | None:
         """Return the ids that filters, required and excluded words leave; None without any."""
         left = allowed_ids(self.reader, self.where, self.options.untagged)
         parts = [] if left is None else [left]
@@ -204,7 +202,7 @@ class _Search:
             out = _both(out, p)
         return out
 
-    def _hits(self, k: int, allowed: Int | None) -> tuple[int, list[Hit], int]:
+    def _hits(self, k: int, allowed: Ints | None) -> tuple[int, list[Hit], int]:
         """Return the number of ranked pictures, the hits, and the number of missing files."""
         tops = self._tops(k, allowed)
         hits, lost = self._looked_up(tops)
@@ -223,7 +221,7 @@ class _Search:
         said = (self._unknown(), self.asked.not_learned, self.asked.predicted)
         return Ranked(ids[order], scores[order], np.sort(carried), allowed, *said)
 
-    def _tops(self, k: int, allowed: Int | None) -> list[tuple[Top, MatchKind]]:
+    def _tops(self, k: int, allowed: Ints | None) -> list[tuple[Top, MatchKind]]:
         """Return the best pictures in three groups, in the order of the results."""
         full = self._carrying_all(allowed)
         first = self._top(k, full) if len(full) else _NOTHING
@@ -237,14 +235,14 @@ class _Search:
             rest = self._with_some(left, allowed, np.concatenate([full, predicted.ids]))
         return [(first, "exact"), (predicted, "predicted"), (rest, "partial")]
 
-    def _with_some(self, k: int, allowed: Int | None, without: Int) -> Top:
+    def _with_some(self, k: int, allowed: Ints | None, without: Ints) -> Top:
         """Return partial matches; their scores are below those of predicted ones, if any."""
         some = self.snapshot.carrying(self.terms.tolist(), every=False)
         others = _without(some if allowed is None else _both(some, allowed), without)
         top = self._top(k, others)
         return Top(top.ids, top.scores * np.float32(self.least))
 
-    def _found(self, model: WordModel, k: int, allowed: Int | None, without: Int) -> Top:
+    def _found(self, model: WordModel, k: int, allowed: Ints | None, without: Ints) -> Top:
         """Return the predicted pictures, with their probabilities."""
         if allowed is not None and not len(allowed):
             return _NOTHING
@@ -271,13 +269,13 @@ class _Search:
         best = self.snapshot.top(query, 1, None, model.more, carrying).scores
         return model.least(query, float(best[0])) if len(best) else -np.inf
 
-    def _carrying_all(self, allowed: Int | None) -> Int:
+    def _carrying_all(self, allowed: Ints | None) -> Ints:
         if self.asked.unknown:
             return np.zeros(0, np.int64)
         full = self.snapshot.carrying(self.terms.tolist(), every=True)
         return full if allowed is None else _both(full, allowed)
 
-    def _top(self, k: int, where: Int | None) -> Top:
+    def _top(self, k: int, where: Ints | None) -> Top:
         if where is not None and not len(where):
             return _NOTHING
         idf = self.snapshot.idf(self.terms)
@@ -304,11 +302,11 @@ class _Search:
 # All id arrays are distinct already; making them so again would dominate the time.
 
 
-def _both(a: Int, b: Int) -> Int:
+def _both(a: Ints, b: Ints) -> Ints:
     return np.intersect1d(a, b, assume_unique=True)
 
 
-def _without(a: Int, b: Int) -> Int:
+def _without(a: Ints, b: Ints) -> Ints:
     return np.setdiff1d(a, b, assume_unique=True)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sightline.collection.sessions.feature_space import Doubles, Floats, Int
+from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.sessions.model import SessionContext
 
 # Candidates per requested picture, and the least number of candidates.
@@ -18,8 +18,8 @@ _LEAST = 200
 
 
 def propose(
-    context: SessionContext, ids: Int, scores: Doubles, judged: dict[int, bool], n: int
-) -> Int:
+    context: SessionContext, ids: Ints, scores: Doubles, judged: dict[int, bool], n: int
+) -> Ints:
     """Return the ids of n unjudged pictures to judge next, the most informative first.
 
     Without a decision boundary the candidates are the best of the ranking.
@@ -38,7 +38,7 @@ def propose(
     return ids[_apart(rows, distance, n)]
 
 
-def _edge(ids: Int, scores: Doubles, judged: dict[int, bool]) -> float | None:
+def _edge(ids: Ints, scores: Doubles, judged: dict[int, bool]) -> float | None:
     """Return the midpoint of the mean scores of both classes; None if a class is empty."""
     means = []
     for kind in (True, False):
@@ -50,7 +50,7 @@ def _edge(ids: Int, scores: Doubles, judged: dict[int, bool]) -> float | None:
     return sum(means) / 2
 
 
-def _apart(rows: Floats, distance: Doubles, n: int) -> Int:
+def _apart(rows: Floats, distance: Doubles, n: int) -> Ints:
     """Choose n rows greedily, close to the boundary and dissimilar; return their indices.
 
     >>> rows = np.array([[1, 0], [1, 0], [0, 1]], np.float32)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sightline.collection.sessions.feature_space import Doubles
+from sightline._typing import Doubles
 from sightline.collection.sessions.model import SessionContext, SessionModel
 from sightline.collection.sessions.ranking import parts_of
 from sightline.records import shown

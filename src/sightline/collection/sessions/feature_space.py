@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
+from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.models.dataset import common_features
 from sightline.collection.similarity.descriptors import describe_files, lengths_of, name_of
 from sightline.collection.similarity.query import QueryPicture
@@ -31,10 +32,6 @@ from sightline.store.snapshot import Snapshot
 # The best first. Other deep features come next, then imported vectors, then the classic ones.
 _DEEP = ("deep-large", "deep-medium", "deep", "deep-scales")
 _CLASSIC = ("fisher", "classic", "gist", "cedd", "ehd", "gabor", "lbp", "edges", "color")
-
-Int = NDArray[np.int64]
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 
 
 def choose(snapshot: Snapshot, name: str = "") -> str:
@@ -93,7 +90,7 @@ class FeatureSpace:
         _, found = self.snapshot.scores(query)
         return np.asarray(found[self._order] * self._scale, np.float64)
 
-    def best(self, weights: Doubles, n: int, allowed: Int | None) -> tuple[Int, Doubles] | None:
+    def best(self, weights: Doubles, n: int, allowed: Ints | None) -> tuple[Ints, Doubles] | None:
         """Return the n best pictures of the search engine, ids ascending; None without engine."""
         if self.snapshot.engine is None:
             return None
@@ -102,7 +99,7 @@ class FeatureSpace:
         order = np.argsort(top.ids)
         return top.ids[order], np.asarray(top.scores[order], np.float64)
 
-    def has(self, pictures: Int) -> NDArray[np.bool_]:
+    def has(self, pictures: Ints) -> NDArray[np.bool_]:
         """Return a mask of the pictures that have the feature."""
         return np.isin(pictures, self.ids)
 

@@ -22,13 +22,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.filters import allowed_ids
 from sightline.collection.search.words import Ranked, parse_words, ranked
 from sightline.collection.sessions.feature_space import (
-    Doubles,
     FeatureSpace,
-    Floats,
-    Int,
     as_text,
     choose,
     from_text,
@@ -84,10 +82,10 @@ class SessionContext:
     space: FeatureSpace | None
     asked: Floats
     ids: tuple[int, ...]
-    background: Int
+    background: Ints
     words: Ranked | None
-    ranked: Int
-    allowed: Int | None = None
+    ranked: Ints
+    allowed: Ints | None = None
 
     @property
     def query(self) -> Doubles | None:
@@ -99,7 +97,7 @@ class SessionContext:
         """The highest score by words."""
         return 0.0 if self.words is None else float(self.words.scores.max(initial=0.0))
 
-    def untouched(self, pictures: Int) -> Doubles:
+    def untouched(self, pictures: Ints) -> Doubles:
         """Return the untrained scores of pictures; 0 for those that words do not rank."""
         if self.words is None:
             return np.zeros(len(pictures))
@@ -121,7 +119,7 @@ def _mean(rows: Floats) -> Doubles:
     return np.asarray(unit(rows.mean(axis=0, keepdims=True))[0], np.float64)
 
 
-def drawn_background(space: FeatureSpace, ids: Sequence[int], words: Ranked | None) -> Int:
+def drawn_background(space: FeatureSpace, ids: Sequence[int], words: Ranked | None) -> Ints:
     """Sample pictures at random, without the query pictures and the best hits of the words."""
     out = np.array(ids, np.int64)
     if words is not None and len(words.ids):
@@ -131,20 +129,20 @@ def drawn_background(space: FeatureSpace, ids: Sequence[int], words: Ranked | No
     return _some(np.setdiff1d(space.ids, out))
 
 
-def may_appear(space: FeatureSpace, ids: Sequence[int], allowed: Int | None) -> Int:
+def may_appear(space: FeatureSpace, ids: Sequence[int], allowed: Ints | None) -> Ints:
     """Return the pictures with the feature that pass the filters, without the query pictures."""
     left = np.setdiff1d(space.ids, np.array(ids, np.int64))
     return left if allowed is None else np.intersect1d(left, allowed)
 
 
-def _some(pictures: Int) -> Int:
+def _some(pictures: Ints) -> Ints:
     """Return at most `BACKGROUND` of the pictures, sampled with a fixed seed, ascending."""
     if len(pictures) <= BACKGROUND:
         return pictures
     return np.sort(np.random.default_rng(0).choice(pictures, BACKGROUND, replace=False))
 
 
-def looked_up(ids: Int, values: Doubles, pictures: Int) -> Doubles:
+def looked_up(ids: Ints, values: Doubles, pictures: Ints) -> Doubles:
     """Return the value of each picture by id; ids are ascending, and missing ones get 0.
 
     >>> looked_up(np.array([2, 5]), np.array([0.5, 0.7]), np.array([5, 1, 9, 2])).tolist()
@@ -254,18 +252,18 @@ def learn(context: SessionContext, record: SessionRecord) -> SessionModel:
     )  # fmt: skip
 
 
-def _words_give(context: SessionContext, pictures: Int) -> Doubles | None:
+def _words_give(context: SessionContext, pictures: Ints) -> Doubles | None:
     """Return the untrained scores of pictures; None unless the session began with words."""
     return None if context.words is None else context.untouched(pictures)
 
 
-def _unjudged(context: SessionContext, judged: Int) -> Int:
+def _unjudged(context: SessionContext, judged: Ints) -> Ints:
     """Return the unjudged pictures; all that may appear if hardly any are left."""
     left = context.ranked[~np.isin(context.ranked, judged)]
     return left if len(left) >= _ENOUGH else context.ranked
 
 
-def _background(context: SessionContext, judged: dict[int, bool]) -> Int:
+def _background(context: SessionContext, judged: dict[int, bool]) -> Ints:
     """Return the background without pictures that were judged to fit."""
     positive = np.array([p for p, fits in judged.items() if fits], np.int64)
     return np.setdiff1d(context.background, positive)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sightline._typing import Doubles, Ints
 from sightline.collection.results import MatchKind, hits_of
 from sightline.collection.search.words import Ranked
-from sightline.collection.sessions.feature_space import Doubles, FeatureSpace, Int, unit
+from sightline.collection.sessions.feature_space import FeatureSpace, unit
 from sightline.collection.sessions.model import SessionContext, SessionModel, looked_up
 from sightline.feedback.blend import placed
 from sightline.records import Hit
@@ -30,7 +31,7 @@ _SPARE = 100
 
 def scores(
     context: SessionContext, model: SessionModel, n: int | None = None, judged: Sequence[int] = ()
-) -> tuple[Int, Doubles]:
+) -> tuple[Ints, Doubles]:
     """Return every picture that may appear, ids ascending, with its score.
 
     If the session began with pictures alone and there is a search engine, only its `n` best
@@ -47,7 +48,7 @@ def scores(
     return ids[keep], values[keep]
 
 
-def pin_judged(ids: Int, scores: Doubles, judged: dict[int, bool], model: SessionModel) -> Doubles:
+def pin_judged(ids: Ints, scores: Doubles, judged: dict[int, bool], model: SessionModel) -> Doubles:
     """Return scores that rank pictures judged to fit first, and those judged not to fit last.
 
     >>> ids, values = np.array([4, 7, 9]), np.array([0.3, 0.2, 0.1])
@@ -64,7 +65,7 @@ def pin_judged(ids: Int, scores: Doubles, judged: dict[int, bool], model: Sessio
 
 
 def parts_of(
-    context: SessionContext, model: SessionModel, pictures: Int, judged: bool = False
+    context: SessionContext, model: SessionModel, pictures: Ints, judged: bool = False
 ) -> tuple[Doubles, Doubles]:
     """Return the contributions of the untrained order and of the learned weights to scores.
 
@@ -96,7 +97,7 @@ def _centred(products: Doubles, model: SessionModel) -> Doubles:
 
 def _few_scores(
     context: SessionContext, model: SessionModel, n: int, judged: Sequence[int]
-) -> tuple[Int, Doubles] | None:
+) -> tuple[Ints, Doubles] | None:
     """Return scores of the best and of the judged pictures; None if all must be scored."""
     space, query = context.space, context.query
     if query is None or space is None:
@@ -114,7 +115,7 @@ def _few_scores(
     return ids[order], _centred(np.concatenate([best[1], judged_products])[order], model)
 
 
-def _all_scores(context: SessionContext, model: SessionModel) -> tuple[Int, Doubles]:
+def _all_scores(context: SessionContext, model: SessionModel) -> tuple[Ints, Doubles]:
     space, words, query = context.space, context.words, context.query
     if query is not None and space is not None:
         return space.ids, _centred(space.scores(_direction(query, model)), model)
@@ -129,7 +130,7 @@ def _all_scores(context: SessionContext, model: SessionModel) -> tuple[Int, Doub
     return ids, values + model.untouched_part(context.untouched(ids))
 
 
-def _followed(context: SessionContext, words: Ranked, model: SessionModel) -> tuple[Int, Doubles]:
+def _followed(context: SessionContext, words: Ranked, model: SessionModel) -> tuple[Ints, Doubles]:
     """Return pictures ranked by words and those that follow, ids ascending, with scores."""
     space = context.space
     target = None if space is None else _wanted(space, words, model)
@@ -165,10 +166,10 @@ class ScoredPictures:
     root: bytes
     ground: SessionContext
     learnt: SessionModel
-    ids: Int
+    ids: Ints
     found: Doubles
 
-    def without(self, pictures: Int) -> ScoredPictures:
+    def without(self, pictures: Ints) -> ScoredPictures:
         """Return a copy without some pictures."""
         keep = ~np.isin(self.ids, pictures)
         ids, values = self.ids[keep], self.found[keep]
@@ -193,7 +194,7 @@ class ScoredPictures:
         suspected = np.array([p for p in judged if p in self.learnt.suspected_mislabels], np.int64)
         return self.there(suspected[np.isin(suspected, self.ids)])
 
-    def there(self, chosen: Int) -> list[Hit]:
+    def there(self, chosen: Ints) -> list[Hit]:
         """Return the hits among some pictures whose files exist."""
         words, learned = self.ground.words, self.learnt.weights is not None
         exact = frozenset(words.carried.tolist()) if words is not None else frozenset()

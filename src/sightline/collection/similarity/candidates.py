@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.filters import NO_FILTERS, Filters, allowed_ids
 from sightline.collection.results import Results, best_hits
-from sightline.collection.similarity.descriptors import Int, partly, stored
-from sightline.collection.similarity.model import Doubles, Floats, Shortlist, SimilarityModel
+from sightline.collection.similarity.descriptors import partly, stored
+from sightline.collection.similarity.model import Shortlist, SimilarityModel
 from sightline.collection.similarity.online import in_use
 from sightline.collection.similarity.query import PictureQuery, QueryPicture, find, question
 from sightline.contracts import Compute
@@ -134,9 +135,9 @@ def candidates(
     snapshot: Snapshot,
     model: SimilarityModel,
     query: PictureQuery,
-    allowed: Int | None,
+    allowed: Ints | None,
     exact: bool = False,
-) -> Int:
+) -> Ints:
     """Return the pictures to rank, ids ascending, without the query pictures."""
     if allowed is None and not exact and snapshot.size() > ALL + len(query.ids):
         return shortlisted(snapshot, model, query, None)
@@ -149,7 +150,7 @@ def candidates(
     return shortlisted(snapshot, model, query, None if allowed is None else left)
 
 
-def _without(ids: Int, few: Int) -> Int:
+def _without(ids: Ints, few: Ints) -> Ints:
     """Return ascending ids without a few of them.
 
     >>> _without(np.array([2, 3, 5, 9]), np.array([9, 3, 4])).tolist()
@@ -162,8 +163,8 @@ def _without(ids: Int, few: Int) -> Int:
 
 
 def shortlisted(
-    snapshot: Snapshot, model: SimilarityModel, pictures: PictureQuery, where: Int | None
-) -> Int:
+    snapshot: Snapshot, model: SimilarityModel, pictures: PictureQuery, where: Ints | None
+) -> Ints:
     """Return the nearest neighbours of the positive pictures by each shortlisted descriptor."""
     neighbours = [np.zeros(0, np.int64)]
     stored_features = {f for s in snapshot.segments for f in s.features}
@@ -181,7 +182,7 @@ def shortlisted(
     return np.setdiff1d(np.concatenate(neighbours), pictures.ids)
 
 
-def scored(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids: Int) -> Doubles:
+def scored(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids: Ints) -> Doubles:
     """Return the score of each picture, ids ascending; phi is computed in blocks."""
     out = np.zeros(len(ids))
     for start in range(0, len(ids), _BLOCK):
@@ -190,7 +191,7 @@ def scored(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids:
     return out
 
 
-def combined(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids: Int) -> Doubles:
+def combined(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids: Ints) -> Doubles:
     """Return the weighted sum of phi over the query pictures, (pictures, components)."""
     rows = stored(snapshot, ids, model.descriptors, model.lengths)
     phi: Floats = model.compare(model.framed(query.rows), model.framed(rows))
@@ -227,7 +228,7 @@ _WORK = 1e10
 
 
 def choose_shortlist(
-    snapshot: Snapshot, model: SimilarityModel, queries: Int, depth: int = DEPTH
+    snapshot: Snapshot, model: SimilarityModel, queries: Ints, depth: int = DEPTH
 ) -> Shortlist:
     """Choose the descriptors that retrieve the best pictures of a full scan."""
     options = [(v, by) for v in range(len(model.descriptors)) for by in ("cosine", "distance")]
@@ -249,7 +250,7 @@ def choose_shortlist(
     return Shortlist(tuple(chosen), depth)
 
 
-def measure_recall(snapshot: Snapshot, model: SimilarityModel, queries: Int) -> Shortlist:
+def measure_recall(snapshot: Snapshot, model: SimilarityModel, queries: Ints) -> Shortlist:
     """Return the shortlist with its recall of the ten best pictures for these queries."""
     s = model.shortlist
     recalls = []
@@ -268,13 +269,13 @@ def _near(
     query: PictureQuery,
     descriptors: tuple[tuple[int, str], ...],
     depth: int,
-) -> Int:
+) -> Ints:
     return shortlisted(
         snapshot, replace(model, shortlist=Shortlist(descriptors, depth)), query, None
     )
 
 
-def _best(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery) -> Int:
+def _best(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery) -> Ints:
     """Return the best pictures of a full scan."""
     ids = np.setdiff1d(snapshot.ids(), query.ids)
     scores = scored(snapshot, model, query, ids)
@@ -286,7 +287,7 @@ def _question(snapshot: Snapshot, model: SimilarityModel, picture: int) -> Pictu
     return PictureQuery((QueryPicture(picture, b""),), rows, np.ones(1), {})
 
 
-def _some(snapshot: Snapshot, model: SimilarityModel, queries: Int) -> list[int]:
+def _some(snapshot: Snapshot, model: SimilarityModel, queries: Ints) -> list[int]:
     """Return a sample of the queries that can be compared with every picture in bounded time."""
     each = len(snapshot.ids()) * sum(model.phi.lengths) * len(model.phi.kinds)
     n = int(np.clip(_WORK / max(each, 1), 5, QUERIES))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
+from sightline._typing import Bools, Ints
 from sightline.collection.explain.features import place_of
 from sightline.collection.models.dataset import View, as_view, common_features
 from sightline.compute.describing import (
@@ -32,9 +33,6 @@ from sightline.records import shown
 from sightline.store.home import Reader
 from sightline.store.snapshot import Snapshot
 
-Int = NDArray[np.int64]
-Bool = NDArray[np.bool_]
-
 
 def name_of(fingerprint: str) -> str:
     """Return the name of a descriptor from its fingerprint.
@@ -50,12 +48,12 @@ class _ByDescriptor:
     """Pictures by descriptor: a matrix each, and a mask of who has which, (pictures, n)."""
 
     views: tuple[View, ...]
-    have: Bool
+    have: Bools
 
     def __len__(self) -> int:
         return len(self.have)
 
-    def only(self, rows: Int | Bool) -> Self:
+    def only(self, rows: Ints | Bools) -> Self:
         """Return some of the pictures."""
         return type(self)(tuple(v[rows] for v in self.views), self.have[rows])
 
@@ -120,7 +118,7 @@ def lengths_of(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[int, ...
 
 
 def stored(
-    snapshot: Snapshot, ids: Int, descriptors: Sequence[str], lengths: Sequence[int]
+    snapshot: Snapshot, ids: Ints, descriptors: Sequence[str], lengths: Sequence[int]
 ) -> DescribedPictures:
     """Return the stored rows of some pictures, ids ascending."""
     groups = snapshot.by_features(ids)
@@ -136,7 +134,7 @@ def stored(
     return DescribedPictures(tuple(views), have)
 
 
-def _spread(rows: View | None, at: Int, n: int, length: int) -> View:
+def _spread(rows: View | None, at: Ints, n: int, length: int) -> View:
     """Return n rows: the given ones at some positions, the others zero."""
     if rows is not None and len(at) == n:
         return rows

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.collection.filters import allowed_ids
 from sightline.contracts import Progress
 from sightline.errors import CollectionError, ParameterError
@@ -39,8 +40,6 @@ from sightline.store.home import Reader
 # encoded at quality 20. Of 1,200 different ones, every closer pair was the same picture.
 THRESHOLD = 0.15
 _LARGEST = 0.5
-
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ def find_duplicates(
 
 
 def _pictures(
-    reader: Reader, root: bytes, allowed: Int | None
+    reader: Reader, root: bytes, allowed: Ints | None
 ) -> tuple[dict[int, Facts], dict[int, list[int]]]:
     """Return the facts of existing pictures, and the copies of each by its id."""
     ids = set(reader.snapshot.ids().tolist())
@@ -169,7 +168,9 @@ def grouped(
         yield [(i, difference.get(i, 0.0)) for i in group]
 
 
-def _connected(signatures: Signatures, reach: Int, taken: list[int], threshold: float) -> list[int]:
+def _connected(
+    signatures: Signatures, reach: Ints, taken: list[int], threshold: float
+) -> list[int]:
     """Return the members that small steps from those taken reach, these included."""
     left = np.zeros(len(signatures), bool)
     left[reach] = True
@@ -208,8 +209,6 @@ FLOOR = 16.0
 # Largest difference of the logarithms of width / height.
 RATIO = 0.06
 
-Float = NDArray[np.float32]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signatures:
@@ -225,18 +224,18 @@ class Signatures:
     """
 
     cells: NDArray[np.uint8]
-    coarse: Float
-    mean: Float
-    contrast: Float
-    ratio: Float
+    coarse: Floats
+    mean: Floats
+    contrast: Floats
+    ratio: Floats
 
     def __len__(self) -> int:
         return len(self.cells)
 
     @classmethod
     def of(
-        cls, cells: NDArray[np.uint8], ratio: Float, block: int = 4096
-    ) -> tuple[Signatures, Int]:
+        cls, cells: NDArray[np.uint8], ratio: Floats, block: int = 4096
+    ) -> tuple[Signatures, Ints]:
         """Return sorted signatures, and the index of each in the input."""
         n = len(cells)
         coarse = np.empty((n, COARSE * COARSE * 3), np.float32)
@@ -253,7 +252,7 @@ class Signatures:
         of_picture = (mean[order], contrast[order], ratio[order])
         return cls(cells[order], coarse[order], *of_picture), order
 
-    def near(self, i: int, among: NDArray[np.bool_], most: float) -> tuple[Int, Float]:
+    def near(self, i: int, among: NDArray[np.bool_], most: float) -> tuple[Ints, Floats]:
         """Return the signatures among some that differ from the i-th by at most `most`.
 
         The second array holds the differences. The i-th signature itself is left out.
@@ -274,7 +273,7 @@ class Signatures:
         close = difference <= most
         return at[close], difference[close]
 
-    def differences(self, i: int, at: Int) -> Float:
+    def differences(self, i: int, at: Ints) -> Floats:
         """Return the differences of the i-th signature to some others."""
         out = np.empty(len(at), np.float32)
         mine = self.cells[i].astype(np.float32)
@@ -315,7 +314,7 @@ def cells_of(thumbnail: bytes) -> tuple[NDArray[np.uint8], float] | None:
 
 def gathered(
     thumbnails: Iterable[tuple[int, bytes]], n: int
-) -> tuple[Int, NDArray[np.uint8], Float]:
+) -> tuple[Ints, NDArray[np.uint8], Floats]:
     """Return the ids, cells and ratios of at most n pictures that have a signature."""
     ids = np.empty(n, np.int64)
     cells = np.empty((n, CELLS * CELLS * 3), np.uint8)

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.similarity.descriptors import (
     DescribedPictures,
     Framed,
-    Int,
     descriptors_of,
     lengths_of,
     name_of,
@@ -39,9 +39,6 @@ FORMAT = 2
 FEW_PICTURES = 400
 FEW_PAIRS = 4_000
 PAIRS = 20_000
-
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +264,7 @@ def evenly(
     return SimilarityModel(descriptors, frames, phi, w, w, all_of(len(descriptors)), {})
 
 
-def complete(data: DescribedPictures) -> Int:
+def complete(data: DescribedPictures) -> Ints:
     """Return which pictures have every descriptor, by position."""
     return np.flatnonzero(np.all(data.have, axis=1))
 
@@ -283,7 +280,7 @@ def all_of(n: int, depth: int = 300) -> Shortlist:
     return Shortlist(tuple((v, "cosine") for v in range(n)), depth)
 
 
-def seeded(ids: Int, most: int) -> Int:
+def seeded(ids: Ints, most: int) -> Ints:
     """Return at most so many of some ids, ascending, the same ones every time."""
     if len(ids) <= most:
         return ids

@@ -17,9 +17,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from sightline.collection.similarity.descriptors import Framed, Int, stored, too_rare
+from sightline._typing import Floats, Ints
+from sightline.collection.similarity.descriptors import Framed, stored, too_rare
 from sightline.collection.similarity.model import (
-    Floats,
     SimilarityModel,
     load_similarity_model,
     seeded,
@@ -125,8 +125,8 @@ def _differences(model: SimilarityModel, data: Framed, t: PictureTriplets) -> Fl
 
 
 def triplets_of(
-    judgements: Sequence[SimilarityJudgement], live: Int
-) -> tuple[PictureTriplets, PictureTriplets, Int]:
+    judgements: Sequence[SimilarityJudgement], live: Ints
+) -> tuple[PictureTriplets, PictureTriplets, Ints]:
     """Return triplets of judged pictures, triplets with sampled negatives, and their picture ids.
 
     Only pictures that still exist count, and the last judgement of each pair.

@@ -20,8 +20,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bools, Ints
 from sightline.collection.models.dataset import carried
-from sightline.collection.similarity.descriptors import Bool, Int
 from sightline.errors import CollectionError, UsageError
 from sightline.records import QuerySet, SimilarityJudgement
 from sightline.solvers.picture_triplets import PictureTriplets, of_judgements, of_tags
@@ -56,15 +56,15 @@ class Supervision:
     """
 
     source: Source
-    ids: Int
+    ids: Ints
     labels: Any
     judgements: tuple[SimilarityJudgement, ...]
-    copies: Int
+    copies: Ints
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def only(self, rows: Int) -> Supervision:
+    def only(self, rows: Ints) -> Supervision:
         """Return the supervision of some of the pictures, by position."""
         ids = self.ids[rows]
         labels = None if self.labels is None else self.labels[rows]
@@ -74,7 +74,7 @@ class Supervision:
         )
         return Supervision(self.source, ids, labels, judgements, self.copies[rows])
 
-    def triplets(self, queries: Bool, pictures: Bool, n: int, seed: int = 0) -> PictureTriplets:
+    def triplets(self, queries: Bools, pictures: Bools, n: int, seed: int = 0) -> PictureTriplets:
         """Sample triplets whose query and pictures are in the given masks."""
         if self.labels is not None:
             return of_tags(
@@ -86,7 +86,7 @@ class Supervision:
         parts = q[kept], p[kept], alike[kept].astype(np.float64)
         return of_judgements(*parts, n, copies=self.copies, random_state=seed)
 
-    def relevance(self, queries: Int, pictures: Int) -> NDArray[np.int8]:
+    def relevance(self, queries: Ints, pictures: Ints) -> NDArray[np.int8]:
         """Return (queries, pictures): 1 belongs together, 0 does not, -1 is left out.
 
         A query, its copies and pictures it was never compared with are left out.
@@ -104,7 +104,7 @@ class Supervision:
         out[self.copies[queries][:, None] == self.copies[pictures][None, :]] = -1
         return out
 
-    def _judged(self) -> tuple[Int, Int, NDArray[np.int8]]:
+    def _judged(self) -> tuple[Ints, Ints, NDArray[np.int8]]:
         q = np.searchsorted(self.ids, [j.query for j in self.judgements])
         p = np.searchsorted(self.ids, [j.picture for j in self.judgements])
         return q, p, np.array([j.alike for j in self.judgements], np.int8)
@@ -170,7 +170,7 @@ def _everything(
 
 
 def _of_judgements(
-    ids: Int, judgements: Sequence[SimilarityJudgement], copies: Int
+    ids: Ints, judgements: Sequence[SimilarityJudgement], copies: Ints
 ) -> Supervision | None:
     present = set(ids.tolist())
     # The last judgement of a pair counts.
@@ -185,20 +185,20 @@ def _of_judgements(
 
 
 def _of_words(
-    snapshot: Snapshot, ids: Int, copies: Int, source: Source, most: float
+    snapshot: Snapshot, ids: Ints, copies: Ints, source: Source, most: float
 ) -> Supervision | None:
     picture, term = carried(snapshot)
     present = np.isin(picture, ids)
     return _labelled(source, ids, picture[present], term[present], copies, most)
 
 
-def _of_folders(ids: Int, folders: Sequence[bytes], copies: Int) -> Supervision | None:
+def _of_folders(ids: Ints, folders: Sequence[bytes], copies: Ints) -> Supervision | None:
     label = np.unique(np.array(folders, object).astype("S"), return_inverse=True)[1].reshape(-1)
     return _labelled("folders", ids, ids, label, copies, 1.0)
 
 
 def _labelled(
-    source: Source, ids: Int, picture: Int, label: Int, copies: Int, most: float
+    source: Source, ids: Ints, picture: Ints, label: Ints, copies: Ints, most: float
 ) -> Supervision | None:
     """Return the labels that some pictures share and others lack; None if there are none."""
     from scipy.sparse import csr_matrix

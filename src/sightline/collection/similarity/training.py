@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles, Floats, Ints
 from sightline.collection.models.dataset import View, common_features
 from sightline.collection.models.lifecycle import (
     GateReport,
@@ -32,18 +33,14 @@ from sightline.collection.models.lifecycle import (
 from sightline.collection.models.versions import SIMILARITY
 from sightline.collection.similarity.candidates import choose_shortlist, measure_recall
 from sightline.collection.similarity.descriptors import (
-    Bool,
     DescribedPictures,
     Framed,
-    Int,
     descriptors_of,
     lengths_of,
     stored,
     too_rare,
 )
 from sightline.collection.similarity.model import (
-    Doubles,
-    Floats,
     Shortlist,
     SimilarityModel,
     as_stored,
@@ -250,11 +247,11 @@ class _SimilarityTraining:
         chosen = choose_shortlist(self.snapshot, model, rest)
         return measure_recall(self.snapshot, replace(model, shortlist=chosen), held)
 
-    def _queries(self, queries: Bool, pictures: Bool) -> EvaluationQueries:
+    def _queries(self, queries: Bools, pictures: Bools) -> EvaluationQueries:
         parts = np.flatnonzero(queries), np.flatnonzero(pictures)
         return usable_queries(self.supervision, self.data, *parts, QUERIES)
 
-    def _differences(self, pictures: Bool) -> Floats:
+    def _differences(self, pictures: Bools) -> Floats:
         """Return phi of positive pairs minus phi of negative pairs."""
         try:
             t = self.supervision.triplets(pictures, pictures, TRIPLETS)
@@ -291,7 +288,7 @@ def _means(avgp: Doubles) -> Doubles:
     return np.asarray(avgp.mean(axis=1), np.float64)
 
 
-def _few(n: int, most: int) -> Int:
+def _few(n: int, most: int) -> Ints:
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
@@ -315,7 +312,7 @@ def frames_to_try(view: View) -> tuple[str, ...]:
 
 
 def choose_frames(
-    supervision: Supervision, data: DescribedPictures, queries: Int, pictures: Int
+    supervision: Supervision, data: DescribedPictures, queries: Ints, pictures: Ints
 ) -> tuple[Frame, ...]:
     """Return the best scaling of each descriptor; no scaling if there are no queries.
 
@@ -333,7 +330,7 @@ def choose_frames(
     return tuple(_best(evaluation, data, v, pictures) for v in range(len(data.views)))
 
 
-def _best(evaluation: EvaluationQueries, data: DescribedPictures, v: int, pictures: Int) -> Frame:
+def _best(evaluation: EvaluationQueries, data: DescribedPictures, v: int, pictures: Ints) -> Frame:
     rows = data.views[v]
     frames = [Frame.of(kind, rows[pictures]) for kind in frames_to_try(rows)]
     if len(frames) == 1 or not len(evaluation):
@@ -386,8 +383,8 @@ class EvaluationQueries:
 
     supervision: Supervision
     data: Framed
-    queries: Int
-    pictures: Int
+    queries: Ints
+    pictures: Ints
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -410,7 +407,7 @@ class EvaluationQueries:
 
 
 def usable_queries(
-    supervision: Supervision, data: Framed, queries: Int, pictures: Int, most: int
+    supervision: Supervision, data: Framed, queries: Ints, pictures: Ints, most: int
 ) -> EvaluationQueries:
     """Return at most a given number of queries that have positives and negatives."""
     usable = []

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
+from sightline._typing import Bools, Doubles, Ints
 from sightline.collection.models.dataset import carried_and_judged
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Judgement, SparseRows
@@ -40,10 +41,6 @@ MOST_WORDS = 60
 MOST_PICTURES = 4_000
 _BLOCK = 256
 _BEST_FIRST = ("regions-deep", "regions")
-
-Int = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +59,7 @@ class Inputs:
         whole = np.stack([c.whole for c in pictures]) if has_whole else None
         return cls([c.rows for c in pictures], whole, [c.areas for c in pictures])
 
-    def marks(self) -> Int:
+    def marks(self) -> Ints:
         """Return a digest of each picture's regions, to notice changed ones."""
         digests = [
             hashlib.blake2b(x.tobytes() + a.tobytes(), digest_size=8).digest()
@@ -70,7 +67,7 @@ class Inputs:
         ]
         return np.frombuffer(b"".join(digests), np.int64).copy()
 
-    def only(self, at: Int) -> Inputs:
+    def only(self, at: Ints) -> Inputs:
         """Return some of the pictures."""
         whole = None if self.whole is None else self.whole[at]
         return Inputs([self.X[i] for i in at], whole, [self.areas[i] for i in at])
@@ -100,8 +97,8 @@ class RegionDataset:
         Number of words on too few pictures, and of those beyond the most frequent.
     """
 
-    ids: Int
-    terms: Int
+    ids: Ints
+    terms: Ints
     labels: Bools
     inputs: Inputs
     feature: str
@@ -134,7 +131,7 @@ def load_region_dataset(
     return RegionDataset(ids, terms, labels, inputs, feature, without, left_out, rare, frequent)
 
 
-def region_feature(snapshot: Snapshot, pictures: Int, kind: str = "") -> str:
+def region_feature(snapshot: Snapshot, pictures: Ints, kind: str = "") -> str:
     """Return the fingerprint of the regions that most of some pictures have; deep ones first.
 
     If a kind is named, `regions` or `regions-deep`, only its fingerprints count.
@@ -152,13 +149,13 @@ def region_feature(snapshot: Snapshot, pictures: Int, kind: str = "") -> str:
     return min(count, key=lambda f: (-count[f], rank.get(f.rpartition("-")[0], 9), f))
 
 
-def kept_ids(snapshot: Snapshot, feature: str, pictures: Int) -> Int:
+def kept_ids(snapshot: Snapshot, feature: str, pictures: Ints) -> Ints:
     """Return those of some pictures, ids ascending, whose regions are stored."""
     groups = [ids for have, ids in snapshot.by_features(pictures) if feature in have]
     return np.sort(np.concatenate([*groups, np.zeros(0, np.int64)]))
 
 
-def cut_otherwise(snapshot: Snapshot, feature: str, pictures: Int) -> Int:
+def cut_otherwise(snapshot: Snapshot, feature: str, pictures: Ints) -> Ints:
     """Return those of some pictures, ids ascending, that have regions of other fingerprints only.
 
     `index --refit` computes the regions of all pictures again.
@@ -171,7 +168,7 @@ def cut_otherwise(snapshot: Snapshot, feature: str, pictures: Int) -> Int:
     return np.sort(np.concatenate([*groups, np.zeros(0, np.int64)]))
 
 
-def cuts(snapshot: Snapshot, feature: str, ids: Int) -> Iterator[CutPicture]:
+def cuts(snapshot: Snapshot, feature: str, ids: Ints) -> Iterator[CutPicture]:
     """Yield the regions of pictures, ids ascending."""
     for begin in range(0, len(ids), _BLOCK):
         rows = snapshot.rows(feature, ids[begin : begin + _BLOCK])
@@ -180,7 +177,7 @@ def cuts(snapshot: Snapshot, feature: str, ids: Int) -> Iterator[CutPicture]:
             yield unpacked(rows.index[a:b], rows.value[a:b])
 
 
-def table(ids: Int, terms: Int, picture: Int, term: Int) -> Bools:
+def table(ids: Ints, terms: Ints, picture: Ints, term: Ints) -> Bools:
     """Return which pictures carry which words, by pairs; both lists ascending.
 
     >>> one = np.array([1])
@@ -193,7 +190,7 @@ def table(ids: Int, terms: Int, picture: Int, term: Int) -> Bools:
     return carries
 
 
-def _labels(ids: Int, picture: Int, term: Int) -> tuple[Int, Bools, int, int]:
+def _labels(ids: Ints, picture: Ints, term: Ints) -> tuple[Ints, Bools, int, int]:
     every, counts = np.unique(term, return_counts=True)
     usable = np.flatnonzero((counts >= LEAST_PICTURES) & (counts < len(ids)))
     if not len(usable):
@@ -207,7 +204,7 @@ def _labels(ids: Int, picture: Int, term: Int) -> tuple[Int, Bools, int, int]:
     return terms, table(ids, terms, picture, term), rare, len(usable) - len(chosen)
 
 
-def spelled(terms: Int, known: Iterable[tuple[int, str]], words: WordList) -> Sequence[str]:
+def spelled(terms: Ints, known: Iterable[tuple[int, str]], words: WordList) -> Sequence[str]:
     """Return the spellings of terms; terms that only the owner's list has, as written there."""
     names = {**{term_id(w): w for _, w in words.merge}, **dict(known)}
     return [names[int(t)] for t in terms]

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
+from sightline._typing import RGB, Bools
 from sightline.collection.explain.occlusion import decoded
 from sightline.collection.tagging.localize import LocalizedHit, LocalizedHits
 from sightline.compute.local import LocalCompute
@@ -35,9 +35,6 @@ _COLORS = (
     (213, 94, 0), (0, 114, 178), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233),
 )  # fmt: skip
 _TINT, _PALE = 0.45, 0.35
-
-RGB = NDArray[np.uint8]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.tagging.dataset import Bools, Doubles, Inputs, Int, WordList
+from sightline._typing import Bools, Doubles, Ints
+from sightline.collection.tagging.dataset import Inputs, WordList
 from sightline.contracts import Json
 from sightline.errors import NoRegions, StoreDamaged
 from sightline.regions.model import Tagging
@@ -52,12 +53,12 @@ class RegionTagger:
 
     served: ScoredRegionModel
     proof: ScoredRegionModel
-    terms: Int
+    terms: Ints
     feature: str
-    ids: Int
+    ids: Ints
     margins: NDArray[np.float32]
     carried: Bools
-    marks: Int
+    marks: Ints
     words: WordList = field(default_factory=WordList)
     about: dict[str, Json] = field(default_factory=dict)
 
@@ -66,7 +67,7 @@ class RegionTagger:
         """The number of scenes."""
         return int(self.served.n_scenes)
 
-    def of(self, seen: Inputs, ids: Int) -> Doubles:
+    def of(self, seen: Inputs, ids: Ints) -> Doubles:
         """Return margins of words; cross-validated ones for training pictures.
 
         Parameters

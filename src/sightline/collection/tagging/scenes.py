@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sightline._typing import Ints
 from sightline.collection.models.dataset import carried, cleaned
 from sightline.collection.tagging.dataset import (
     Inputs,
-    Int,
     cut_otherwise,
     cuts,
     kept_ids,
@@ -72,7 +72,7 @@ class Scenes:
         return iter(self.scenes)
 
 
-def find_scenes(home: Home, pictures: Int | None, n_words: int, progress: Progress) -> Scenes:
+def find_scenes(home: Home, pictures: Ints | None, n_words: int, progress: Progress) -> Scenes:
     """Return the scenes of pictures, all by default, with at most `n_words` words each."""
     with home.reader() as reader:
         tagger = current_region_tagger(home, reader.snapshot.regions)
@@ -106,7 +106,7 @@ def find_scenes(home: Home, pictures: Int | None, n_words: int, progress: Progre
 
 
 def _said(
-    reader: Reader, placer: RegionTagger, ids: Int, progress: Progress
+    reader: Reader, placer: RegionTagger, ids: Ints, progress: Progress
 ) -> tuple[Tagging, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
     """Return predicted tags and scenes of pictures, and the score of each scene."""
     tags = np.zeros((len(ids), len(placer.terms)), np.bool_)

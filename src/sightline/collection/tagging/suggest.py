@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sightline._typing import Bools, Ints
 from sightline.collection.models.dataset import carried, cleaned, term_verdicts
 from sightline.collection.tagging.dataset import (
-    Bools,
     Inputs,
-    Int,
     cut_otherwise,
     cuts,
     kept_ids,
@@ -135,7 +134,7 @@ class Suggestions:
 
 def suggest(
     home: Home,
-    pictures: Int | None,
+    pictures: Ints | None,
     precision: float,
     removals: bool,
     progress: Progress,
@@ -184,7 +183,7 @@ class _Look:
         self.pairs = cleaned(*carried(reader.snapshot), placer.words.counts_as())
         self.judged = 0
 
-    def at(self, ids: Int, judged: set[tuple[int, int]]) -> list[Suggestion]:
+    def at(self, ids: Ints, judged: set[tuple[int, int]]) -> list[Suggestion]:
         """Return the suggestions for some pictures."""
         p = self.placer
         region_cuts = list(cuts(self.reader.snapshot, p.feature, ids))
@@ -216,7 +215,7 @@ class _Look:
         return suggestions
 
     def _without_judged(
-        self, ids: Int, add: Bools, drop: Bools, judged: set[tuple[int, int]]
+        self, ids: Ints, add: Bools, drop: Bools, judged: set[tuple[int, int]]
     ) -> tuple[Bools, Bools]:
         for n, picture in enumerate(ids.tolist()):
             for j in np.flatnonzero(add[n] | drop[n]).tolist():
@@ -226,7 +225,7 @@ class _Look:
         return add, drop
 
 
-def where_it_lies(cut: CutPicture, owner: Int, word: int) -> tuple[Box, Mask]:
+def where_it_lies(cut: CutPicture, owner: Ints, word: int) -> tuple[Box, Mask]:
     """Return box and mask of a word; the whole picture if it has no region."""
     inside = (owner == word)[cut.labels]
     if not inside.any():

@@ -19,15 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bools, Doubles
 from sightline.errors import ParameterError
 from sightline.words.calibration import calibrate
 
 Z = 1.6449
 _LEAST_CARRIERS = 20
 _OUTLIERS = 0.05
-
-Doubles = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

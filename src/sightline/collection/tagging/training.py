@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Arrays, Bools, Ints
 from sightline.collection.clicks.labels import known_judgements
 from sightline.collection.models.lifecycle import (
     GateReport,
@@ -29,9 +30,7 @@ from sightline.collection.models.lifecycle import (
 )
 from sightline.collection.models.versions import REGIONS
 from sightline.collection.tagging.dataset import (
-    Bools,
     Inputs,
-    Int,
     RegionDataset,
     WordList,
     load_list,
@@ -143,7 +142,7 @@ class _RegionTraining:
         most = max(1, len(dataset) // _PICTURES_OF_A_SCENE)
         self.scenes = scenes or min(_MOST_SCENES, most)
         self.fold = fold_of(dataset.ids)
-        self.counts: Int = np.array([len(x) for x in dataset.inputs.X], np.int64)
+        self.counts: Ints = np.array([len(x) for x in dataset.inputs.X], np.int64)
         if len(dataset) < FOLDS:
             raise CollectionError(
                 f"Only {len(dataset)} pictures with words are cut into regions, and {FOLDS} are "
@@ -231,7 +230,6 @@ def _same_words(training: Bools, truth: Bools) -> float:
     return max(values)
 
 
-Arrays = dict[str, NDArray[Any]]
 # Codewords carry less information than vectors and need more regularisation.
 _WHOLE_ALPHA, _REGION_ALPHA = 0.6, 0.3
 
@@ -240,8 +238,8 @@ _WHOLE_ALPHA, _REGION_ALPHA = 0.6, 0.3
 class TrainingFold:
     """The pictures that one model is fitted to, and those it predicts, by position."""
 
-    train: Int
-    test: Int
+    train: Ints
+    test: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

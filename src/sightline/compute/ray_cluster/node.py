@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bytes
 from sightline.compute.local import LocalCompute
 from sightline.compute.ray_cluster import memory, staging
 from sightline.compute.ray_cluster.frames import Frames, pack_answers, unpack_jobs
@@ -29,8 +30,6 @@ from sightline.compute.ray_cluster.identity import Identity, difference, identit
 from sightline.contracts import Done, Failed, Job, Json, WorkerKind
 from sightline.errors import SightlineError
 from sightline.pictures import carrying
-
-Bytes = NDArray[np.uint8]
 
 
 def who() -> tuple[Identity, str]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
+from sightline._typing import Bytes, Floats, Int32s, UInt64s
 from sightline.features.local._lbp_fast import (
     channels,
     fill_codes,
@@ -19,11 +20,7 @@ from sightline.features.local._lbp_fast import (
     split,
 )
 
-Bytes = NDArray[np.uint8]
 Pixels = NDArray[np.uint8] | NDArray[np.uint32]
-Counts = NDArray[np.int32]
-Starts = NDArray[np.uint64]
-Floats = NDArray[np.float32]
 
 _COARSE, _FINE = np.uint32(0xF0), np.uint32(0x0C)
 _SHIFT2, _SHIFT6, _SHIFT10 = np.uint32(2), np.uint32(6), np.uint32(10)
@@ -38,10 +35,10 @@ def describe(
     uniform: Bytes,
     cell: int,
     step: int,
-    rows: Starts,
-    columns: Starts,
-    color_rows: Starts,
-    color_columns: Starts,
+    rows: UInt64s,
+    columns: UInt64s,
+    color_rows: UInt64s,
+    color_columns: UInt64s,
     blocks: Floats,
 ) -> None:
     """Write one descriptor for each block.
@@ -135,7 +132,7 @@ def look_up(kinds: NDArray[np.uint32], table: Bytes, colors: Bytes) -> None:
 
 
 @njit(cache=True, nogil=True)
-def count_codes(codes: Bytes, uniform: Bytes, columns: Starts, cells: Floats) -> None:
+def count_codes(codes: Bytes, uniform: Bytes, columns: UInt64s, cells: Floats) -> None:
     """Write for each cell of a row how many samples have each uniform pattern, and another."""
     counts = np.zeros(256 * (columns.size - 1), np.int32)
     for y in range(codes.shape[0]):
@@ -151,7 +148,7 @@ def count_codes(codes: Bytes, uniform: Bytes, columns: Starts, cells: Floats) ->
 
 
 @njit(cache=True, nogil=True)
-def count_codes_of_line(codes: Bytes, columns: Starts, counts: Counts) -> None:
+def count_codes_of_line(codes: Bytes, columns: UInt64s, counts: Int32s) -> None:
     """Count the codes of one line in the cells it runs through."""
     place = np.uint64(0)
     for cell in range(columns.size - 1):
@@ -161,7 +158,7 @@ def count_codes_of_line(codes: Bytes, columns: Starts, counts: Counts) -> None:
 
 
 @njit(cache=True, nogil=True)
-def count_colors(colors: Bytes, rows: Starts, columns: Starts, cells: Floats) -> None:
+def count_colors(colors: Bytes, rows: UInt64s, columns: UInt64s, cells: Floats) -> None:
     """Write for each cell how many samples have each colour."""
     n_colors = cells.shape[2]
     size = _COPIES * n_colors
@@ -178,7 +175,7 @@ def count_colors(colors: Bytes, rows: Starts, columns: Starts, cells: Floats) ->
 
 
 @njit(cache=True, nogil=True)
-def count_colors_of_line(colors: Bytes, columns: Starts, n_colors: int, counts: Counts) -> None:
+def count_colors_of_line(colors: Bytes, columns: UInt64s, n_colors: int, counts: Int32s) -> None:
     """Count the colours of one line, neighbouring samples in four different copies.
 
     A colour is mostly followed by the same one, and adding to a number that is just being written
@@ -193,7 +190,7 @@ def count_colors_of_line(colors: Bytes, columns: Starts, n_colors: int, counts: 
 
 
 @njit(cache=True, nogil=True)
-def join_cells(cells: Floats, rows: Starts, columns: Starts, start: int, blocks: Floats) -> None:
+def join_cells(cells: Floats, rows: UInt64s, columns: UInt64s, start: int, blocks: Floats) -> None:
     """Write, from `start` on, the blocks of four cells each as shares of their samples."""
     n_columns, length = columns.size - 2, cells.shape[2]
     for row in range(rows.size - 2):

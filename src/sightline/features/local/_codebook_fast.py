@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
-
-Floats = NDArray[np.float32]
-Labels = NDArray[np.int32]
+from sightline._typing import Floats, Int32s
 
 _LOW, _UPPER = np.uint64(0xFFFFFFFF), np.uint64(32)
 _SEED, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xCC9E2D51), np.uint64(0x85EBCA6B)
@@ -21,7 +19,7 @@ def settle(
     slack: Floats,
     points: Floats,
     centers: Floats,
-    labels: Labels,
+    labels: Int32s,
 ) -> None:
     """Write for each point the nearest centre, the first of equal ones.
 
@@ -70,7 +68,7 @@ def squared_distance(a: Floats, b: Floats) -> float:
 
 @njit(cache=True, nogil=True)
 def add_up(
-    points: Floats, labels: Labels, sums: NDArray[np.float64], counts: NDArray[np.int64]
+    points: Floats, labels: Int32s, sums: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> None:
     """Add each point to the sum of its group."""
     for row in range(points.shape[0]):
@@ -81,7 +79,7 @@ def add_up(
 
 
 @njit(cache=True, nogil=True)
-def residuals(points: Floats, centers: Floats, labels: Labels, out: NDArray[np.float64]) -> None:
+def residuals(points: Floats, centers: Floats, labels: Int32s, out: NDArray[np.float64]) -> None:
     """Write each point's squared distance to the centre of its group."""
     for row in range(points.shape[0]):
         out[row] = squared_distance(points[row], centers[labels[row]])

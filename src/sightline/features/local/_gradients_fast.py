@@ -6,10 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
-
-Bytes = NDArray[np.uint8]
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
+from sightline._typing import Bytes, Doubles, Floats
 
 _DIRECTIONS, _SIDE = 8, 4
 _COLORS = 6  # mean and spread of L, a and b

@@ -6,15 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
-
-Bytes = NDArray[np.uint8]
-Cells = NDArray[np.int64]
+from sightline._typing import Bytes, Ints
 
 _3, _5, _10 = np.uint32(3), np.uint32(5), np.uint32(10)
 
 
 @njit(cache=True, nogil=True)
-def count_kinds(rgb: Bytes, down: Cells, right: Cells, counts: NDArray[np.int32]) -> None:
+def count_kinds(rgb: Bytes, down: Ints, right: Ints, counts: NDArray[np.int32]) -> None:
     """Count pixels by the upper five bits of red, green and blue, in the cell of each."""
     n_cells = right[-1] + 1
     for y in range(rgb.shape[0]):
@@ -27,7 +25,7 @@ def count_kinds(rgb: Bytes, down: Cells, right: Cells, counts: NDArray[np.int32]
 
 @njit(cache=True, nogil=True)
 def count_patterns(
-    codes: Bytes, bins: Bytes, down: Cells, right: Cells, counts: NDArray[np.int32]
+    codes: Bytes, bins: Bytes, down: Ints, right: Ints, counts: NDArray[np.int32]
 ) -> None:
     """Count the bins of the codes, in the cell of each."""
     n_cells = right[-1] + 1

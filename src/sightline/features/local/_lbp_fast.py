@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
-
-Bytes = NDArray[np.uint8]
+from sightline._typing import Bytes
 
 _1, _2, _3, _4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 _RED, _GREEN, _BLUE, _HALF = np.uint16(77), np.uint16(150), np.uint16(29), np.uint16(128)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
-
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
+from sightline._typing import Doubles, Floats
 
 _TURN = 2 * np.pi
 _BORDER, _STEPS = 5, 5

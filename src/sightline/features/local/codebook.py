@@ -25,12 +25,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats, Int32s, Ints
 from sightline.contracts import Mapper
 from sightline.errors import DataError, ParameterError
-
-Floats = NDArray[np.float32]
-Labels = NDArray[np.int32]
-Int = NDArray[np.int64]
 
 _BLOCK = 1 << 20  # scores at a time: 4 MB
 _FLAT = 256  # so few centres are found in one level
@@ -120,7 +117,7 @@ def distinct(points: Floats) -> NDArray[np.int64]:
     return np.sort(np.unique(hashes, return_index=True)[1])
 
 
-def assign(points: Floats, centers: Floats) -> Labels:
+def assign(points: Floats, centers: Floats) -> Int32s:
     """Return the nearest centre of each point, the first of equally near ones.
 
     >>> centers = np.array([[0, 0], [4, 4]], np.float32)
@@ -188,7 +185,7 @@ def _coarse(points: Floats, n_centers: int, rng: np.random.Generator) -> Floats:
 def _start(
     points: Floats,
     coarse: Floats,
-    cells: Labels,
+    cells: Int32s,
     different: NDArray[np.int64],
     n_centers: int,
     rng: np.random.Generator,
@@ -207,13 +204,13 @@ def _start(
 
 
 def _two_level(
-    points: Floats, centers: Floats, coarse: Floats, cells: Labels, passes: int, probes: int
+    points: Floats, centers: Floats, coarse: Floats, cells: Int32s, passes: int, probes: int
 ) -> Floats:
     order = np.argsort(cells, kind="stable")
     points = points[order]
     ends = np.searchsorted(cells[order], np.arange(len(coarse) + 1))
 
-    def moved(centers: Floats, doors: Int, near: Int) -> Floats:
+    def moved(centers: Floats, doors: Ints, near: Ints) -> Floats:
         return _moved(points, labels_by_cell(points, ends, centers, doors, near), centers)
 
     return _passed(centers, coarse, passes, probes, moved)
@@ -224,7 +221,7 @@ def _passed(
     coarse: Floats,
     passes: int,
     probes: int,
-    moved: Callable[[Floats, Int, Int], Floats],
+    moved: Callable[[Floats, Ints, Ints], Floats],
 ) -> Floats:
     """Move centres so many times; they are handed on in the order of their coarse cells."""
     for _ in range(passes):
@@ -235,7 +232,7 @@ def _passed(
     return centers
 
 
-def labels_by_cell(points: Floats, ends: Int, centers: Floats, doors: Int, near: Int) -> Labels:
+def labels_by_cell(points: Floats, ends: Ints, centers: Floats, doors: Ints, near: Ints) -> Int32s:
     """Return the centre of each point, of those in the cells near its own.
 
     Points from ends[i] to ends[i + 1] lie in coarse cell i, centres from doors[i] to doors[i + 1].
@@ -258,7 +255,7 @@ def _nearest_cells(coarse: Floats, inhabited: NDArray[np.bool_], probes: int) ->
     return nearest[:, : min(probes, int(inhabited.sum()))]
 
 
-def _moved(points: Floats, labels: Labels, centers: Floats) -> Floats:
+def _moved(points: Floats, labels: Int32s, centers: Floats) -> Floats:
     """Return the mean of each group; an empty one goes to the point that is farthest off."""
     from sightline.features.local._codebook_fast import add_up
 
@@ -272,7 +269,7 @@ def _moved(points: Floats, labels: Labels, centers: Floats) -> Floats:
     return means
 
 
-def residuals_of(points: Floats, centers: Floats, labels: Labels) -> NDArray[np.float64]:
+def residuals_of(points: Floats, centers: Floats, labels: Int32s) -> NDArray[np.float64]:
     """Return each point's squared distance to the centre of its group."""
     from sightline.features.local._codebook_fast import residuals
 

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Arrays, Floats
 from sightline.contracts import Held, InTurn, Json, Mapper, Part
 from sightline.features.local import codebook
 
-Floats = NDArray[np.float32]
-Arrays = dict[str, NDArray[Any]]
 Given = Mapping[str, NDArray[Any]]
 Result = tuple[dict[str, Json], Arrays]
 

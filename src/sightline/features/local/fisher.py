@@ -23,8 +23,8 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import RGB, Floats
 from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.features.local.fitted import checksum, needed
@@ -37,9 +37,6 @@ _LEAST_POINTS = 20  # in the sample, for each component
 
 _ARRAYS: Final = ("middle", "directions", "weights", "means", "variances")
 _KINDS: Final = ("gradients", "colors")
-
-Floats = NDArray[np.float32]
-RGB = NDArray[np.uint8]
 
 
 class Fisher:

@@ -6,11 +6,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats
 from sightline.errors import DataError
-
-Floats = NDArray[np.float32]
 
 
 def needed(feature: str, arrays: Mapping[str, Floats], names: Sequence[str]) -> dict[str, Floats]:

@@ -20,10 +20,8 @@ from sightline.features.local.color import choose_colors, color_table, sample_pi
 from sightline.features.local.fitted import checksum, needed
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from sightline._typing import RGB, Floats
 
-    Floats = NDArray[np.float32]
-    RGB = NDArray[np.uint8]
 
 _FLOOR = 1e-4
 _LEAST = 1e-8

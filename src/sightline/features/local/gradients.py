@@ -26,14 +26,11 @@ from functools import cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import RGB, Floats
 from sightline.errors import ParameterError
 from sightline.features.local.layout import rgb_to_lab
 from sightline.features.local.lbp import checked, frozen
-
-Floats = NDArray[np.float32]
-RGB = NDArray[np.uint8]
 
 LONG_SIDE: Final = 192
 SIDE: Final = 4  # cells, down and across

@@ -24,6 +24,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import RGB, Floats
 from sightline.contracts import Json, Mapper
 from sightline.errors import DataError
 from sightline.features.local.codebook import assign, codebook, distinct
@@ -38,9 +39,6 @@ _SAMPLE = 150_000  # descriptors that words are made of
 _LEAST_POINTS = 20  # in the sample, for each word
 _DENSE_CELLS, _DENSE_STEP = (4, 8), 6
 _ARRAYS: Final = ("centers", "idf")
-
-Floats = NDArray[np.float32]
-RGB = NDArray[np.uint8]
 
 
 class Sift200:

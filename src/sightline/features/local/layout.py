@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Bytes, Doubles
 from sightline.contracts import Json
 from sightline.features.local.lbp import (
     N_BINS,
@@ -29,9 +30,6 @@ from sightline.features.local.lbp import (
     padded_grey,
     pattern_codes,
 )
-
-Doubles = NDArray[np.float64]
-Bytes = NDArray[np.uint8]
 
 # Bins of L, a and b, and what they reach from and to; more colourful pixels count at the edge.
 _LAB_BINS: Final = (5, 6, 6)

@@ -23,13 +23,10 @@ approximation those papers use, in which each point has one component.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Doubles, Floats
 from sightline.errors import DataError, ParameterError
 from sightline.features.local.codebook import codebook, distinct
-
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 
 _FLOOR = 0.02  # of the variance of all points
 _LEAST_VARIANCE = 1e-6  # where all points agree

@@ -29,14 +29,10 @@ from math import pi
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import RGB, Doubles, Floats
 from sightline.features.local.gradients import brightness
 from sightline.features.local.lbp import checked
-
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-RGB = NDArray[np.uint8]
 
 LENGTH: Final = 128
 CONTRAST, EDGE, MOST = 0.04, 10.0, 1000

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import RGB, Floats
 from sightline.contracts import Json, Mapper
 from sightline.features.local.blocks import Grid, block_descriptors
 from sightline.features.local.codebook import assign, codebook, distinct
@@ -26,9 +27,6 @@ from sightline.features.local.fitted import checksum, needed
 
 _LEAST_BLOCKS = 20  # in the sample, for each term
 _SAMPLE = 400_000  # blocks; as many take 170 MB
-
-Floats = NDArray[np.float32]
-RGB = NDArray[np.uint8]
 
 
 class Visterms:

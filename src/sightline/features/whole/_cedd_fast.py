@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
-
-Doubles = NDArray[np.float64]
+from sightline._typing import Doubles
 
 _ROOT_2 = np.sqrt(2.0)
 _LEAST = 14.0

@@ -22,6 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles
 from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.features.local.lbp import checked, frozen
@@ -47,7 +48,6 @@ HUES: Final = np.array([
 ])  # fmt: skip
 """Where each set of hues begins, is full, and ends; the last is red again, as the first."""
 
-Doubles = NDArray[np.float64]
 Rows = NDArray[np.float32] | Doubles
 
 

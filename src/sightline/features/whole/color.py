@@ -21,8 +21,8 @@ from itertools import pairwise
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import RGB, Floats
 from sightline.contracts import Json
 from sightline.errors import ParameterError
 from sightline.features.local.gradients import widened
@@ -32,9 +32,6 @@ from sightline.features.whole.moments import moments
 
 CELLS: Final = 3
 SPACES: Final = ("hsv", "lab", "rgb")
-
-Floats = NDArray[np.float32]
-RGB = NDArray[np.uint8]
 
 
 class ColorMoments:

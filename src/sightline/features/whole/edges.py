@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.contracts import Json
 from sightline.features.local.lbp import RADIUS, padded_grey
 
@@ -28,8 +29,6 @@ N_DIRECTIONS: Final = 36
 LOW, HIGH = 8, 20  # grey levels a pixel
 _SCALE = 16 * 16 * 8  # of whole numbers to grey levels a pixel: the smoothing's and Sobel's sums
 _TAN = np.tan(np.pi / 8)
-
-Ints = NDArray[np.int64]
 
 
 class EdgeDirections:

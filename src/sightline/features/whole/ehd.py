@@ -23,6 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Doubles
 from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.features.local.lbp import checked, frozen
@@ -39,7 +40,6 @@ CENTERS: Final = np.array([
 ])  # fmt: skip
 """The share that each code stands for, of vertical, horizontal, 45°, 135° and other edges."""
 
-Doubles = NDArray[np.float64]
 Rows = NDArray[np.float32] | Doubles
 
 

@@ -26,6 +26,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats
 from sightline.contracts import Json
 from sightline.features.local.gradients import brightness
 from sightline.features.local.lbp import checked
@@ -35,8 +36,6 @@ SIDE: Final = 64
 N_LENGTHS, N_DIRECTIONS = 5, 8
 _SHORTEST = np.pi / 2  # radians a pixel
 _SPREAD = 2 * np.pi
-
-Floats = NDArray[np.float32]
 
 
 class GaborMoments:

@@ -24,6 +24,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats
 from sightline.contracts import Json
 from sightline.features.local.lbp import checked
 from sightline.features.whole.gabor import small_grey
@@ -32,8 +33,6 @@ N_SCALES, N_DIRECTIONS, CELLS = 4, 8, 4
 _CYCLES = 4.0
 _LEAST: Final = 0.2
 _BORDER = 5
-
-Floats = NDArray[np.float32]
 
 
 class Gist:

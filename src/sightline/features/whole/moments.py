@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Doubles = NDArray[np.float64]
+from sightline._typing import Doubles
 
 
 def moments(values: NDArray[np.float32] | Doubles) -> Doubles:

@@ -11,14 +11,9 @@ answer until somebody runs `store verify`, but never a crash.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
-
-Int = NDArray[np.int64]
-Rows = NDArray[np.int32]
-Float = NDArray[np.float32]
-Marks = NDArray[np.uint8]
+from sightline._typing import Bytes, Floats, Int32s, Ints
 
 # Large blocks, since words with few carriers cost something in each; small pieces to look through.
 BLOCK, PIECE = 4096, 256
@@ -26,7 +21,7 @@ FINE, NO_ROW = -1, -2
 
 
 @njit(cache=True, nogil=True)
-def one(out: Float, a: Float, u: np.float32, least: np.float32) -> int:
+def one(out: Floats, a: Floats, u: np.float32, least: np.float32) -> int:
     """Write u a, and return how many numbers are not below `least`; not a number counts too."""
     near = 0
     for j in range(len(out)):
@@ -37,7 +32,7 @@ def one(out: Float, a: Float, u: np.float32, least: np.float32) -> int:
 
 
 @njit(cache=True, nogil=True)
-def two(out: Float, a: Float, b: Float, u: np.float32, v: np.float32, least: np.float32) -> int:
+def two(out: Floats, a: Floats, b: Floats, u: np.float32, v: np.float32, least: np.float32) -> int:
     """Write u a + v b, and return how many numbers are not below `least`."""
     near = 0
     for j in range(len(out)):
@@ -49,7 +44,7 @@ def two(out: Float, a: Float, b: Float, u: np.float32, v: np.float32, least: np.
 
 @njit(cache=True, nogil=True)
 def three(
-    out: Float, a: Float, b: Float, c: Float, u: np.float32, v: np.float32, w: np.float32,
+    out: Floats, a: Floats, b: Floats, c: Floats, u: np.float32, v: np.float32, w: np.float32,
     least: np.float32,
 ) -> int:  # fmt: skip
     """Write u a + v b + w c, and return how many numbers are not below `least`."""
@@ -62,7 +57,7 @@ def three(
 
 
 @njit(cache=True, nogil=True)
-def one_more(out: Float, a: Float, u: np.float32, least: np.float32) -> int:
+def one_more(out: Floats, a: Floats, u: np.float32, least: np.float32) -> int:
     """Add u a, and return how many numbers are not below `least`."""
     near = 0
     for j in range(len(out)):
@@ -74,7 +69,7 @@ def one_more(out: Float, a: Float, u: np.float32, least: np.float32) -> int:
 
 @njit(cache=True, nogil=True)
 def add_up(
-    out: Float, rows: Float, at: Int, weights: Float, start: int, stop: int, least: np.float32
+    out: Floats, rows: Floats, at: Ints, weights: Floats, start: int, stop: int, least: np.float32
 ) -> int:
     """Write the weighted sum of the words' rows between start and stop."""
     w = weights
@@ -92,8 +87,8 @@ def add_up(
 
 @njit(cache=True, nogil=True)
 def put_known(
-    out: Float, rows: Float, at: Int, weights: Float, known: Float, term_row: Rows, here: Int,
-    end: Int, marks: Marks, start: int, stop: int, least: np.float32,
+    out: Floats, rows: Floats, at: Ints, weights: Floats, known: Floats, term_row: Int32s,
+    here: Ints, end: Ints, marks: Bytes, start: int, stop: int, least: np.float32,
 ) -> int:  # fmt: skip
     """Add up again for the pictures that carry a word; return how many are not below `least`.
 
@@ -135,7 +130,7 @@ def worse(score: np.float32, picture: int, than: np.float32, than_picture: int) 
 
 
 @njit(cache=True, nogil=True)
-def offer(score: np.float32, picture: int, scores: Float, ids: Int, count: Int) -> None:
+def offer(score: np.float32, picture: int, scores: Floats, ids: Ints, count: Ints) -> None:
     """Take a picture into a heap of the best, whose root is the worst, if it belongs there."""
     n, i = count[0], 0
     if n < len(ids):
@@ -162,7 +157,7 @@ def offer(score: np.float32, picture: int, scores: Float, ids: Int, count: Int) 
 
 
 @njit(cache=True, nogil=True)
-def least_of(scores: Float, count: Int) -> np.float32:
+def least_of(scores: Floats, count: Ints) -> np.float32:
     """Return the score below which nothing belongs to the best."""
     if count[0] < len(scores) or len(scores) == 0:
         return np.float32(-np.inf)
@@ -170,7 +165,7 @@ def least_of(scores: Float, count: Int) -> np.float32:
 
 
 @njit(cache=True, nogil=True)
-def not_below(x: Float, least: np.float32) -> int:
+def not_below(x: Floats, least: np.float32) -> int:
     """Return how many numbers are not below `least`."""
     near = 0
     for j in range(len(x)):
@@ -180,7 +175,7 @@ def not_below(x: Float, least: np.float32) -> int:
 
 @njit(cache=True, nogil=True)
 def offer_rows(
-    out: Float, start: int, only: Int, ids: Int, best_scores: Float, best_ids: Int, count: Int
+    out: Floats, start: int, only: Ints, ids: Ints, best_scores: Floats, best_ids: Ints, count: Ints
 ) -> int:
     """Offer the scores of some rows; return one that is not a number, or FINE."""
     least = least_of(best_scores, count)
@@ -197,7 +192,7 @@ def offer_rows(
 
 @njit(cache=True, nogil=True)
 def offer_block(
-    out: Float, start: int, ids: Int, best_scores: Float, best_ids: Int, count: Int
+    out: Floats, start: int, ids: Ints, best_scores: Floats, best_ids: Ints, count: Ints
 ) -> int:
     """Offer the scores of a whole block; only in pieces that have any is each looked at."""
     for begin in range(0, len(out), PIECE):
@@ -219,8 +214,8 @@ def offer_block(
 
 @njit(cache=True, nogil=True)
 def find_words(
-    terms: Int, scored: Int, carried: Int, term_start: Int, n_carriers: int, at: Int, here: Int,
-    end: Int,
+    terms: Ints, scored: Ints, carried: Ints, term_start: Ints, n_carriers: int, at: Ints,
+    here: Ints, end: Ints,
 ) -> bool:  # fmt: skip
     """Find the row and the carriers of each word; return whether all have a row."""
     for i in range(len(terms)):
@@ -237,9 +232,9 @@ def find_words(
 
 @njit(cache=True, nogil=True)
 def scan(
-    terms: Int, weights: Float, known: Float, scored: Int, rows: Float, carried: Int,
-    term_start: Int, term_row: Rows, ids: Int, left_out: Int, only: Int, filtered: bool,
-    best_scores: Float, best_ids: Int, count: Int,
+    terms: Ints, weights: Floats, known: Floats, scored: Ints, rows: Floats, carried: Ints,
+    term_start: Ints, term_row: Int32s, ids: Ints, left_out: Ints, only: Ints, filtered: bool,
+    best_scores: Floats, best_ids: Ints, count: Ints,
 ) -> int:  # fmt: skip
     """Offer the pictures of a segment to a heap of the best.
 

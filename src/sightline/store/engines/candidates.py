@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
 from sightline.store.engines import flat, word_rows
 from sightline.store.engines.views import Measure, Published, View, weights_of
-
-Int = NDArray[np.int64]
-Float = NDArray[np.float32]
 
 # Below this share of the rows a filter is selective: the rows it leaves are looked at one by one.
 SELECTIVE = 0.1
@@ -35,7 +32,7 @@ class Named:
     That is -inf if it named all there are.
     """
 
-    ids: Int
+    ids: Ints
     bound: float
 
 
@@ -52,9 +49,9 @@ class Engine(Protocol):
         p: Published,
         query: DenseQuery | SparseQuery | WordQuery,
         k: int,
-        where: Int | None,
+        where: Ints | None,
         more: word_rows.More | None = None,
-        without: Int | None = None,
+        without: Ints | None = None,
     ) -> Top | None:
         """Return the k best pictures, or None where the rows at home are to be scanned."""
         ...
@@ -94,17 +91,17 @@ def measure_of(query: DenseQuery | SparseQuery | WordQuery) -> Measure | None:
     return "words" if isinstance(query, WordQuery) else None
 
 
-def selective(view: View, where: Int | None) -> bool:
+def selective(view: View, where: Ints | None) -> bool:
     """Return whether a filter leaves so few rows that they are best looked at one by one."""
     return where is not None and len(where) < SELECTIVE * view.rows
 
 
 def dense_top(
-    p: Published, query: DenseQuery, k: int, where: Int | None, ask: Ask, most: int
+    p: Published, query: DenseQuery, k: int, where: Ints | None, ask: Ask, most: int
 ) -> Top | None:
     """Return the k best pictures by what an engine names; None where it cannot name enough."""
 
-    def ranked(ids: Int) -> Top:
+    def ranked(ids: Ints) -> Top:
         return flat.dense_top(p.segments, query, k, ids)
 
     return _grown(ranked, k, _factor(p, where), _filtered(ask, where), most)
@@ -114,8 +111,8 @@ def word_top(
     p: Published,
     query: WordQuery,
     k: int,
-    where: Int | None,
-    without: Int | None,
+    where: Ints | None,
+    without: Ints | None,
     ask: Ask,
     most: int,
 ) -> Top | None:
@@ -128,20 +125,20 @@ def word_top(
     if where is not None:
         carriers = np.intersect1d(carriers, where)
 
-    def ranked(ids: Int) -> Top:
+    def ranked(ids: Ints) -> Top:
         ids = np.union1d(ids, carriers)
         return word_rows.word_top(p.segments, p.model, query, k, ids, without=without)
 
     return _grown(ranked, k, _factor(p, where), _filtered(ask, where), most)
 
 
-def _factor(p: Published, where: Int | None) -> float:
+def _factor(p: Published, where: Ints | None) -> float:
     """Return how many pictures have to be named for one that a filter lets through."""
     live = sum(s.live for s in p.listed)
     return 1.0 if where is None else max(1.0, live / max(1, len(where)))
 
 
-def _filtered(ask: Ask, where: Int | None) -> Ask:
+def _filtered(ask: Ask, where: Ints | None) -> Ask:
     def asked(n: int) -> Named:
         found = ask(n)
         ids = np.unique(found.ids)
@@ -151,7 +148,7 @@ def _filtered(ask: Ask, where: Int | None) -> Ask:
     return asked
 
 
-def _grown(ranked: Callable[[Int], Top], k: int, factor: float, ask: Ask, most: int) -> Top | None:
+def _grown(ranked: Callable[[Ints], Top], k: int, factor: float, ask: Ask, most: int) -> Top | None:
     """Ask for more until nothing that was not named can belong among the k best."""
     n = int(factor * k * 1.25) + _SPARE
     while n <= most:
@@ -170,14 +167,14 @@ def _close(bound: float, top: Top) -> float:
     return _CLOSE * max(abs(bound), abs(float(top.scores[0])))
 
 
-def _carriers(p: Published, terms: Int) -> Int:
+def _carriers(p: Published, terms: Ints) -> Ints:
     found = [s.ids[s.carriers(t)] for s in p.segments for t in terms.tolist()]
     return np.unique(np.concatenate([*found, np.zeros(0, np.int64)]))
 
 
 def engine_query(
     p: Published, query: DenseQuery | SparseQuery | WordQuery
-) -> tuple[View, Float] | None:
+) -> tuple[View, Floats] | None:
     """Return the table that answers a query and the weights over it; None if there is none."""
     by = measure_of(query)
     if by is None or isinstance(query, SparseQuery):

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.contracts import Progress
 from sightline.errors import MissingExtra, StoreDamaged, StoreIOError
 from sightline.store.durable import (
@@ -54,9 +54,6 @@ _TAUGHT_BY = 64  # rows for each list, to find out where lists should lie
 _ROUNDS = 10
 _FACTOR = 4.0
 OURS = re.compile(r"lists-[0-9a-f]{0,20}\.faiss(\.\d+\.part)?|\w+\.json(\.\d+\.part)?")
-
-Float = NDArray[np.float32]
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +160,9 @@ def _build_one(folder: Path, p: Published, view: View, progress: Progress) -> Bu
         progress.advance(len(part))
     progress.finish()
 
-    def probe(w: Float, n: int) -> Int:
+    def probe(w: Floats, n: int) -> Ints:
         how = faiss.SearchParametersIVF(nprobe=n)
-        found: Int = index.search(w[None], probing.K, params=how)[1][0]
+        found: Ints = index.search(w[None], probing.K, params=how)[1][0]
         return found
 
     probes = probing.choose_probes(probing.sample(p, view), lists, probe)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import StoreDamaged
 from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
 from sightline.store.engines import candidates, faiss_files, parts, word_rows
@@ -21,9 +21,6 @@ from sightline.store.engines.candidates import Named, Notices
 from sightline.store.engines.faiss_files import FaissLists
 from sightline.store.engines.probing import LISTED_ROWS
 from sightline.store.engines.views import Published, View
-
-Int = NDArray[np.int64]
-Float = NDArray[np.float32]
 
 # More is asked for than a person looks at only where hardly anything is filtered out.
 _MOST_HITS = 100_000
@@ -46,9 +43,9 @@ class FaissEngine(Notices):
         p: Published,
         query: DenseQuery | SparseQuery | WordQuery,
         k: int,
-        where: Int | None,
+        where: Ints | None,
         more: word_rows.More | None = None,
-        without: Int | None = None,
+        without: Ints | None = None,
     ) -> Top | None:
         """Return the k best pictures, or None where the rows are to be scanned."""
         found = candidates.engine_query(p, query) if isinstance(query, DenseQuery) else None
@@ -84,12 +81,12 @@ class FaissEngine(Notices):
         return None if top is None else parts.with_scanned(rest, query, k, where, None, top)
 
     def _asking(
-        self, index: Any, lists: FaissLists, view: View, weights: Float, where: Int | None
+        self, index: Any, lists: FaissLists, view: View, weights: Floats, where: Ints | None
     ) -> candidates.Ask:
         faiss = faiss_files.client()
         probes = lists.probes.for_share(None if where is None else len(where) / view.rows)
 
-        def search(n: int, probes: int) -> tuple[Int, Float]:
+        def search(n: int, probes: int) -> tuple[Ints, Floats]:
             self.asked += 1
             how = faiss.SearchParametersIVF(nprobe=probes)
             scores, ids = index.search(weights[None], n, params=how)

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import ParameterError, StoreError
 from sightline.records import DenseQuery, SparseQuery, Top
 from sightline.store.matrices import Matrix, StoredSparseMatrix, spans
@@ -23,12 +24,12 @@ _CHUNK = 128  # fewest rows of a block
 _SELECTIVE = 0.1
 _LONG = 128
 
-Int = NDArray[np.int64]
-Float = NDArray[np.float32]
 By = Literal["product", "cosine", "distance"]
 
 
-def dense_top(segments: Sequence[OpenSegment], query: DenseQuery, k: int, where: Int | None) -> Top:
+def dense_top(
+    segments: Sequence[OpenSegment], query: DenseQuery, k: int, where: Ints | None
+) -> Top:
     """Return the k best pictures for weights over one feature."""
     best = Best(k)
     weights = np.ascontiguousarray(query.weights, np.float32)
@@ -46,7 +47,7 @@ def dense_top(segments: Sequence[OpenSegment], query: DenseQuery, k: int, where:
     return best.top()
 
 
-def dense_scores(segments: Sequence[OpenSegment], query: DenseQuery) -> tuple[Int, Float]:
+def dense_scores(segments: Sequence[OpenSegment], query: DenseQuery) -> tuple[Ints, Floats]:
     """Return all live pictures that have a feature, and the score of each, as they lie."""
     ids, found = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
     weights = np.ascontiguousarray(query.weights, np.float32)
@@ -62,13 +63,13 @@ def dense_scores(segments: Sequence[OpenSegment], query: DenseQuery) -> tuple[In
     return np.concatenate(ids), np.concatenate(found)
 
 
-def ids_with(segments: Sequence[OpenSegment], feature: str) -> Int:
+def ids_with(segments: Sequence[OpenSegment], feature: str) -> Ints:
     """Return the ids that `dense_scores` scores, in the same order, without reading a row."""
     found = [s.ids[s.alive()] for s in segments if s.matrix(feature) is not None]
     return np.concatenate([*found, np.zeros(0, np.int64)])
 
 
-def row_lengths(segments: Sequence[OpenSegment], feature: str) -> Float:
+def row_lengths(segments: Sequence[OpenSegment], feature: str) -> Floats:
     """Return the length of each row that `dense_scores` scores, in the same order."""
     norms = [np.zeros(0, np.float32)]
     for s in segments:
@@ -98,13 +99,13 @@ def _with_feature(
     return matrices
 
 
-def _only(rows: Int, n: int) -> NDArray[np.bool_]:
+def _only(rows: Ints, n: int) -> NDArray[np.bool_]:
     out = np.zeros(n, bool)
     out[rows] = True
     return out
 
 
-def _products(matrix: Matrix, weights: Float, out: Float | None = None) -> Float:
+def _products(matrix: Matrix, weights: Floats, out: Floats | None = None) -> Floats:
     """Return the inner product of each row with the weights.
 
     Row by row is faster for long rows (they stream), and gives a row the same score wherever it
@@ -117,7 +118,7 @@ def _products(matrix: Matrix, weights: Float, out: Float | None = None) -> Float
     return np.matmul(matrix, weights, out=out)
 
 
-def _scores(matrix: Matrix, weights: Float, by: By, out: Float | None = None) -> Float:
+def _scores(matrix: Matrix, weights: Floats, by: By, out: Floats | None = None) -> Floats:
     """Return how well each row fits the weights, by product, cosine or distance."""
     scores = _products(matrix, weights, out)
     if by == "product":
@@ -131,7 +132,7 @@ def _scores(matrix: Matrix, weights: Float, by: By, out: Float | None = None) ->
     return np.divide(scores, squares, out=scores, where=squares > 0)
 
 
-def _squares(matrix: Matrix) -> Float:
+def _squares(matrix: Matrix) -> Floats:
     """Return the squared length of each row."""
     if isinstance(matrix, StoredSparseMatrix):
         return matrix.squares()
@@ -142,7 +143,7 @@ def _scan(
     best: Best,
     s: OpenSegment,
     matrix: Matrix,
-    weights: Float,
+    weights: Floats,
     keep: NDArray[np.bool_] | None,
     by: By,
 ) -> None:
@@ -159,7 +160,7 @@ def _scan(
         best.offer(ids[i + rows], scores[rows])
 
 
-def above(scores: Float, threshold: float) -> Int:
+def above(scores: Floats, threshold: float) -> Ints:
     """Return where scores reach a threshold; -inf, which stands for left out, never does.
 
     Comparisons are turned round (`not below`) so that a NaN comes through and is refused.
@@ -180,7 +181,7 @@ class Best:
         self.scores = np.zeros(0, np.float32)
         self.threshold = -np.inf
 
-    def offer(self, ids: Int, scores: Float) -> None:
+    def offer(self, ids: Ints, scores: Floats) -> None:
         if not len(ids):
             return
         if np.isnan(scores).any():
@@ -210,13 +211,13 @@ class Best:
 class _Few:
     """Single rows of many segments, scored a block at a time: a call for each would cost more."""
 
-    def __init__(self, best: Best, weights: Float, by: By) -> None:
+    def __init__(self, best: Best, weights: Floats, by: By) -> None:
         self.best, self.weights, self.by = best, weights, by
-        self.ids: list[Int] = []
-        self.rows: list[Float] = []
+        self.ids: list[Ints] = []
+        self.rows: list[Floats] = []
         self.bytes = 0
 
-    def add(self, ids: Int, rows: Int, matrix: Matrix) -> None:
+    def add(self, ids: Ints, rows: Ints, matrix: Matrix) -> None:
         if not len(rows):
             return
         if isinstance(matrix, StoredSparseMatrix):
@@ -239,9 +240,9 @@ def sparse_top(
     segments: Sequence[OpenSegment],
     query: SparseQuery,
     idf: dict[int, float],
-    all_idf: tuple[Int, NDArray[np.float64]],
+    all_idf: tuple[Ints, NDArray[np.float64]],
     k: int,
-    where: Int | None,
+    where: Ints | None,
 ) -> Top:
     """Return the k pictures whose words lie nearest to weighted words.
 
@@ -260,7 +261,7 @@ def sparse_top(
     return best.top()
 
 
-def _among(ids: Int, where: Int) -> NDArray[np.bool_]:
+def _among(ids: Ints, where: Ints) -> NDArray[np.bool_]:
     """Say of each id whether it is one of `where`, which is ascending."""
     if not len(where):
         return np.zeros(len(ids), bool)
@@ -270,7 +271,7 @@ def _among(ids: Int, where: Int) -> NDArray[np.bool_]:
 
 def _word_scores(
     s: OpenSegment, query: SparseQuery, idf: dict[int, float]
-) -> tuple[Int, NDArray[np.float64]]:
+) -> tuple[Ints, NDArray[np.float64]]:
     dense = np.zeros(len(s.base["ids"]))
     hit = np.zeros(len(dense), bool)
     for term, weight in zip(query.terms.tolist(), query.weights.tolist(), strict=True):
@@ -282,7 +283,7 @@ def _word_scores(
 
 
 def _norms(
-    s: OpenSegment, rows: Int, all_idf: tuple[Int, NDArray[np.float64]]
+    s: OpenSegment, rows: Ints, all_idf: tuple[Ints, NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     terms, values = all_idf
     squared = np.square(values[np.searchsorted(terms, s.base["terms"])])

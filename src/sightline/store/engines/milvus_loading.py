@@ -13,9 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sightline._typing import Ints
 from sightline.contracts import Progress
 from sightline.errors import EngineError
 from sightline.store.engines import probing
@@ -33,8 +31,6 @@ from sightline.store.engines.views import MEASURES, Measure, Published, View, bl
 _BLOCK_BYTES = 4 << 20
 _SLOW = 3_600.0
 _AT_ONCE = 8
-
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +170,7 @@ def _settle(tables: Tables, t: Loaded, listed_rows: int) -> None:
     _index(tables, t, listed_rows)
 
 
-def _has(tables: Tables, table: str, ids: Int) -> bool:
+def _has(tables: Tables, table: str, ids: Ints) -> bool:
     """Return whether a block of ascending ids is there; one that is there in part is removed."""
     between = f"id >= {ids[0]} and id <= {ids[-1]}"
     there = tables.count(table, between)
@@ -227,7 +223,7 @@ def _finished(tables: Tables, p: Published, t: Loaded, sent: int) -> Loaded:
     if lists:
         queries = probing.sample(p, t.view)
 
-        def probe(w: Any, n: int) -> Int:
+        def probe(w: Any, n: int) -> Ints:
             return tables.search(t.table, t.view.by, w, probing.K, n)[0]
 
         probes = probing.choose_probes(queries, lists, probe)

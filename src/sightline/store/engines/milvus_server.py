@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import EngineAway, EngineError
 from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
 from sightline.store.engines import candidates, parts, word_rows
@@ -29,9 +29,6 @@ from sightline.store.engines.milvus_tables import (
 )
 from sightline.store.engines.probing import Probes
 from sightline.store.engines.views import MEASURES, Measure, Published, View, rows_there
-
-Int = NDArray[np.int64]
-Float = NDArray[np.float32]
 
 RETRY = 1.0
 _LOOKED_AT = 3
@@ -88,9 +85,9 @@ class MilvusEngine(Notices):
         p: Published,
         query: DenseQuery | SparseQuery | WordQuery,
         k: int,
-        where: Int | None,
+        where: Ints | None,
         more: word_rows.More | None = None,
-        without: Int | None = None,
+        without: Ints | None = None,
     ) -> Top | None:
         """Return the k best pictures, or None where the rows at home are to be scanned."""
         if isinstance(query, SparseQuery) or k < 1:
@@ -125,10 +122,10 @@ class MilvusEngine(Notices):
         self,
         p: Published,
         view: View,
-        weights: Float,
+        weights: Floats,
         tables: Tables,
         served: Served,
-        where: Int | None,
+        where: Ints | None,
     ) -> candidates.Ask:
         lists = served.probes.lists
         probes = served.probes.for_share(None if where is None else len(where) / view.rows)
@@ -148,8 +145,8 @@ class MilvusEngine(Notices):
         return ask
 
     def _search(
-        self, tables: Tables, table: str, view: View, weights: Float, n: int, probes: int
-    ) -> tuple[Int, Float]:
+        self, tables: Tables, table: str, view: View, weights: Floats, n: int, probes: int
+    ) -> tuple[Ints, Floats]:
         try:
             self.asked += 1
             return tables.search(table, view.by, weights, n, probes)
@@ -244,7 +241,7 @@ def find_table(tables: Tables, store: str, p: Published, view: View) -> Served:
 
 
 def _refuse_strange(
-    p: Published, view: View, weights: Float, ids: Int, scores: Float, served: Served
+    p: Published, view: View, weights: Floats, ids: Ints, scores: Floats, served: Served
 ) -> None:
     """Refuse scores that the rows at home do not have."""
     order = np.argsort(ids)

@@ -17,15 +17,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import EngineAway, EngineError, MissingExtra, UsageError
 from sightline.settings import MILVUS
 from sightline.store.engines.parts import Held, held_of
 from sightline.store.engines.views import Measure, Published, View
-
-Int = NDArray[np.int64]
-Float = NDArray[np.float32]
 
 # NAME:PASSWORD, or a key: from the environment alone, so that no file or log has it.
 TOKEN = "SIGHTLINE_MILVUS_TOKEN"
@@ -205,7 +202,7 @@ class Tables:
         )
         return int(found[0]["count(*)"])
 
-    def rows(self, table: str, ids: Sequence[int]) -> tuple[Int, Float]:
+    def rows(self, table: str, ids: Sequence[int]) -> tuple[Ints, Floats]:
         """Return rows of a loaded table, those that are there, ids ascending."""
         entities = self.do(
             "query", table, filter=f"id in {list(ids)}", output_fields=["id", "row"],
@@ -216,8 +213,8 @@ class Tables:
         return np.array([r["id"] for r in entities], np.int64), rows
 
     def search(
-        self, table: str, by: Measure, weights: Float, n: int, probes: int
-    ) -> tuple[Int, Float]:
+        self, table: str, by: Measure, weights: Floats, n: int, probes: int
+    ) -> tuple[Ints, Floats]:
         """Return the n best rows of a table and their scores, as the flat scan counts them."""
         how = {"metric_type": _METRICS[by], "params": {"nprobe": probes} if probes else {}}
         # What is searched never changes once an alias points at it: nothing to wait for.

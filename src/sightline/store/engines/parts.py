@@ -12,16 +12,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sightline._typing import Ints
 from sightline.records import DenseQuery, Top, WordQuery
 from sightline.store.engines import flat, word_rows
 from sightline.store.engines.views import Published, View, part_files
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Segment
-
-Int = NDArray[np.int64]
 
 # A table that lacks more of the rows than this is scanned whole.
 OUTDATED = 0.2
@@ -97,8 +93,8 @@ def with_scanned(
     rest: Published,
     query: DenseQuery | WordQuery,
     k: int,
-    where: Int | None,
-    without: Int | None,
+    where: Ints | None,
+    without: Ints | None,
     top: Top,
 ) -> Top:
     """Return the best of both: what an engine holds, and what has to be scanned."""

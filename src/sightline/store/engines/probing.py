@@ -10,14 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.records import DenseQuery
 from sightline.store.engines import flat
 from sightline.store.engines.views import Published, View, ids_of, rows_at
-
-Int = NDArray[np.int64]
-Float = NDArray[np.float32]
 
 K = 50
 ENOUGH = 0.965  # of the 50 best; .95 is promised, and queries to come are others than these
@@ -30,7 +27,7 @@ QUERIES = 64
 # Above so many rows a table gets lists; below, a scan of all rows takes a few milliseconds.
 LISTED_ROWS = 1_000_000
 
-Probe = Callable[[Float, int], Int]
+Probe = Callable[[Floats, int], Ints]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ def lists_for(rows: int, factor: float = 1.0) -> int:
     return int(2 ** np.clip(np.round(np.log2(factor * np.sqrt(max(rows, 1)))), 4, 16))
 
 
-def sample(p: Published, view: View, n: int = QUERIES) -> list[tuple[Float, Int]]:
+def sample(p: Published, view: View, n: int = QUERIES) -> list[tuple[Floats, Ints]]:
     """Return queries, each with the best pictures that a full scan finds for it.
 
     Half of them are rows of pictures drawn at random, half are sums of some less others, as
@@ -84,7 +81,7 @@ def sample(p: Published, view: View, n: int = QUERIES) -> list[tuple[Float, Int]
     return [(w, _exact(p, view, w)) for w in weights]
 
 
-def _exact(p: Published, view: View, weights: Float) -> Int:
+def _exact(p: Published, view: View, weights: Floats) -> Ints:
     if view.by != "words":
         return flat.dense_top(p.segments, DenseQuery(view.feature, weights, view.by), K, None).ids
     best = flat.Best(K)
@@ -96,7 +93,7 @@ def _exact(p: Published, view: View, weights: Float) -> Int:
     return best.top().ids
 
 
-def choose_probes(queries: list[tuple[Float, Int]], lists: int, probe: Probe) -> Probes:
+def choose_probes(queries: list[tuple[Floats, Ints]], lists: int, probe: Probe) -> Probes:
     """Return the least numbers of lists that find enough, and nearly all.
 
     Numbers are tried in steps of about a quarter more.
@@ -111,7 +108,7 @@ def choose_probes(queries: list[tuple[Float, Int]], lists: int, probe: Probe) ->
         probes = min(lists, max(probes + 1, probes * 5 // 4))
 
 
-def recall(queries: list[tuple[Float, Int]], ask: Callable[[Float], Int]) -> float:
+def recall(queries: list[tuple[Floats, Ints]], ask: Callable[[Floats], Ints]) -> float:
     """Return the share of the best pictures that an engine finds, by the kind it finds less of."""
     shares = [len(np.intersect1d(ask(w), best)) / max(1, len(best)) for w, best in queries]
     kinds = [float(np.mean(part)) for part in (shares[::2], shares[1::2]) if part]

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import StoreError
 from sightline.records import DenseQuery, WordQuery
 from sightline.store.matrices import StoredSparseMatrix
@@ -23,8 +23,6 @@ from sightline.store.scores import points_feature
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Segment
 
-Int = NDArray[np.int64]
-Float = NDArray[np.float32]
 Measure = Literal["product", "cosine", "distance", "words"]
 # What verbs rank features by; the points of a model and its word scores are ranked by product.
 MEASURES: tuple[Measure, ...] = ("cosine", "distance")
@@ -129,7 +127,7 @@ def _length(p: Published, feature: str) -> int:
     return int(found[0].shape[1])
 
 
-def _common_terms(p: Published) -> Int | None:
+def _common_terms(p: Published) -> Ints | None:
     """Return the words that every segment has scores of; None where they are not the same."""
     every = (s.scores for s in p.segments)
     published_scores = [s for s in every if s is not None and s.model == p.model]
@@ -139,7 +137,7 @@ def _common_terms(p: Published) -> Int | None:
     return published_scores[0].terms if same and len(published_scores[0].terms) else None
 
 
-def ids_of(p: Published, view: View) -> Int:
+def ids_of(p: Published, view: View) -> Ints:
     """Return the pictures of a table, ascending."""
     parts = [s.ids[s.alive()] for s in _having(p, view)]
     return np.sort(np.concatenate([*parts, np.zeros(0, np.int64)]))
@@ -151,7 +149,7 @@ def _having(p: Published, view: View) -> list[OpenSegment]:
     return [s for s in p.segments if s.matrix(view.feature) is not None]
 
 
-def rows_at(p: Published, view: View, ids: Int) -> Float:
+def rows_at(p: Published, view: View, ids: Ints) -> Floats:
     """Return the rows of some pictures as an engine ranks by them, ids ascending."""
     there, rows = rows_there(p, view, ids)
     if len(there) != len(ids):
@@ -160,7 +158,7 @@ def rows_at(p: Published, view: View, ids: Int) -> Float:
     return rows
 
 
-def rows_there(p: Published, view: View, ids: Int) -> tuple[Int, Float]:
+def rows_there(p: Published, view: View, ids: Ints) -> tuple[Ints, Floats]:
     """Return those of some pictures that have a row that counts, and these rows; ids ascending."""
     out, there = np.zeros((len(ids), view.length), np.float32), np.zeros(len(ids), bool)
     for s in _having(p, view):
@@ -171,7 +169,7 @@ def rows_there(p: Published, view: View, ids: Int) -> tuple[Int, Float]:
     return (ids, out) if there.all() else (ids[there], out[there])
 
 
-def _rows(s: OpenSegment, view: View, at: Int) -> Float:
+def _rows(s: OpenSegment, view: View, at: Ints) -> Floats:
     if view.by == "words" and s.scores is not None:
         return np.ascontiguousarray(s.scores.rows[:, at].T)
     matrix = s.matrix(view.feature)
@@ -184,7 +182,7 @@ def _rows(s: OpenSegment, view: View, at: Int) -> Float:
     return np.asarray(rows / np.where(lengths > 0, lengths, 1)[:, None], np.float32)
 
 
-def blocks(p: Published, view: View, step: int) -> Iterator[tuple[Int, Float]]:
+def blocks(p: Published, view: View, step: int) -> Iterator[tuple[Ints, Floats]]:
     """Yield the whole table by ascending id, so many rows at a time."""
     ids = ids_of(p, view)
     for start in range(0, len(ids), step):
@@ -192,7 +190,7 @@ def blocks(p: Published, view: View, step: int) -> Iterator[tuple[Int, Float]]:
         yield part, rows_at(p, view, part)
 
 
-def weights_of(p: Published, view: View, query: DenseQuery | WordQuery) -> Float | None:
+def weights_of(p: Published, view: View, query: DenseQuery | WordQuery) -> Floats | None:
     """Return a query as weights over the rows of a table; None where it names other words."""
     if isinstance(query, DenseQuery):
         return np.ascontiguousarray(query.weights, np.float32)

@@ -13,17 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Floats, Ints
 from sightline.errors import ParameterError
 from sightline.records import Top, WordQuery
 from sightline.store.engines.flat import Best, above
 from sightline.store.scores import Scores
 from sightline.store.segments import OpenSegment
 
-Int = NDArray[np.int64]
-Float = NDArray[np.float32]
-More = Callable[[OpenSegment, Int], "Float | None"]
+More = Callable[[OpenSegment, Ints], "Floats | None"]
 
 # So many rows are offered first; after them hardly any other reaches the best.
 _FIRST = 1024
@@ -32,8 +30,8 @@ _MOST_COMPILED = 8
 # Below this share of a segment's rows each row is looked up by itself.
 _FEW = 0.1
 # Arrays that may be written to are of another type to the compiler, and mapped ones may not be.
-_NO_ROWS: Int = np.zeros(0, np.int64)
-_NONE_OUT: Int = np.zeros(0, np.int64)
+_NO_ROWS: Ints = np.zeros(0, np.int64)
+_NONE_OUT: Ints = np.zeros(0, np.int64)
 _NONE_OUT.flags.writeable = False
 
 
@@ -42,10 +40,10 @@ def word_top(
     model: str,
     query: WordQuery,
     k: int,
-    where: Int | None,
+    where: Ints | None,
     more: More | None = None,
     *,
-    without: Int | None = None,
+    without: Ints | None = None,
     fast: bool = False,
 ) -> Top:
     """Return the k pictures with the largest weighted sum of word scores.
@@ -77,7 +75,7 @@ def word_top(
     return scan.top()
 
 
-def _left_out(s: OpenSegment, without: Int) -> Int:
+def _left_out(s: OpenSegment, without: Ints) -> Ints:
     """Return the rows that are dead or not wanted, ascending."""
     rows = s.rows_of(without)
     out = np.union1d(s.dead, rows) if len(s.dead) and len(rows) else rows
@@ -94,11 +92,11 @@ class _Plain:
         self.weights = list(weights)
         self.known = list(weights * np.asarray(query.known, np.float32))
         self.total, self.part = np.zeros(0, np.float32), np.zeros(0, np.float32)
-        self.waiting: list[tuple[Int, Float]] = []
+        self.waiting: list[tuple[Ints, Floats]] = []
         self.n_waiting = 0
 
     def look(
-        self, s: OpenSegment, scores: Scores, only: Int | None, out: Int, more: More | None
+        self, s: OpenSegment, scores: Scores, only: Ints | None, out: Ints, more: More | None
     ) -> None:
         """Offer the pictures of a segment: all but those in rows `out`, or `only` some."""
         rows = _rows(s, scores, self.query.terms, more)
@@ -117,7 +115,7 @@ class _Plain:
             sums[:_FIRST] = -np.inf
         self._offer(s.ids, sums)
 
-    def _summed(self, s: OpenSegment, rows: Sequence[Float]) -> Float:
+    def _summed(self, s: OpenSegment, rows: Sequence[Floats]) -> Floats:
         """Return the weighted sums, in which words that a picture carries count as known."""
         n = len(rows[0])
         if len(self.total) < n:
@@ -139,7 +137,7 @@ class _Plain:
                 np.add(total, part, total)
         return total
 
-    def _picked(self, s: OpenSegment, rows: Sequence[Float], only: Int) -> Float:
+    def _picked(self, s: OpenSegment, rows: Sequence[Floats], only: Ints) -> Floats:
         """Return the weighted sums of some rows, by the same steps as those of all."""
         total = np.zeros(0, np.float32)
         for i, at in enumerate(_places(s.base["terms"], self.query.terms)):
@@ -151,7 +149,7 @@ class _Plain:
             total = total + part if i else part
         return total
 
-    def _offer(self, ids: Int, sums: Float) -> None:
+    def _offer(self, ids: Ints, sums: Floats) -> None:
         least = self.best.threshold
         # One look at the highest spares most segments all the rest; NaN is the highest of all.
         highest = np.maximum.reduce(sums) if least > -np.inf and len(sums) else np.nan
@@ -175,7 +173,7 @@ class _Plain:
         return self.best.top()
 
 
-def _places(have: Int, wanted: Int) -> list[int]:
+def _places(have: Ints, wanted: Ints) -> list[int]:
     """Return where each of some words lies among others, which ascend; -1 for one that does not.
 
     >>> _places(np.array([3, 5, 9]), np.array([5, 7, 9, 11]))
@@ -186,7 +184,7 @@ def _places(have: Int, wanted: Int) -> list[int]:
     return [at if at < n and have.item(at) == term else -1 for at, term in found]
 
 
-def _rows(s: OpenSegment, scores: Scores, terms: Int, more: More | None) -> list[Float] | None:
+def _rows(s: OpenSegment, scores: Scores, terms: Ints, more: More | None) -> list[Floats] | None:
     """Return the scores of a segment for each word; None if they are not to be had."""
     places = _places(scores.terms, terms)
     missing = [i for i, at in enumerate(places) if at < 0]
@@ -216,7 +214,7 @@ class _Compiled:
         self.best = np.empty(size, np.float32), np.empty(size, np.int64), np.zeros(1, np.int64)
 
     def look(
-        self, s: OpenSegment, scores: Scores, only: Int | None, out: Int, more: More | None
+        self, s: OpenSegment, scores: Scores, only: Ints | None, out: Ints, more: More | None
     ) -> None:
         """Offer the pictures of a segment: all but those in rows `out`, or `only` some."""
         base = s.base
@@ -240,7 +238,7 @@ class _Compiled:
         return Top(ids[order], scores[order])
 
 
-def _complete(s: OpenSegment, scores: Scores, terms: Int, more: More | None) -> Scores | None:
+def _complete(s: OpenSegment, scores: Scores, terms: Ints, more: More | None) -> Scores | None:
     """Return scores that have a row for each of some words; None if they are not to be had."""
     rows = _rows(s, scores, terms, more)
     if rows is None:

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sightline._typing import Ints
 from sightline.errors import StoreDamaged, StoreError
 from sightline.store.catalogue import UNPUBLISHED, KnownPicture, Outdated
 from sightline.store.events import EventLog
@@ -24,8 +24,6 @@ from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
 from sightline.store.upkeep.verifying import file_problem
 from sightline.store.versions import FileEntry, Segment, Version
-
-Int = NDArray[np.int64]
 
 
 def outdated_after(
@@ -118,7 +116,7 @@ class _Rows:
         self._ids = every[order]
         self._which, self._row = which[order], np.concatenate([*live, empty])[order]
 
-    def find(self, pictures: Int) -> list[tuple[int, int] | None]:
+    def find(self, pictures: Ints) -> list[tuple[int, int] | None]:
         """Return segment and row of each picture; None where it has no row."""
         if not len(self._ids):
             return [None] * len(pictures)
@@ -211,7 +209,7 @@ def kept_rows(
     return out
 
 
-def _sound_part(shards: Path, version: Version, ids: Int, wanted: set[str]) -> Snapshot:
+def _sound_part(shards: Path, version: Version, ids: Ints, wanted: set[str]) -> Snapshot:
     """Open those segments of a version that hold some pictures, every byte of them checked."""
     segments = [
         replace(s, scores=None, scored_by="")
@@ -222,7 +220,7 @@ def _sound_part(shards: Path, version: Version, ids: Int, wanted: set[str]) -> S
     return Snapshot(shards, Version(version.number, sound))
 
 
-def _holds(shards: Path, s: Segment, ids: Int) -> bool:
+def _holds(shards: Path, s: Segment, ids: Ints) -> bool:
     try:
         return _is_sound(shards, [s.base]) and bool(len(_opened(shards, s).rows_of(ids)))
     except StoreError:
