@@ -13,13 +13,12 @@ from sightline.store.home import Home
 from sightline.store.models import load_model, save_model
 from sightline.store.upkeep.verifying import verify
 from sightline.store.writer import Writer
-from tests.factories.failing_disks import Crash, Disk, loaded_sqlite, run_child
+from tests.factories.failing_disks import KILLS, Crash, Disk, loaded_sqlite, run_child
 from tests.factories.scored_stores import crash_learning, learning, scored_store
 
 pytestmark = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"
 )
-POINTS = 25
 BEFORE, NEW = 3, 4
 
 
@@ -82,12 +81,11 @@ def steps_of(trained: Path) -> int:
 def test_the_old_model_or_the_new_one_is_served(trained: Path, power: bool) -> None:
     steps = steps_of(trained)
     rng = random.Random(5)
-    points = sorted(rng.sample(range(1, steps + 1), min(POINTS, steps)))
+    points = sorted(rng.sample(range(1, steps + 1), min(KILLS, steps)))
     for point in points:
         assert crash_at(trained, point, rng.randrange(1 << 30) if power else None) == []
 
 
 def test_the_harness_reports_loss_without_flushes(trained: Path) -> None:
     steps = steps_of(trained)
-    found = [crash_at(trained, point, point, flush=False) for point in range(1, steps + 1, 2)]
-    assert any(found)
+    assert any(crash_at(trained, point, point, flush=False) for point in range(1, steps + 1, 2))
