@@ -23,6 +23,7 @@ from sightline.measures.many import average_precisions
 from sightline.records import QuerySet
 from sightline.solvers.oracles import Lists
 from sightline.validation import check_finite, check_shape, check_sparse, dense_table
+from sightline.vectors import l2_normalize
 
 
 class TwoSided(PersistentEstimator):
@@ -138,9 +139,8 @@ class LowRank(TwoSided):
         if not 0 <= column < self.U_.shape[1]:
             last = self.U_.shape[1] - 1
             raise DataError(f"There are columns from 0 to {last}. Got {column}.")
-        lengths = np.linalg.norm(self.U_, axis=0)
-        unit = self.U_ / np.where(lengths > 0, lengths, 1.0)
-        order = np.argsort(-(unit[:, column] @ unit), kind="stable")
+        unit_vectors = l2_normalize(self.U_.T)
+        order = np.argsort(-(unit_vectors @ unit_vectors[column]), kind="stable")
         return np.asarray(order[order != column][:n])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:

@@ -28,6 +28,7 @@ from sightline.errors import DataError, ParameterError
 from sightline.similarity.distances import dense
 from sightline.similarity.formulas import Rows, as_rows
 from sightline.similarity.whitening import Whitening
+from sightline.vectors import l2_normalize, l2_norms
 
 PLAIN = "plain"
 COMPACT = "compact"
@@ -55,9 +56,7 @@ def _nothing(train: Floats) -> dict[str, Any]:
 
 
 def _unit(rows: Floats, arrays: Arrays) -> Floats:
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
-    found: Floats = rows / np.where(lengths > 0, lengths, 1.0).astype(np.float32)[:, None]
-    return found
+    return np.asarray(l2_normalize(rows, l2_norms(rows, np.float64).astype(np.float32)))
 
 
 def _root(rows: Floats, arrays: Arrays) -> Floats:

@@ -23,6 +23,7 @@ from sightline.errors import SightlineError
 from sightline.store.home import Reader
 from sightline.store.models import arrays_file
 from sightline.store.snapshot import Snapshot
+from sightline.vectors import Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class FeatureRecomputer:
     @property
     def held_names(self) -> tuple[str, ...]:
         """The names of features that cannot be computed again."""
-        return tuple(f.rpartition("-")[0] for f in self.held)
+        return tuple(Fingerprint.parse(f).name for f in self.held)
 
     def views(self, rows: Sequence[Sequence[Row]], reader: Reader, picture: int) -> dict[str, View]:
         """Return the model's input: one row for each variant of a picture, from workers' rows."""
@@ -71,12 +72,12 @@ class FeatureRecomputer:
 
 def place_of(reader: Reader, expected: str, codebooks: Sequence[str], size: int) -> str:
     """Return where a stored feature can be computed; empty if it cannot be here."""
-    name = expected.rpartition("-")[0]
+    name = Fingerprint.parse(expected).name
     try:
         place = plugins.place("features", name)
         places = [place]
         if is_fitted(place):
-            mine = [b for b in codebooks if b.rpartition("-")[0] == name]
+            mine = [b for b in codebooks if Fingerprint.parse(b).name == name]
             places = [f"{place}@{arrays_file(reader.home.models, b)}" for b in mine]
         for candidate in places:
             if fingerprint(load_feature(candidate), size) == expected:
@@ -98,7 +99,7 @@ def feature_shares(
     if model is None or not pictures:
         return shares
     model_features = model.learnt.features
-    names = [f.rpartition("-")[0] for f in model_features]
+    names = [Fingerprint.parse(f).name for f in model_features]
     usual = {f: _mean(snapshot, f) for f in model_features}
     for features, ids in snapshot.by_features(np.unique(np.array(pictures, np.int64))):
         if not set(model_features) <= set(features):

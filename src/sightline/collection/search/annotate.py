@@ -18,7 +18,6 @@ from sightline.collection.similarity.descriptors import (
     DescribedPictures,
     describe_files,
     lengths_of,
-    name_of,
     stored,
 )
 from sightline.collection.similarity.query import QueryPicture, find
@@ -29,6 +28,7 @@ from sightline.pictures.reading import ReadLimits
 from sightline.records import shown
 from sightline.settings import Settings
 from sightline.store.home import Reader
+from sightline.vectors import Fingerprint
 
 if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike
@@ -123,10 +123,11 @@ def views_of(
         known = stored(reader.snapshot, np.array([named.picture], np.int64), features, lengths)
     if known is None or not known.have.all():
         known = _made(reader, features, lengths, named.file, s, compute)
-    lacking = [name_of(f) for f, has in zip(features, known.have[0], strict=True) if not has]
+    lacking = [f for f, has in zip(features, known.have[0], strict=True) if not has]
     if lacking:
+        name = Fingerprint.parse(lacking[0]).name
         raise CollectionError(
-            f"{shown(named.file)} has no {lacking[0]!r}, which the model sees, and it cannot be "
+            f"{shown(named.file)} has no {name!r}, which the model sees, and it cannot be "
             "computed here. Run: sightline index"
         )
     return dict(zip(features, known.views, strict=True))

@@ -32,15 +32,7 @@ from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
 from sightline.records import shown
 from sightline.store.home import Reader
 from sightline.store.snapshot import Snapshot
-
-
-def name_of(fingerprint: str) -> str:
-    """Return the name of a descriptor from its fingerprint.
-
-    >>> name_of("deep-stages-0a1b2c3d4e5f")
-    'deep-stages'
-    """
-    return fingerprint.rpartition("-")[0]
+from sightline.vectors import Fingerprint
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +69,7 @@ def descriptors_of(snapshot: Snapshot, requested: Sequence[str] = ()) -> tuple[s
         raise CollectionError(
             f"There is nothing to compare in {n} picture{'s' * (n != 1)}. Index more pictures."
         )
-    available = {name_of(f): f for f in common_features(snapshot, ids)}
+    available = {Fingerprint.parse(f).name: f for f in common_features(snapshot, ids)}
     if not available:
         raise NoFeatures(
             f"No descriptor is on at least nine tenths of the {len(ids)} pictures, so they cannot "
@@ -100,7 +92,7 @@ def partly(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str, i
     for s in snapshot.segments:
         for d in have.keys() & s.features.keys():
             have[d] += len(s.ids) - len(s.dead)
-    return tuple((name_of(d), n - m) for d, m in have.items() if m < n)
+    return tuple((Fingerprint.parse(d).name, n - m) for d, m in have.items() if m < n)
 
 
 def too_rare(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str, int], ...]:

@@ -23,7 +23,6 @@ from sightline.collection.similarity.descriptors import (
     Framed,
     descriptors_of,
     lengths_of,
-    name_of,
     stored,
 )
 from sightline.contracts import Json
@@ -33,6 +32,7 @@ from sightline.similarity.pairs import Phi
 from sightline.store.home import Home
 from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.snapshot import Snapshot
+from sightline.vectors import Fingerprint
 
 FORMAT = 2
 # Pictures and pairs that the untrained model is scaled by.
@@ -100,7 +100,7 @@ class SimilarityModel:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the descriptors."""
-        return tuple(name_of(d) for d in self.descriptors)
+        return tuple(Fingerprint.parse(d).name for d in self.descriptors)
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -241,7 +241,7 @@ def uniform(snapshot: Snapshot, feature_names: Sequence[str] = ()) -> Similarity
     if len(data) < 2:
         raise DataError(
             f"Only {len(data)} of {len(few)} pictures have all of the descriptors "
-            f"{', '.join(map(name_of, prints))}. Run: sightline index"
+            f"{', '.join(Fingerprint.parse(f).name for f in prints)}. Run: sightline index"
         )
     return evenly(prints, as_stored(lengths), data, FEW_PAIRS)
 

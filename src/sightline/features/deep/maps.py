@@ -15,7 +15,7 @@ from sightline.errors import ParameterError
 from sightline.features.deep import session
 from sightline.features.deep.framing import check_picture, framed
 from sightline.features.deep.network import LITE0, Network
-from sightline.features.deep.views import check_sizes, identity, unit, views
+from sightline.features.deep.views import check_sizes, identity, unit_vector, views
 
 
 def deep_map(
@@ -98,7 +98,7 @@ class DeepGrid:
         if self.flips:
             grids[1] = grids[1][:, ::-1]
         mean: NDArray[np.float32] = np.mean(grids, axis=0)
-        return unit(mean.ravel())
+        return unit_vector(mean.ravel())
 
 
 def in_cells(values: NDArray[np.float32], cells: int) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ from sightline.contracts import Json
 from sightline.errors import ParameterError
 from sightline.features.deep import session
 from sightline.features.deep.network import LITE0, Network
-from sightline.features.deep.views import check_sizes, identity, unit, views
+from sightline.features.deep.views import check_sizes, identity, unit_vector, views
 
 
 class DeepStages:
@@ -72,7 +72,8 @@ class DeepStages:
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the activations of all blocks, of length one together."""
         values = self._values(rgb)
-        return unit(np.concatenate([unit(values[self.network.parts[b]]) for b in self.blocks]))
+        of_blocks = [unit_vector(values[self.network.parts[b]]) for b in self.blocks]
+        return unit_vector(np.concatenate(of_blocks))
 
     def _values(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
         seen = views(self.network, rgb, self.size, self.framing, self.flips)

@@ -19,6 +19,7 @@ from sightline.features.deep import session
 from sightline.features.deep.framing import FRAMINGS, check_picture, framed
 from sightline.features.deep.graph import GRAPH_VERSION
 from sightline.features.deep.network import Network
+from sightline.vectors import l2_normalize
 
 SMALLEST, LARGEST = 32, 1024
 _REMEMBERED = 8  # Four sizes or networks, with mirror images; a few megabytes.
@@ -78,7 +79,6 @@ def identity(network: Network) -> dict[str, Json]:
     return {"weights": network.sha256, "graph": GRAPH_VERSION}
 
 
-def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return a vector of length one in the same direction; nothing stays nothing."""
-    length = float(np.linalg.norm(vector))
-    return (vector / length if length > 0 else vector).astype(np.float32)
+def unit_vector(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """L2-normalise one vector; its squares are added by BLAS."""
+    return np.asarray(l2_normalize(vector, np.linalg.norm(vector)))

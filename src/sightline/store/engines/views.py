@@ -22,6 +22,7 @@ from sightline.store.matrices import StoredSparseMatrix
 from sightline.store.scores import points_feature
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Segment
+from sightline.vectors import l2_normalize
 
 Measure = Literal["product", "cosine", "distance", "words"]
 # What verbs rank features by; the points of a model and its word scores are ranked by product.
@@ -178,8 +179,7 @@ def _rows(s: OpenSegment, view: View, at: Ints) -> Floats:
     rows = np.asarray(matrix[at], np.float32)
     if view.by != "cosine":
         return rows
-    lengths = np.sqrt(np.vecdot(rows, rows))
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1)[:, None], np.float32)
+    return np.asarray(l2_normalize(rows, np.sqrt(np.vecdot(rows, rows))))
 
 
 def blocks(p: Published, view: View, step: int) -> Iterator[tuple[Ints, Floats]]:
