@@ -13,15 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline import plugins
 from sightline.collection.explain.results import FeatureShare
 from sightline.collection.explain.words import QueryScorer
+from sightline.collection.extraction import feature_class_paths
 from sightline.collection.models.dataset import View, as_view
 from sightline.collection.models.word_model import WordModel
-from sightline.compute.describing import Row, fingerprint, is_fitted, load_feature, stacked
-from sightline.errors import SightlineError
+from sightline.compute.describing import Row, load_feature, stacked
 from sightline.store.home import Reader
-from sightline.store.models import arrays_file
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint
 
@@ -44,8 +42,7 @@ class FeatureRecomputer:
     @classmethod
     def of(cls, reader: Reader, model: WordModel, size: int) -> FeatureRecomputer:
         """Look up each feature by name, and use it only if its fingerprint is the same."""
-        books = reader.home.versions.read(reader.snapshot.version).codebooks
-        found = {f: place_of(reader, f, books, size) for f in model.features}
+        found = feature_class_paths(reader, model.features, size)
         places = {f: place for f, place in found.items() if place}
         return cls(places, tuple(f for f, place in found.items() if not place))
 
@@ -68,23 +65,6 @@ class FeatureRecomputer:
         """Return whether a picture has the stored vectors that cannot be recomputed."""
         groups = reader.snapshot.by_features(np.array([picture], np.int64))
         return any(set(self.held) <= set(have) for have, _ in groups)
-
-
-def place_of(reader: Reader, expected: str, codebooks: Sequence[str], size: int) -> str:
-    """Return where a stored feature can be computed; empty if it cannot be here."""
-    name = Fingerprint.parse(expected).name
-    try:
-        place = plugins.place("features", name)
-        places = [place]
-        if is_fitted(place):
-            mine = [b for b in codebooks if Fingerprint.parse(b).name == name]
-            places = [f"{place}@{arrays_file(reader.home.models, b)}" for b in mine]
-        for candidate in places:
-            if fingerprint(load_feature(candidate), size) == expected:
-                return candidate
-    except (SightlineError, ImportError, AttributeError, OSError):
-        pass  # Its plugin, extra or codebook is missing; its stored rows are still usable.
-    return ""
 
 
 # Pictures to average for the mean vector of the collection.

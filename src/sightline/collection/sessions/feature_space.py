@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline._typing import Doubles, Floats, Ints
+from sightline.collection.extraction import Extractor
 from sightline.collection.models.dataset import common_features
-from sightline.collection.similarity.descriptors import describe_files, lengths_of
+from sightline.collection.similarity.descriptors import lengths_of
 from sightline.collection.similarity.query import QueryPicture
-from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, UsageError
-from sightline.pictures.reading import ReadLimits
 from sightline.records import DenseQuery, FeatureRows, shown
 from sightline.settings import Settings
 from sightline.store.home import Reader
@@ -127,17 +126,8 @@ class FeatureSpace:
         """Return the unit vector of one picture, in the collection or not."""
         if named.picture is not None and self.has(np.array([named.picture])).all():
             return np.asarray(self.rows([named.picture])[0], np.float32)
-        workers = compute or LocalCompute(1, seconds=settings.seconds)
-        limits = ReadLimits(
-            settings.working_size, settings.max_megapixels, int(settings.max_file_mb * 1e6), False
-        )
-        try:
-            described = describe_files(
-                reader, [named.file], [self.feature], [self.length], limits, workers
-            )
-        finally:
-            if compute is None:
-                workers.close()
+        with Extractor(settings, compute) as extractor:
+            described = extractor.describe(reader, [named.file], [self.feature], [self.length])
         if not described.have.all():
             raise CollectionError(
                 f"{shown(os.path.basename(named.file))} is not in the collection, and "
