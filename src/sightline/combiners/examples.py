@@ -81,13 +81,9 @@ class Lists:
 
     def avgp(self, scores: NDArray[Any]) -> Doubles:
         """Return the AvgP of each list, NaN where nothing is relevant; ties by position."""
-        from sightline.combiners._lists_fast import average_precisions
+        from sightline.measures.many import average_precisions_of_lists
 
-        if np.isnan(scores).any():
-            raise DataError("A score is not a number, so pictures cannot be ranked.")
-        out = np.empty(len(self))
-        average_precisions(np.ascontiguousarray(scores), self.relevance > 0, self.start, out)
-        return out
+        return average_precisions_of_lists(scores, self.relevance > 0, self.start)
 
     def mean_avgp(self, scores: NDArray[Any]) -> float:
         """Return the mean AvgP of the lists that have one; NaN if none has."""
