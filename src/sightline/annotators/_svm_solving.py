@@ -48,7 +48,7 @@ class Solver(Protocol):
         ...
 
 
-class Pictures(Protocol):
+class TrainingPictures(Protocol):
     """Training pictures, of which any may be learnt from and any looked at."""
 
     def solver(self, training: NDArray[np.int64]) -> Solver:

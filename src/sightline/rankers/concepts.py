@@ -26,7 +26,7 @@ from sightline.errors import DataError, ParameterError
 from sightline.rankers.captions import Captions
 from sightline.rankers.low_rank import TwoSided, as_side
 from sightline.rankers.posteriors import softmax, softmax_regression
-from sightline.solvers.structural import Round
+from sightline.solvers.structural import TrainingRound
 from sightline.vectors import standardize
 
 # A concept needs so many pictures, and a word counts as if it had been seen once more by chance.
@@ -155,7 +155,12 @@ class CaptionConcepts(Captions):
         self.strength = strength
 
     def _fitted(
-        self, texts: Any, X: Any, labels: Any, k: int, on_round: Callable[[Round], None] | None
+        self,
+        texts: Any,
+        X: Any,
+        labels: Any,
+        k: int,
+        on_round: Callable[[TrainingRound], None] | None,
     ) -> ConceptMatching:
         # More concepts than columns can be told apart, if less surely: only words bound them.
         return ConceptMatching(

@@ -158,7 +158,7 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldOut:
+class ValidationSet:
     """Pictures and queries that training is judged by."""
 
     rows: Rows
@@ -208,7 +208,7 @@ class Learning(Protocol):
 
 
 def train_until_best(
-    loop: Learning, n: int, every: int, patience: int, held: HeldOut, progress: Progress
+    loop: Learning, n: int, every: int, patience: int, held: ValidationSet, progress: Progress
 ) -> tuple[Weights, list[tuple[int, float]]]:
     """Train until `patience` looks in a row find nothing better; return the best, and all looks."""
     best, best_score, worse = loop.weights.copy(), -math.inf, 0

@@ -37,7 +37,7 @@ from sightline.vectors import Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FileStamp:
     """Size and times of a picture and its word files, to tell later whether they changed."""
 
     picture: int
@@ -53,7 +53,7 @@ class Change:
     events: Sequence[Event] = ()
     batches: Sequence[Batch] = ()
     dead: Sequence[int] = ()
-    stamps: Sequence[Stamp] = ()
+    stamps: Sequence[FileStamp] = ()
     outdated: Sequence[tuple[int, str]] = ()
     skipped: Sequence[tuple[Skipped, int, int]] = ()
     unskipped: Sequence[bytes] = ()

@@ -26,7 +26,7 @@ _REMEMBERED = 8  # Four sizes or networks, with mirror images; a few megabytes.
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class NetworkOutputs:
     """The network's outputs for one picture; none of the arrays can be changed.
 
     Attributes
@@ -47,7 +47,7 @@ class View:
 
 def views(
     network: Network, rgb: NDArray[np.uint8], size: int, framing: str, flips: bool
-) -> list[View]:
+) -> list[NetworkOutputs]:
     """Return the view of a picture, and the one of its mirror image if `flips`."""
     check_picture(rgb)
     pictures = [rgb, rgb[:, ::-1]] if flips else [rgb]
@@ -55,11 +55,13 @@ def views(
 
 
 @lru_cache(_REMEMBERED)
-def _view(network: Network, pixels: bytes, shape: tuple[int, ...], size: int, framing: str) -> View:
+def _view(
+    network: Network, pixels: bytes, shape: tuple[int, ...], size: int, framing: str
+) -> NetworkOutputs:
     picture = framed(np.frombuffer(pixels, np.uint8).reshape(shape), size, framing)
     outputs = session.run(network, picture[None], "vector", "stages", "peaks", "map")
     vector, stages, peaks, last = (output[0] for output in outputs)
-    view = View(vector, stages, peaks, last.transpose(1, 2, 0))
+    view = NetworkOutputs(vector, stages, peaks, last.transpose(1, 2, 0))
     for array in (view.vector, view.stages, view.peaks, view.map):
         array.flags.writeable = False
     return view
