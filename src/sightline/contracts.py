@@ -351,7 +351,7 @@ class RunAlone(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedArrays:
-    """A handle of arrays that many parts share; `value` is private to the `Mapper`."""
+    """A handle of arrays that several parts share; `value` is private to the `Mapper`."""
 
     value: object
 

@@ -32,7 +32,7 @@ _LEAST_GAIN, _LEAST_SLOPE = 1e-7, 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordIncidence:
-    """Which words pictures carry: those of picture j are `word[start[j] : start[j + 1]]`."""
+    """Words as sparse rows: those of picture j are `word[start[j] : start[j + 1]]`."""
 
     start: NDArray[np.int64]
     word: NDArray[np.int32]
@@ -88,7 +88,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeaveOneOutNeighbours:
-    """Training pictures, each with its nearest others and the words there are to be explained.
+    """Training pictures, each with its nearest other training pictures, and their words.
 
     Attributes
     ----------

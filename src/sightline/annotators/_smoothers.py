@@ -26,7 +26,7 @@ _LEAST_REMAINDER = 1e-12
 
 
 class LeaveOneOut(Protocol):
-    """Pictures, targets Y, and the scores of these pictures had each been left out."""
+    """Targets Y of pictures, and the leave-one-out scores of these pictures."""
 
     Y: NDArray[np.float32]
 

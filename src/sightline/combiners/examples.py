@@ -36,7 +36,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedLists:
-    """Pictures by query, each with its phi and its relevance; above 0 is relevant.
+    """Judged pictures of each query, with phi and relevance; above 0 is relevant.
 
     Those of query i are the rows from start[i] to start[i + 1].
 

@@ -13,7 +13,7 @@ from sightline.feedback.scale import Scale
 
 
 class HeldOutScores(NamedTuple):
-    """Scores by learners that were not given the judgements in question.
+    """Scores of pictures by learners that were fitted without their judgements.
 
     Attributes
     ----------

@@ -59,7 +59,7 @@ class FeedbackRound:
     Attributes
     ----------
     number : int
-        0 is the untouched one.
+        0 is the untrained order.
     scores : ndarray of float64
         Of all pictures.
     shown : ndarray of int64

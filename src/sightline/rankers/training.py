@@ -159,7 +159,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValidationSet:
-    """Pictures and queries that training is judged by."""
+    """Validation pictures and queries: they decide which weights are kept."""
 
     rows: Rows
     targets: Targets

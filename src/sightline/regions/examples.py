@@ -24,7 +24,7 @@ class PictureRegions:
     start : ndarray of int64
         The regions of picture n are rows start[n] to start[n + 1].
     whole : ndarray of shape (pictures, numbers)
-        What a picture says of its scene.
+        Features of whole pictures, from which scenes are predicted.
     """
 
     rows: Doubles

@@ -44,7 +44,7 @@ _SCALES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionPrediction:
-    """What a model says of pictures.
+    """Predicted tags, scenes and regions of pictures.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ _RIDGE = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionWeights:
-    """The tables; see above."""
+    """The weight tables of a region model, as above."""
 
     alpha: Doubles
     beta: Doubles

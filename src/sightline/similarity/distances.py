@@ -37,7 +37,7 @@ _GATHERED = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class PairMeasure:
-    """A way to compare two rows.
+    """A similarity or distance of two rows.
 
     Attributes
     ----------

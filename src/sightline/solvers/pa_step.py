@@ -95,7 +95,7 @@ def check_aggressiveness(C: float, owner: str) -> float:
 
 
 class PassiveAggressiveWeights:
-    """Weights that learn from one difference vector at a time.
+    """Weights learned by passive-aggressive steps, from one difference vector at a time.
 
     Parameters
     ----------

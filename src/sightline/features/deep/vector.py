@@ -17,7 +17,7 @@ from sightline.contracts import Json
 from sightline.errors import ParameterError
 from sightline.features.deep import session
 from sightline.features.deep.network import LITE0, Network
-from sightline.features.deep.views import check_sizes, identity, unit_vector, views
+from sightline.features.deep.outputs import check_sizes, identity, outputs_of, unit_vector
 
 JOINS = ("mean", "concat")
 
@@ -80,8 +80,8 @@ class DeepVector:
         return unit_vector(joined)
 
     def _at(self, rgb: NDArray[np.uint8], size: int) -> NDArray[np.float32]:
-        seen = views(self.network, rgb, size, self.framing, self.flips)
-        mean: NDArray[np.float32] = np.mean([v.vector for v in seen], axis=0)
+        outputs = outputs_of(self.network, rgb, size, self.framing, self.flips)
+        mean: NDArray[np.float32] = np.mean([o.vector for o in outputs], axis=0)
         return mean
 
 

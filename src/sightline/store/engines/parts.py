@@ -25,7 +25,7 @@ OUTDATED = 0.2
 
 @dataclass(frozen=True, slots=True)
 class LoadedParts:
-    """What an engine was given of a table: the version it was of, and a line for each part.
+    """The parts of a table that an engine has loaded: their version, and a line for each part.
 
     A line has the digest of the part's files, that of the rows that did not count, and their
     number.

@@ -54,7 +54,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class EngineTable:
-    """A table an engine may hold: whose rows, ranked by what, how long, how many, and of what."""
+    """A table an engine may hold: feature, measure, length and number of rows, and digest."""
 
     feature: str
     by: Measure
