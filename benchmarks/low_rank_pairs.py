@@ -18,7 +18,7 @@ from benchmarks.bench import FULL, Bench
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.timing import clocked, cpus, interleaved
 from sightline.rankers.ssi import Pairs
-from sightline.solvers.oracles import Lists
+from sightline.solvers.oracles import CandidateLists
 
 NAME = "low-rank-pairs"
 _DIMENSIONS = {10: 0.1, 32: 0.05, 100: 0.05}
@@ -34,11 +34,11 @@ def measure(bench: Bench) -> list[Row]:
     rng = np.random.default_rng(0)
     Q, D = _made(rng, 5000), _made(rng, 1000)
     candidates = rng.integers(0, _ROWS, (_ROWS, _CANDIDATES))
-    lists = Lists.of(candidates, np.arange(_CANDIDATES) < np.full((_ROWS, 1), 10))
+    lists = CandidateLists.of(candidates, np.arange(_CANDIDATES) < np.full((_ROWS, 1), 10))
     return [_row(bench, k, n, Q, D, lists) for k in _DIMENSIONS]
 
 
-def _row(bench: Bench, k: int, n: int, Q: Any, D: Any, lists: Lists) -> Row:
+def _row(bench: Bench, k: int, n: int, Q: Any, D: Any, lists: CandidateLists) -> Row:
     name, goal = f"low-rank-pairs/{k}", Goal("ratio", _DIMENSIONS[k])
     pairs = Pairs(Q, D, lists, per_query=8, seed=0)
     rng = np.random.default_rng(1)
@@ -67,7 +67,7 @@ def _row(bench: Bench, k: int, n: int, Q: Any, D: Any, lists: Lists) -> Row:
 class _Rival:
     """LightFM over as many positive pairs of the same lists."""
 
-    def __init__(self, k: int, n: int, Q: Any, D: Any, lists: Lists) -> None:
+    def __init__(self, k: int, n: int, Q: Any, D: Any, lists: CandidateLists) -> None:
         from lightfm import LightFM
 
         rng = np.random.default_rng(2)

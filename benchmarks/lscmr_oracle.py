@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks.bench import FULL, Bench
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.timing import clocked, cpus, interleaved
-from sightline.solvers.oracles import Criterion, Lists, separate
+from sightline.solvers.oracles import CandidateLists, Criterion, separate
 
 NAME = "lscmr-oracle"
 ROWS = ("lscmr-oracle/map", "lscmr-oracle/programme", "lscmr-oracle/twice-the-candidates")
@@ -53,16 +53,16 @@ def measure(bench: Bench) -> list[Row]:
     ]  # fmt: skip
 
 
-def _made(n: int, candidates: int) -> tuple[Lists, Doubles]:
+def _made(n: int, candidates: int) -> tuple[CandidateLists, Doubles]:
     rng = np.random.default_rng(0)
     relevant = np.zeros((n, candidates), dtype=bool)
     relevant[:, : candidates * _RELEVANT // _CANDIDATES] = True
     relevant = rng.permuted(relevant, axis=1)
     places = np.broadcast_to(np.arange(candidates), relevant.shape)
-    return Lists.of(places, relevant), rng.normal(scale=0.5, size=n * candidates)
+    return CandidateLists.of(places, relevant), rng.normal(scale=0.5, size=n * candidates)
 
 
-def _all_in_numpy(scores: Doubles, lists: Lists) -> Doubles:
+def _all_in_numpy(scores: Doubles, lists: CandidateLists) -> Doubles:
     parts = zip(lists.start[:-1], lists.start[1:], strict=True)
     return np.array([_in_numpy(scores[a:b], lists.relevant[a:b]) for a, b in parts])
 

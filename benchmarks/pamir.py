@@ -24,7 +24,7 @@ from benchmarks.corel_like import WORDS, CorelLike, corel_like
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.timing import Cost, clocked
 from sightline.rankers.pamir import PAMIR
-from sightline.rankers.training import HeldOut
+from sightline.rankers.training import ValidationSet
 from sightline.solvers.rows import as_rows
 from sightline.solvers.targets import Targets, from_indicator
 from sightline.solvers.triplets import TripletSampler
@@ -50,7 +50,7 @@ class Course:
         self.X: Any = pictures.X
         self.targets: Targets = from_indicator(pictures.y, n, _MAX_LEN)
         held = from_indicator(pictures.y_held, n_held, _MAX_LEN, self.targets.known)
-        self.held = HeldOut(as_rows(pictures.X_held, NAME), held)
+        self.held = ValidationSet(as_rows(pictures.X_held, NAME), held)
 
     def ours(self, seed: int, n: int) -> PAMIR:
         """Fit as anybody would."""

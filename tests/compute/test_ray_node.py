@@ -21,7 +21,7 @@ from sightline.collection.models.training import TrainOptions, train
 from sightline.compute.ray_cluster import _again, memory, node, staging
 from sightline.compute.ray_cluster.frames import pack_jobs
 from sightline.compute.ray_cluster.identity import identity
-from sightline.contracts import Held, InTurn, Part, PartDone, PartTask
+from sightline.contracts import InTurn, Part, PartDone, PartTask, SharedArrays
 from sightline.progress import NoProgress
 from sightline.testing.compute import ECHO_TASK
 from tests.factories.planted_stores import clusters, plant
@@ -118,8 +118,8 @@ def test_memory_is_what_a_group_is_given(tmp_path: Path) -> None:
 class OnANode(InTurn):
     """Computes parts as a node does, from arrays that lie where nobody may write."""
 
-    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> Held:
-        return Held(_read_only(arrays))
+    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> SharedArrays:
+        return SharedArrays(_read_only(arrays))
 
     def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:
         name = f"{task.__module__}:{task.__qualname__}"

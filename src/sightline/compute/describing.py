@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sightline.contracts import Done, Feature, Job, Json
 from sightline.errors import DataError
 from sightline.records import FeatureRows, SparseRows
+from sightline.vectors import Fingerprint
 
 SparseRow = tuple[NDArray[np.int32], NDArray[np.float32]]
 Row = NDArray[np.float32] | SparseRow
@@ -59,7 +60,7 @@ def load_arrays(file: str) -> dict[str, NDArray[np.float32]]:
 def fingerprint(feature: Feature, working_size: int) -> str:
     """Return the name under which rows of a feature are kept: they fit only an equal one."""
     about = json.dumps([feature.version, feature.parameters, working_size], sort_keys=True)
-    return f"{feature.name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
+    return str(Fingerprint(feature.name, hashlib.sha256(about.encode()).hexdigest()[:12]))
 
 
 def describe_job(name: bytes, rgb: NDArray[np.uint8], class_paths: list[str]) -> Job:

@@ -26,7 +26,7 @@ REFUSED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class SidecarFile:
     """A file beside a picture that holds words for it."""
 
     path: bytes
@@ -41,7 +41,7 @@ class PictureFile:
     path: bytes
     size: int
     mtime: int
-    sidecars: tuple[Stamp, ...] = ()
+    sidecars: tuple[SidecarFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +162,12 @@ def _in_folder(
             yield PictureFile(path, s.st_size, s.st_mtime_ns, _sidecars(folder, name, files))
 
 
-def _sidecars(folder: bytes, name: bytes, files: _Files) -> tuple[Stamp, ...]:
+def _sidecars(folder: bytes, name: bytes, files: _Files) -> tuple[SidecarFile, ...]:
     out = []
     for n in sidecar_names(name):
         s = files.get(n)
         if s is not None and stat.S_ISREG(s.st_mode):
-            out.append(Stamp(os.path.join(folder, n), s.st_size, s.st_mtime_ns))
+            out.append(SidecarFile(os.path.join(folder, n), s.st_size, s.st_mtime_ns))
     return tuple(out)
 
 

@@ -13,6 +13,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import FileIO
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,9 @@ from sightline.pictures.folder import PictureFile
 from sightline.pictures.keyword_lists import MAX_LABEL
 from sightline.pictures.thumbnails import thumbnail
 from sightline.records import Tags, shown
+
+if TYPE_CHECKING:
+    from sightline.settings import Settings
 
 READ_TASK = "sightline.pictures.reading:read_picture"
 WORDS_TASK = "sightline.pictures.reading:read_words"
@@ -40,6 +44,11 @@ class ReadLimits:
     max_megapixels: float = 100.0
     max_file_bytes: int = 200_000_000
     follow: bool = False
+
+    @classmethod
+    def of(cls, s: Settings) -> Self:
+        """Return the limits that settings name."""
+        return cls(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow)
 
 
 @dataclass(frozen=True, slots=True)

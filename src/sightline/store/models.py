@@ -22,6 +22,7 @@ from sightline.errors import StoreDamaged
 from sightline.store.durable import file_sha256, make_folder, sync_folder, write_file
 from sightline.store.shards import open_arrays, write_arrays
 from sightline.store.versions import OURS as ARRAY_FILE
+from sightline.vectors import Fingerprint
 
 _ARRAYS = "arrays.safetensors"
 _OURS = re.compile(r"[\w-]+-[0-9a-f]{16}")
@@ -43,7 +44,7 @@ def save_model(
     make_folder(folder)
     written = write_arrays(folder, "arrays", arrays)
     text = json.dumps({"kind": kind, "about": about, "arrays": written.sha256}, sort_keys=True)
-    name = f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    name = str(Fingerprint(kind, hashlib.sha256(text.encode()).hexdigest()[:16]))
     make_folder(folder / name)
     (folder / written.name).replace(folder / name / _ARRAYS)
     sync_folder(folder / name)
@@ -88,8 +89,9 @@ def open_model(folder: Path, name: str) -> SavedModel:
 
 def _is_of(text: bytes, name: str) -> bool:
     """Return whether a model of this name says this of itself."""
-    kind, _, digest = name.rpartition("-")
-    return hashlib.sha256(text).hexdigest()[:16] == digest and json.loads(text)["kind"] == kind
+    expected = Fingerprint.parse(name)
+    digest, kind = hashlib.sha256(text).hexdigest()[:16], json.loads(text)["kind"]
+    return bool(expected == Fingerprint(kind, digest))
 
 
 def model_problems(folder: Path, name: str) -> list[str]:

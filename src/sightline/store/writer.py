@@ -33,10 +33,11 @@ from sightline.store.segments import OpenSegment, merge, wants_merging, with_dea
 from sightline.store.upkeep.permissions import restrict
 from sightline.store.upkeep.rollback import outdated_after
 from sightline.store.versions import Segment, Version
+from sightline.vectors import Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FileStamp:
     """Size and times of a picture and its word files, to tell later whether they changed."""
 
     picture: int
@@ -52,7 +53,7 @@ class Change:
     events: Sequence[Event] = ()
     batches: Sequence[Batch] = ()
     dead: Sequence[int] = ()
-    stamps: Sequence[Stamp] = ()
+    stamps: Sequence[FileStamp] = ()
     outdated: Sequence[tuple[int, str]] = ()
     skipped: Sequence[tuple[Skipped, int, int]] = ()
     unskipped: Sequence[bytes] = ()
@@ -211,8 +212,8 @@ class Writer:
 
     def publish_codebook(self, codebook: str) -> Version:
         """Have the version list a codebook, in place of an older one of the same kind."""
-        kind = codebook.rpartition("-")[0]
-        others = (c for c in self.version.codebooks if c.rpartition("-")[0] != kind)
+        kind = Fingerprint.parse(codebook).name
+        others = (c for c in self.version.codebooks if Fingerprint.parse(c).name != kind)
         books = tuple(sorted([*others, codebook]))
         new = replace(self.version, number=self.version.number + 1, codebooks=books, finished=False)
         return self._swap(new, Change())
@@ -300,8 +301,8 @@ class Writer:
     def _codebooks_with(self, old: Version) -> tuple[str, ...]:
         """Return a version's codebooks and those of kinds it had none of yet, so that rows made
         with them are of use again."""
-        kinds = {c.rpartition("-")[0] for c in old.codebooks}
-        more = [c for c in self.version.codebooks if c.rpartition("-")[0] not in kinds]
+        kinds = {Fingerprint.parse(c).name for c in old.codebooks}
+        more = [c for c in self.version.codebooks if Fingerprint.parse(c).name not in kinds]
         sound = [c for c in more if not model_problems(self.home.models, c)]
         return tuple(sorted([*old.codebooks, *sound]))
 

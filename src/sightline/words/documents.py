@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sightline.contracts import Estimator
 from sightline.errors import DataError, ParameterError
+from sightline.vectors import l2_normalize
 from sightline.words.tfidf import idf
 from sightline.words.tokens import tokens
 
@@ -100,7 +101,7 @@ class Documents(Estimator):
             if self.sublinear:
                 times = 1.0 + np.log(times)
             weights = times * self.idf_[list(said)]
-            value.append(weights / max(float(np.linalg.norm(weights)), 1e-300))
+            value.append(l2_normalize(weights, np.linalg.norm(weights), dtype=np.float64))
             index += list(said)
             start.append(len(index))
         values = np.concatenate([np.zeros(0), *value])

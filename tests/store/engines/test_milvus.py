@@ -21,7 +21,7 @@ from sightline.store.engines.milvus_comparing import compare, milvus_state
 from sightline.store.engines.milvus_loading import Load, load, plan
 from sightline.store.engines.milvus_server import RETRY, MilvusEngine
 from sightline.store.engines.milvus_tables import Label, Tables, alias_of
-from sightline.store.engines.views import Measure, Published, View
+from sightline.store.engines.views import EngineTable, Measure, Published
 from sightline.store.home import Home
 from sightline.store.identity import identity, made_identity
 from sightline.store.snapshot import Snapshot
@@ -61,7 +61,7 @@ def near(snapshot: Snapshot, k: int = 10) -> list[int]:
     return [int(i) for i in snapshot.top(QUERY, k).ids]
 
 
-def table_of(home: Home, uri: str) -> tuple[Tables, str, str, View]:
+def table_of(home: Home, uri: str) -> tuple[Tables, str, str, EngineTable]:
     tables, view = Tables(uri), opened(home).published.view("made-1", "cosine")
     alias = alias_of(identity(home.folder), view)
     table = tables.aliased(alias)
@@ -200,44 +200,44 @@ def test_a_load_that_broke_off_is_gone_on_with(
     tables.close()
 
 
-def label_of(store: str, version: int, view: View) -> Label:
+def label_of(store: str, version: int, view: EngineTable) -> Label:
     return Label.of(store, Published(version, "", [], []), view)
 
 
-def _other_store(tables: Tables, alias: str, view: View) -> str:
+def _other_store(tables: Tables, alias: str, view: EngineTable) -> str:
     _point_at(tables, alias, label_of("0" * 12, 2, view), view.length)
     return "belongs to another store"
 
 
-def _other_length(tables: Tables, alias: str, view: View) -> str:
+def _other_length(tables: Tables, alias: str, view: EngineTable) -> str:
     label = label_of(alias.split("_")[1], 2, view)
     _point_at(tables, alias, replace(label, length=5), 5)
     return "rows of 5 numbers, those of made-1 have 8"
 
 
-def _other_version(tables: Tables, alias: str, view: View) -> str:
+def _other_version(tables: Tables, alias: str, view: EngineTable) -> str:
     _point_at(tables, alias, label_of(alias.split("_")[1], 1, view), view.length)
     return "holds version 1, the store is at version 2"
 
 
-def _foreign(tables: Tables, alias: str, view: View) -> str:
+def _foreign(tables: Tables, alias: str, view: EngineTable) -> str:
     _point_at(tables, alias, None, view.length)
     return "none of Sightline's"
 
 
-def _not_loaded(tables: Tables, alias: str, view: View) -> str:
+def _not_loaded(tables: Tables, alias: str, view: EngineTable) -> str:
     label, _, _ = tables.label(tables.aliased(alias) or "") or (None, 0, {})
     _point_at(tables, alias, label, view.length)
     return "not loaded"
 
 
-def _gone(tables: Tables, alias: str, view: View) -> str:
+def _gone(tables: Tables, alias: str, view: EngineTable) -> str:
     _point_at(tables, alias, None, view.length)
     tables.client.drop_collection(tables.aliased(alias))
     return "has no table|points at .* which is gone"
 
 
-def _no_alias(tables: Tables, alias: str, view: View) -> str:
+def _no_alias(tables: Tables, alias: str, view: EngineTable) -> str:
     tables.client.drop_alias(alias)
     return "has no table"
 
@@ -333,7 +333,7 @@ def test_an_old_table_of_our_name_that_is_another_is_refused(
 
 
 def test_what_a_table_says_of_itself_is_read_with_care() -> None:
-    view = View("f-1", "cosine", 4, 2, "abc")
+    view = EngineTable("f-1", "cosine", 4, 2, "abc")
     label = label_of("s", 3, view)
     assert Label.read(label.text()) == label
     for text in ("", "{}", "[1]", json.dumps({"sightline": 2}), '{"sightline": 1, "x": 2}'):

@@ -20,7 +20,7 @@ from sightline.errors import EngineAway, EngineError
 from sightline.store.engines import milvus_server
 from sightline.store.engines.milvus_server import RETRY, MilvusEngine, Served, find_table
 from sightline.store.engines.milvus_tables import TOKEN, Tables
-from sightline.store.engines.views import Published, View
+from sightline.store.engines.views import EngineTable, Published
 from sightline.testing.milvus import MilvusProcess, is_installed
 from tests.factories.engine_stores import WITHOUT_MILVUS, a_server
 from tests.factories.servers import painted
@@ -114,9 +114,9 @@ class Looks:
 
     def __init__(self) -> None:
         self.failed = 0
-        self._last: tuple[str, Published, View] | None = None
+        self._last: tuple[str, Published, EngineTable] | None = None
 
-    def __call__(self, tables: Tables, store: str, p: Published, view: View) -> Served:
+    def __call__(self, tables: Tables, store: str, p: Published, view: EngineTable) -> Served:
         if view.by != "words":
             return find_table(tables, store, p, view)
         self._last = store, p, view

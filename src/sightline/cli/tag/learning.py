@@ -39,7 +39,9 @@ def train_regions(
 
 def show_report(r: RegionReport) -> None:
     """Print the training data and the quality on held-out pictures."""
-    kind = r.feature.rpartition("-")[0]
+    from sightline.vectors import Fingerprint
+
+    kind = Fingerprint.parse(r.feature).name
     words, scenes = counted(r.words, "word"), counted(r.scenes, "scene")
     click.echo(f"Learnt {words} from {r.pictures} pictures by {kind}, {scenes}")
     for n, what in (

@@ -22,7 +22,7 @@ from sightline.contracts import Compute, Done, Failed, Json, Progress
 from sightline.pictures.reading import READ_TASK, PictureRead, answer, request
 from sightline.records import Batch, Skipped, Tags, shown
 from sightline.store.events import Event, NewEvent
-from sightline.store.writer import Change, Stamp, Writer
+from sightline.store.writer import Change, FileStamp, Writer
 
 BATCH = 1024
 BATCH_SECONDS = 10.0
@@ -165,7 +165,7 @@ class PictureReader:
             batches=[self._batch(part, terms) for part in (with_rows, without) if part],
             dead=dead,
             stamps=[
-                Stamp(r.number, r.picture.size, r.picture.mtime, stamps_of(r.todo.found))
+                FileStamp(r.number, r.picture.size, r.picture.mtime, stamps_of(r.todo.found))
                 for r in read
             ],
             skipped=skipped,

@@ -24,6 +24,7 @@ from sightline.errors import CollectionError
 from sightline.pictures.reading import READ_TASK, answer, request
 from sightline.store.models import arrays_file, save_model
 from sightline.store.writer import Writer
+from sightline.vectors import Fingerprint
 
 SAMPLE = 2_600
 SAMPLE_BYTES = 400 << 20
@@ -34,7 +35,7 @@ def resolved(
     writer: Writer, requests: Sequence[FeatureRequest], size: int
 ) -> tuple[FeatureRequest, ...]:
     """Return the features wanted, those that were fitted before with their codebook."""
-    books = {name.rpartition("-")[0]: name for name in writer.version.codebooks}
+    books = {Fingerprint.parse(name).name: name for name in writer.version.codebooks}
     return tuple(
         _with_codebook(writer, w, books[w.name], size)
         if not w.fingerprint and w.name in books

@@ -70,7 +70,7 @@ def index_options(
     """Return the options of a run; features that are not named are those the settings name."""
     names = plugins.expanded(features or split_names(s.features))
     return IndexOptions(
-        limits=ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow),
+        limits=ReadLimits.of(s),
         hidden=s.hidden,
         exclude=tuple(os.fsencode(e) for e in split_names(s.exclude)),
         folder_words=s.folder_words,

@@ -33,7 +33,7 @@ from sightline.store.catalogue import Catalogue
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.upkeep.rollback import kept_rows
-from sightline.store.writer import Change, Stamp, Writer
+from sightline.store.writer import Change, FileStamp, Writer
 from sightline.words import tokens
 
 T = TypeVar("T")
@@ -217,7 +217,7 @@ class IndexRun:
     def _reword(self, plan: Plan) -> None:
         """Publish pictures whose own words, or words in files about many, have changed."""
         now: dict[int, dict[str, Tags]] = {}
-        stamps: list[Stamp] = []
+        stamps: list[FileStamp] = []
         jobs = [request(self.root, f, self.options.limits, pixels=False) for f, _ in plan.words]
         answers = self.compute.run(WORDS_TASK, jobs, "decode") if jobs else iter(())
         for (found, k), result in zip(plan.words, answers, strict=True):
@@ -236,7 +236,7 @@ class IndexRun:
             now.update((p, {t.source: t for t in w}) for p, w in known.items())
         self._publish_words({p: w for p, w in now.items() if p in live}, stamps)
 
-    def _publish_words(self, now: dict[int, dict[str, Tags]], stamps: list[Stamp]) -> None:
+    def _publish_words(self, now: dict[int, dict[str, Tags]], stamps: list[FileStamp]) -> None:
         if not now:
             return
         self.progress.start("words", len(now))
@@ -321,8 +321,8 @@ def limits_text(o: IndexOptions) -> str:
     return f"{o.limits.max_megapixels:g} {o.limits.max_file_bytes} {o.seconds:g}"
 
 
-def _stamp(picture: int, found: PictureFile) -> Stamp:
-    return Stamp(picture, found.size, found.mtime, stamps_of(found))
+def _stamp(picture: int, found: PictureFile) -> FileStamp:
+    return FileStamp(picture, found.size, found.mtime, stamps_of(found))
 
 
 def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:

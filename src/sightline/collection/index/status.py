@@ -12,6 +12,7 @@ from sightline.compute.describing import is_fitted, load_feature
 from sightline.errors import SightlineError
 from sightline.store.home import Home
 from sightline.store.snapshot import Snapshot
+from sightline.vectors import Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def _stored(snapshot: Snapshot) -> dict[str, tuple[str, int, int]]:
     found: dict[str, tuple[str, int, int]] = {}
     for s in snapshot.segments:
         for f, matrix in s.features.items():
-            name = f.rpartition("-")[0]
+            name = Fingerprint.parse(f).name
             n = int(s.alive().sum()) + found.get(name, ("", 0, 0))[2]
             found[name] = (f, matrix.shape[1], n)
     return found

@@ -23,7 +23,7 @@ from sightline.records import Batch, Tags, shown
 from sightline.store.catalogue import Catalogue, KnownPicture
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
-from sightline.store.writer import Change, Stamp, Writer
+from sightline.store.writer import Change, FileStamp, Writer
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import caption_terms, split_labels
 
@@ -197,7 +197,7 @@ def _from_file(source: str) -> bool:
 def publish_words(
     writer: Writer,
     now: dict[int, Words],
-    stamps: list[Stamp],
+    stamps: list[FileStamp],
     *,
     session: str | None = None,
     first: Sequence[NewEvent] = (),
@@ -238,7 +238,7 @@ def publish_kept(
         batches += _copied(source, ids, terms, features)
     change = Change(
         batches=batches,
-        stamps=[Stamp(k.picture, f.size, f.mtime, stamps) for f, k, stamps in known],
+        stamps=[FileStamp(k.picture, f.size, f.mtime, stamps) for f, k, stamps in known],
         terms=[s for t in terms.values() for s in t.spelled],
     )
     writer.publish(change, finished=False)

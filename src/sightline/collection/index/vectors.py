@@ -40,6 +40,7 @@ from sightline.store.catalogue import Catalogue, VectorsFile, vectors_text
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
+from sightline.vectors import Fingerprint
 
 _NAMED = 20
 # By which rules rows were assigned; a file that was read by older ones is looked at again.
@@ -397,7 +398,9 @@ class Here:
 
     def stale(self, name: str, fingerprint: str = "") -> set[int]:
         """Return the pictures that have rows of a feature under another fingerprint."""
-        return self._with(lambda fs: any(_name_of(f) == name and f != fingerprint for f in fs))
+        return self._with(
+            lambda fs: any(Fingerprint.parse(f).name == name and f != fingerprint for f in fs)
+        )
 
     def without(self, having: set[int]) -> list[bytes]:
         """Return the paths of the other pictures, sorted."""
@@ -413,10 +416,6 @@ class Here:
     def _with(self, wanted: Callable[[Iterable[str]], bool]) -> set[int]:
         parts = (s.ids[s.alive()] for s in self.snapshot.segments if wanted(s.features))
         return {i for ids in parts for i in ids.tolist()}
-
-
-def _name_of(fingerprint: str) -> str:
-    return fingerprint.rpartition("-")[0]
 
 
 def publish_rows(
@@ -451,7 +450,7 @@ def _batches(
     vectors: ImportedVectors | None,
 ) -> Iterator[Batch]:
     for features, ids in snapshot.by_features(pictures):
-        kept = [f for f in features if _name_of(f) != name]
+        kept = [f for f in features if Fingerprint.parse(f).name != name]
         given = np.array([i in new for i in ids.tolist()], bool)
         if vectors is not None and given.any():
             rows = vectors.take([new[i] for i in ids[given].tolist()])

@@ -30,6 +30,7 @@ from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
 from sightline.records import FeatureRows, Judgement, SparseRows
 from sightline.store.matrices import Matrix, StoredSparseMatrix
 from sightline.store.snapshot import Snapshot
+from sightline.vectors import Fingerprint, l2_normalize
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
 
@@ -157,7 +158,7 @@ def _ordinary_dataset(
 
 def _features(snapshot: Snapshot, ids: Ints, feature_names: Sequence[str]) -> tuple[str, ...]:
     features = common_features(snapshot, ids)
-    named = [f for f in features if f.rpartition("-")[0] in plugins.expanded(feature_names)]
+    named = [f for f in features if Fingerprint.parse(f).name in plugins.expanded(feature_names)]
     return tuple(named) or features
 
 
@@ -309,7 +310,7 @@ def common_features(snapshot: Snapshot, ids: Ints) -> tuple[str, ...]:
     count: dict[str, int] = {}
     for features, group in snapshot.by_features(ids):
         for f in features:
-            if f.rpartition("-")[0] not in plugins.NO_VECTORS:
+            if Fingerprint.parse(f).name not in plugins.NO_VECTORS:
                 count[f] = count.get(f, 0) + len(group)
     return tuple(sorted(f for f, n in count.items() if n >= _MOSTLY * len(ids)))
 
@@ -427,12 +428,11 @@ class Weighting:
         return cls(np.asarray(idf_of(view), np.float32))
 
     def __call__(self, view: View) -> View:
-        """Return rows weighted and of length one; a row of zeros stays so."""
+        """Return rows weighted and L2-normalised; a row of zeros stays so."""
         if self.plain:
             return view
         if not hasattr(view, "tocsr"):
-            norm = np.sqrt(np.einsum("ij,ij->i", view, view))
-            return view / np.where(norm > 0, norm, 1)[:, None]
+            return l2_normalize(view)
         from sightline.features.local.visterms import weighted
 
         return weighted(view, self.idf)

@@ -18,6 +18,7 @@ from sightline.errors import ParameterError, UsageError
 from sightline.plugins import NO_VECTORS, expanded
 from sightline.settings import Settings
 from sightline.store.home import Home
+from sightline.vectors import Fingerprint
 
 _FOR_SIMILARITY = ["whole-all"]
 
@@ -58,7 +59,7 @@ def missing_for_words(
     with home.reader() as reader:
         ids = reader.snapshot.ids()
         common = common_features(reader.snapshot, ids)
-        computed = {f.rpartition("-")[0]: is_sparse(reader.snapshot, f) for f in common}
+        computed = {Fingerprint.parse(f).name: is_sparse(reader.snapshot, f) for f in common}
         imported = frozenset(v.name for v in remembered_vectors(reader.catalogue))
         learnable = len(ids) > 1 and len(reader.snapshot.vocabulary()[0])
     known = {**dict.fromkeys(imported, False), **computed}
@@ -77,7 +78,7 @@ def missing_for_similarity(home: Home, features: Sequence[str]) -> MissingFeatur
     requirements.check_vectors(features, requirements.FOR_SIMILARITY, _FOR_SIMILARITY)
     with home.reader() as reader:
         ids = reader.snapshot.ids()
-        computed = {f.rpartition("-")[0] for f in common_features(reader.snapshot, ids)}
+        computed = {Fingerprint.parse(f).name for f in common_features(reader.snapshot, ids)}
         imported = frozenset(v.name for v in remembered_vectors(reader.catalogue))
     requirements.check_known(features, computed | imported)
     requested = list(features) or ([] if computed else _FOR_SIMILARITY)
@@ -98,7 +99,7 @@ def missing_for_regions(home: Home, feature: str) -> MissingFeatures:
     with home.reader() as reader:
         ids = np.unique(carried(reader.snapshot)[0])
         stored = {f for have, _ in reader.snapshot.by_features(ids) for f in have}
-        prints = [f for f in stored if f.rpartition("-")[0] == name]
+        prints = [f for f in stored if Fingerprint.parse(f).name == name]
         if len(ids) == max((len(kept_ids(reader.snapshot, f, ids)) for f in prints), default=0):
             return MissingFeatures()
     # Before index remembers to segment pictures, which would fail from then on.

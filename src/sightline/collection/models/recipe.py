@@ -20,6 +20,7 @@ from sightline.collection.models.registry import RANKERS, LeftOut, OnRound, Rank
 from sightline.contracts import Json, Mapper
 from sightline.errors import UsageError
 from sightline.records import QuerySet
+from sightline.vectors import Fingerprint
 
 # The ranker of words that were saved from sessions: it needs few pictures, and is calibrated.
 SAVED_BY = "ridge"
@@ -40,7 +41,7 @@ class Recipe:
         return Recipe(self.ranker, self.features, tuple(sorted(changed.items())))
 
     def __str__(self) -> str:
-        names = "+".join(f.rpartition("-")[0] for f in self.features)
+        names = "+".join(Fingerprint.parse(f).name for f in self.features)
         settings = ", ".join(f"{k}={_short(v)}" for k, v in self.settings)
         return f"{self.ranker} on {names}" + (f" ({settings})" if settings else "")
 

@@ -17,7 +17,7 @@ from sightline._typing import Arrays
 from sightline.collection.models.dataset import Dataset, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
 from sightline.collection.models.trials import TrialOutcome, TrialResult, run_trials
-from sightline.contracts import Held, Json, Mapper, Part, PartDone, Progress
+from sightline.contracts import Json, Mapper, Part, PartDone, Progress, SharedArrays
 from sightline.measures.many import ManyMeasured, measure_queries
 from sightline.progress import NoProgress
 from sightline.records import QuerySet
@@ -130,7 +130,7 @@ def fit_recipe(args: dict[str, Json], arrays: ArraysByName) -> Result:
 
 def measure_remote(rows: NDArray[np.float32], queries: QuerySet, compute: Mapper) -> ManyMeasured:
     """Measure queries in parts; each by itself, so that figures equal those measured locally."""
-    held: Held = compute.hold({"rows": rows})
+    held: SharedArrays = compute.hold({"rows": rows})
     firsts = range(0, len(queries), _QUERIES_OF_A_PART)
     parts = (
         Part({}, query_arrays(_some(queries, i, i + _QUERIES_OF_A_PART)), (held,)) for i in firsts

@@ -34,6 +34,7 @@ from sightline.errors import UsageError
 from sightline.measures.many import ManyMeasured, measure_queries, query_scores
 from sightline.rankers.cutoff import CutOff
 from sightline.records import QuerySet
+from sightline.vectors import Fingerprint
 from sightline.words.combining import Combination, How
 
 # Number of training pictures for screening, and of rankers that pass it.
@@ -167,7 +168,7 @@ def screen(
 
 
 def _kind_of_feature(fingerprint: str) -> str:
-    name = fingerprint.rpartition("-")[0]
+    name = Fingerprint.parse(fingerprint).name
     if name in plugins.SETS["classic-all"]:
         return "classic"
     if name in plugins.SETS["whole-all"]:

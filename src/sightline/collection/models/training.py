@@ -62,6 +62,7 @@ from sightline.registry import BY_DEFAULT
 from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
 from sightline.store.home import Home
+from sightline.vectors import Fingerprint
 
 # Maximum number of pictures for selection; the selected recipe is then fitted to all of them.
 CHOOSE_AMONG = 6_000
@@ -243,14 +244,14 @@ def _needed(options: TrainOptions, current: WordModel | None) -> list[str]:
     """Return the features to load: those asked for, and those the model in use is judged by."""
     if not options.features or current is None:
         return list(options.features)
-    return [*options.features, *(f.rpartition("-")[0] for f in current.features)]
+    return [*options.features, *(Fingerprint.parse(f).name for f in current.features)]
 
 
 def _prints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
     """Return the fingerprints of features given by name."""
     if not names:
         return None
-    prints = {f.rpartition("-")[0]: f for f in dataset.views}
+    prints = {Fingerprint.parse(f).name: f for f in dataset.views}
     names = plugins.expanded(names)
     missing = [n for n in names if n not in prints]
     if missing:

@@ -41,7 +41,7 @@ from sightline.collection.similarity.descriptors import (
     too_rare,
 )
 from sightline.collection.similarity.model import (
-    Shortlist,
+    CandidateSearch,
     SimilarityModel,
     as_stored,
     complete,
@@ -97,7 +97,7 @@ class SimilarReport:
     single: str
     table: tuple[tuple[str, float], ...]
     proof: GateReport
-    shortlist: Shortlist
+    shortlist: CandidateSearch
     pictures: int
     left_out: int
     too_rare: tuple[tuple[str, int], ...]
@@ -241,7 +241,7 @@ class _SimilarityTraining:
         ours, n = report.candidate, report.n
         return model, replace(report, current=current_avgp, candidate_on_common=ours, n_common=n)
 
-    def shortlist(self, model: SimilarityModel) -> Shortlist:
+    def shortlist(self, model: SimilarityModel) -> CandidateSearch:
         """Choose the shortlist, and measure its recall on held-out queries."""
         rest, held = self.supervision.ids[~self.held], self.supervision.ids[self.held]
         chosen = choose_shortlist(self.snapshot, model, rest)

@@ -18,7 +18,7 @@ from sightline._typing import Bools, Doubles, Ints
 from sightline.collection.tagging.dataset import Inputs, WordList
 from sightline.contracts import Json
 from sightline.errors import NoRegions, StoreDamaged
-from sightline.regions.model import Tagging
+from sightline.regions.model import RegionPrediction
 from sightline.regions.scored import ScoredRegionModel
 from sightline.store.home import Home
 from sightline.store.models import load_model
@@ -94,11 +94,11 @@ class RegionTagger:
         # Beyond 700 exp overflows.
         return 1 / (1 + np.exp(-np.clip(slope * margins + offset, -700, 700)))
 
-    def place(self, seen: Inputs, tags: Bools) -> Tagging:
+    def place(self, seen: Inputs, tags: Bools) -> RegionPrediction:
         """Return the regions of given words, and the best scene."""
         return self.served.place(seen.X, tags, seen.whole, seen.areas)
 
-    def predict(self, seen: Inputs) -> Tagging:
+    def predict(self, seen: Inputs) -> RegionPrediction:
         """Return the most likely words, regions and scenes of pictures."""
         return self.served.predict(seen.X, seen.whole, seen.areas)
 

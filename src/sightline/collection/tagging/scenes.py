@@ -19,7 +19,7 @@ from sightline.collection.tagging.dataset import (
 )
 from sightline.collection.tagging.model import RegionTagger, current_region_tagger
 from sightline.contracts import Progress
-from sightline.regions.model import Tagging
+from sightline.regions.model import RegionPrediction
 from sightline.store.home import Home, Reader
 
 _BLOCK = 256
@@ -107,7 +107,7 @@ def find_scenes(home: Home, pictures: Ints | None, n_words: int, progress: Progr
 
 def _said(
     reader: Reader, placer: RegionTagger, ids: Ints, progress: Progress
-) -> tuple[Tagging, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
+) -> tuple[RegionPrediction, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
     """Return predicted tags and scenes of pictures, and the score of each scene."""
     tags = np.zeros((len(ids), len(placer.terms)), np.bool_)
     scenes, fits = np.zeros(len(ids), np.int64), np.zeros((len(ids), placer.n_scenes))
@@ -120,7 +120,7 @@ def _said(
         fits[part] = placer.served.scene_fits(seen.X, seen.whole, seen.areas)
         progress.advance(len(ids[part]))
     progress.finish()
-    return Tagging(tags, scenes, []), fits
+    return RegionPrediction(tags, scenes, []), fits
 
 
 def _list(placer: RegionTagger) -> dict[int, int | None]:

@@ -32,12 +32,12 @@ from sightline.compute.ray_cluster.waiting import Stoppable, Waiting, clear
 from sightline.contracts import (
     Done,
     Failed,
-    Held,
     Job,
     Json,
     Part,
     PartDone,
     PartTask,
+    SharedArrays,
     WorkerKind,
 )
 
@@ -91,11 +91,11 @@ class RayCompute:
         self._waiting.check()
         return Stoppable(lambda stop: self._answers(task, jobs, kind, stop))
 
-    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> Held:
+    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> SharedArrays:
         """Put arrays into the cluster's object store, once."""
         self._waiting.check()
         with clear(self._ray):
-            return Held(self._ray.put({n: np.asarray(a) for n, a in arrays.items()}))
+            return SharedArrays(self._ray.put({n: np.asarray(a) for n, a in arrays.items()}))
 
     def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:
         """Yield what became of each part, in order."""

@@ -17,7 +17,7 @@ import numpy as np
 from sightline._typing import Floats, Ints
 from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
 from sightline.store.engines import flat, word_rows
-from sightline.store.engines.views import Measure, Published, View, weights_of
+from sightline.store.engines.views import EngineTable, Measure, Published, weights_of
 
 # Below this share of the rows a filter is selective: the rows it leaves are looked at one by one.
 SELECTIVE = 0.1
@@ -91,7 +91,7 @@ def measure_of(query: DenseQuery | SparseQuery | WordQuery) -> Measure | None:
     return "words" if isinstance(query, WordQuery) else None
 
 
-def selective(view: View, where: Ints | None) -> bool:
+def selective(view: EngineTable, where: Ints | None) -> bool:
     """Return whether a filter leaves so few rows that they are best looked at one by one."""
     return where is not None and len(where) < SELECTIVE * view.rows
 
@@ -174,7 +174,7 @@ def _carriers(p: Published, terms: Ints) -> Ints:
 
 def engine_query(
     p: Published, query: DenseQuery | SparseQuery | WordQuery
-) -> tuple[View, Floats] | None:
+) -> tuple[EngineTable, Floats] | None:
     """Return the table that answers a query and the weights over it; None if there is none."""
     by = measure_of(query)
     if by is None or isinstance(query, SparseQuery):

@@ -36,12 +36,12 @@ from sightline.store.durable import (
 )
 from sightline.store.engines import probing
 from sightline.store.engines.milvus_comparing import EngineState
-from sightline.store.engines.parts import Held, held_of
+from sightline.store.engines.parts import LoadedParts, held_of
 from sightline.store.engines.views import (
     MEASURES,
+    EngineTable,
     Measure,
     Published,
-    View,
     blocks,
     ids_of,
     rows_at,
@@ -64,7 +64,7 @@ class FaissLists:
     by: Measure
     length: int
     rows: int
-    held: Held
+    held: LoadedParts
     probes: probing.Probes
     file: FileEntry
 
@@ -73,7 +73,7 @@ class FaissLists:
 class Built:
     """One table of a build: `state` is new, or kept where nothing had changed."""
 
-    view: View
+    view: EngineTable
     state: str
     probes: probing.Probes
 
@@ -95,7 +95,10 @@ def read_lists(folder: Path, name: str) -> FaissLists | None:
         file, probes = FileEntry(**fields.pop("file")), probing.Probes(**fields.pop("probes"))
         held = fields.pop("held")
         return FaissLists(
-            **fields, held=Held(held["version"], tuple(held["parts"])), probes=probes, file=file
+            **fields,
+            held=LoadedParts(held["version"], tuple(held["parts"])),
+            probes=probes,
+            file=file,
         )
     except FileNotFoundError:
         return None
@@ -126,11 +129,11 @@ def build(
     return out
 
 
-def _planned(view: View) -> Built:
+def _planned(view: EngineTable) -> Built:
     return Built(view, "new", probing.Probes(probing.lists_for(view.rows, _FACTOR)))
 
 
-def _standing(folder: Path, p: Published, view: View) -> Built | None:
+def _standing(folder: Path, p: Published, view: EngineTable) -> Built | None:
     """Return the lists of a table that are as they should be; None if there are none."""
     try:
         old = read_lists(folder, view.name)
@@ -143,7 +146,7 @@ def _standing(folder: Path, p: Published, view: View) -> Built | None:
     return Built(view, "kept", old.probes)
 
 
-def _build_one(folder: Path, p: Published, view: View, progress: Progress) -> Built:
+def _build_one(folder: Path, p: Published, view: EngineTable, progress: Progress) -> Built:
     faiss = client()
     lists = probing.lists_for(view.rows, _FACTOR)
     ids = ids_of(p, view)

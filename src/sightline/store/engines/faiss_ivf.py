@@ -20,7 +20,7 @@ from sightline.store.engines import candidates, faiss_files, parts, word_rows
 from sightline.store.engines.candidates import Named, Notices
 from sightline.store.engines.faiss_files import FaissLists
 from sightline.store.engines.probing import LISTED_ROWS
-from sightline.store.engines.views import Published, View
+from sightline.store.engines.views import EngineTable, Published
 
 # More is asked for than a person looks at only where hardly anything is filtered out.
 _MOST_HITS = 100_000
@@ -81,7 +81,7 @@ class FaissEngine(Notices):
         return None if top is None else parts.with_scanned(rest, query, k, where, None, top)
 
     def _asking(
-        self, index: Any, lists: FaissLists, view: View, weights: Floats, where: Ints | None
+        self, index: Any, lists: FaissLists, view: EngineTable, weights: Floats, where: Ints | None
     ) -> candidates.Ask:
         faiss = faiss_files.client()
         probes = lists.probes.for_share(None if where is None else len(where) / view.rows)
@@ -105,7 +105,7 @@ class FaissEngine(Notices):
 
         return ask
 
-    def _lists(self, view: View) -> tuple[FaissLists, Any] | None:
+    def _lists(self, view: EngineTable) -> tuple[FaissLists, Any] | None:
         """Return the lists of a table, opened; None if there are none."""
         lists = faiss_files.read_lists(self._folder, view.name)
         if lists is None:
@@ -125,7 +125,7 @@ class FaissEngine(Notices):
             return self._open[view.name]
 
 
-def _refused(lists: FaissLists, view: View) -> str | None:
+def _refused(lists: FaissLists, view: EngineTable) -> str | None:
     if lists.length == view.length:
         return None
     return f"holds rows of {lists.length} numbers, not of {view.length}"

@@ -14,9 +14,9 @@ from sightline.store.engines.milvus_tables import LONGEST, Tables
 from sightline.store.engines.parts import parted
 from sightline.store.engines.views import (
     MEASURES,
+    EngineTable,
     Measure,
     Published,
-    View,
     ids_of,
     rows_at,
     views_of,
@@ -83,11 +83,11 @@ def compare(
     return problems
 
 
-def _held(p: Published, measures: Sequence[Measure] = MEASURES) -> list[View]:
+def _held(p: Published, measures: Sequence[Measure] = MEASURES) -> list[EngineTable]:
     return [v for v in views_of(p, measures) if v.rows and v.length <= LONGEST]
 
 
-def _differing(tables: Tables, table: str, p: Published, view: View) -> list[str]:
+def _differing(tables: Tables, table: str, p: Published, view: EngineTable) -> list[str]:
     """Compare rows drawn at random, and the first and the last."""
     ids = ids_of(p, view)
     rng = np.random.default_rng()

@@ -26,7 +26,14 @@ from sightline.store.engines.milvus_tables import (
     not_another,
     table_name,
 )
-from sightline.store.engines.views import MEASURES, Measure, Published, View, blocks, views_of
+from sightline.store.engines.views import (
+    MEASURES,
+    EngineTable,
+    Measure,
+    Published,
+    blocks,
+    views_of,
+)
 
 _BLOCK_BYTES = 4 << 20
 _SLOW = 3_600.0
@@ -38,7 +45,7 @@ class Loaded:
     """One table of a load. `state` is kept (it was there), new, or resumed; `sent` are its rows
     that had to be sent, and `probes` how it is searched."""
 
-    view: View
+    view: EngineTable
     table: str
     state: str
     sent: int = 0

@@ -28,7 +28,7 @@ from sightline.store.engines.milvus_tables import (
     of_older,
 )
 from sightline.store.engines.probing import Probes
-from sightline.store.engines.views import MEASURES, Measure, Published, View, rows_there
+from sightline.store.engines.views import MEASURES, EngineTable, Measure, Published, rows_there
 
 RETRY = 1.0
 _LOOKED_AT = 3
@@ -44,7 +44,7 @@ class Served:
     table: str
     probes: Probes
     rows: int
-    held: parts.Held
+    held: parts.LoadedParts
     whole: bool
 
 
@@ -113,7 +113,7 @@ class MilvusEngine(Notices):
             self.note(f"{e}{_AT_HOME}")
         return None
 
-    def _holds(self, p: Published, view: View) -> bool:
+    def _holds(self, p: Published, view: EngineTable) -> bool:
         """Return whether a table is one of those that are loaded."""
         of_feature = any(view.feature in s.features for s in p.segments)
         return view.by in self._measures if of_feature else view.by in ("product", "words")
@@ -121,7 +121,7 @@ class MilvusEngine(Notices):
     def _asking(
         self,
         p: Published,
-        view: View,
+        view: EngineTable,
         weights: Floats,
         tables: Tables,
         served: Served,
@@ -145,7 +145,7 @@ class MilvusEngine(Notices):
         return ask
 
     def _search(
-        self, tables: Tables, table: str, view: View, weights: Floats, n: int, probes: int
+        self, tables: Tables, table: str, view: EngineTable, weights: Floats, n: int, probes: int
     ) -> tuple[Ints, Floats]:
         try:
             self.asked += 1
@@ -159,7 +159,7 @@ class MilvusEngine(Notices):
 
     # -- finding tables
 
-    def _table(self, p: Published, view: View) -> tuple[Tables, Served]:
+    def _table(self, p: Published, view: EngineTable) -> tuple[Tables, Served]:
         """Return the connection and the table of a view, once it was found whole."""
         key = view.name, view.digest
         # What serves is not held up by a look for another table.
@@ -210,12 +210,12 @@ class MilvusEngine(Notices):
         self._tables = None
         self._served.clear()
 
-    def _forget(self, view: View) -> None:
+    def _forget(self, view: EngineTable) -> None:
         with self._lock:
             self._served.pop((view.name, view.digest), None)
 
 
-def find_table(tables: Tables, store: str, p: Published, view: View) -> Served:
+def find_table(tables: Tables, store: str, p: Published, view: EngineTable) -> Served:
     """Return the table of a view, which must hold most of what the version has."""
     uri = tables.uri
     again = f"Run: sightline export milvus --uri {uri}"
@@ -241,7 +241,7 @@ def find_table(tables: Tables, store: str, p: Published, view: View) -> Served:
 
 
 def _refuse_strange(
-    p: Published, view: View, weights: Floats, ids: Ints, scores: Floats, served: Served
+    p: Published, view: EngineTable, weights: Floats, ids: Ints, scores: Floats, served: Served
 ) -> None:
     """Refuse scores that the rows at home do not have."""
     order = np.argsort(ids)

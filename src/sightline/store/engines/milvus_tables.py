@@ -21,8 +21,8 @@ import numpy as np
 from sightline._typing import Floats, Ints
 from sightline.errors import EngineAway, EngineError, MissingExtra, UsageError
 from sightline.settings import MILVUS
-from sightline.store.engines.parts import Held, held_of
-from sightline.store.engines.views import Measure, Published, View
+from sightline.store.engines.parts import LoadedParts, held_of
+from sightline.store.engines.views import EngineTable, Measure, Published
 
 # NAME:PASSWORD, or a key: from the environment alone, so that no file or log has it.
 TOKEN = "SIGHTLINE_MILVUS_TOKEN"
@@ -51,16 +51,16 @@ class Label:
     parts: tuple[str, ...]
 
     @classmethod
-    def of(cls, store: str, p: Published, view: View) -> Label:
+    def of(cls, store: str, p: Published, view: EngineTable) -> Label:
         parts = held_of(p, view).parts
         return cls(
             store, p.version, view.feature, view.by, view.length, view.rows, view.digest, parts
         )  # fmt: skip
 
     @property
-    def held(self) -> Held:
+    def held(self) -> LoadedParts:
         """What the table was given."""
-        return Held(self.version, self.parts)
+        return LoadedParts(self.version, self.parts)
 
     def text(self) -> str:
         return json.dumps({"sightline": 1, **asdict(self)}, sort_keys=True)
@@ -94,12 +94,12 @@ def address_of(uri: str) -> tuple[str, str, int]:
     return f"{scheme}://{match[2]}:{match[3]}", match[2], int(match[3])
 
 
-def alias_of(store: str, view: View) -> str:
+def alias_of(store: str, view: EngineTable) -> str:
     """Return the alias by which readers find a table."""
     return f"sightline_{store}_{view.name}"
 
 
-def table_name(store: str, version: int, view: View) -> str:
+def table_name(store: str, version: int, view: EngineTable) -> str:
     """Return the name of the table of one version.
 
     A store that was put back to an older state counts its versions anew, so the number alone does
@@ -227,7 +227,7 @@ class Tables:
         return ids, np.float32(weights @ weights) - scores if by == "distance" else scores
 
 
-def metric_of(view: View) -> str:
+def metric_of(view: EngineTable) -> str:
     """Return Milvus's name for what a table is ranked by."""
     return _METRICS[view.by]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sightline._typing import Ints
 from sightline.records import DenseQuery, Top, WordQuery
 from sightline.store.engines import flat, word_rows
-from sightline.store.engines.views import Published, View, part_files
+from sightline.store.engines.views import EngineTable, Published, part_files
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Segment
 
@@ -24,8 +24,8 @@ OUTDATED = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What an engine was given of a table: the version it was of, and a line for each part.
+class LoadedParts:
+    """The parts of a table that an engine has loaded: their version, and a line for each part.
 
     A line has the digest of the part's files, that of the rows that did not count, and their
     number.
@@ -35,13 +35,13 @@ class Held:
     parts: tuple[str, ...]
 
 
-def held_of(p: Published, view: View) -> Held:
+def held_of(p: Published, view: EngineTable) -> LoadedParts:
     """Return what an engine has that is given a table now."""
     pairs = zip(p.segments, p.listed, strict=True)
-    return Held(p.version, tuple(line for s, x in pairs if (line := _line(s, x, view))))
+    return LoadedParts(p.version, tuple(line for s, x in pairs if (line := _line(s, x, view))))
 
 
-def _line(s: OpenSegment, listed: Segment, view: View) -> str:
+def _line(s: OpenSegment, listed: Segment, view: EngineTable) -> str:
     """Return the line of a segment's part of a table; empty if it has none."""
     files = part_files(s, listed, view)
     dead = "" if listed.dead is None else listed.dead.name
@@ -52,7 +52,9 @@ def _digest(*names: str) -> str:
     return hashlib.sha256(" ".join(names).encode()).hexdigest()[:16]
 
 
-def parted(p: Published, view: View, held: Held, name: str) -> tuple[Published, Published]:
+def parted(
+    p: Published, view: EngineTable, held: LoadedParts, name: str
+) -> tuple[Published, Published]:
     """Return the segments whose parts an engine holds, and the others that have one.
 
     `name` names what holds them among all that hold the same table.
@@ -84,7 +86,7 @@ def _only(p: Published, pairs: list[tuple[OpenSegment, Segment]]) -> Published:
     return Published(p.version, p.model, [s for s, _ in pairs], [x for _, x in pairs], p.returned)
 
 
-def outdated(view: View, rest: Published) -> bool:
+def outdated(view: EngineTable, rest: Published) -> bool:
     """Return whether so much came later that all rows are better scanned."""
     return sum(s.live for s in rest.listed) > OUTDATED * view.rows
 

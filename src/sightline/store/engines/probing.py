@@ -14,7 +14,7 @@ import numpy as np
 from sightline._typing import Floats, Ints
 from sightline.records import DenseQuery
 from sightline.store.engines import flat
-from sightline.store.engines.views import Published, View, ids_of, rows_at
+from sightline.store.engines.views import EngineTable, Published, ids_of, rows_at
 
 K = 50
 ENOUGH = 0.965  # of the 50 best; .95 is promised, and queries to come are others than these
@@ -60,7 +60,7 @@ def lists_for(rows: int, factor: float = 1.0) -> int:
     return int(2 ** np.clip(np.round(np.log2(factor * np.sqrt(max(rows, 1)))), 4, 16))
 
 
-def sample(p: Published, view: View, n: int = QUERIES) -> list[tuple[Floats, Ints]]:
+def sample(p: Published, view: EngineTable, n: int = QUERIES) -> list[tuple[Floats, Ints]]:
     """Return queries, each with the best pictures that a full scan finds for it.
 
     Half of them are rows of pictures drawn at random, half are sums of some less others, as
@@ -81,7 +81,7 @@ def sample(p: Published, view: View, n: int = QUERIES) -> list[tuple[Floats, Int
     return [(w, _exact(p, view, w)) for w in weights]
 
 
-def _exact(p: Published, view: View, weights: Floats) -> Ints:
+def _exact(p: Published, view: EngineTable, weights: Floats) -> Ints:
     if view.by != "words":
         return flat.dense_top(p.segments, DenseQuery(view.feature, weights, view.by), K, None).ids
     best = flat.Best(K)

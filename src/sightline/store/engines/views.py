@@ -22,6 +22,7 @@ from sightline.store.matrices import StoredSparseMatrix
 from sightline.store.scores import points_feature
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Segment
+from sightline.vectors import l2_normalize
 
 Measure = Literal["product", "cosine", "distance", "words"]
 # What verbs rank features by; the points of a model and its word scores are ranked by product.
@@ -40,11 +41,11 @@ class Published:
     segments: Sequence[OpenSegment]
     listed: Sequence[Segment]
     returned: int = 0
-    _views: dict[tuple[str, Measure], View] = field(default_factory=dict)
+    _views: dict[tuple[str, Measure], EngineTable] = field(default_factory=dict)
     # What engines hold of it and what not, by table; found once (see parts).
     parted: dict[tuple[str, str], tuple[Published, Published]] = field(default_factory=dict)
 
-    def view(self, feature: str, by: Measure) -> View:
+    def view(self, feature: str, by: Measure) -> EngineTable:
         """Return one table of it, which is looked up once."""
         if (feature, by) not in self._views:
             self._views[feature, by] = view_of(self, feature, by)
@@ -52,8 +53,8 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """A table an engine may hold: whose rows, ranked by what, how long, how many, and of what."""
+class EngineTable:
+    """A table an engine may hold: feature, measure, length and number of rows, and digest."""
 
     feature: str
     by: Measure
@@ -65,7 +66,7 @@ class View:
     def name(self) -> str:
         """A name of letters, digits and underscores that no other table of a store has.
 
-        >>> View("deep-1a2b", "cosine", 4, 2, "").name
+        >>> EngineTable("deep-1a2b", "cosine", 4, 2, "").name
         'deep_1a2b_cosine_ba446c0c'
         """
         plain = re.sub(r"\W", "_", self.feature, flags=re.ASCII)[:40]
@@ -73,7 +74,7 @@ class View:
         return f"{plain}_{self.by}_{mark}"
 
 
-def views_of(p: Published, measures: Sequence[Measure] = MEASURES) -> list[View]:
+def views_of(p: Published, measures: Sequence[Measure] = MEASURES) -> list[EngineTable]:
     """Return every table that can be made of a version, by name.
 
     Rows that are mostly zero, such as counts of visual words, are left out.
@@ -89,7 +90,7 @@ def views_of(p: Published, measures: Sequence[Measure] = MEASURES) -> list[View]
     return [view_of(p, f, by) for f, by in pairs]
 
 
-def view_of(p: Published, feature: str, by: Measure) -> View:
+def view_of(p: Published, feature: str, by: Measure) -> EngineTable:
     """Return one table of a version."""
     digest, rows = hashlib.sha256(f"{feature} {by}".encode()), 0
     for s, listed in zip(p.segments, p.listed, strict=True):
@@ -100,7 +101,7 @@ def view_of(p: Published, feature: str, by: Measure) -> View:
             digest.update(" ".join(names).encode() + b"\n")
     terms = _common_terms(p) if by == "words" else None
     length = len(terms) if terms is not None else _length(p, feature)
-    return View(feature, by, length, rows, digest.hexdigest()[:20])
+    return EngineTable(feature, by, length, rows, digest.hexdigest()[:20])
 
 
 def _files(s: OpenSegment, listed: Segment, feature: str, by: Measure) -> list[str]:
@@ -114,7 +115,7 @@ def _files(s: OpenSegment, listed: Segment, feature: str, by: Measure) -> list[s
     return [listed.base.name, *own] if own else []
 
 
-def part_files(s: OpenSegment, listed: Segment, view: View) -> list[str]:
+def part_files(s: OpenSegment, listed: Segment, view: EngineTable) -> list[str]:
     """Return the files a segment's part of a table lies in; none if it has no part in it."""
     return _files(s, listed, view.feature, view.by)
 
@@ -137,19 +138,19 @@ def _common_terms(p: Published) -> Ints | None:
     return published_scores[0].terms if same and len(published_scores[0].terms) else None
 
 
-def ids_of(p: Published, view: View) -> Ints:
+def ids_of(p: Published, view: EngineTable) -> Ints:
     """Return the pictures of a table, ascending."""
     parts = [s.ids[s.alive()] for s in _having(p, view)]
     return np.sort(np.concatenate([*parts, np.zeros(0, np.int64)]))
 
 
-def _having(p: Published, view: View) -> list[OpenSegment]:
+def _having(p: Published, view: EngineTable) -> list[OpenSegment]:
     if view.by == "words":
         return [s for s in p.segments if s.scores is not None and s.scores.model == view.feature]
     return [s for s in p.segments if s.matrix(view.feature) is not None]
 
 
-def rows_at(p: Published, view: View, ids: Ints) -> Floats:
+def rows_at(p: Published, view: EngineTable, ids: Ints) -> Floats:
     """Return the rows of some pictures as an engine ranks by them, ids ascending."""
     there, rows = rows_there(p, view, ids)
     if len(there) != len(ids):
@@ -158,7 +159,7 @@ def rows_at(p: Published, view: View, ids: Ints) -> Floats:
     return rows
 
 
-def rows_there(p: Published, view: View, ids: Ints) -> tuple[Ints, Floats]:
+def rows_there(p: Published, view: EngineTable, ids: Ints) -> tuple[Ints, Floats]:
     """Return those of some pictures that have a row that counts, and these rows; ids ascending."""
     out, there = np.zeros((len(ids), view.length), np.float32), np.zeros(len(ids), bool)
     for s in _having(p, view):
@@ -169,7 +170,7 @@ def rows_there(p: Published, view: View, ids: Ints) -> tuple[Ints, Floats]:
     return (ids, out) if there.all() else (ids[there], out[there])
 
 
-def _rows(s: OpenSegment, view: View, at: Ints) -> Floats:
+def _rows(s: OpenSegment, view: EngineTable, at: Ints) -> Floats:
     if view.by == "words" and s.scores is not None:
         return np.ascontiguousarray(s.scores.rows[:, at].T)
     matrix = s.matrix(view.feature)
@@ -178,11 +179,10 @@ def _rows(s: OpenSegment, view: View, at: Ints) -> Floats:
     rows = np.asarray(matrix[at], np.float32)
     if view.by != "cosine":
         return rows
-    lengths = np.sqrt(np.vecdot(rows, rows))
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1)[:, None], np.float32)
+    return np.asarray(l2_normalize(rows, np.sqrt(np.vecdot(rows, rows))))
 
 
-def blocks(p: Published, view: View, step: int) -> Iterator[tuple[Ints, Floats]]:
+def blocks(p: Published, view: EngineTable, step: int) -> Iterator[tuple[Ints, Floats]]:
     """Yield the whole table by ascending id, so many rows at a time."""
     ids = ids_of(p, view)
     for start in range(0, len(ids), step):
@@ -190,7 +190,7 @@ def blocks(p: Published, view: View, step: int) -> Iterator[tuple[Ints, Floats]]
         yield part, rows_at(p, view, part)
 
 
-def weights_of(p: Published, view: View, query: DenseQuery | WordQuery) -> Floats | None:
+def weights_of(p: Published, view: EngineTable, query: DenseQuery | WordQuery) -> Floats | None:
     """Return a query as weights over the rows of a table; None where it names other words."""
     if isinstance(query, DenseQuery):
         return np.ascontiguousarray(query.weights, np.float32)
