@@ -102,7 +102,7 @@ def test_training_computes_the_features_it_needs_and_keeps_doing_so(
     c = Collection.open(photos, store=tmp_path / "store", workers=1)
     c.index()
     monkeypatch.setattr(
-        "sightline.collection.models.missing_features.default_features", lambda: ["mean-colour"]
+        "sightline.collection.models.requirements.default_features", lambda: ["mean-colour"]
     )
     c.train()
     assert [f.name for f in c.pictures.features() if f.used] == ["mean-colour"]

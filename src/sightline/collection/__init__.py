@@ -270,9 +270,9 @@ class Collection:
         dry_run : bool
             Measure, and publish nothing.
         """
-        from sightline.collection.models.missing_features import missing_for_words
+        from sightline.collection.models.lifecycle import training_run
         from sightline.collection.models.recipe import ranker_spec
-        from sightline.collection.models.run import training_run
+        from sightline.collection.models.requirements import missing_for_words
         from sightline.collection.models.training import TrainOptions, train
 
         for name in rankers:

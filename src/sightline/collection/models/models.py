@@ -79,8 +79,8 @@ class Models:
         progress : Progress, optional
             As of `Collection.train`.
         """
-        from sightline.collection.models.missing_features import missing_for_similarity
-        from sightline.collection.models.run import training_run
+        from sightline.collection.models.lifecycle import training_run
+        from sightline.collection.models.requirements import missing_for_similarity
         from sightline.collection.similarity.supervision import check_source
         from sightline.collection.similarity.training import SimilarOptions, train_similar
 
@@ -122,8 +122,8 @@ class Models:
         compute : Compute, optional
             As of `Collection.train`.
         """
-        from sightline.collection.models.missing_features import missing_for_regions
-        from sightline.collection.models.run import training_run
+        from sightline.collection.models.lifecycle import training_run
+        from sightline.collection.models.requirements import missing_for_regions
         from sightline.collection.tagging.training import RegionOptions, train_regions
 
         if scenes < 0:
