@@ -161,7 +161,7 @@ def test_evaluating_tells_curves_and_whom_it_harmed(c: Collection) -> None:
 def test_queries_that_lost_are_named(c: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model turned round harms nearly everybody."""
     c.train()
-    turned = "sightline.collection.models.evaluation.measure_queries"
+    turned = "sightline.collection.models.held_out.measure_queries"
     monkeypatch.setattr(turned, lambda rows, queries: measure_queries(-rows, queries))
     e = c.evaluate(curve=False)
     assert len(e.harmed) == e.groups[0].harmed == e.groups[0].n

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.models.dataset import MOST_WORDS, Dataset, aligned, split
-from sightline.collection.models.held_out import HeldOutQueries
+from sightline.collection.models.held_out import HeldOutQueries, measure, measure_rows
 from sightline.collection.models.lifecycle import FEWEST
 from sightline.collection.models.queries import combined, one_word
 from sightline.collection.models.recipe import Fitted, fit
@@ -25,15 +25,13 @@ from sightline.collection.models.remote import (
     fewer_shards,
     fit_remote,
     is_sharded,
-    measure_remote,
 )
 from sightline.collection.models.saved_words import load_known
-from sightline.collection.models.selection import measure
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import CollectionError
 from sightline.measures.judged import Judged, RankedList
-from sightline.measures.many import ManyMeasured, measure_queries, query_scores
+from sightline.measures.many import ManyMeasured, query_scores
 from sightline.measures.precision_recall import (
     PrecisionRecall,
     eleven_points,
@@ -173,10 +171,7 @@ def evaluate(
         )
     rows = model.combination.rows(model.proof.scores(held.dataset.views))
     queries = combined(held.queries, model.combination, held.idf)
-    if compute is None:
-        measured = measure_queries(rows, queries)
-    else:
-        measured = measure_remote(rows, queries, compute)
+    measured = measure_rows(rows, queries, compute)
     groups = tuple(_groups(held, measured))
     best, worst = _examples(held, measured, spelled)
     training = dataset.only(~split(dataset)[0])

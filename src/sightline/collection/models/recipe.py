@@ -7,7 +7,7 @@ averages their kernels, models of visual words take counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Arrays, Floats, Ints
-from sightline.collection.models.dataset import Dataset, View, Weighting
+from sightline.collection.models.dataset import (
+    Dataset,
+    View,
+    Weighting,
+)
 from sightline.collection.models.registry import RANKERS, LeftOut, OnRound, RankerSpec
 from sightline.contracts import Json, Mapper
 from sightline.errors import UsageError
@@ -38,6 +42,17 @@ class Recipe:
         """Return the recipe with some settings changed."""
         changed = {**dict(self.settings), **more}
         return Recipe(self.ranker, self.features, tuple(sorted(changed.items())))
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the recipe as plain values."""
+        settings: dict[str, Json] = dict(self.settings)
+        return {"ranker": self.ranker, "features": list(self.features), "settings": settings}
+
+    @classmethod
+    def from_json(cls, value: Any) -> Recipe:
+        """Return the recipe from what `to_json` returned."""
+        settings = tuple(sorted(value["settings"].items()))
+        return cls(str(value["ranker"]), tuple(value["features"]), settings)
 
     def __str__(self) -> str:
         names = "+".join(f.rpartition("-")[0] for f in self.features)
@@ -218,3 +233,14 @@ def ranker_spec(ranker: str) -> RankerSpec:
     if not spec.option:
         raise UsageError(f"The ranker {name!r} has nothing to set after a colon. Got {option!r}.")
     return spec.with_option(option)
+
+
+def saved_recipe(features: Sequence[str]) -> Recipe:
+    """Return how saved words are learnt: by a strong regulariser, which few pictures ask for.
+
+    Left-out errors, by which alpha is chosen elsewhere, take pictures that nobody labelled for
+    negatives. Of alphas from .03 to 3 this one ranked best on eight classes of Caltech-101 and on
+    made clusters, with 2, 3, 8 and 15 positives; the chosen one ranked worse throughout.
+    """
+    settings = {**RANKERS[SAVED_BY].grid[0], "alpha": 3.0}
+    return Recipe(SAVED_BY, tuple(features), tuple(sorted(settings.items())))

@@ -19,11 +19,10 @@ from sightline._typing import Doubles, Ints
 from sightline.collection.clicks.labels import FromClicks, known_judgements
 from sightline.collection.index import tags
 from sightline.collection.models.dataset import MOST_WORDS, Dataset, load_dataset, split
-from sightline.collection.models.held_out import HeldOutQueries
+from sightline.collection.models.held_out import HeldOutQueries, measure
 from sightline.collection.models.queries import carriers, one_word
-from sightline.collection.models.recipe import SAVED_BY, Fitted, Recipe, fit
-from sightline.collection.models.registry import RANKERS
-from sightline.collection.models.selection import Selection, measure
+from sightline.collection.models.recipe import Fitted, fit, saved_recipe
+from sightline.collection.models.selection import Selection
 from sightline.collection.models.trials import fit_combination
 from sightline.collection.sessions.log import SOURCE, SessionRecord, read_sessions
 from sightline.rankers.cutoff import CutOff
@@ -146,17 +145,6 @@ def saved_terms(reader: Reader, records: Sequence[SessionRecord]) -> frozenset[i
             for p in reader.snapshot.carrying([term], every=False).tolist()
         )
     )
-
-
-def saved_recipe(features: Sequence[str]) -> Recipe:
-    """Return how saved words are learnt: by a strong regulariser, which few pictures ask for.
-
-    Left-out errors, by which alpha is chosen elsewhere, take pictures that nobody labelled for
-    negatives. Of alphas from .03 to 3 this one ranked best on eight classes of Caltech-101 and on
-    made clusters, with 2, 3, 8 and 15 positives; the chosen one ranked worse throughout.
-    """
-    settings = {**RANKERS[SAVED_BY].grid[0], "alpha": 3.0}
-    return Recipe(SAVED_BY, tuple(features), tuple(sorted(settings.items())))
 
 
 def learn_saved(

@@ -14,18 +14,16 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline.collection.clicks.labels import FromClicks
-from sightline.collection.models import selection
 from sightline.collection.models.dataset import MOST_TEXT_WORDS, MOST_WORDS, Dataset, split
 from sightline.collection.models.held_out import HeldOutQueries, measure_candidate
 from sightline.collection.models.lifecycle import (
-    FEWEST,
     GateReport,
     apply_gate,
     publish,
@@ -42,9 +40,8 @@ from sightline.collection.models.saved_words import (
     load_known,
     saved_report,
 )
-from sightline.collection.models.selection import Selection
+from sightline.collection.models.selection import Selection, select
 from sightline.collection.models.trials import TrialResult, note_rounds
-from sightline.collection.models.unvalidated import unvalidated
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
     WordModel,
@@ -63,8 +60,6 @@ from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
 from sightline.store.home import Home
 
-# Maximum number of pictures for selection; the selected recipe is then fitted to all of them.
-CHOOSE_AMONG = 6_000
 # Those that are tried where none is named.
 DEFAULT_RANKERS = BY_DEFAULT
 
@@ -134,7 +129,7 @@ def train(
         source = (reader, log, needed, most, options.session_cap, shared)
         dataset, clicks = load_known(*source)
         spelled = dict(reader.catalogue.terms())
-    selected = prepare(dataset, rankers, _prints(dataset, options.features), progress, compute)
+    selected = select(dataset, rankers, _prints(dataset, options.features), progress, compute)
     held = HeldOutQueries.of(dataset)
     served = selected.served or selected
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
@@ -259,36 +254,6 @@ def _prints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
             f"Run: sightline index --features {','.join(dict.fromkeys([*prints, *names]))}"
         )
     return [prints[n] for n in names]
-
-
-def prepare(
-    dataset: Dataset,
-    rankers: Sequence[str],
-    features: Sequence[str] | None,
-    progress: Progress,
-    compute: Mapper | None = None,
-) -> Selection:
-    """Choose recipe, combination and cut-off without looking at held-out pictures."""
-    held, validating = split(dataset)
-    inner = _few(np.flatnonzero(~held & ~validating))
-    training, validation = dataset.only(inner), dataset.only(_few(np.flatnonzero(validating)))
-    rankers, not_tried = selection.trainable_rankers(dataset, rankers, features)
-    if not rankers:
-        raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
-    # Few queries of saved words would choose by luck.
-    fewest = 1 if dataset.unlabelled is None else FEWEST
-    task = (training, validation, rankers, features, progress, compute, fewest)
-    selected = selection.choose_on(*task)
-    if selected is None:
-        alone = unvalidated(dataset, rankers, features)
-        return replace(alone, not_tried=tuple(not_tried))
-    return replace(selected, not_tried=(*not_tried, *selected.not_tried))
-
-
-def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    if len(rows) <= CHOOSE_AMONG:
-        return rows
-    return np.sort(np.random.default_rng(0).choice(rows, CHOOSE_AMONG, replace=False))
 
 
 def _learned_from(dataset: Dataset) -> NDArray[np.int64]:

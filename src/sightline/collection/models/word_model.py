@@ -171,8 +171,8 @@ def to_saved(
     about: dict[str, Json] = {
         "format": FORMAT if served.saved is None else FORMAT_SAVED,
         "how": combination.how,
-        "served": _recipe_json(served.recipe),
-        "proof": _recipe_json(proof.recipe),
+        "served": served.recipe.to_json(),
+        "proof": proof.recipe.to_json(),
     }
     arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf, "published": published}
     arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
@@ -180,10 +180,6 @@ def to_saved(
     if text_curve is not None:
         arrays["text_curve"] = text_curve
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
-
-
-def _recipe_json(r: Recipe) -> Json:
-    return {"ranker": r.ranker, "features": list(r.features), "settings": dict(r.settings)}
 
 
 def from_saved(saved: SavedModel) -> WordModel:
@@ -202,8 +198,8 @@ def from_saved(saved: SavedModel) -> WordModel:
             np.asarray(arrays["published"]),
             combination,
             CutOff.from_arrays(_under("cutoff.", arrays)),
-            Fitted.from_arrays(_recipe(about["served"]), arrays, "served."),
-            Fitted.from_arrays(_recipe(about["proof"]), arrays, "proof."),
+            Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served."),
+            Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
         )
     except (KeyError, ValueError, TypeError, DataError) as e:
@@ -222,12 +218,6 @@ def _how(name: Json) -> How:
         if way == name:
             return way
     raise ValueError(f"it combines words by {name}")
-
-
-def _recipe(value: Any) -> Recipe:
-    return Recipe(
-        str(value["ranker"]), tuple(value["features"]), tuple(sorted(value["settings"].items()))
-    )
 
 
 def load_word_model(home: Home, name: str, *, checked: bool = False) -> WordModel | None:
