@@ -65,7 +65,7 @@ class PictureReader:
         if not plan.read:
             return
         limits, pixels = self.options.limits, bool(self.options.features)
-        jobs = (request(self.root, t.found, limits, pixels=pixels) for t in plan.read)
+        jobs = (request(self.root, t.file, limits, pixels=pixels) for t in plan.read)
         answers = run_ahead(self.compute.run(READ_TASK, jobs, "decode"), BATCH)
         self.progress.start("index", len(plan.read))
         todo = iter(plan.read)
@@ -89,8 +89,8 @@ class PictureReader:
                 self.progress.advance()
                 picture = result if isinstance(result, Failed) else self._checked(result)
                 if isinstance(picture, Failed):
-                    bad = Skipped(t.found.path, picture.kind, picture.reason)
-                    skipped.append((bad, t.found.size, t.found.mtime))
+                    bad = Skipped(t.file.path, picture.kind, picture.reason)
+                    skipped.append((bad, t.file.size, t.file.mtime))
                     dead += [t.picture] if t.picture is not None else []
                 else:
                     read.append(_Read(t, picture, self._words(t, picture)))
@@ -120,7 +120,7 @@ class PictureReader:
 
     def _words(self, todo: ToRead, r: PictureRead) -> dict[str, Tags]:
         self.problems += r.problems
-        extra = tags.extra_words(self.files, todo.found.path, self.options.folder_words)
+        extra = tags.extra_words(self.files, todo.file.path, self.options.folder_words)
         return tags.clean([*r.words, *extra])
 
     def _describe(self, read: list[_Read]) -> None:
@@ -129,7 +129,7 @@ class PictureReader:
         if not places:
             return
         jobs = (
-            describe_job(r.todo.found.path, r.picture.rgb, places)
+            describe_job(r.todo.file.path, r.picture.rgb, places)
             for r in read
             if r.picture.rgb is not None
         )
@@ -137,7 +137,7 @@ class PictureReader:
         for r, result in zip(read, answers, strict=True):
             if isinstance(result, Failed):
                 names = ", ".join(w.name for w in self.options.features)
-                path = shown(r.todo.found.path)
+                path = shown(r.todo.file.path)
                 self.problems.append(f"{path}: no features ({names}): {result.reason}")
             else:
                 r.rows = rows_of(result)
@@ -165,7 +165,7 @@ class PictureReader:
             batches=[self._batch(part, terms) for part in (with_rows, without) if part],
             dead=dead,
             stamps=[
-                Stamp(r.number, r.picture.size, r.picture.mtime, stamps_of(r.todo.found))
+                Stamp(r.number, r.picture.size, r.picture.mtime, stamps_of(r.todo.file))
                 for r in read
             ],
             skipped=skipped,
@@ -189,7 +189,7 @@ class PictureReader:
         """Return a picture's events, and its id or (below 0) the place of its first event."""
         picture = self._identity(plan, r)
         body: dict[str, Json] = {
-            "path": r.todo.found.path.decode("utf-8", "surrogateescape"),
+            "path": r.todo.file.path.decode("utf-8", "surrogateescape"),
             "sha": r.picture.sha, "size": r.picture.size, "mtime": r.picture.mtime,
             "width": r.picture.width, "height": r.picture.height, "format": r.picture.format,
             "taken": r.picture.taken,

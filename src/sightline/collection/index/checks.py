@@ -14,8 +14,7 @@ from contextlib import closing
 from sightline.collection.discovery import root_of_store
 from sightline.collection.index.assignment import by_key_or_order, in_order, matches, no_match
 from sightline.collection.index.options import IndexOptions
-from sightline.collection.index.plan import Plan, make_plan
-from sightline.collection.index.run import plan_for
+from sightline.collection.index.plan import Plan, plan_for
 from sightline.collection.index.tags import read_table
 from sightline.collection.index.vectors import check_name_free, open_vectors, same_as_before
 from sightline.errors import (
@@ -26,7 +25,6 @@ from sightline.errors import (
     UsageError,
 )
 from sightline.features.imported import ImportedVectors
-from sightline.pictures.folder import walk
 from sightline.records import shown
 from sightline.store.catalogue import Catalogue, KnownPicture, VectorsFile
 from sightline.store.home import Home, current_version
@@ -160,20 +158,20 @@ def _check(
 
 
 def _planned(
-    home: Home, root: bytes, o: IndexOptions
+    home: Home, root: bytes, options: IndexOptions
 ) -> tuple[Plan, list[KnownPicture], list[VectorsFile]]:
+    """Return the plan of the run, the pictures known before it, and the files of vectors."""
     if home.exists():
         try:
             # Without the engine that a reader would ask.
             with closing(Catalogue(home.catalogue, write=False)) as catalogue:
                 live = Snapshot(home.shards, current_version(home, catalogue)).ids().tolist()
-                plan = plan_for(root, catalogue, set(live), o)
+                plan = plan_for(root, catalogue, set(live), options)
                 files = [f for f in catalogue.vectors_files() if f.present]
                 return plan, catalogue.known(), files
         except NoCollection:
             pass  # A first run was stopped before it wrote anything.
-    walked = walk(root, follow=o.limits.follow, hidden=o.hidden, exclude=o.exclude)
-    return make_plan(walked, [], [], set(), root, follow=o.limits.follow), [], []
+    return plan_for(root, None, set(), options), [], []
 
 
 def _expected(plan: Plan, known: Sequence[KnownPicture]) -> dict[bytes, int]:
@@ -181,7 +179,7 @@ def _expected(plan: Plan, known: Sequence[KnownPicture]) -> dict[bytes, int]:
     leaving = {k.picture for k in plan.vanished} | {t.picture for t in plan.read}
     skipped = {s.path for s in (*plan.still_skipped, *plan.skipped_now)}
     kept = {k.path for k in known if k.picture not in leaving and k.path not in skipped}
-    paths = kept | {t.found.path for t in plan.read}
+    paths = kept | {t.file.path for t in plan.read}
     return {path: i for i, path in enumerate(sorted(paths))}
 
 

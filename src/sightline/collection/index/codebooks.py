@@ -123,8 +123,8 @@ def _sample(
     progress: Progress,
 ) -> list[RGB]:
     """Decode pictures chosen by a hash of their paths, up to a number and an amount of memory."""
-    chosen = sorted(pictures, key=lambda t: hashlib.blake2b(t.found.path).digest())[:SAMPLE]
-    jobs = (request(root, t.found, options.limits, pixels=True) for t in chosen)
+    chosen = sorted(pictures, key=lambda t: hashlib.blake2b(t.file.path).digest())[:SAMPLE]
+    jobs = (request(root, t.file, options.limits, pixels=True) for t in chosen)
     found: list[RGB] = []
     n_bytes = 0
     progress.start("sample", len(chosen))

@@ -8,14 +8,14 @@ was. A file that cannot be read is named with its reason and never stops the run
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sightline.collection.index import codebooks, tags
 from sightline.collection.index.batches import BATCH, PictureReader
 from sightline.collection.index.options import IndexOptions
-from sightline.collection.index.plan import Plan, make_plan, stamps_of
+from sightline.collection.index.plan import Plan, limits_text, plan_for, stamps_of
 from sightline.collection.index.tags import (
     from_files,
     publish_kept,
@@ -26,10 +26,9 @@ from sightline.collection.index.vectors import ImportReport, import_vectors, ref
 from sightline.contracts import Compute, Failed, Progress
 from sightline.errors import CollectionError, DataError, Interrupted
 from sightline.features.imported import ImportedVectors
-from sightline.pictures.folder import PictureFile, walk
+from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import WORDS_TASK, problems_of, request, words_of
 from sightline.records import Skipped, Tags, shown
-from sightline.store.catalogue import Catalogue
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.upkeep.rollback import kept_rows
@@ -196,7 +195,7 @@ class IndexRun:
         self._files = tags.WordFiles(paths if needed else [], self.root)
         self.problems += self._files.problems
         if self._stale:
-            here = {k.path for k in catalogue.known()} | {t.found.path for t in plan.read}
+            here = {k.path for k in catalogue.known()} | {t.file.path for t in plan.read}
             self.problems += self._files.unmatched(here)
 
     # -- rows of other versions, words that changed, pictures that went ----------------------------
@@ -291,34 +290,6 @@ class IndexRun:
             )
         if not w.compact() and (w.version.number != before or not w.version.finished):
             w.publish(Change(), finished=True)
-
-
-def plan_for(
-    root: bytes,
-    catalogue: Catalogue,
-    live: set[int],
-    o: IndexOptions,
-    reusable: Container[int] = (),
-) -> Plan:
-    """Walk the folder and compare it with what the catalogue knows."""
-    walked = walk(root, follow=o.limits.follow, hidden=o.hidden, exclude=o.exclude)
-    # A limit that was changed may let in what it kept out.
-    retry = o.retry or catalogue.meta("limits") not in (None, limits_text(o))
-    return make_plan(
-        walked,
-        catalogue.known(),
-        catalogue.skipped(),
-        live,
-        root,
-        reusable=reusable,
-        retry=retry,
-        follow=o.limits.follow,
-    )
-
-
-def limits_text(o: IndexOptions) -> str:
-    """Return the limits files are skipped by, as one comparable text."""
-    return f"{o.limits.max_megapixels:g} {o.limits.max_file_bytes} {o.seconds:g}"
 
 
 def _stamp(picture: int, found: PictureFile) -> Stamp:
