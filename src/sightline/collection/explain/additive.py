@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from sightline._typing import RGB, Doubles, Ints
-from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.features import FeatureRecomputer
-from sightline.collection.explain.results import OcclusionMap
+from sightline.collection.explain.results import Blocks, OcclusionMap
 from sightline.collection.explain.words import QueryScorer
 from sightline.compute.describing import describe_job, load_feature
 from sightline.contracts import Compute, Done, Failed, Json, Progress

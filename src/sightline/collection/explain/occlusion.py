@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from sightline._typing import RGB
 from sightline.collection.explain import additive
-from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.features import FeatureRecomputer
-from sightline.collection.explain.results import ExplainOptions, OcclusionMap
+from sightline.collection.explain.results import Blocks, ExplainOptions, OcclusionMap
 from sightline.collection.explain.words import ExplainedQuery, QueryScorer
 from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
 from sightline.contracts import Compute, Done, Failed, Progress
