@@ -60,7 +60,7 @@ def explain(
                 explained_query.model, reader.snapshot, [h.picture for h in hits]
             )
             best = hits[: options.pictures]
-            looked = occlusion_maps(
+            maps = occlusion_maps(
                 reader, root, explained_query, best, workers, limits, options, progress
             )
     finally:
@@ -70,9 +70,11 @@ def explain(
     model = (word_model.name, str(word_model.served.recipe)) if word_model is not None else ("", "")
     explanations = []
     for h, shares in zip(hits, words, strict=True):
-        occluded = looked.get(h.picture) or Occluded(problem=explained_query.problem)
-        by = features.get(h.picture, ())
+        occluded = maps.get(h.picture) or Occluded(problem=explained_query.problem)
+        feature_losses = features.get(h.picture, ())
         explanations.append(
-            Explanation(h, shares, occluded.parts, occluded.problem, occluded.rgb, by, *model)
+            Explanation(
+                h, shares, occluded.parts, occluded.problem, occluded.rgb, feature_losses, *model
+            )
         )
     return explanations

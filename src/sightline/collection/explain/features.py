@@ -44,9 +44,9 @@ class FeatureRecomputer:
     def of(cls, reader: Reader, model: WordModel, size: int) -> FeatureRecomputer:
         """Look up each feature by name, and use it only if its fingerprint is the same."""
         books = reader.home.versions.read(reader.snapshot.version).codebooks
-        found = {f: place_of(reader, f, books, size) for f in model.features}
-        places = {f: place for f, place in found.items() if place}
-        return cls(places, tuple(f for f, place in found.items() if not place))
+        place_by_feature = {f: place_of(reader, f, books, size) for f in model.features}
+        places = {f: place for f, place in place_by_feature.items() if place}
+        return cls(places, tuple(f for f, place in place_by_feature.items() if not place))
 
     @property
     def held_names(self) -> tuple[str, ...]:
@@ -55,13 +55,13 @@ class FeatureRecomputer:
 
     def views(self, rows: Sequence[Sequence[Row]], reader: Reader, picture: int) -> dict[str, View]:
         """Return the model's input: one row for each variant of a picture, from workers' rows."""
-        out: dict[str, View] = {}
+        views: dict[str, View] = {}
         for i, (f, place) in enumerate(self.places.items()):
-            out[f] = as_view(stacked(f, load_feature(place).length, [r[i] for r in rows]))
+            views[f] = as_view(stacked(f, load_feature(place).length, [r[i] for r in rows]))
         for f in self.held:
             stored = as_view(reader.snapshot.rows(f, np.array([picture], np.int64)))
-            out[f] = stored[np.zeros(len(rows), np.int64)]
-        return out
+            views[f] = stored[np.zeros(len(rows), np.int64)]
+        return views
 
     def can_look_at(self, reader: Reader, picture: int) -> bool:
         """Return whether a picture has the stored vectors that cannot be recomputed."""
@@ -76,8 +76,8 @@ def place_of(reader: Reader, expected: str, codebooks: Sequence[str], size: int)
         place = plugins.place("features", name)
         places = [place]
         if is_fitted(place):
-            mine = [b for b in codebooks if b.rpartition("-")[0] == name]
-            places = [f"{place}@{arrays_file(reader.home.models, b)}" for b in mine]
+            fitted = [b for b in codebooks if b.rpartition("-")[0] == name]
+            places = [f"{place}@{arrays_file(reader.home.models, b)}" for b in fitted]
         for candidate in places:
             if fingerprint(load_feature(candidate), size) == expected:
                 return candidate

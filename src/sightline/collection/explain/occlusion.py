@@ -49,23 +49,25 @@ def occlusion_maps(
     """Return the occlusion map of each hit, by picture."""
     if query.model is None or not hits:
         return {}
-    again = FeatureRecomputer.of(reader, query.model.learnt, limits.side)
-    if not again.places:
-        names = ", ".join(again.held_names)
+    recomputer = FeatureRecomputer.of(reader, query.model.learnt, limits.side)
+    if not recomputer.places:
+        names = ", ".join(recomputer.held_names)
         problem = f"the model sees {names} alone, which cannot be computed from pixels here"
         return {h.picture: Occluded(problem=problem) for h in hits}
     occluded = {
-        h.picture: read if again.can_look_at(reader, h.picture) else Occluded(problem=_LACKS)
+        h.picture: read if recomputer.can_look_at(reader, h.picture) else Occluded(problem=_LACKS)
         for h, read in zip(hits, decoded(root, hits, compute, limits), strict=True)
     }
-    pictures = {p: seen.rgb for p, seen in occluded.items() if seen.rgb is not None}
+    pictures = {p: picture.rgb for p, picture in occluded.items() if picture.rgb is not None}
     if not pictures:
         return occluded
-    if options.exact and additive.add_up(query.model, again):
-        looked = additive.look(query.model, again, pictures, compute, progress)
+    if options.exact and additive.add_up(query.model, recomputer):
+        maps = additive.look(query.model, recomputer, pictures, compute, progress)
     else:
-        looked = _without_blocks(query.model, again, reader, pictures, compute, options, progress)
-    for picture, parts in looked:
+        maps = _without_blocks(
+            query.model, recomputer, reader, pictures, compute, options, progress
+        )
+    for picture, parts in maps:
         rgb = pictures[picture]
         occluded[picture] = (
             Occluded(rgb, problem=f"it cannot be described: {parts.reason}")
@@ -94,7 +96,7 @@ def decoded(
 
 def _without_blocks(
     model: QueryScorer,
-    again: FeatureRecomputer,
+    recomputer: FeatureRecomputer,
     reader: Reader,
     pictures: dict[int, RGB],
     compute: Compute,
@@ -103,7 +105,7 @@ def _without_blocks(
 ) -> Iterator[tuple[int, OcclusionMap | Failed]]:
     n = options.blocks
     blocks = {p: Blocks.of(rgb.shape[0], rgb.shape[1], n) for p, rgb in pictures.items()}
-    places = list(again.places.values())
+    places = list(recomputer.places.values())
     jobs = (
         describe_job(b"%d" % p, variant, places)
         for p, rgb in pictures.items()
@@ -123,8 +125,8 @@ def _without_blocks(
         if failed is not None:
             yield p, failed
             continue
-        parts = losses(model, where, model.numbers(again.views(rows, reader, p)))
-        yield p, replace(parts, held=again.held_names)
+        parts = losses(model, where, model.numbers(recomputer.views(rows, reader, p)))
+        yield p, replace(parts, held=recomputer.held_names)
     progress.finish()
 
 

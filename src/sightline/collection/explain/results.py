@@ -280,12 +280,12 @@ class Explanation:
     def as_json(self) -> dict[str, Json]:
         """Return the explanation as JSON."""
         words = [w.as_json() for w in self.words]
-        learned = [said for said, w in zip(words, self.words, strict=True) if w.learned]
+        learned = [share for share, w in zip(words, self.words, strict=True) if w.learned]
         parts: dict[str, Json] = {"parts": None, "rows": 0, "columns": 0}
         if self.parts is not None:
             parts = self.parts.as_json()
-            for said, values in zip(learned, self.parts.of_words, strict=True):
-                said["parts"] = _rows(values)
+            for share, values in zip(learned, self.parts.of_words, strict=True):
+                share["parts"] = _rows(values)
         return {
             "words": list[Json](words), "features": [f.as_json() for f in self.features], **parts,
             "model": self.model or None, "recipe": self.recipe or None, "problem": self.problem,

@@ -125,24 +125,24 @@ def _sample(
     """Decode pictures chosen by a hash of their paths, up to a number and an amount of memory."""
     chosen = sorted(pictures, key=lambda t: hashlib.blake2b(t.file.path).digest())[:SAMPLE]
     jobs = (request(root, t.file, options.limits, pixels=True) for t in chosen)
-    found: list[RGB] = []
+    sample: list[RGB] = []
     n_bytes = 0
     progress.start("sample", len(chosen))
     for result in compute.run(READ_TASK, jobs, "decode"):
         progress.advance()
         rgb = answer(result).rgb if isinstance(result, Done) else None
         if rgb is not None:
-            found.append(rgb)
+            sample.append(rgb)
             n_bytes += rgb.nbytes
         if n_bytes > SAMPLE_BYTES:
             break
     progress.finish()
-    if not found:
+    if not sample:
         raise CollectionError(
             f"None of the {len(chosen)} pictures could be read, so no features can be fitted. "
             "Run: sightline doctor --skipped"
         )
-    return found
+    return sample
 
 
 def warm(requests: Sequence[FeatureRequest]) -> None:

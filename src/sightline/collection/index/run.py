@@ -93,7 +93,7 @@ class IndexRun:
             reader.read(plan)
             self._reword(plan)
             self._drop(plan, reader)
-            imported, refused = self._import_vectors()
+            imported, problem = self._import_vectors()
             self.problems += refresh_vectors(self.writer, self.root, self.progress)
         except KeyboardInterrupt:
             raise Interrupted(
@@ -101,8 +101,8 @@ class IndexRun:
                 "run the same command again to go on."
             ) from None
         self._finish(before)
-        if refused:
-            raise DataError(refused)
+        if problem:
+            raise DataError(problem)
         # Pictures in folders that could not be listed are still held, and count as seen.
         live = set(self._ids_now()) if plan.unlisted else set()
         skipped = [*plan.still_skipped, *plan.skipped_now, *reader.skipped]
@@ -122,7 +122,7 @@ class IndexRun:
         )
 
     def _import_vectors(self) -> tuple[tuple[ImportReport, ...], str]:
-        """Add the files of vectors that were given; return what became of them, and a refusal.
+        """Add the files of vectors that were given; return their reports, and what went wrong.
 
         They were checked before the run; only what reading pictures brought to light can be wrong.
         """
@@ -149,7 +149,7 @@ class IndexRun:
         known = catalogue.known()
         self._kept = kept_rows(self.writer.home, known, self._snapshot, live, wanted)
         plan = plan_for(self.root, catalogue, live, self.options, self._kept)
-        self._refuse_vanished(plan)
+        self._check_not_vanished(plan)
         self.problems = [f"{shown(u.path)}: {u.reason}" for u in plan.unreadable]
         self._load_word_files(plan)
         self.writer.note(
@@ -161,7 +161,7 @@ class IndexRun:
         )
         return plan
 
-    def _refuse_vanished(self, plan: Plan) -> None:
+    def _check_not_vanished(self, plan: Plan) -> None:
         if plan.vanished and not plan.seen and not self.options.allow_empty:
             count = len(plan.vanished)
             raise CollectionError(
@@ -219,14 +219,14 @@ class IndexRun:
         stamps: list[Stamp] = []
         jobs = [request(self.root, f, self.options.limits, pixels=False) for f, _ in plan.words]
         answers = self.compute.run(WORDS_TASK, jobs, "decode") if jobs else iter(())
-        for (found, k), result in zip(plan.words, answers, strict=True):
+        for (file, k), result in zip(plan.words, answers, strict=True):
             if isinstance(result, Failed):
-                self.problems.append(f"{shown(found.path)}: {result.reason}")
+                self.problems.append(f"{shown(file.path)}: {result.reason}")
                 continue
             self.problems += problems_of(result)
             fresh = tags.clean(words_of(result))
             now[k.picture] = with_new_sidecars(self.writer.catalogue.words(k.picture), fresh)
-            stamps.append(_stamp(k.picture, found))
+            stamps.append(_stamp(k.picture, file))
         if self._stale:
             from_files(self.writer.catalogue, self._files, now, self.options.folder_words)
         live = set(self._ids_now())

@@ -80,13 +80,13 @@ def feature_states(home: Home | None) -> list[FeatureState]:
 
 def _stored(snapshot: Snapshot) -> dict[str, tuple[str, int, int]]:
     """Return fingerprint, length and number of pictures of each feature in the store."""
-    found: dict[str, tuple[str, int, int]] = {}
+    stored: dict[str, tuple[str, int, int]] = {}
     for s in snapshot.segments:
         for f, matrix in s.features.items():
             name = f.rpartition("-")[0]
-            n = int(s.alive().sum()) + found.get(name, ("", 0, 0))[2]
-            found[name] = (f, matrix.shape[1], n)
-    return found
+            n = int(s.alive().sum()) + stored.get(name, ("", 0, 0))[2]
+            stored[name] = (f, matrix.shape[1], n)
+    return stored
 
 
 def _state(

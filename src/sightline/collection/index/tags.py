@@ -63,16 +63,16 @@ def folder_words(path: bytes) -> Tags:
 
 def changes(picture: int, old: Iterable[Tags], new: dict[str, Tags]) -> list[NewEvent]:
     """Return the events that turn what is known of a picture's words into what is true now."""
-    before = {t.source: t for t in old}
-    out = []
-    for source in sorted(before.keys() | new.keys()):
-        if before.get(source) != new.get(source):
+    old_words = {t.source: t for t in old}
+    events = []
+    for source in sorted(old_words.keys() | new.keys()):
+        if old_words.get(source) != new.get(source):
             now = new.get(source, Tags(source))
             body: dict[str, Json] = {
                 "source": source, "tags": list[Json](now.tags), "text": now.text,
             }  # fmt: skip
-            out.append(NewEvent("words", picture, body))
-    return out
+            events.append(NewEvent("words", picture, body))
+    return events
 
 
 def beside(words: Iterable[Tags]) -> dict[str, Tags]:
@@ -126,17 +126,17 @@ class WordFiles:
         """Return what the files say about a picture."""
         return [table[path] for _, table in self._tables if path in table]
 
-    def unmatched(self, here: set[bytes]) -> list[str]:
+    def unmatched(self, present: set[bytes]) -> list[str]:
         """Say of each file how many of its rows name no picture of the collection."""
-        out = []
+        problems = []
         for text, table in self._tables:
-            lost = [p for p in table if p not in here]
-            if lost:
-                out.append(
-                    f"{os.path.basename(text)}: {len(lost)} of {len(table)} rows name no picture "
-                    f"here, the first {shown(lost[0])}"
+            unmatched = [p for p in table if p not in present]
+            if unmatched:
+                problems.append(
+                    f"{os.path.basename(text)}: {len(unmatched)} of {len(table)} rows name no "
+                    f"picture here, the first {shown(unmatched[0])}"
                 )
-        return out
+        return problems
 
 
 def read_table(text: str, root: bytes) -> WordsFile:
@@ -155,14 +155,14 @@ def extra_words(files: WordFiles, path: bytes, folders: bool) -> list[Tags]:
 
 def stamp(paths: Sequence[str], folders: bool) -> str:
     """Return size and time of word files, and whether folders count, as one comparable text."""
-    out = [f"folders:{folders}"]
+    lines = [f"folders:{folders}"]
     for text in paths:
         try:
             s = os.stat(text.encode("utf-8", "surrogateescape"))
-            out.append(f"{text}:{s.st_size}:{s.st_mtime_ns}")
+            lines.append(f"{text}:{s.st_size}:{s.st_mtime_ns}")
         except OSError:
-            out.append(f"{text}:missing")
-    return "\n".join(out)
+            lines.append(f"{text}:missing")
+    return "\n".join(lines)
 
 
 Words = dict[str, Tags]
@@ -230,15 +230,15 @@ def publish_kept(
     Of what the rows hold, only some `features` are taken over. Word files that changed since are
     still seen as changed.
     """
-    known = [(f, k, k.outdated.stamps if k.outdated else k.stamps) for f, k in part]
-    terms = {k.picture: terms_of(writer.catalogue.words(k.picture)) for _, k, _ in known}
+    outdated = [(f, k, k.outdated.stamps if k.outdated else k.stamps) for f, k in part]
+    terms = {k.picture: terms_of(writer.catalogue.words(k.picture)) for _, k, _ in outdated}
     batches: list[Batch] = []
     for source in {id(s): s for s in (sources[p] for p in terms)}.values():
         ids = np.array(sorted(p for p in terms if sources[p] is source), np.int64)
         batches += _copied(source, ids, terms, features)
     change = Change(
         batches=batches,
-        stamps=[Stamp(k.picture, f.size, f.mtime, stamps) for f, k, stamps in known],
+        stamps=[Stamp(k.picture, f.size, f.mtime, stamps) for f, k, stamps in outdated],
         terms=[s for t in terms.values() for s in t.spelled],
     )
     writer.publish(change, finished=False)

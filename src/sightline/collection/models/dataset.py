@@ -99,16 +99,16 @@ def aligned(dataset: Dataset, terms: Ints) -> Dataset:
     from scipy.sparse import csr_matrix
 
     cells = dataset.labels.tocoo()
-    at = np.minimum(np.searchsorted(terms, dataset.terms), len(terms) - 1)
-    known = terms[at] == dataset.terms
+    column = np.minimum(np.searchsorted(terms, dataset.terms), len(terms) - 1)
+    known = terms[column] == dataset.terms
     keep = known[cells.col]
     shape = (len(dataset), len(terms))
-    labels = csr_matrix((cells.data[keep], (cells.row[keep], at[cells.col[keep]])), shape=shape)
+    labels = csr_matrix((cells.data[keep], (cells.row[keep], column[cells.col[keep]])), shape=shape)
     labels.sort_indices()
     unlabelled = None
     if dataset.unlabelled is not None:
         unlabelled = np.ones(shape, np.bool_)
-        unlabelled[:, at[known]] = dataset.unlabelled[:, known]
+        unlabelled[:, column[known]] = dataset.unlabelled[:, known]
     return replace(dataset, terms=terms, labels=labels, unlabelled=unlabelled, saved=None)
 
 

@@ -136,17 +136,22 @@ class Fitted:
     @classmethod
     def from_arrays(cls, recipe: Recipe, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Fitted:
         """Make it again from what `to_arrays` gave."""
-        own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-        if _IS_SAVED in own:
-            is_saved = np.asarray(own.pop(_IS_SAVED)).astype(np.bool_)
-            of_saved = {n: own.pop(n) for n in list(own) if n.startswith(_SAVED)}
+        plain_arrays = {
+            n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)
+        }
+        if _IS_SAVED in plain_arrays:
+            is_saved = np.asarray(plain_arrays.pop(_IS_SAVED)).astype(np.bool_)
+            of_saved = {n: plain_arrays.pop(n) for n in list(plain_arrays) if n.startswith(_SAVED)}
             saved = cls.from_arrays(Recipe(SAVED_BY, recipe.features), of_saved, _SAVED)
-            return replace(cls.from_arrays(recipe, own, ""), saved=saved, is_saved=is_saved)
+            return replace(
+                cls.from_arrays(recipe, plain_arrays, ""), saved=saved, is_saved=is_saved
+            )
         counts = ranker_spec(recipe.ranker).counts
         weightings = tuple(
-            Weighting(own.pop(f"idf.{i}"), plain=counts) for i in range(len(recipe.features))
+            Weighting(plain_arrays.pop(f"idf.{i}"), plain=counts)
+            for i in range(len(recipe.features))
         )
-        return cls(recipe, weightings, own)
+        return cls(recipe, weightings, plain_arrays)
 
 
 def builds_on(recipe: Recipe, last: Fitted | None) -> bool:

@@ -147,13 +147,13 @@ def measure_some(args: dict[str, Json], arrays: ArraysByName) -> Result:
 
 def dataset_arrays(dataset: Dataset, prefix: str) -> Arrays:
     """Return pictures to learn from as arrays."""
-    out: Arrays = {f"{prefix}ids": dataset.ids, f"{prefix}terms": dataset.terms}
-    out |= table_arrays(dataset.labels, f"{prefix}labels.")
+    arrays: Arrays = {f"{prefix}ids": dataset.ids, f"{prefix}terms": dataset.terms}
+    arrays |= table_arrays(dataset.labels, f"{prefix}labels.")
     if dataset.unlabelled is not None:
-        out[f"{prefix}unlabelled"] = dataset.unlabelled
+        arrays[f"{prefix}unlabelled"] = dataset.unlabelled
     for i, view in enumerate(dataset.views.values()):
-        out |= table_arrays(view, f"{prefix}view{i}.")
-    return out
+        arrays |= table_arrays(view, f"{prefix}view{i}.")
+    return arrays
 
 
 def dataset_of(features: Sequence[str], arrays: ArraysByName, prefix: str) -> Dataset:

@@ -149,13 +149,13 @@ def missing_for_words(
         computed = {f.rpartition("-")[0]: is_sparse(reader.snapshot, f) for f in common}
         imported = frozenset(v.name for v in remembered_vectors(reader.catalogue))
         learnable = len(ids) > 1 and len(reader.snapshot.vocabulary()[0])
-    known = {**dict.fromkeys(imported, False), **computed}
-    check_known(features, known)
+    is_counts = {**dict.fromkeys(imported, False), **computed}
+    check_known(features, is_counts)
     if not learnable:
         return MissingFeatures()
-    check_rankers(rankers, list(features) or list(computed) or default, known)
+    check_rankers(rankers, list(features) or list(computed) or default, is_counts)
     requested = set(expanded(features))
-    if requested <= known.keys() if requested else computed:
+    if requested <= is_counts.keys() if requested else computed:
         return MissingFeatures()
     return MissingFeatures(tuple(features or default), imported, "features to learn from")
 

@@ -227,7 +227,7 @@ class JointVocabulary:
         combination.shown_ = ordinary.shown_
         return replace(selected, combination=combination, cutoff=cutoff)
 
-    def _scale(self, how: How, known: float, end: float) -> tuple[Doubles, Doubles, Doubles]:
+    def _scale(self, how: How, known_score: float, end: float) -> tuple[Doubles, Doubles, Doubles]:
         """Return slope, offset and the number of a picture known to carry it, of each saved word.
 
         Products are of probabilities, whatever scored them. Sums are of scores as they are, which
@@ -238,12 +238,14 @@ class JointVocabulary:
         likely = fit_combination("product", unseen, dataset)
         if how == "product":
             return likely.slope_, likely.offset_, likely.known_
-        even = -likely.offset_ / likely.slope_
-        best = fit_combination("sum", unseen, dataset).known_
+        even_score = -likely.offset_ / likely.slope_
+        best_score = fit_combination("sum", unseen, dataset).known_
         # A word whose own pictures are hardly likely must not be blown up.
-        gap = np.maximum(best - even, 0.25 * unseen.std(axis=0, dtype=np.float64) + 1e-9)
-        slope = max(known - end, 1e-9) / gap
-        return slope, end - slope * even, np.full(len(slope), known)
+        gap = np.maximum(
+            best_score - even_score, 0.25 * unseen.std(axis=0, dtype=np.float64) + 1e-9
+        )
+        slope = max(known_score - end, 1e-9) / gap
+        return slope, end - slope * even_score, np.full(len(slope), known_score)
 
 
 def _unseen(fitted: Fitted) -> NDArray[np.float32]:

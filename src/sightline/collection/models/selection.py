@@ -299,8 +299,8 @@ def select_recipe(
     `compute` is where recipes are tried, if not here. `first` is the screening; where that was on
     the same pictures, no trial is run twice.
     """
-    again = first is not None and first.training is training
-    start = first if first is not None and again else Screening(training, {})
+    same_pictures = first is not None and first.training is training
+    start = first if first is not None and same_pictures else Screening(training, {})
     screening = _run(recipes, start, validation, queries, idf, progress, compute, "choose")
     failed = dict.fromkeys((*(first.not_tried if first is not None else ()), *screening.not_tried))
     if screening.best is None:
@@ -308,7 +308,7 @@ def select_recipe(
         raise UsageError(f"No ranker can learn from these {len(training)} pictures: {why}")
     fitted, how = screening.best
     combination, cutoff = settle(fitted, how, training, validation, queries, idf)
-    table = screening.table if first is None or again else screening.table + first.table
+    table = screening.table if first is None or same_pictures else screening.table + first.table
     return Selection(fitted.recipe, combination, cutoff, sorted_results(table), tuple(failed))
 
 
@@ -325,14 +325,14 @@ def _run(
     idf: NDArray[np.float64],
     progress: Progress,
     compute: Mapper | None,
-    what: str,
+    label: str,
 ) -> Screening:
     """Fit and measure the recipes that were not tried before."""
     training, best = before.training, before.best
     tried, failed = dict(before.tried), dict(before.failed)
     highest = max((t.avgp for t in before.table), default=-1.0)
     todo = [r for r in recipes if r not in tried and r not in failed]
-    progress.start(what, len(todo))
+    progress.start(label, len(todo))
     task = (todo, training, validation, queries, idf, progress)
     for outcome in run_trials(*task) if compute is None else run_remote_trials(*task, compute):
         progress.advance()

@@ -134,7 +134,7 @@ def train(
     served = selected.served or selected
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
     fits = _fits(dataset, recipes, progress, compute)
-    candidate, proof, seen = _proven(dataset, selected, held, current, next(fits), compute)
+    candidate, proof, proof_seen = _proven(dataset, selected, held, current, next(fits), compute)
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
     saved, extra = saved_report(dataset, candidate, selected.combination, spelled), None
     if dataset.saved is not None:
@@ -144,7 +144,7 @@ def train(
     if not options.dry_run:
         about, arrays = make_model(dataset, served, candidate, next(fits), extra)
         about["basis"], about["most_words"] = dataset.basis(), most
-        about["proof_seen"] = seen
+        about["proof_seen"] = proof_seen
         about["figures"] = _figures(proof, selected.table, forced)
         name, version = publish(
             WORDS, home, about, arrays, started_from=before, learned_from=_learned_from(dataset),
@@ -297,7 +297,7 @@ def make_model(
 
 
 def _fitted(
-    recipe: Recipe, dataset: Dataset, what: str, progress: Progress, compute: Mapper | None
+    recipe: Recipe, dataset: Dataset, label: str, progress: Progress, compute: Mapper | None
 ) -> Fitted:
     """Fit a recipe, and show how it goes."""
     note = note_rounds(recipe, progress)
@@ -306,7 +306,7 @@ def _fitted(
         note(round_)
         progress.advance()
 
-    progress.start(what, None)
+    progress.start(label, None)
     try:
         return fit(recipe, dataset, on_round=on_round, compute=compute)
     finally:

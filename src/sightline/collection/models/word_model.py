@@ -90,34 +90,34 @@ class WordModel:
 
     def knows(self, terms: Ints) -> NDArray[np.bool_]:
         """Return for each word whether it was learned."""
-        at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
-        out: NDArray[np.bool_] = self.terms[at] == terms
+        columns = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
+        out: NDArray[np.bool_] = self.terms[columns] == terms
         return out
 
     def query(self, terms: Ints, weights: Sequence[float]) -> WordQuery:
         """Return a query for words it knows, each with the weight the user gave it."""
         order = np.argsort(terms)
-        at = np.searchsorted(self.terms, terms[order])
+        columns = np.searchsorted(self.terms, terms[order])
         of_user = np.asarray(weights, np.float64)[order]
         return WordQuery(
             terms[order],
-            np.asarray(self.combination.weights(self.idf[at], of_user), np.float32),
-            np.asarray(self.combination.known_[at], np.float32),
+            np.asarray(self.combination.weights(self.idf[columns], of_user), np.float32),
+            np.asarray(self.combination.known_[columns], np.float32),
         )
 
     def least(self, query: WordQuery, best: float) -> float:
         """Return the least score worth showing, where `best` is the highest there is."""
-        at = np.searchsorted(self.terms, query.terms)
-        return self.cutoff.threshold(at, query.weights, best)
+        columns = np.searchsorted(self.terms, query.terms)
+        return self.cutoff.threshold(columns, query.weights, best)
 
     def more(self, segment: OpenSegment, terms: Ints) -> Floats | None:
         """Return rows of scores for words that have none published."""
-        at = np.searchsorted(self.terms, terms)
+        columns = np.searchsorted(self.terms, terms)
         points = segment.matrix(self.points_of(PICTURES))
         if points is not None:
-            return self._rows(np.asarray(points) @ self.served.word_points(at).T, at)
+            return self._rows(np.asarray(points) @ self.served.word_points(columns).T, columns)
         views = segment_views(segment, self.features)
-        return None if views is None else self._rows(self.served.scores(views, at), at)
+        return None if views is None else self._rows(self.served.scores(views, columns), columns)
 
     def points_of(self, what: str) -> str:
         """Return by which name the store ranks points of pictures, or of their texts."""
@@ -147,13 +147,13 @@ class WordModel:
 
     def scored(self, views: Mapping[str, View], base: Mapping[str, NDArray[Any]]) -> Scores:
         """Return all that is published of pictures with these rows and words."""
-        at = self.published
+        columns = self.published
         if not self.served.shared_space:
-            scores, points = self.served.scores(views, at), {}
+            scores, points = self.served.scores(views, columns), {}
         else:
             points = {PICTURES: self.served.points(views), TEXTS: self.texts(base)}
-            scores = points[PICTURES] @ self.served.word_points(at).T
-        return Scores(self.name, self.terms[at], self._rows(scores, at), points)
+            scores = points[PICTURES] @ self.served.word_points(columns).T
+        return Scores(self.name, self.terms[columns], self._rows(scores, columns), points)
 
 
 def to_saved(
@@ -332,13 +332,13 @@ def describe_model(home: Home, name: str) -> str:
     model = load_word_model(home, name)
     if model is None:
         return ""
-    what = f"{len(model.terms)} words by {model.served.recipe}"
+    summary = f"{len(model.terms)} words by {model.served.recipe}"
     figures = model.about.get("figures")
     if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{what}, unproven"
+        return f"{summary}, unproven"
     value = f"mean AvgP {figures['candidate']:.3f} on held-out pictures"
     marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{what}, {value} (untrained {figures['untrained']:.3f}){marks}"
+    return f"{summary}, {value} (untrained {figures['untrained']:.3f}){marks}"
 
 
 FITS = 0.5
