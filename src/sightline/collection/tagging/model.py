@@ -72,7 +72,7 @@ class RegionTagger:
 
         Parameters
         ----------
-        seen : Inputs
+        inputs : Inputs
             The regions of the pictures.
         ids : ndarray of int64
             Ids of the pictures.
