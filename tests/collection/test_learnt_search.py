@@ -123,7 +123,7 @@ def test_it_is_known_whether_there_is_anything_new_to_learn(c: Collection, tmp_p
 
 
 def test_evaluating_tells_gain_harm_and_curve(c: Collection) -> None:
-    with pytest.raises(CollectionError, match="Nothing was learnt yet"):
+    with pytest.raises(CollectionError, match="There is no word model yet"):
         c.evaluate()
     report = c.train()
     e = c.evaluate()

@@ -255,8 +255,8 @@ def file_of(vectors: ImportedVectors) -> str:
 
 def _best(vectors: ImportedVectors, pictures: Mapping[bytes, int], root: bytes) -> Keys:
     """Return the column that matches most pictures; of equal ones the first by name."""
-    found = [(k, matches(vectors, k, pictures, root)) for k in vectors.candidates]
-    good = [(k, m) for k, m in found if m.rows]
+    matched = [(k, matches(vectors, k, pictures, root)) for k in vectors.candidates]
+    good = [(k, m) for k, m in matched if m.rows]
     if not good:
         raise no_match(vectors, vectors.candidates, root)
     for i, (a, of_a) in enumerate(good):

@@ -32,7 +32,7 @@ Bad = list[tuple[Skipped, int, int]]
 
 @dataclass(slots=True)
 class _Read:
-    """One picture on its way: what was read, its words, and its rows if it has them."""
+    """A picture that was read: its data, its words, and its rows if it has them."""
 
     todo: ToRead
     picture: PictureRead
@@ -109,7 +109,7 @@ class PictureReader:
         return more
 
     def _checked(self, result: Done) -> PictureRead | Failed:
-        """Return what a worker sent, unless it makes no sense: a picture may have taken it over."""
+        """Return what a worker sent, checked: a hostile picture may control the worker."""
         try:
             picture = answer(result)
         except (KeyError, ValueError):
@@ -151,8 +151,8 @@ class PictureReader:
     ) -> None:
         new: list[NewEvent] = []
         for r in read:
-            said, r.number = self._events(plan, r, len(new))
-            new += said
+            picture_events, r.number = self._events(plan, r, len(new))
+            new += picture_events
         events = self.writer.append(new)
         for r in read:
             r.number = r.number if r.number > 0 else _number(events[-r.number - 1])
@@ -196,7 +196,7 @@ class PictureReader:
         }  # fmt: skip
         reference = -position - 1 if picture is None else picture
         old = self.writer.catalogue.words(picture) if picture is not None else []
-        # A table that cannot be read now says nothing new, and no file what sessions said.
+        # A table that cannot be read changes no words, and words of sessions are in no file.
         kept = (t for t in old if t.source in self.files.failed or tags.of_session(t.source))
         r.words.update((t.source, t) for t in kept)
         seen = NewEvent("picture-seen", picture, body)

@@ -1,4 +1,4 @@
-"""What an index run is given is checked before anything is written: folder, tables, vectors.
+"""Checks of the input of an index run before anything is written: folder, tables, vectors.
 
 Pictures are read in the course of the run, so rows of vectors are compared with the paths that the
 run is going to read. What can only be known afterwards, such as a broken picture, is checked again
@@ -107,7 +107,7 @@ def check_vectors(
     by_order: bool,
     forgotten: Sequence[str] = (),
 ) -> None:
-    """Refuse files whose rows cannot be assigned to the pictures a run is going to have.
+    """Raise for files whose rows cannot be assigned to the pictures that the run will have.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def check_vectors(
         return
     plan, known, files = _planned(home, root, options)
     if plan.vanished and not plan.seen:
-        return  # The run itself refuses this, or is told to believe it.
+        return  # The run itself raises, unless --allow-empty was given.
     pictures = _expected(plan, known)
     for v in vectors:
         file = next((f for f in files if f.name == v.name and not _among(f, forgotten)), None)

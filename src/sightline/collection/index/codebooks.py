@@ -80,7 +80,7 @@ def fit_missing(
 def _fitted(
     sample: Sequence[RGB], todo: Sequence[FeatureRequest], shards: int, compute: Compute
 ) -> Iterator[Arrays]:
-    """Yield the arrays of each feature: of those that can, in shards; elsewhere, side by side."""
+    """Yield the arrays of each feature, fitted in shards if it can be, else side by side."""
     kinds = [feature_class(w.place) for w in todo]
     alone = [shards == 1 or "shards" not in inspect.signature(k.fit).parameters for k in kinds]
     away: Iterator[PartDone] = iter(())
@@ -146,7 +146,7 @@ def _sample(
 
 
 def warm(requests: Sequence[FeatureRequest]) -> None:
-    """Describe one small picture here, so that no worker spends its time limit on compiling."""
+    """Describe one small picture in this process, so that workers find compiled kernels."""
     picture = np.zeros((48, 64, 3), np.uint8)
     picture[::2] = 255
     for w in requests:

@@ -88,7 +88,7 @@ def index_options(
 def feature_request(name: str, place: str, size: int) -> FeatureRequest:
     """Return a feature by name; one that has to be fitted has no fingerprint yet.
 
-    What it needs and is not installed is named here, before an index remembers to compute it.
+    Missing packages raise here, before an index remembers to compute the feature.
     """
     if is_fitted(place):
         require = getattr(feature_class(place), "require", None)

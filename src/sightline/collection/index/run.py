@@ -42,7 +42,7 @@ T = TypeVar("T")
 class IndexReport:
     """What a run saw and did: `seen` is always `indexed` + the number of `skipped`.
 
-    `vectors` says what became of each file of vectors that was given.
+    `vectors` has a report for each imported file of vectors.
     `reused` counts pictures whose rows came from another version after a rollback, unread.
     """
 
@@ -122,9 +122,9 @@ class IndexRun:
         )
 
     def _import_vectors(self) -> tuple[tuple[ImportReport, ...], str]:
-        """Add the files of vectors that were given; return their reports, and what went wrong.
+        """Import the files of vectors; return their reports, and what went wrong.
 
-        They were checked before the run; only what reading pictures brought to light can be wrong.
+        They were checked before the run; only what depends on the pictures read can still be wrong.
         """
         done: list[ImportReport] = []
         for v in self.vectors:
@@ -195,8 +195,8 @@ class IndexRun:
         self._files = tags.WordFiles(paths if needed else [], self.root)
         self.problems += self._files.problems
         if self._stale:
-            here = {k.path for k in catalogue.known()} | {t.file.path for t in plan.read}
-            self.problems += self._files.unmatched(here)
+            paths_now = {k.path for k in catalogue.known()} | {t.file.path for t in plan.read}
+            self.problems += self._files.unmatched(paths_now)
 
     # -- rows of other versions, words that changed, pictures that went ----------------------------
 
@@ -254,7 +254,7 @@ class IndexRun:
         return [int(i) for i in snapshot.ids()]
 
     def _drop(self, plan: Plan, reader: PictureReader) -> None:
-        """Take pictures that are no longer there out of the results; their ids stay theirs."""
+        """Remove pictures whose files are gone from the results; they keep their ids."""
         left = {p for ids in plan.free.values() for p in ids}
         gone = [k.picture for k in plan.vanished if k.picture in left]
         self.gone = len(gone)
@@ -278,7 +278,7 @@ class IndexRun:
         w = self.writer
         meta = [("tokens", str(tokens.VERSION)), ("limits", limits_text(self.options))]
         if not self._files.failed:
-            # Otherwise the next run looks at the tables again, and says again what is wrong.
+            # Otherwise the next run reads the tables again, and reports the problems again.
             meta.append(("words_stamp", self._stamp_now))
         w.note(Change(meta=meta))
         w.score_missing()
@@ -286,7 +286,7 @@ class IndexRun:
         if w.version.model and without:
             self.problems.append(
                 f"{without} pictures lack the features the model was trained on and are found by "
-                "their words alone. To learn anew: sightline train"
+                "their words alone. Train again: sightline train"
             )
         if not w.compact() and (w.version.number != before or not w.version.finished):
             w.publish(Change(), finished=True)

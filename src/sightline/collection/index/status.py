@@ -67,10 +67,10 @@ def feature_states(home: Home | None) -> list[FeatureState]:
     if home is not None and home.exists():
         with home.reader() as reader:
             rows = _stored(reader.snapshot)
-            learnt = load_word_model(home, reader.snapshot.model)
-            used = set(learnt.features) if learnt else set()
-            alike = load_similarity_model(home, reader.snapshot.similar)
-            used |= set(alike.descriptors) if alike else set()
+            word_model = load_word_model(home, reader.snapshot.model)
+            used = set(word_model.features) if word_model else set()
+            similarity_model = load_similarity_model(home, reader.snapshot.similar)
+            used |= set(similarity_model.descriptors) if similarity_model else set()
     known = plugins.names("features")
     return [
         _state(name, known.get(name), rows.get(name), used)

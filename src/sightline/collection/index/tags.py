@@ -1,4 +1,4 @@
-"""The words of pictures on their way in: from all sources, to terms.
+"""The words of pictures from all sources, and their terms.
 
 Rows that are copied, not computed: new words for a picture that did not change, and the right
 row of a picture whose row a rollback left behind.
@@ -62,7 +62,7 @@ def folder_words(path: bytes) -> Tags:
 
 
 def changes(picture: int, old: Iterable[Tags], new: dict[str, Tags]) -> list[NewEvent]:
-    """Return the events that turn what is known of a picture's words into what is true now."""
+    """Return the events that replace the known words of a picture by its present ones."""
     old_words = {t.source: t for t in old}
     events = []
     for source in sorted(old_words.keys() | new.keys()):
@@ -102,7 +102,7 @@ def terms_of(words: Iterable[Tags]) -> Terms:
 class WordFiles:
     """The files with words for many pictures, read once in a run.
 
-    `failed` are the sources of files that could not be read: what they said before still stands.
+    `failed` are the sources of files that could not be read: their previous words stay.
     """
 
     def __init__(self, paths: Sequence[str], root: bytes) -> None:
@@ -115,7 +115,7 @@ class WordFiles:
             except (SightlineError, OSError) as e:
                 self.failed.add(f"file:{os.path.basename(text)}")
                 self.problems.append(
-                    f"{text}: {e} What it said before still stands; "
+                    f"{text}: {e} Its previous words stay; "
                     f"to drop it: sightline index --forget-words {text}"
                 )
                 continue
@@ -123,11 +123,11 @@ class WordFiles:
             self._tables.append((text, dict(iter(file))))
 
     def of(self, path: bytes) -> list[Tags]:
-        """Return what the files say about a picture."""
+        """Return the words that the files have for a picture."""
         return [table[path] for _, table in self._tables if path in table]
 
     def unmatched(self, present: set[bytes]) -> list[str]:
-        """Say of each file how many of its rows name no picture of the collection."""
+        """Return a message for each file with rows that name no picture of the collection."""
         problems = []
         for text, table in self._tables:
             unmatched = [p for p in table if p not in present]
@@ -148,9 +148,9 @@ def read_table(text: str, root: bytes) -> WordsFile:
 
 
 def extra_words(files: WordFiles, path: bytes, folders: bool) -> list[Tags]:
-    """Return what word files and (if wanted) folder names say about a picture."""
-    found = files.of(path)
-    return [*found, folder_words(path)] if folders else found
+    """Return the words of a picture from word files and, if wanted, from folder names."""
+    words = files.of(path)
+    return [*words, folder_words(path)] if folders else words
 
 
 def stamp(paths: Sequence[str], folders: bool) -> str:
@@ -180,7 +180,7 @@ def with_new_sidecars(old: Iterable[Tags], fresh: Words) -> Words:
 def from_files(
     catalogue: Catalogue, files: WordFiles, now: dict[int, Words], folders: bool
 ) -> None:
-    """Add to `now` every picture for which the word files say something else than before."""
+    """Add to `now` every picture whose words from word files have changed."""
     for k in catalogue.known():
         old = {t.source: t for t in catalogue.words(k.picture)}
         base = now.get(k.picture, old)

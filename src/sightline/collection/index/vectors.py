@@ -113,7 +113,7 @@ def open_vectors(named: str | os.PathLike[str], key_column: str = "") -> Importe
 
 
 def remembered_vectors(catalogue: Catalogue) -> list[VectorsFile]:
-    """Return the files of vectors every index looks at."""
+    """Return the files of vectors that every index run reads."""
     return [f for f in catalogue.vectors_files() if f.present]
 
 
@@ -199,7 +199,7 @@ def forget_vectors(
 
 
 def _place(path: Path) -> str:
-    # Not what a link leads to: the list of paths lies beside the name that was given.
+    # Links are not resolved: the list of paths lies beside the link.
     return os.path.abspath(path)
 
 
@@ -289,7 +289,7 @@ def _check_not_displaced(
 def _displaced(
     current: CurrentPictures, file: VectorsFile, vectors: ImportedVectors, rows: dict[int, int]
 ) -> tuple[int, bytes]:
-    """Count the pictures whose stored row is not the one given, and return the first path."""
+    """Count the pictures whose stored row differs from the expected one; return the first path."""
     ids = np.array(sorted(current.having(file.fingerprint) & rows.keys()), np.int64)
     wrong: set[int] = set()
     for start in range(0, len(ids), BATCH):

@@ -96,7 +96,7 @@ class GateReport:
 
     @property
     def is_proven(self) -> bool:
-        """Whether enough was held out to tell."""
+        """Whether enough was held out to measure it."""
         return self.n >= FEWEST
 
     @property
@@ -106,7 +106,7 @@ class GateReport:
 
     @property
     def below_current(self) -> bool:
-        """Whether it is worse than the model in use, on enough of what both know to tell."""
+        """Whether it is worse than the model in use, on enough of what both know."""
         if self.current is None or self.candidate_on_common is None or self.n_common < FEWEST:
             return False
         return self.candidate_on_common < self.current - SLACK
@@ -184,7 +184,7 @@ def publish(
     learned_from : ndarray of int64
         Ids of all pictures it learned from.
     note : str
-        What the version says of itself.
+        The description of the version.
     wait : float
         How many seconds to wait for the store's lock.
     scorer : callable, optional
@@ -220,7 +220,7 @@ _POINTERS: dict[str, Callable[[Writer, str, str], Version]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingRun:
-    """A training under way; `compute` is the cluster to learn on, None to learn here."""
+    """A training under way; `compute` is the cluster to train on, None for this process."""
 
     collection: Collection
     dry_run: bool
@@ -246,8 +246,8 @@ def training_run(
 ) -> Iterator[TrainingRun]:
     """Run a training that others see in the list of running commands.
 
-    The store is locked only while features or a model are published. `local` has it learn in this
-    process whatever the settings name.
+    The store is locked only while features or a model are published. With `local` it
+    trains in this process even if the settings name a cluster.
     """
     from sightline.compute.chosen import learning_on
     from sightline.store.locks import require_writable, running

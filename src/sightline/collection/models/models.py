@@ -1,4 +1,4 @@
-"""The models of a collection: train them, and look at the versions that are kept."""
+"""The models of a collection: train them, and list the versions that are kept."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Models:
         Parameters
         ----------
         scenes : int
-            How many to tell apart; 0 for as many as the pictures allow, 20 at most.
+            The number of scenes; 0 for as many as the pictures allow, 20 at most.
         feature : str
             How regions are described: regions-deep, or regions; by default the best installed.
         force : bool, default=False
@@ -181,5 +181,5 @@ class Models:
         try:
             figures = open_model(self._home.models, name).about.get("figures")
         except StoreError:
-            figures = None  # `store verify` says what is wrong with it.
+            figures = None  # `store verify` reports what is wrong with it.
         return proof_of(name, kind, figures if isinstance(figures, dict) else {})

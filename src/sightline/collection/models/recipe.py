@@ -1,6 +1,6 @@
 """Recipes: a ranker, its features and its hyperparameters, fitted to a data set.
 
-A fitted recipe scores every word for every picture. It is kept as arrays, and made again from them.
+A fitted recipe scores every word for every picture. It is saved as arrays.
 How a ranker takes several features is in its `RankerSpec`: PAMIR concatenates them, kernel ridge
 averages their kernels, models of visual words take counts.
 """
@@ -32,14 +32,14 @@ _SAVED, _IS_SAVED = "saved.", "is_saved"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What to fit: a ranker, the fingerprints of the features it sees, and its settings."""
+    """What to fit: a ranker, the fingerprints of its features, and its hyperparameters."""
 
     ranker: str
     features: tuple[str, ...]
     settings: tuple[tuple[str, Json], ...] = ()
 
     def with_settings(self, **more: Json) -> Recipe:
-        """Return the recipe with some settings changed."""
+        """Return the recipe with some hyperparameters changed."""
         changed = {**dict(self.settings), **more}
         return Recipe(self.ranker, self.features, tuple(sorted(changed.items())))
 
@@ -94,17 +94,19 @@ class Fitted:
             return self._own_scores(views, words)
         at_words = np.arange(len(self.is_saved)) if words is None else words
         saved = self.is_saved[at_words]
-        # Where each word is among those of its own part.
-        at = np.where(self.is_saved, np.cumsum(self.is_saved), np.cumsum(~self.is_saved)) - 1
+        # The column of each word in the part that it belongs to.
+        column = np.where(self.is_saved, np.cumsum(self.is_saved), np.cumsum(~self.is_saved)) - 1
         out = np.empty((views[self.recipe.features[0]].shape[0], len(at_words)), np.float32)
         for part, scores in ((~saved, self._own_scores), (saved, self.saved.scores)):
             if part.any():
-                out[:, part] = scores(views, at[at_words[part]])
+                out[:, part] = scores(views, column[at_words[part]])
         return out
 
     def _own_scores(self, views: Mapping[str, View], words: Ints | None) -> Floats:
-        seen = [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
-        return ranker_spec(self.recipe.ranker).scores(self.arrays, seen, words)
+        return ranker_spec(self.recipe.ranker).scores(self.arrays, self._weighted(views), words)
+
+    def _weighted(self, views: Mapping[str, View]) -> list[View]:
+        return [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
 
     @property
     def shared_space(self) -> bool:
@@ -113,8 +115,7 @@ class Fitted:
 
     def points(self, views: Mapping[str, View]) -> Floats:
         """Return pictures as points of the space, (pictures, k)."""
-        seen = [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
-        return ranker_spec(self.recipe.ranker).points(self.arrays, seen)
+        return ranker_spec(self.recipe.ranker).points(self.arrays, self._weighted(views))
 
     def word_points(self, words: NDArray[np.int64] | None = None) -> Floats:
         """Return words, or those at some positions, as points of the space, (words, k)."""
@@ -125,7 +126,7 @@ class Fitted:
         return ranker_spec(self.recipe.ranker).text_points(self.arrays, labels)
 
     def to_arrays(self, prefix: str) -> Arrays:
-        """Return all numbers of it, under names with a prefix."""
+        """Return its arrays, under names with a prefix."""
         idf = {f"{prefix}idf.{i}": w.idf for i, w in enumerate(self.weightings)}
         own = {**idf, **{f"{prefix}{name}": a for name, a in self.arrays.items()}}
         if self.saved is None:
@@ -135,7 +136,7 @@ class Fitted:
 
     @classmethod
     def from_arrays(cls, recipe: Recipe, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Fitted:
-        """Make it again from what `to_arrays` gave."""
+        """Return the fitted recipe from the arrays of `to_arrays`."""
         plain_arrays = {
             n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)
         }
@@ -155,7 +156,7 @@ class Fitted:
 
 
 def builds_on(recipe: Recipe, last: Fitted | None) -> bool:
-    """Say whether a recipe needs what was fitted last: its base, seeing the same, set the same."""
+    """Return whether a recipe stacks on what was fitted last: its base, with equal features."""
     base = ranker_spec(recipe.ranker).stacked_on
     if (
         not base
@@ -184,9 +185,9 @@ def fit(
     dataset : Dataset
         The pictures.
     validation : tuple of (Dataset, QuerySet), optional
-        Says when to stop, where that is a question.
+        Used for early stopping, by rankers that have it.
     last : Fitted, optional
-        What was fitted to the same pictures before; used where the recipe builds on it.
+        What was fitted to the same pictures before; used if the recipe stacks on it.
     on_round : callable, optional
         Called after each round, by rankers that learn in rounds.
     compute : Mapper, optional
@@ -241,11 +242,11 @@ def ranker_spec(ranker: str) -> RankerSpec:
 
 
 def saved_recipe(features: Sequence[str]) -> Recipe:
-    """Return how saved words are learnt: by a strong regulariser, which few pictures ask for.
+    """Return the recipe of saved words: strong regularisation, since there are few pictures.
 
-    Left-out errors, by which alpha is chosen elsewhere, take pictures that nobody labelled for
-    negatives. Of alphas from .03 to 3 this one ranked best on eight classes of Caltech-101 and on
-    made clusters, with 2, 3, 8 and 15 positives; the chosen one ranked worse throughout.
+    Left-out errors, by which alpha is selected for other words, count pictures that nobody labelled
+    as negatives. Of alphas from .03 to 3 this one ranked best on eight classes of Caltech-101 and
+    on synthetic clusters, with 2, 3, 8 and 15 positives; the selected one always ranked worse.
     """
     settings = {**RANKERS[SAVED_BY].grid[0], "alpha": 3.0}
     return Recipe(SAVED_BY, tuple(features), tuple(sorted(settings.items())))

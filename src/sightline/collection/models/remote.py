@@ -40,7 +40,7 @@ def run_remote_trials(
     progress: Progress,
     compute: Mapper,
 ) -> Iterator[TrialOutcome]:
-    """Do remotely what `run_trials` does; rankers with shards are driven from here."""
+    """Do remotely what `run_trials` does; rankers with shards are driven by this process."""
     if not recipes:
         return
     held = (
@@ -157,7 +157,7 @@ def dataset_arrays(dataset: Dataset, prefix: str) -> Arrays:
 
 
 def dataset_of(features: Sequence[str], arrays: ArraysByName, prefix: str) -> Dataset:
-    """Return the pictures again; the names of features do not travel as arrays."""
+    """Return the data set of such arrays; the names of features are sent apart."""
     views = {name: table_of(arrays, f"{prefix}view{i}.") for i, name in enumerate(features)}
     labels = table_of(arrays, f"{prefix}labels.")
     unlabelled = arrays.get(f"{prefix}unlabelled")

@@ -101,7 +101,7 @@ def check_rankers(
         else:
             return
     if reasons:
-        raise UsageError(f"No ranker can learn here: {'; '.join(reasons)}.")
+        raise UsageError(f"No named ranker can learn from these features: {'; '.join(reasons)}.")
 
 
 def _is_counts(name: str, have: Mapping[str, bool]) -> bool:

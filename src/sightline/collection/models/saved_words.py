@@ -39,20 +39,20 @@ N = TypeVar("N", np.int64, np.float64)
 
 @dataclass(frozen=True, slots=True)
 class SavedWord:
-    """What became of a saved word.
+    """A saved word as it was learned.
 
     Attributes
     ----------
     word : str
         As it is spelled.
     pictures, negatives : int
-        How many pictures that fit it was learnt from, and that do not.
+        The numbers of training pictures that fit it, and that do not.
     held_out : int
         How many of `pictures` are held out.
     avgp, untrained : float or None
-        What those say of the word, learnt without them, and of an order of chance, as if no picture
-        fitted that nobody judged: both are too low where some do. None where none is held out, or
-        none is left to learn from.
+        AvgP of the word on those, by a model fitted without them, and in the untrained order.
+        Pictures that nobody judged count as not fitting, so both are too low where some fit. None
+        if no picture is held out, or none is left to learn from.
     """
 
     word: str
@@ -107,7 +107,7 @@ def load_known(
 def saved_sessions(log: EventLog) -> list[SessionRecord]:
     """Return the judging sessions that were saved as words.
 
-    Reviews of proposed words are sessions too, but were asked of some pictures alone.
+    Reviews of proposed words are sessions too, but only of some pictures.
     """
     return [r for r in read_sessions(log) if r.start is not None and r.words and not r.reverted]
 
@@ -164,7 +164,7 @@ def learn_saved(
 def saved_report(
     dataset: Dataset, proof: Fitted, combination: Combination, spelled: Mapping[int, str]
 ) -> tuple[SavedWord, ...]:
-    """Say of each saved word what held-out pictures tell of it."""
+    """Return the figures of each saved word on held-out pictures."""
     if dataset.unlabelled is None:
         return ()
     held = HeldOutQueries.of(dataset)
@@ -213,7 +213,7 @@ class JointVocabulary:
     def selection(self, selected: Selection) -> Selection:
         """Return the choice with the saved words in its combination and its cut-off."""
         ordinary, arrays = selected.combination, selected.cutoff.to_arrays()
-        # Where the lists of most words end, those of saved words do.
+        # Saved words have the median cut-off of ordinary ones.
         usual_end = float(np.median(arrays["h"]))
         ends = np.full(len(self.saved.dataset.terms), usual_end)
         cutoff = CutOff.from_arrays({**arrays, "h": self.values(arrays["h"], ends)})
@@ -240,7 +240,7 @@ class JointVocabulary:
             return likely.slope_, likely.offset_, likely.known_
         even_score = -likely.offset_ / likely.slope_
         best_score = fit_combination("sum", unseen, dataset).known_
-        # A word whose own pictures are hardly likely must not be blown up.
+        # The scores of a word whose own pictures are improbable must not be magnified.
         gap = np.maximum(
             best_score - even_score, 0.25 * unseen.std(axis=0, dtype=np.float64) + 1e-9
         )

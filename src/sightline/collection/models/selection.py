@@ -177,7 +177,7 @@ def _without_validation(recipe: Recipe, dataset: Dataset) -> Selection:
             tagged, todo = "", "Judge more pictures, and save them again."
         raise UsageError(
             f"{recipe.ranker} cannot learn from the {len(dataset)} pictures{tagged} that are not "
-            f"held out to prove what was learnt. {todo} ({e})"
+            f"held out to measure the model. {todo} ({e})"
         ) from e
     scores = fitted.unseen if fitted.unseen is not None else fitted.scores(dataset.views)
     if ranker_spec(recipe.ranker).stacked_class:

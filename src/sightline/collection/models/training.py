@@ -60,13 +60,13 @@ from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
 from sightline.store.home import Home
 
-# Those that are tried where none is named.
+# The rankers that are tried if none is named.
 DEFAULT_RANKERS = BY_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:
-    """What to choose from: names of rankers and features, all there are by default.
+    """Names of rankers and features to select from, by default all there are.
 
     `session_cap` is the number of judged pictures that count of one session, None for all; `shards`
     the number of data-parallel parts, for rankers that have them.
@@ -113,7 +113,7 @@ def train(
     progress: Progress,
     compute: Mapper | None = None,
 ) -> TrainReport:
-    """Train on all that is known now, and publish if the gate opens.
+    """Train on all present labels, and publish if the gate opens.
 
     The store is locked only while the model is published: pictures may be indexed and judged
     meanwhile, and an interrupted training leaves everything as it was. `compute` is where to learn
@@ -161,7 +161,7 @@ def train(
 
 
 def is_trained(home: Home, session_cap: int | None = None) -> bool:
-    """Say whether the model in use was trained on all that is known now."""
+    """Return whether the model in use was trained on all present labels."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         model = load_word_model(home, reader.snapshot.model)
         if model is None:
@@ -182,7 +182,7 @@ def _in_shards(rankers: Sequence[str], shards: int) -> tuple[str, ...]:
 def _fits(
     dataset: Dataset, recipes: Sequence[Recipe], progress: Progress, compute: Mapper | None
 ) -> Iterator[Fitted]:
-    """Yield one recipe fitted to what may prove it, and another, if there is one, to everything.
+    """Yield one recipe fitted without held-out pictures, and another, if any, to everything.
 
     Remotely, the same recipe is fitted to both at the same time.
     """
@@ -196,7 +196,7 @@ def _fits(
             progress.finish()
             yield fitted
         return
-    # What has no rounds to tell of is proven in silence.
+    # Rankers without rounds show no progress for the proof.
     silent = not ranker_spec(recipe.ranker).shared_space
     yield _fitted(recipe, datasets[0], "prove", NoProgress() if silent else progress, compute)
     for other, rest in zip(recipes[1:], datasets[1:], strict=True):
@@ -204,10 +204,10 @@ def _fits(
 
 
 def _provable(dataset: Dataset) -> tuple[Dataset, bool]:
-    """Return the pictures that are not held out, if anything can be learnt from them."""
-    rest = dataset.only(~split(dataset)[0])
-    learnable = bool(carriers(rest.labels).any())
-    return rest if learnable else dataset, learnable
+    """Return the pictures that are not held out, if anything can be learned from them."""
+    training = dataset.only(~split(dataset)[0])
+    learnable = bool(carriers(training.labels).any())
+    return training if learnable else dataset, learnable
 
 
 def _proven(
@@ -220,7 +220,7 @@ def _proven(
 ) -> tuple[Fitted, GateReport, bool]:
     """Measure the choice, fitted without the held-out pictures, on them.
 
-    Also say whether it had to see them, for want of others: then it proves nothing, now or later.
+    Also return whether it was fitted to them, for lack of others: then it is no proof.
     """
     if not _provable(dataset)[1]:
         return candidate, GateReport.unmeasured(WORDS), True
@@ -229,20 +229,20 @@ def _proven(
 
 
 def _most_words(rankers: Sequence[str]) -> int:
-    """Return how many words are learnt: more where each costs but a point of a small space."""
+    """Return the maximum number of words: more if each is only a point of a small space."""
     texts = all(ranker_spec(r).shared_space for r in rankers)
     return MOST_TEXT_WORDS if texts else MOST_WORDS
 
 
 def _needed(options: TrainOptions, current: WordModel | None) -> list[str]:
-    """Return the features to load: those asked for, and those the model in use is judged by."""
+    """Return the features to load: the requested ones, and those of the model in use."""
     if not options.features or current is None:
         return list(options.features)
     return [*options.features, *(f.rpartition("-")[0] for f in current.features)]
 
 
 def _prints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
-    """Return the fingerprints of features given by name."""
+    """Return the fingerprints of named features."""
     if not names:
         return None
     prints = {f.rpartition("-")[0]: f for f in dataset.views}
@@ -276,7 +276,7 @@ def make_model(
     served: Fitted,
     saved: SavedWordModel | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
-    """Return what is to be kept of a recipe that was fitted to everything."""
+    """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, carriers(dataset.labels), idf_in(dataset.labels)
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
     held = dataset.only(split(dataset)[0])
@@ -299,7 +299,7 @@ def make_model(
 def _fitted(
     recipe: Recipe, dataset: Dataset, label: str, progress: Progress, compute: Mapper | None
 ) -> Fitted:
-    """Fit a recipe, and show how it goes."""
+    """Fit a recipe, and show its progress."""
     note = note_rounds(recipe, progress)
 
     def on_round(round_: object) -> None:

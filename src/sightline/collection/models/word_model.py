@@ -35,16 +35,16 @@ from sightline.store.versions import Version
 from sightline.words.calibration import logistic
 from sightline.words.combining import WAYS, Combination, How
 
-# With words of sessions beside ordinary ones it is format 3, which earlier releases must refuse.
+# Models of ordinary and saved words have format 3, which earlier releases must not read.
 FORMAT, FORMAT_SAVED = 2, 3
-# Published scores may take so many times the bytes of the features they come from.
+# Maximum size of published scores, in multiples of the features they come from.
 BUDGET = 2.0
 # Names of the points that rankers with a shared space publish.
 PICTURES, TEXTS = "pictures", "texts"
-# However short the features: words without a published row take long to ask for.
+# However short the features are: queries for words without a published row are slow.
 LEAST_PUBLISHED = 1_000
 
-# What of a segment tells which words its pictures carry.
+# The arrays of a segment that hold the words of its pictures.
 _BASE = ("word_start", "terms", "word")
 
 
@@ -106,7 +106,7 @@ class WordModel:
         )
 
     def least(self, query: WordQuery, best: float) -> float:
-        """Return the least score worth showing, where `best` is the highest there is."""
+        """Return the cut-off of scores, where `best` is the highest one."""
         columns = np.searchsorted(self.terms, query.terms)
         return self.cutoff.threshold(columns, query.weights, best)
 
@@ -167,7 +167,7 @@ def to_saved(
     proof: Fitted,
     text_curve: NDArray[np.float64] | None = None,
 ) -> tuple[dict[str, Json], Arrays]:
-    """Return what a model says of itself and its arrays, to be written."""
+    """Return description and arrays of a model, to be saved."""
     about: dict[str, Json] = {
         "format": FORMAT if served.saved is None else FORMAT_SAVED,
         "how": combination.how,
@@ -183,7 +183,7 @@ def to_saved(
 
 
 def from_saved(saved: SavedModel) -> WordModel:
-    """Make a model again from what was written."""
+    """Return the model of saved description and arrays."""
     about, arrays = saved.about, saved.arrays
     try:
         if about["format"] not in (FORMAT, FORMAT_SAVED):
@@ -204,8 +204,7 @@ def from_saved(saved: SavedModel) -> WordModel:
         )
     except (KeyError, ValueError, TypeError, DataError) as e:
         raise StoreDamaged(
-            f"The model {saved.name} is not one this release understands ({e}). "
-            "Run: sightline train"
+            f"The model {saved.name} cannot be read by this release ({e}). Run: sightline train"
         ) from e
 
 
@@ -314,8 +313,8 @@ def segment_views(segment: OpenSegment, features: Sequence[str]) -> dict[str, Vi
 def scorer_of(home: Home, version: Version, compute: Mapper | None = None) -> SegmentScorer | None:
     """Return what scores new pictures by the model of a version; None if it has none.
 
-    With `compute`, several segments at once are scored there; a single one, whose rows are here,
-    is scored here sooner than it travels.
+    With `compute`, several segments are scored there; a single one is scored in this process, which
+    takes less time than sending it.
     """
     if not version.model:
         return None
@@ -323,7 +322,7 @@ def scorer_of(home: Home, version: Version, compute: Mapper | None = None) -> Se
 
 
 def segment_scorer(saved: SavedModel, compute: Mapper | None = None) -> SegmentScorer:
-    """Return what scores pictures by a model, on other machines where `compute` says so."""
+    """Return the scorer of a model, on other machines if there is `compute`."""
     return SegmentScorer(from_saved(saved)) if compute is None else RemoteScorer(saved, compute)
 
 
@@ -346,14 +345,14 @@ _MOST = 1_000
 
 
 def text_curve(fitted: Fitted, dataset: Dataset) -> Doubles:
-    """Return slope and offset of the curve, from pictures that were not learnt from."""
+    """Return slope and offset of the curve, from pictures that the model was not fitted to."""
     rows = np.arange(len(dataset))
     if len(rows) > _MOST:
         rows = np.sort(np.random.default_rng(0).choice(rows, _MOST, replace=False))
     some = dataset.only(rows)
     scores = fitted.points(some.views) @ fitted.text_points(some.labels).T
     shared = np.asarray((some.labels @ some.labels.T).todense()) > 0
-    # What a picture's own text says of it is not what other texts do.
+    # A picture's own text is no example of how other texts fit it.
     others = ~np.eye(len(rows), dtype=bool)
     return np.array(logistic(scores[others], shared[others]))
 
