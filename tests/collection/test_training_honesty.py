@@ -78,13 +78,13 @@ def test_pictures_removed_meanwhile_stop_the_publishing(
 ) -> None:
     words, rows = clusters(120, 6)
     home = plant(tmp_path / "store", words, {"signal": rows})
-    real = selection.choose
+    real = selection.select_recipe
 
     def purged(*args: object) -> object:
         purge(home, [5], [])
         return real(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(selection, "choose", purged)
+    monkeypatch.setattr(selection, "select_recipe", purged)
     with pytest.raises(StoreBusy, match="Pictures were removed"):
         run(home)
 

@@ -120,4 +120,4 @@ def test_a_job_that_cannot_be_done_says_why(visit: Visits, tmp_path: Path) -> No
         page = learning(visit, s).page
         page.get_by_role("form", name="Measure").get_by_role("button", name="Measure").click()
         expect(job(page)).to_contain_text("Failed")
-        expect(job(page)).to_contain_text("Nothing was learnt yet")
+        expect(job(page)).to_contain_text("There is no word model yet")

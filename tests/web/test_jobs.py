@@ -66,7 +66,7 @@ def test_train_and_evaluate_give_their_reports(tmp_path: Path) -> None:
 
 def test_a_job_that_cannot_be_done_says_why(own: Served) -> None:
     ended = own.client.finish(own.client.start("evaluate").id)
-    assert ended.state == "failed" and "Nothing was learnt yet" in ended.detail
+    assert ended.state == "failed" and "There is no word model yet" in ended.detail
     unknown = own.client.finish(own.client.start("index", features=["nonsense"]).id)
     assert unknown.state == "failed" and "nonsense" in unknown.detail
     with pytest.raises(ServiceError) as e:

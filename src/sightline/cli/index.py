@@ -172,7 +172,7 @@ def _preview(c: Collection, as_json: bool, **given: Any) -> int:
         print_json(counts)
         return 0
     for todo in p.plan.read[:20]:
-        click.echo(f"would read {shown(todo.found.path)}")
+        click.echo(f"would read {shown(todo.file.path)}")
     if len(p.plan.read) > 20:
         click.echo(f"… and {len(p.plan.read) - 20} more")
     click.echo(

@@ -80,15 +80,15 @@ class Engines:
         from sightline.store.engines.views import views_of
         from sightline.store.snapshot import Snapshot
 
-        found: set[str] = set()
+        digests: set[str] = set()
         for number in self._home.versions.numbers():
             try:
                 version = self._home.versions.read(number)
                 snapshot = Snapshot(self._home.shards, version)
             except StoreDamaged:
                 continue  # Of no use to go back to; `store verify` names what is wrong with it.
-            found |= {v.digest for v in views_of(snapshot.published)}
-        return found
+            digests |= {v.digest for v in views_of(snapshot.published)}
+        return digests
 
     def build_faiss(
         self, *, dry_run: bool = False, progress: Progress | None = None
@@ -140,12 +140,12 @@ class Engines:
         """
         from sightline.collection.engines import sizing as estimates
 
-        tables, there = estimates.assumed(), 0
+        tables, indexed = estimates.assumed(), 0
         if self._home.exists():
             with self._home.reader() as reader:
                 p = reader.snapshot.published
-                tables, there = estimates.tables_of(p) or tables, sum(s.live for s in p.listed)
-        n = there if pictures is None else pictures
+                tables, indexed = estimates.tables_of(p) or tables, sum(s.live for s in p.listed)
+        n = indexed if pictures is None else pictures
         if n < 1:
             raise ParameterError.of("pictures", "sizing", "at least 1", n)
         return estimates.scale(

@@ -62,8 +62,10 @@ def explain(
     explanations = []
     for h, shares in zip(hits, words, strict=True):
         occluded = maps.get(h.picture) or Occluded(problem=explained_query.problem)
-        by = features.get(h.picture, ())
+        feature_losses = features.get(h.picture, ())
         explanations.append(
-            Explanation(h, shares, occluded.parts, occluded.problem, occluded.rgb, by, *model)
+            Explanation(
+                h, shares, occluded.parts, occluded.problem, occluded.rgb, feature_losses, *model
+            )
         )
     return explanations

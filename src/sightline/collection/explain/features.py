@@ -42,9 +42,9 @@ class FeatureRecomputer:
     @classmethod
     def of(cls, reader: Reader, model: WordModel, size: int) -> FeatureRecomputer:
         """Look up each feature by name, and use it only if its fingerprint is the same."""
-        found = feature_class_paths(reader, model.features, size)
-        places = {f: place for f, place in found.items() if place}
-        return cls(places, tuple(f for f, place in found.items() if not place))
+        class_paths = feature_class_paths(reader, model.features, size)
+        places = {f: place for f, place in class_paths.items() if place}
+        return cls(places, tuple(f for f, place in class_paths.items() if not place))
 
     @property
     def held_names(self) -> tuple[str, ...]:
@@ -53,13 +53,13 @@ class FeatureRecomputer:
 
     def views(self, rows: Sequence[Sequence[Row]], reader: Reader, picture: int) -> dict[str, View]:
         """Return the model's input: one row for each variant of a picture, from workers' rows."""
-        out: dict[str, View] = {}
+        views: dict[str, View] = {}
         for i, (f, place) in enumerate(self.places.items()):
-            out[f] = as_view(stacked(f, load_feature(place).length, [r[i] for r in rows]))
+            views[f] = as_view(stacked(f, load_feature(place).length, [r[i] for r in rows]))
         for f in self.held:
             stored = as_view(reader.snapshot.rows(f, np.array([picture], np.int64)))
-            out[f] = stored[np.zeros(len(rows), np.int64)]
-        return out
+            views[f] = stored[np.zeros(len(rows), np.int64)]
+        return views
 
     def can_look_at(self, reader: Reader, picture: int) -> bool:
         """Return whether a picture has the stored vectors that cannot be recomputed."""

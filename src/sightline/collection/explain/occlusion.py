@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from sightline._typing import RGB
 from sightline.collection.explain import additive
-from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.features import FeatureRecomputer
-from sightline.collection.explain.results import ExplainOptions, OcclusionMap
+from sightline.collection.explain.results import Blocks, ExplainOptions, OcclusionMap
 from sightline.collection.explain.words import ExplainedQuery, QueryScorer
 from sightline.collection.extraction import DecodedPicture, Extractor
 from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
@@ -48,14 +47,14 @@ def occlusion_maps(
     """Return the occlusion map of each hit, by picture."""
     if query.model is None or not hits:
         return {}
-    again = FeatureRecomputer.of(reader, query.model.learnt, extractor.limits.side)
-    if not again.places:
-        names = ", ".join(again.held_names)
+    recomputer = FeatureRecomputer.of(reader, query.model.learnt, extractor.limits.side)
+    if not recomputer.places:
+        names = ", ".join(recomputer.held_names)
         problem = f"the model sees {names} alone, which cannot be computed from pixels here"
         return {h.picture: Occluded(problem=problem) for h in hits}
     occluded = {
         h.picture: _as_read(picture)
-        if again.can_look_at(reader, h.picture)
+        if recomputer.can_look_at(reader, h.picture)
         else Occluded(problem=_LACKS)
         for h, picture in zip(hits, extractor.pixels(root, [h.path for h in hits]), strict=True)
     }
@@ -63,10 +62,12 @@ def occlusion_maps(
     if not pictures:
         return occluded
     workers = extractor.compute
-    if options.exact and additive.add_up(query.model, again):
-        maps = additive.look(query.model, again, pictures, workers, progress)
+    if options.exact and additive.add_up(query.model, recomputer):
+        maps = additive.look(query.model, recomputer, pictures, workers, progress)
     else:
-        maps = _without_blocks(query.model, again, reader, pictures, workers, options, progress)
+        maps = _without_blocks(
+            query.model, recomputer, reader, pictures, workers, options, progress
+        )
     for picture, parts in maps:
         rgb = pictures[picture]
         occluded[picture] = (
@@ -84,7 +85,7 @@ def _as_read(picture: DecodedPicture) -> Occluded:
 
 def _without_blocks(
     model: QueryScorer,
-    again: FeatureRecomputer,
+    recomputer: FeatureRecomputer,
     reader: Reader,
     pictures: dict[int, RGB],
     compute: Compute,
@@ -93,7 +94,7 @@ def _without_blocks(
 ) -> Iterator[tuple[int, OcclusionMap | Failed]]:
     n = options.blocks
     blocks = {p: Blocks.of(rgb.shape[0], rgb.shape[1], n) for p, rgb in pictures.items()}
-    places = list(again.places.values())
+    places = list(recomputer.places.values())
     jobs = (
         describe_job(b"%d" % p, variant, places)
         for p, rgb in pictures.items()
@@ -113,8 +114,8 @@ def _without_blocks(
         if failed is not None:
             yield p, failed
             continue
-        parts = losses(model, where, model.numbers(again.views(rows, reader, p)))
-        yield p, replace(parts, held=again.held_names)
+        parts = losses(model, where, model.numbers(recomputer.views(rows, reader, p)))
+        yield p, replace(parts, held=recomputer.held_names)
     progress.finish()
 
 

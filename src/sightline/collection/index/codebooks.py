@@ -81,7 +81,7 @@ def fit_missing(
 def _fitted(
     sample: Sequence[RGB], todo: Sequence[FeatureRequest], shards: int, compute: Compute
 ) -> Iterator[Arrays]:
-    """Yield the arrays of each feature: of those that can, in shards; elsewhere, side by side."""
+    """Yield the arrays of each feature, fitted in shards if it can be, else side by side."""
     kinds = [feature_class(w.place) for w in todo]
     alone = [shards == 1 or "shards" not in inspect.signature(k.fit).parameters for k in kinds]
     away: Iterator[PartDone] = iter(())
@@ -124,30 +124,30 @@ def _sample(
     progress: Progress,
 ) -> list[RGB]:
     """Decode pictures chosen by a hash of their paths, up to a number and an amount of memory."""
-    chosen = sorted(pictures, key=lambda t: hashlib.blake2b(t.found.path).digest())[:SAMPLE]
-    jobs = (request(root, t.found, options.limits, pixels=True) for t in chosen)
-    found: list[RGB] = []
+    chosen = sorted(pictures, key=lambda t: hashlib.blake2b(t.file.path).digest())[:SAMPLE]
+    jobs = (request(root, t.file, options.limits, pixels=True) for t in chosen)
+    sample: list[RGB] = []
     n_bytes = 0
     progress.start("sample", len(chosen))
     for result in compute.run(READ_TASK, jobs, "decode"):
         progress.advance()
         rgb = answer(result).rgb if isinstance(result, Done) else None
         if rgb is not None:
-            found.append(rgb)
+            sample.append(rgb)
             n_bytes += rgb.nbytes
         if n_bytes > SAMPLE_BYTES:
             break
     progress.finish()
-    if not found:
+    if not sample:
         raise CollectionError(
             f"None of the {len(chosen)} pictures could be read, so no features can be fitted. "
             "Run: sightline doctor --skipped"
         )
-    return found
+    return sample
 
 
 def warm(requests: Sequence[FeatureRequest]) -> None:
-    """Describe one small picture here, so that no worker spends its time limit on compiling."""
+    """Describe one small picture in this process, so that workers find compiled kernels."""
     picture = np.zeros((48, 64, 3), np.uint8)
     picture[::2] = 255
     for w in requests:

@@ -34,11 +34,11 @@ from sightline.vectors import Fingerprint, l2_normalize
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
 
-# A word on a single picture can be searched for, but nothing can be learnt from it.
+# A word on a single picture can be searched for, but nothing can be learned from it.
 LEAST_PICTURES = 2
 MOST_WORDS, MOST_TEXT_WORDS = 20_000, 50_000
 _MOSTLY = 0.9
-# Saved words are learnt from so many judged pictures at most, and so many that nobody judged.
+# Maximum numbers of judged and of unjudged pictures that saved words are learned from.
 MOST_LABELLED, MOST_UNLABELLED = 3_000, 2_000
 
 
@@ -89,7 +89,7 @@ class Dataset:
         return h.hexdigest()[:16]
 
     def only(self, rows: Ints | NDArray[np.bool_]) -> Dataset:
-        """Return some of the pictures, without those that saved words alone are learnt from."""
+        """Return some of the pictures, without those that only saved words are learned from."""
         views = {name: view[rows] for name, view in self.views.items()}
         free = None if self.unlabelled is None else self.unlabelled[rows]
         return Dataset(self.ids[rows], self.terms, self.labels[rows], views, unlabelled=free)
@@ -100,16 +100,16 @@ def aligned(dataset: Dataset, terms: Ints) -> Dataset:
     from scipy.sparse import csr_matrix
 
     cells = dataset.labels.tocoo()
-    at = np.minimum(np.searchsorted(terms, dataset.terms), len(terms) - 1)
-    known = terms[at] == dataset.terms
+    column = np.minimum(np.searchsorted(terms, dataset.terms), len(terms) - 1)
+    known = terms[column] == dataset.terms
     keep = known[cells.col]
     shape = (len(dataset), len(terms))
-    labels = csr_matrix((cells.data[keep], (cells.row[keep], at[cells.col[keep]])), shape=shape)
+    labels = csr_matrix((cells.data[keep], (cells.row[keep], column[cells.col[keep]])), shape=shape)
     labels.sort_indices()
     unlabelled = None
     if dataset.unlabelled is not None:
         unlabelled = np.ones(shape, np.bool_)
-        unlabelled[:, at[known]] = dataset.unlabelled[:, known]
+        unlabelled[:, column[known]] = dataset.unlabelled[:, known]
     return replace(dataset, terms=terms, labels=labels, unlabelled=unlabelled, saved=None)
 
 
@@ -178,7 +178,7 @@ def _saved_dataset(
     feature_names: Sequence[str],
     features: tuple[str, ...] = (),
 ) -> Dataset:
-    """Gather the pictures that saved words are learnt from: all that were judged, and others."""
+    """Gather the pictures that saved words are learned from: all judged ones, and others."""
     every = snapshot.ids()
     judged = np.array([p for p, t in negatives if t in set(term.tolist())], np.int64)
     labelled = np.intersect1d(np.union1d(picture, judged), every)
@@ -241,7 +241,7 @@ def cleaned(picture: Ints, term: Ints, counts_as: Mapping[int, int | None]) -> t
 
 
 def verdicts(judgements: Iterable[Judgement]) -> dict[tuple[int, str], bool]:
-    """Return for (picture, word) whether the last judgement said that it fits.
+    """Return for (picture, word) whether it fits by the last judgement.
 
     >>> verdicts([Judgement("red barn", 7, 1.0, "", 3), Judgement("red", 7, 0.0, "", 2)])
     {(7, 'red'): True, (7, 'barn'): True}
@@ -249,7 +249,7 @@ def verdicts(judgements: Iterable[Judgement]) -> dict[tuple[int, str], bool]:
     last: dict[tuple[int, str], tuple[int, bool]] = {}
     for j in judgements:
         words = [t.text for t in parse(j.query).wanted]
-        # Of several words nobody said which does not fit.
+        # Of several words it is not known which one does not fit.
         for word in words if j.relevance > 0 or len(words) == 1 else ():
             key, now = (j.picture, word), (j.seq, j.relevance > 0)
             if key not in last or last[key][0] <= j.seq:
@@ -339,7 +339,7 @@ def _labels(
     from scipy.sparse import csr_matrix
 
     terms, column, counts = np.unique(term, return_inverse=True, return_counts=True)
-    # A word on every picture tells them apart as little as one on a single picture.
+    # A word on every picture is as useless for ranking as one on a single picture.
     usable = np.flatnonzero((counts >= LEAST_PICTURES) & (counts < len(ids)))
     if not len(usable):
         todo = "Give pictures more words."

@@ -1,4 +1,4 @@
-"""The rankers of a collection: how each is fitted, stored and asked for scores.
+"""The rankers of a collection: how each is fitted, stored and scored.
 
 All have `fit`, `decision_function(X, words)`, `to_arrays` and `from_arrays`. They differ in X:
 features side by side (linear rankers, whitened where rows are long), one matrix for each feature

@@ -14,18 +14,16 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline.collection.clicks.labels import FromClicks
-from sightline.collection.models import selection
 from sightline.collection.models.dataset import MOST_TEXT_WORDS, MOST_WORDS, Dataset, split
 from sightline.collection.models.held_out import HeldOutQueries, measure_candidate
 from sightline.collection.models.lifecycle import (
-    FEWEST,
     GateReport,
     apply_gate,
     publish,
@@ -42,9 +40,8 @@ from sightline.collection.models.saved_words import (
     load_known,
     saved_report,
 )
-from sightline.collection.models.selection import Selection
+from sightline.collection.models.selection import Selection, select
 from sightline.collection.models.trials import TrialResult, note_rounds
-from sightline.collection.models.unvalidated import unvalidated
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
     WordModel,
@@ -64,15 +61,13 @@ from sightline.store.events import EventLog
 from sightline.store.home import Home
 from sightline.vectors import Fingerprint
 
-# Maximum number of pictures for selection; the selected recipe is then fitted to all of them.
-CHOOSE_AMONG = 6_000
-# Those that are tried where none is named.
+# The rankers that are tried if none is named.
 DEFAULT_RANKERS = BY_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:
-    """What to choose from: names of rankers and features, all there are by default.
+    """Names of rankers and features to select from, by default all there are.
 
     `session_cap` is the number of judged pictures that count of one session, None for all; `shards`
     the number of data-parallel parts, for rankers that have them.
@@ -119,7 +114,7 @@ def train(
     progress: Progress,
     compute: Mapper | None = None,
 ) -> TrainReport:
-    """Train on all that is known now, and publish if the gate opens.
+    """Train on all present labels, and publish if the gate opens.
 
     The store is locked only while the model is published: pictures may be indexed and judged
     meanwhile, and an interrupted training leaves everything as it was. `compute` is where to learn
@@ -135,12 +130,12 @@ def train(
         source = (reader, log, needed, most, options.session_cap, shared)
         dataset, clicks = load_known(*source)
         spelled = dict(reader.catalogue.terms())
-    selected = prepare(dataset, rankers, _prints(dataset, options.features), progress, compute)
+    selected = select(dataset, rankers, _prints(dataset, options.features), progress, compute)
     held = HeldOutQueries.of(dataset)
     served = selected.served or selected
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
     fits = _fits(dataset, recipes, progress, compute)
-    candidate, proof, seen = _proven(dataset, selected, held, current, next(fits), compute)
+    candidate, proof, proof_seen = _proven(dataset, selected, held, current, next(fits), compute)
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
     saved, extra = saved_report(dataset, candidate, selected.combination, spelled), None
     if dataset.saved is not None:
@@ -150,7 +145,7 @@ def train(
     if not options.dry_run:
         about, arrays = make_model(dataset, served, candidate, next(fits), extra)
         about["basis"], about["most_words"] = dataset.basis(), most
-        about["proof_seen"] = seen
+        about["proof_seen"] = proof_seen
         about["figures"] = _figures(proof, selected.table, forced)
         name, version = publish(
             WORDS, home, about, arrays, started_from=before, learned_from=_learned_from(dataset),
@@ -167,7 +162,7 @@ def train(
 
 
 def is_trained(home: Home, session_cap: int | None = None) -> bool:
-    """Say whether the model in use was trained on all that is known now."""
+    """Return whether the model in use was trained on all present labels."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         model = load_word_model(home, reader.snapshot.model)
         if model is None:
@@ -188,7 +183,7 @@ def _in_shards(rankers: Sequence[str], shards: int) -> tuple[str, ...]:
 def _fits(
     dataset: Dataset, recipes: Sequence[Recipe], progress: Progress, compute: Mapper | None
 ) -> Iterator[Fitted]:
-    """Yield one recipe fitted to what may prove it, and another, if there is one, to everything.
+    """Yield one recipe fitted without held-out pictures, and another, if any, to everything.
 
     Remotely, the same recipe is fitted to both at the same time.
     """
@@ -202,7 +197,7 @@ def _fits(
             progress.finish()
             yield fitted
         return
-    # What has no rounds to tell of is proven in silence.
+    # Rankers without rounds show no progress for the proof.
     silent = not ranker_spec(recipe.ranker).shared_space
     yield _fitted(recipe, datasets[0], "prove", NoProgress() if silent else progress, compute)
     for other, rest in zip(recipes[1:], datasets[1:], strict=True):
@@ -210,10 +205,10 @@ def _fits(
 
 
 def _provable(dataset: Dataset) -> tuple[Dataset, bool]:
-    """Return the pictures that are not held out, if anything can be learnt from them."""
-    rest = dataset.only(~split(dataset)[0])
-    learnable = bool(carriers(rest.labels).any())
-    return rest if learnable else dataset, learnable
+    """Return the pictures that are not held out, if anything can be learned from them."""
+    training = dataset.only(~split(dataset)[0])
+    learnable = bool(carriers(training.labels).any())
+    return training if learnable else dataset, learnable
 
 
 def _proven(
@@ -226,7 +221,7 @@ def _proven(
 ) -> tuple[Fitted, GateReport, bool]:
     """Measure the choice, fitted without the held-out pictures, on them.
 
-    Also say whether it had to see them, for want of others: then it proves nothing, now or later.
+    Also return whether it was fitted to them, for lack of others: then it is no proof.
     """
     if not _provable(dataset)[1]:
         return candidate, GateReport.unmeasured(WORDS), True
@@ -235,20 +230,20 @@ def _proven(
 
 
 def _most_words(rankers: Sequence[str]) -> int:
-    """Return how many words are learnt: more where each costs but a point of a small space."""
+    """Return the maximum number of words: more if each is only a point of a small space."""
     texts = all(ranker_spec(r).shared_space for r in rankers)
     return MOST_TEXT_WORDS if texts else MOST_WORDS
 
 
 def _needed(options: TrainOptions, current: WordModel | None) -> list[str]:
-    """Return the features to load: those asked for, and those the model in use is judged by."""
+    """Return the features to load: the requested ones, and those of the model in use."""
     if not options.features or current is None:
         return list(options.features)
     return [*options.features, *(Fingerprint.parse(f).name for f in current.features)]
 
 
 def _prints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
-    """Return the fingerprints of features given by name."""
+    """Return the fingerprints of named features."""
     if not names:
         return None
     prints = {Fingerprint.parse(f).name: f for f in dataset.views}
@@ -260,36 +255,6 @@ def _prints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
             f"Run: sightline index --features {','.join(dict.fromkeys([*prints, *names]))}"
         )
     return [prints[n] for n in names]
-
-
-def prepare(
-    dataset: Dataset,
-    rankers: Sequence[str],
-    features: Sequence[str] | None,
-    progress: Progress,
-    compute: Mapper | None = None,
-) -> Selection:
-    """Choose recipe, combination and cut-off without looking at held-out pictures."""
-    held, validating = split(dataset)
-    inner = _few(np.flatnonzero(~held & ~validating))
-    training, validation = dataset.only(inner), dataset.only(_few(np.flatnonzero(validating)))
-    rankers, not_tried = selection.trainable_rankers(dataset, rankers, features)
-    if not rankers:
-        raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
-    # Few queries of saved words would choose by luck.
-    fewest = 1 if dataset.unlabelled is None else FEWEST
-    task = (training, validation, rankers, features, progress, compute, fewest)
-    selected = selection.choose_on(*task)
-    if selected is None:
-        alone = unvalidated(dataset, rankers, features)
-        return replace(alone, not_tried=tuple(not_tried))
-    return replace(selected, not_tried=(*not_tried, *selected.not_tried))
-
-
-def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    if len(rows) <= CHOOSE_AMONG:
-        return rows
-    return np.sort(np.random.default_rng(0).choice(rows, CHOOSE_AMONG, replace=False))
 
 
 def _learned_from(dataset: Dataset) -> NDArray[np.int64]:
@@ -312,7 +277,7 @@ def make_model(
     served: Fitted,
     saved: SavedWordModel | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
-    """Return what is to be kept of a recipe that was fitted to everything."""
+    """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, carriers(dataset.labels), idf_in(dataset.labels)
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
     held = dataset.only(split(dataset)[0])
@@ -333,16 +298,16 @@ def make_model(
 
 
 def _fitted(
-    recipe: Recipe, dataset: Dataset, what: str, progress: Progress, compute: Mapper | None
+    recipe: Recipe, dataset: Dataset, label: str, progress: Progress, compute: Mapper | None
 ) -> Fitted:
-    """Fit a recipe, and show how it goes."""
+    """Fit a recipe, and show its progress."""
     note = note_rounds(recipe, progress)
 
     def on_round(round_: object) -> None:
         note(round_)
         progress.advance()
 
-    progress.start(what, None)
+    progress.start(label, None)
     try:
         return fit(recipe, dataset, on_round=on_round, compute=compute)
     finally:

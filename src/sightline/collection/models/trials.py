@@ -95,7 +95,7 @@ def run_trials(
         for how, m in measured.items():
             figures = (m.mean_avgp, float(np.nanmean(m.p10)), float(np.nanmean(m.bep)))
             rows.append(TrialResult(fitted.recipe, how, *figures, seconds, *cost, len(training)))
-        yield TrialOutcome(recipe, tuple(rows), tuple(measured), lambda made=fitted: made)  # type: ignore[misc]
+        yield TrialOutcome(recipe, tuple(rows), tuple(measured), lambda f=fitted: f)  # type: ignore[misc]
 
 
 def note_rounds(recipe: Recipe, progress: Progress) -> OnRound:
@@ -115,15 +115,15 @@ def _by_combination(
         product = Combination.of_logits(scores.shape[1])
         weighted = combined(queries, product, idf)
         return {"product": measure_queries(product.rows(scores), weighted)}
-    out: dict[How, ManyMeasured] = {}
+    measured: dict[How, ManyMeasured] = {}
     for how in WAYS:
         if fitted.unseen is not None:
             combination = fit_combination(how, fitted.unseen, training)
             rows = combination.rows(scores)
         else:
             combination, rows = _crossed(how, scores, validation)
-        out[how] = measure_queries(rows, combined(queries, combination, idf))
-    return out
+        measured[how] = measure_queries(rows, combined(queries, combination, idf))
+    return measured
 
 
 def _crossed(how: How, scores: Floats, validation: Dataset) -> tuple[Combination, Floats]:
@@ -150,10 +150,10 @@ def fit_combination(how: How, unseen: Floats, dataset: Dataset) -> Combination:
     if dataset.unlabelled is None:
         return Combination(how).fit(unseen, dataset.labels)
     carried = np.asarray(dataset.labels.todense()) > 0
-    kept = ~likely_positive(unseen, carried, dataset.unlabelled)
+    counted = ~likely_positive(unseen, carried, dataset.unlabelled)
     words = [
         Combination(how).fit(unseen[rows][:, [w]], carried[rows][:, [w]])
-        for w, rows in enumerate(kept.T)
+        for w, rows in enumerate(counted.T)
     ]
     combination = Combination(how)
     combination.slope_ = np.concatenate([c.slope_ for c in words])
@@ -161,5 +161,5 @@ def fit_combination(how: How, unseen: Floats, dataset: Dataset) -> Combination:
     combination.known_ = np.concatenate([c.known_ for c in words])
     combination.shown_ = np.array([1.0, 0.0])
     if how != "product":
-        combination.shown_ = np.array(logistic(combination.rows(unseen)[kept], carried[kept]))
+        combination.shown_ = np.array(logistic(combination.rows(unseen)[counted], carried[counted]))
     return combination

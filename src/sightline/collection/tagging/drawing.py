@@ -51,14 +51,14 @@ def overlay(rgb: RGB, words: Sequence[Labelled]) -> Image.Image:
     picture = np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.LANCZOS))
     masks = [_resized(w.mask.inside(), size) for w in words]
     grey = picture.mean(axis=2, keepdims=True)
-    out = picture * (1 - _PALE) + (0.5 * grey + 127) * _PALE
+    drawn = picture * (1 - _PALE) + (0.5 * grey + 127) * _PALE
     anywhere = np.any(masks, axis=0) if masks else np.zeros(picture.shape[:2], bool)
-    out[anywhere] = picture[anywhere]
+    drawn[anywhere] = picture[anywhere]
     for i, inside in enumerate(masks):
         color = np.array(_COLORS[i % len(_COLORS)])
-        out[inside] = out[inside] * (1 - _TINT) + color * _TINT
-        out[_edge(inside)] = color
-    drawn = Image.fromarray(np.clip(out, 0, 255).astype(np.uint8))
+        drawn[inside] = drawn[inside] * (1 - _TINT) + color * _TINT
+        drawn[_edge(inside)] = color
+    drawn = Image.fromarray(np.clip(drawn, 0, 255).astype(np.uint8))
     return _with_legend(drawn, words)
 
 
