@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sightline.cli.common import (
+    ListingOption,
     common_options,
     compute_option,
+    feature_names,
     open_collection,
     print_json,
     print_skipped,
@@ -34,7 +36,13 @@ _ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from 
     "--forget-words", multiple=True, type=click.Path(), help="Stop reading a table of words."
 )
 @click.option("--folder-words/--no-folder-words", default=None, help="Use folder names as words.")
-@click.option("--features", multiple=True, help="A feature to compute for every picture.")
+@click.option(
+    "--features",
+    multiple=True,
+    cls=ListingOption,
+    listing=feature_names,
+    help="A feature to compute for every picture, or a set of them:",
+)
 @click.option(
     "--vectors",
     multiple=True,

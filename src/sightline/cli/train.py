@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sightline import plugins
 from sightline.cli.common import (
+    ListingOption,
     common_options,
     compute_option,
+    feature_names,
     open_collection,
     print_json,
     wait_option,
 )
 from sightline.errors import UsageError
-from sightline.registry import BY_DEFAULT, IF_NAMED, SHARED_SPACE
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -28,10 +30,22 @@ if TYPE_CHECKING:
 
 # Maximum number of saved words that a report lists.
 _SAVED_SHOWN = 10
-_RANKERS = (
-    f"A ranker to try; may be repeated: {', '.join(BY_DEFAULT)}; only if named: "
-    f"{', '.join(IF_NAMED)}. By default all others that can use the indexed features."
-)
+
+
+def _ranker_names() -> str:
+    entries = plugins.rankers()
+    default = ", ".join(name for name, entry in entries.items() if not entry.opt_in)
+    named = ", ".join(name for name, entry in entries.items() if entry.opt_in)
+    return (
+        f"{default}; only if named: {named}. "
+        "By default all others that can use the indexed features."
+    )
+
+
+def _shared_space() -> list[str]:
+    """Return the rankers that embed words, texts and pictures in one space."""
+    return [name for name, entry in plugins.rankers().items() if entry.shared_space]
+
 
 _OPTIMISE = "With --ranker lscmr: the measure it optimises: map, ndcg, ndcg@k, p@k, mrr or auc."
 
@@ -51,9 +65,22 @@ _KINDS = ("words", "similarity", "regions", "text")
 @click.option("--regions", is_flag=True, hidden=True, help="The same as: train regions")
 @click.option("--scenes", type=int, help="For regions: the number of scenes.")
 @click.option("--from", "source", default="", help=_SOURCES)
-@click.option("--ranker", "rankers", multiple=True, help=_RANKERS)
+@click.option(
+    "--ranker",
+    "rankers",
+    multiple=True,
+    cls=ListingOption,
+    listing=_ranker_names,
+    help="A ranker to try; may be repeated:",
+)
 @click.option("--optimise", default="", help=_OPTIMISE)
-@click.option("--features", multiple=True, help="A feature to use; all by default.")
+@click.option(
+    "--features",
+    multiple=True,
+    cls=ListingOption,
+    listing=feature_names,
+    help="A feature to use, or a set of them; all by default:",
+)
 @click.option("--force", is_flag=True, help="Publish the model even if it is worse.")
 @click.option("--dry-run", is_flag=True, help="Train and measure, and publish nothing.")
 @click.option("--workers", type=int, help="Number of worker processes; 0 for one per core.")
@@ -106,7 +133,7 @@ def train(
     if kind == "similarity":
         return _train_similar(c, source, names, force, dry_run, as_json)
     if kind == "text":
-        chosen = chosen or list(SHARED_SPACE)
+        chosen = chosen or _shared_space()
     with logged(c, "train"):
         report = c.train(
             rankers=_optimised(chosen, optimise),
@@ -154,8 +181,8 @@ def _check_options(
             of = belongs.get(option, "words and text")
             raise UsageError(f"{option} is an option of training {of}, not of {kind}.")
     for name in rankers if kind == "text" else ():
-        if name.partition(":")[0] not in SHARED_SPACE:
-            known = ", ".join(SHARED_SPACE)
+        if name.partition(":")[0] not in _shared_space():
+            known = ", ".join(_shared_space())
             raise UsageError(f"The ranker {name!r} has no space of texts. Those that do: {known}.")
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core.core_schema import no_info_after_validator_function
 
 from sightline import collection
 from sightline.collection.search.words import pictures_of
@@ -31,6 +33,39 @@ Words = Annotated[str, Field(max_length=QUERY)]
 Name = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
 Feature = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
 Cursor = Annotated[str, Field(max_length=100)]
+
+
+class RegisteredName:
+    """Restricts a text to the names of a registry, also of plugins; the schema lists them.
+
+    Parameters
+    ----------
+    names : callable
+        Returns the names.
+    what : str
+        What they name, for the error.
+    """
+
+    def __init__(self, names: Callable[[], Iterable[str]], what: str) -> None:
+        self._names, self._what = names, what
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), "enum": list(self._names())}
+
+    def _check(self, name: str) -> str:
+        known = list(self._names())
+        if name not in known:
+            # The request body is not repeated.
+            listed = {"names": ", ".join(known)}
+            raise PydanticCustomError(self._what, "must be one of {names}", listed)
+        return name
 
 
 def _service(request: Request) -> Service:

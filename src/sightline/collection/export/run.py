@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,9 +16,8 @@ from sightline.collection.export.sidecars import Beside, Mirror, Sidecar
 from sightline.contracts import Progress
 from sightline.errors import DataError
 from sightline.exchange.exported import ExportedPicture
-from sightline.exchange.words_csv import csv_parts
-from sightline.exchange.words_json import coco_parts, json_parts
 from sightline.records import ProposedWord
+from sightline.registry import EXPORT_FORMATS
 from sightline.settings import Settings
 from sightline.store.catalogue import Where
 from sightline.store.durable import disk_errors, write_file
@@ -28,11 +28,15 @@ from sightline.store.locks import Lock
 # Files that are flushed at once share the work of the disk: 4 are ten times as fast as one by one.
 AT_ONCE = 4
 _PIECE = 64
-_PARTS: dict[str, Callable[[Iterable[ExportedPicture]], Iterator[bytes]]] = {
-    "csv": csv_parts,
-    "json": json_parts,
-    "coco": coco_parts,
-}
+
+
+def _writer(form: str) -> Callable[[Iterable[ExportedPicture]], Iterator[bytes]]:
+    """Return what turns pictures into the bytes of a file of this format."""
+    module, _, function = EXPORT_FORMATS[form].writer.partition(":")
+    writer: Callable[[Iterable[ExportedPicture]], Iterator[bytes]] = getattr(
+        importlib.import_module(module), function
+    )
+    return writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +123,9 @@ class ExportRun:
         self, progress: Progress, confirm: Callable[[ExportReport], bool] | None
     ) -> ExportReport:
         """Do what was ordered, and say what was done."""
-        if self.order.form == "xmp":
-            return self._sidecars(progress, confirm)
-        return self._file(progress)
+        if EXPORT_FORMATS[self.order.form].is_file:
+            return self._file(progress)
+        return self._sidecars(progress, confirm)
 
     def _pictures(self, progress: Progress, what: str) -> Iterator[ExportedPicture]:
         """Yield the pictures with their words, counted."""
@@ -142,7 +146,7 @@ class ExportRun:
 
     def _file(self, progress: Progress) -> ExportReport:
         place = self.order.place
-        parts = _PARTS[self.order.form](self._pictures(progress, "export"))
+        parts = _writer(self.order.form)(self._pictures(progress, "export"))
         if place is None or self.order.dry_run:
             for _ in parts:
                 pass

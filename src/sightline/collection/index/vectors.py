@@ -36,6 +36,7 @@ from sightline.contracts import Progress
 from sightline.errors import DataError, MissingExtra, ParameterError, UsageError
 from sightline.features.imported import ImportedVectors, read_vectors, stamp_of
 from sightline.records import Batch, FeatureRows, shown
+from sightline.registry import FEATURE_SETS
 from sightline.store.catalogue import Catalogue, VectorsFile, vectors_text
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
@@ -215,7 +216,7 @@ def _log(writer: Writer, file: VectorsFile) -> None:
 
 def check_name_free(name: str) -> None:
     """Refuse the name of a feature that is computed."""
-    if name in plugins.SETS or name in plugins.names("features"):
+    if name in FEATURE_SETS or name in plugins.names("features"):
         raise UsageError(
             f"{name!r} is the name of a feature that is computed from pictures. "
             "Give the vectors another one: --vectors NAME=FILE"

@@ -15,7 +15,8 @@ from sightline.collection.index.vectors import remembered_vectors
 from sightline.collection.models import requirements
 from sightline.collection.models.dataset import carried, common_features, is_sparse
 from sightline.errors import ParameterError, UsageError
-from sightline.plugins import NO_VECTORS, expanded
+from sightline.plugins import expanded
+from sightline.registry import NO_VECTORS
 from sightline.settings import Settings
 from sightline.store.home import Home
 

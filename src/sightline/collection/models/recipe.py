@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline import plugins
 from sightline._typing import Arrays, Floats, Ints
 from sightline.collection.models.dataset import Dataset, View, Weighting
 from sightline.collection.models.registry import RANKERS, LeftOut, OnRound, RankerSpec
@@ -210,11 +211,16 @@ def ranker_spec(ranker: str) -> RankerSpec:
     {'lam': 0.0001, 'optimise': 'ndcg@10'}
     """
     name, _, option = ranker.partition(":")
-    if name not in RANKERS:
-        raise UsageError(f"There is no ranker {name!r}. Known: {', '.join(sorted(RANKERS))}.")
-    spec = RANKERS[name]
+    spec = RANKERS.get(name) or _of_plugin(name)
     if not option:
         return spec
     if not spec.option:
         raise UsageError(f"The ranker {name!r} has nothing to set after a colon. Got {option!r}.")
     return spec.with_option(option)
+
+
+def _of_plugin(name: str) -> RankerSpec:
+    known = plugins.rankers()
+    if name not in known:
+        raise UsageError(f"There is no ranker {name!r}. Known: {', '.join(sorted(known))}.")
+    return RankerSpec.of(known[name])

@@ -14,6 +14,7 @@ from sightline import plugins
 from sightline.collection.models.recipe import ranker_spec
 from sightline.compute.describing import feature_class
 from sightline.errors import UsageError
+from sightline.registry import NO_VECTORS
 
 FOR_WORDS, FOR_SIMILARITY = "word models", "the similarity of pictures"
 
@@ -40,7 +41,7 @@ def check_vectors(names: Iterable[str], purpose: str, instead: Sequence[str]) ->
     The feature 'regions' cannot be used for word models
     """
     names_once = list(dict.fromkeys(names))
-    wrong = [n for n in plugins.expanded(names_once) if n in plugins.NO_VECTORS]
+    wrong = [n for n in plugins.expanded(names_once) if n in NO_VECTORS]
     if not wrong:
         return
     left = ",".join(n for n in names_once if n not in wrong) or ",".join(instead)

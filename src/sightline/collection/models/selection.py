@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline import plugins
 from sightline._typing import Floats
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.memory import bytes_free, bytes_needed, gigabytes
@@ -34,6 +33,7 @@ from sightline.errors import UsageError
 from sightline.measures.many import ManyMeasured, measure_queries, query_scores
 from sightline.rankers.cutoff import CutOff
 from sightline.records import QuerySet
+from sightline.registry import feature_group
 from sightline.words.combining import Combination, How
 
 # Number of training pictures for screening, and of rankers that pass it.
@@ -115,16 +115,16 @@ def trainable_rankers(
 def candidates(
     dataset: Dataset, rankers: Sequence[str], features: Sequence[str] | None = None
 ) -> list[Recipe]:
-    """Return the recipes worth trying: features of a kind together, and all of them together.
+    """Return the recipes worth trying: features of a group together, and all of them together.
 
-    Features of a kind are the deep ones, the classic ones, the nine of `whole-all`, and each
-    other one by itself.
+    Groups (`registry.feature_group`) are the deep ones, the classic ones, the nine of `whole-all`,
+    and each other one by itself.
     """
     names = [f for f in dataset.views if features is None or f in features]
-    kinds: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for f in names:
-        kinds.setdefault(_kind_of_feature(f), []).append(f)
-    sets = [tuple(fs) for fs in kinds.values()]
+        groups.setdefault(feature_group(f.rpartition("-")[0]), []).append(f)
+    sets = [tuple(fs) for fs in groups.values()]
     sets += [tuple(names)] if len(sets) > 1 else []
     recipes: dict[Recipe, None] = {}
     # Those that see the same are neighbours, since one may build on the other.
@@ -164,15 +164,6 @@ def screen(
     best = {r.ranker: max(t.avgp for t in results) for r, results in screening.tried.items()}
     passing = sorted(best, key=lambda r: -best[r])[:PASSING]
     return [r for r in rankers if r in passing], screening
-
-
-def _kind_of_feature(fingerprint: str) -> str:
-    name = fingerprint.rpartition("-")[0]
-    if name in plugins.SETS["classic-all"]:
-        return "classic"
-    if name in plugins.SETS["whole-all"]:
-        return "whole"
-    return "deep" if name.split("-")[0] == "deep" else name
 
 
 def choose(

@@ -56,16 +56,16 @@ from sightline.collection.models.word_model import (
     within_budget,
 )
 from sightline.contracts import Json, Mapper, Progress
-from sightline.errors import UsageError
+from sightline.errors import MissingExtra, UsageError
 from sightline.progress import NoProgress
-from sightline.registry import BY_DEFAULT
+from sightline.registry import BY_DEFAULT, RANKERS
 from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
 from sightline.store.home import Home
 
 # Maximum number of pictures for selection; the selected recipe is then fitted to all of them.
 CHOOSE_AMONG = 6_000
-# Those that are tried where none is named.
+# The built-in rankers that are tried where none is named.
 DEFAULT_RANKERS = BY_DEFAULT
 
 
@@ -127,8 +127,8 @@ def train(
     started = time.monotonic()
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before = reader.snapshot.model
-        current = load_word_model(home, before)
-        rankers = _in_shards(options.rankers or DEFAULT_RANKERS, options.shards)
+        current, unloadable = _current_model(home, before)
+        rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
         needed, most = _needed(options, current), _most_words(rankers)
         shared = any(ranker_spec(r).shared_space for r in rankers)
         source = (reader, log, needed, most, options.session_cap, shared)
@@ -140,6 +140,7 @@ def train(
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
     fits = _fits(dataset, recipes, progress, compute)
     candidate, proof, seen = _proven(dataset, selected, held, current, next(fits), compute)
+    proof = replace(proof, not_compared=True) if unloadable else proof
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
     saved, extra = saved_report(dataset, candidate, selected.combination, spelled), None
     if dataset.saved is not None:
@@ -165,6 +166,14 @@ def train(
     )  # fmt: skip
 
 
+def _current_model(home: Home, name: str) -> tuple[WordModel | None, bool]:
+    """Return the model in use, and whether there is one whose ranker is not installed any more."""
+    try:
+        return load_word_model(home, name), False
+    except MissingExtra:
+        return None, True
+
+
 def is_trained(home: Home, session_cap: int | None = None) -> bool:
     """Say whether the model in use was trained on all that is known now."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
@@ -175,6 +184,12 @@ def is_trained(home: Home, session_cap: int | None = None) -> bool:
         shared = model.served.shared_space
         dataset, _ = load_known(reader, log, (), most, session_cap, shared)
         return dataset.basis() == model.about["basis"]
+
+
+def _default_rankers() -> tuple[str, ...]:
+    """Return the rankers that are tried where none is named, those of plugins last."""
+    added = (n for n, entry in plugins.rankers().items() if n not in RANKERS and not entry.opt_in)
+    return (*DEFAULT_RANKERS, *added)
 
 
 def _in_shards(rankers: Sequence[str], shards: int) -> tuple[str, ...]:

@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightline import plugins
 from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.dataset import Dataset, View, as_view, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe
 from sightline.contracts import Json, Mapper, Part, PartDone
-from sightline.errors import DataError, StoreDamaged
+from sightline.errors import DataError, MissingExtra, StoreDamaged
 from sightline.rankers.cutoff import CutOff
 from sightline.records import WordQuery
 from sightline.store.home import Home
@@ -183,7 +184,11 @@ def to_saved(
 
 
 def _recipe_json(r: Recipe) -> Json:
-    return {"ranker": r.ranker, "features": list(r.features), "settings": dict(r.settings)}
+    plugin = plugins.plugin_of_ranker(r.ranker.partition(":")[0])
+    added_by: dict[str, Json] = {"plugin": plugin} if plugin else {}
+    return {
+        "ranker": r.ranker, "features": list(r.features), "settings": dict(r.settings), **added_by,
+    }  # fmt: skip
 
 
 def from_saved(saved: SavedModel) -> WordModel:
@@ -192,6 +197,7 @@ def from_saved(saved: SavedModel) -> WordModel:
     try:
         if about["format"] not in (FORMAT, FORMAT_SAVED):
             raise ValueError(f"its format is {about['format']}")
+        _check_ranker(saved.name, about["served"])
         combination = Combination.from_arrays(_how(about["how"]), _under("combination.", arrays))
         return WordModel(
             saved.name,
@@ -222,6 +228,16 @@ def _how(name: Json) -> How:
         if way == name:
             return way
     raise ValueError(f"it combines words by {name}")
+
+
+def _check_ranker(model: str, recipe: Any) -> None:
+    """Raise if the ranker of a model came with a package that is not installed any more."""
+    name, package = str(recipe["ranker"]).partition(":")[0], recipe.get("plugin")
+    if package and name not in plugins.rankers():
+        raise MissingExtra(
+            f"The model {model} was trained by the ranker {name!r} of the plugin {package}, which "
+            f"is not installed. Install {package}, or train again: sightline train"
+        )
 
 
 def _recipe(value: Any) -> Recipe:

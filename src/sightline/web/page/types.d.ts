@@ -49,6 +49,26 @@ export interface Ranker {
   available: boolean;
 }
 
+export interface Feature {
+  name: string;
+  about: string;
+  kind: string;
+  length: number;
+  vector: boolean;
+}
+
+export interface FeatureSet {
+  name: string;
+  features: string[];
+}
+
+export interface ExportFormat {
+  name: string;
+  about: string;
+  file: string;
+  media_type: string;
+}
+
 export interface Filters {
   folder?: string;
   after?: string;

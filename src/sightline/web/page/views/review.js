@@ -1,6 +1,6 @@
 // The review: words that pictures probably lack, and words they carry that probably do not fit.
 
-import { withQuery } from "../api.js";
+import { get, withQuery } from "../api.js";
 import { field, keyed } from "../controls.js";
 import { complain, el, fill, isCommand, say, some } from "../dom.js";
 import { Reviewing } from "../reviewing.js";
@@ -8,10 +8,10 @@ import { ReviewCard } from "./reviewcard.js";
 import { abstained, unready } from "./reviewempty.js";
 
 /** @typedef {import("../reviewing").Kind} Kind */
+/** @typedef {import("../types").ExportFormat} ExportFormat */
 
 // From so many pixels on there is room for everything.
 const WIDE = 640;
-const FORMATS = ["csv", "json", "coco"];
 /** @type {Record<string, string[]>} */
 const EXPORTED = { accepted: ["accepted"], all: ["accepted", "carried"], proposed: ["proposed"] };
 
@@ -21,6 +21,8 @@ class Review {
     this.queue = new Reviewing(() => this._show(), (e) => complain(e));
     this.card = new ReviewCard();
     this._turn = 0;
+    /** @type {ExportFormat[]} */
+    this.formats = [];
     this.precision = el(
       "select", { id: "review-precision", onchange: () => void this.load() },
       el("option", { value: "0.8" }, "8 in 10"), el("option", { value: "0.9", selected: true }, "9 in 10"), el("option", { value: "0.95" }, "19 in 20"),
@@ -55,7 +57,7 @@ class Review {
       el("h1", {}, "Review"), this.options, el("div", { class: "progress row" }, this.bar, this.told),
       this.place, this.answers, this.empty, this.never,
     );
-    this._showExports();
+    void this._loadFormats();
     this._hide(true);
     void this.load();
   }
@@ -90,9 +92,19 @@ class Review {
     this._show();
   }
 
+  async _loadFormats() {
+    try {
+      const { formats } = await get("/v1/export-formats");
+      this.formats = /** @type {ExportFormat[]} */ (formats).filter((format) => format.file);
+    } catch (e) {
+      complain(e);
+    }
+    this._showExports();
+  }
+
   _showExports() {
-    const links = FORMATS.map((format) =>
-      el("a", { class: "button", download: "", "aria-label": `Export as ${format.toUpperCase()}`, href: withQuery("/v1/export", { format, only: EXPORTED[this.exported.value] }) }, format.toUpperCase()),
+    const links = this.formats.map(({ name, about }) =>
+      el("a", { class: "button", download: "", title: about, "aria-label": `Export as ${name.toUpperCase()}`, href: withQuery("/v1/export", { format: name, only: EXPORTED[this.exported.value] }) }, name.toUpperCase()),
     );
     fill(this.exports, ...links);
   }
