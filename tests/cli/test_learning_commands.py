@@ -51,6 +51,17 @@ def test_train_shows_what_it_tried_chose_and_proved(shell: Shell) -> None:
     assert {t["ranker"] for t in said["tried"]} >= {"pamir", "ridge", "log-product", "warp"}
     assert any(line.startswith("cmrm: it learns from counts") for line in said["not_tried"])
     assert all(t["train_seconds"] >= 0 and t["bytes"] > 0 for t in said["tried"])
+    # The names of the field, and beside them those of earlier releases with the same values.
+    held, proof = said["held_out"], said["proof"]
+    assert (held["queries"], held["avgp"], held["untrained"]) == (
+        proof["queries"], proof["AvgP"], proof["untrained"],
+    )  # fmt: skip
+    assert held["against_current"] == proof["against_current"] and proof["n"] == held["queries"]
+    assert said["chosen"] == said["recipe"] and said["recipe"].startswith(said["ranker"] + " on ")
+    assert said["combination"] == said["words_combined_by"] == said["how"]
+    trial, tried = said["trials"][0], said["tried"][0]
+    assert trial["avgp"] == tried["AvgP"] and trial["hyperparameters"] == tried["settings"]
+    assert said["hyperparameters"].keys() >= trial["hyperparameters"].keys()
 
 
 def test_a_dry_run_says_so_and_publishes_nothing(shell: Shell) -> None:

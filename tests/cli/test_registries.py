@@ -157,5 +157,5 @@ def test_entries_of_features_are_true() -> None:
     groups = {"classic-all": "classic", "whole-all": "whole"}
     for names, group in groups.items():
         assert set(FEATURE_SETS[names]) == {n for n, e in FEATURES.items() if e.group == group}
-    for names in FEATURE_SETS.values():
-        assert set(names) <= FEATURES.keys()
+    for members in FEATURE_SETS.values():
+        assert set(members) <= FEATURES.keys()

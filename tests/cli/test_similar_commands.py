@@ -151,6 +151,9 @@ def test_train_similar_shows_what_it_learnt_from_and_proved(own: Shell) -> None:
         assert part in ran.out
     said = json.loads(own("train", "--similar", "--from", "classes", "--json", "--dry-run").out)
     assert said["source"] == "classes" and said["version"] == 0
+    assert said["held_out"]["avgp"] == said["proof"]["AvgP"]
+    assert said["held_out"]["equal_weights"] == said["proof"]["uniform"]
+    assert said["features"] == said["descriptors"] and said["learner"] == said["chosen"]
     assert said["proof"]["current"] is not None and 0 <= said["shortlist"]["recall"] <= 1
     assert {t["learner"] for t in said["tried"]} >= {"uniform", "OPAR-I C=0.01", "AROW r=1"}
     found = own("similar", "across/000.png", "-t", "3")

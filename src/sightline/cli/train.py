@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -143,7 +142,7 @@ def train(
             progress=ProgressBar(),
         )
     if as_json:
-        print_json(as_plain(report))
+        print_json(report.to_dict())
     else:
         show_report(report)
     return 0
@@ -214,7 +213,7 @@ def _train_similar(
             source=source, features=names, force=force, dry_run=dry_run, progress=ProgressBar()
         )
     if as_json:
-        print_json(similar_as_plain(report))
+        print_json(report.to_dict())
     else:
         show_similar(report)
     return 0
@@ -262,30 +261,6 @@ def show_similar(r: SimilarReport) -> None:
         click.echo("It is worse, and goes ahead because of --force.")
     what = f"version {r.version}" if r.version else "not published (--dry-run)"
     click.echo(f"Learnt likeness from {r.pictures} pictures in {r.seconds:.1f} s: {what}")
-
-
-def similar_as_plain(r: SimilarReport) -> dict[str, object]:
-    """Return the report of a similarity training, for JSON."""
-    p, s = r.proof, r.shortlist
-    return {
-        "source": r.source, "chosen": r.learner, "descriptors": list(r.descriptors),
-        "frames": list(r.frames),
-        "constant": list(r.constant), "too_rare": dict(r.too_rare),
-        "pictures": r.pictures, "left_out": r.left_out,
-        "model": r.model, "version": r.version, "unproven": r.unproven, "forced": r.forced,
-        "seconds": round(r.seconds, 3),
-        "proof": {
-            "queries": p.n, "AvgP": p.candidate if p.n else None,
-            "uniform": p.baseline if p.n else None, "single": p.extra.get("single"),
-            "single_is": r.single, "p": p.p, "helped": p.helped, "harmed": p.harmed,
-            "harmed_rate": p.harmed_rate, "current": p.current,
-        },
-        "shortlist": {
-            "descriptors": [[r.descriptors[v], how] for v, how in s.descriptors],
-            "depth": s.depth, "recall": s.recall if s.queries else None, "queries": s.queries,
-        },
-        "tried": [{"learner": name, "AvgP": value} for name, value in r.table],
-    }  # fmt: skip
 
 
 def show_report(r: TrainReport) -> None:
@@ -361,32 +336,3 @@ def table_lines(table: Sequence[TrialResult], limit: int = 12) -> list[str]:
         for r in [head, *rows]
     ]
     return [*lines, f"… and {len(table) - limit} more"] if len(table) > limit else lines
-
-
-def as_plain(r: TrainReport) -> dict[str, object]:
-    """Return the report, for JSON."""
-    p = r.proof
-    return {
-        "chosen": r.recipe, "words_combined_by": r.how, "words": r.words, "pictures": r.pictures,
-        "left_out": r.left_out, "model": r.model, "version": r.version, "unproven": r.unproven,
-        "forced": r.forced, "seconds": round(r.seconds, 3), "not_tried": list(r.not_tried),
-        "course": r.course, "saved": [asdict(w) for w in r.saved],
-        "clicks": {
-            "judgements": len(r.clicks.judgements), "lists": r.clicks.lists,
-            "imports": r.clicks.imports, "capped": r.clicks.capped,
-        },
-        "proof": {
-            "queries": p.n, "AvgP": p.candidate if p.n else None,
-            "untrained": p.baseline if p.n else None, "p": p.p, "helped": p.helped,
-            "harmed": p.harmed, "current": p.current, "against_current": p.candidate_on_common,
-        },
-        "tried": [
-            {
-                "ranker": t.recipe.ranker, "features": list(t.recipe.features),
-                "settings": dict(t.recipe.settings), "words_combined_by": t.how, "AvgP": t.avgp,
-                "P10": t.p10, "BEP": t.bep, "train_seconds": round(t.train_seconds, 3),
-                "ms_per_1000": round(t.query_ms, 3), "bytes": t.memory, "pictures": t.pictures,
-            }
-            for t in r.table
-        ],
-    }  # fmt: skip

@@ -8,7 +8,7 @@ import click
 
 from sightline.cli import engine
 from sightline.cli.common import common_options, open_collection, print_json, wait_option
-from sightline.cli.export.output import as_plain, ask, show_report
+from sightline.cli.export.output import ask, show_report
 from sightline.cli.filters import filter_options, filters_of
 from sightline.errors import UsageError
 from sightline.registry import EXPORT_FORMATS
@@ -111,7 +111,7 @@ def export(
             filters=filters_of(untagged=untagged, **given),
         )
     if as_json:
-        print_json(as_plain(report))
+        print_json(report.to_dict())
     else:
         show_report(report)
     return int(strict and bool(report.left))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -30,8 +29,7 @@ def train_regions(
             progress=ProgressBar(),
         )  # fmt: skip
     if as_json:
-        proof, seconds = report.proof.to_dict(), round(report.seconds, 3)
-        print_json({**asdict(report), "proof": proof, "seconds": seconds})
+        print_json(report.to_dict())
     else:
         show_report(report)
     return 0

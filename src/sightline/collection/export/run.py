@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sightline.collection.export.select import ExportSelection, gather
 from sightline.collection.export.sidecars import Beside, Mirror, Sidecar
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.errors import DataError
 from sightline.exchange.exported import ExportedPicture
 from sightline.records import ProposedWord
@@ -102,6 +102,22 @@ class ExportReport:
     written: int = 0
     dry_run: bool = False
     completed: int = 0
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        return {
+            "format": self.form, "target": None if self.place is None else str(self.place),
+            "pictures": self.pictures, "words": self.words, "kinds": dict(self.kinds),
+            "completed": self.completed, "captions": self.captions, "regions": self.regions,
+            "new": self.new, "changed": self.changed, "written": self.written,
+            "dry_run": self.dry_run,
+            "files": [
+                {"path": os.fsdecode(s.path), "new": s.before is None,
+                 "words": list[Json](s.words), "completed": list[Json](s.completed)}
+                for s in self.sidecars
+            ],
+            "left": [{"path": os.fsdecode(x.path), "reason": x.reason} for x in self.left],
+        }  # fmt: skip
 
 
 class ExportRun:

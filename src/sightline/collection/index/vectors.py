@@ -32,7 +32,7 @@ from sightline.collection.index.assignment import (
     order_of,
     pictures_then,
 )
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.errors import DataError, MissingExtra, ParameterError, UsageError
 from sightline.features.imported import ImportedVectors, read_vectors, stamp_of
 from sightline.records import Batch, FeatureRows, shown
@@ -70,6 +70,14 @@ class ImportReport:
     n_unclear: int = 0
     by_name: tuple[bytes, ...] = ()
     n_by_name: int = 0
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        return {
+            "file": self.file, "key_column": self.key_column, "rows": self.rows,
+            "matched": self.matched, "by_name": self.n_by_name, "unmatched": self.n_unmatched,
+            "unclear": self.n_unclear, "without": self.n_without,
+        }  # fmt: skip
 
     def summary(self) -> str:
         """Say how many pictures have a vector, and how rows were assigned."""
