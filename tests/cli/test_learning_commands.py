@@ -67,20 +67,24 @@ def test_train_shows_what_it_tried_chose_and_proved(shell: Shell) -> None:
 def test_a_dry_run_says_so_and_publishes_nothing(shell: Shell) -> None:
     ran = shell("train", "--dry-run", "--ranker", "ridge")
     assert ran.code == 0 and "not published (--dry-run)" in ran.out
-    assert "learnt: nothing yet" in shell(place=True).out
+    assert "model: nothing yet" in shell(place=True).out
 
 
 def test_search_marks_learnt_hits_in_every_form(trained: Shell) -> None:
     lines = [x.split("\t") for x in trained("search", "red", "-t", "50").out.splitlines()]
     marks = [x[2] for x in lines]
-    assert marks == ["carried"] * 15 + ["learnt"] * (len(marks) - 15) and len(marks) > 15
+    assert marks == ["exact"] * 15 + ["predicted"] * (len(marks) - 15) and len(marks) > 15
     said = json.loads(trained("search", "red", "-t", "50", "--json").out)
     assert sum(h["learnt"] for h in said["hits"]) == len(marks) - 15
+    assert [h["match"] for h in said["hits"]] == marks
+    assert all(h["id"] == h["picture"] for h in said["hits"])
     rows = list(csv.DictReader(io.StringIO(trained("search", "red", "-t", "50", "--csv").out)))
     assert sum(int(r["learnt"]) for r in rows) == len(marks) - 15
+    assert [r["match"] for r in rows] == marks
+    assert trained("search", "red", "-k", "3").out == trained("search", "red", "-t", "3").out
     untagged = trained("search", "red", "--untagged").out.splitlines()
-    assert untagged and all("learnt" in x for x in untagged)
-    assert "\tlearnt" not in trained("search", "red", "-t", "50", "--no-learnt").out
+    assert untagged and all("predicted" in x for x in untagged)
+    assert "\tpredicted" not in trained("search", "red", "-t", "50", "--no-learnt").out
     assert len(trained("search", "red", "-t", "500", "--no-cutoff").out.splitlines()) == 102
 
 

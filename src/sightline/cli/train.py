@@ -1,4 +1,4 @@
-"""`sightline train`: learn words, similarity, regions, or a space of texts."""
+"""`sightline train`: train a model of words, similarity, regions, or a space of texts."""
 
 from __future__ import annotations
 
@@ -205,7 +205,8 @@ def _train_similar(
 
     if c.settings.compute != "local":
         click.echo(
-            "Similarity is learned here, from at most 3,000 pictures; clusters only describe them.",
+            "Similarity is trained on this machine, on at most 3,000 pictures; clusters only "
+            "compute features.",
             err=True,
         )
     with logged(c, "train"):
@@ -223,15 +224,15 @@ def show_similar(r: SimilarReport) -> None:
     """Print the report of a similarity training."""
     from sightline.measures.significance import p_text
 
-    click.echo(f"Learnt from {r.source}, by {len(r.descriptors)} descriptors: ", nl=False)
+    click.echo(f"Supervision: {r.source}. {len(r.descriptors)} features: ", nl=False)
     laid_out = zip(r.descriptors, r.frames, strict=True)
     click.echo(", ".join(d if f == "plain" else f"{d} ({f})" for d, f in laid_out))
     if r.constant:
-        click.echo(f"The same for all pictures, so that they count 0: {', '.join(r.constant)}")
+        click.echo(f"Equal for all pictures, so without weight: {', '.join(r.constant)}")
     for name, n in r.too_rare:
         click.echo(f"Left out: {name}, which only {n} pictures have.")
     if r.left_out:
-        click.echo(f"{r.left_out} pictures lack descriptors and were left out.")
+        click.echo(f"{r.left_out} pictures lack features and were left out.")
     click.echo("On validation queries, mean AvgP:")
     for name, value in r.table:
         click.echo(f"  {value:.3f}  {name}")
@@ -241,13 +242,13 @@ def show_similar(r: SimilarReport) -> None:
         click.echo(
             f"On {p.n} held-out queries: mean AvgP {p.candidate:.3f}, equal weights "
             f"{p.baseline:.3f} ({p.candidate - p.baseline:+.3f}, p {p_text(p.p)}; "
-            f"{p.helped} better, {p.harmed} worse, harmed rate {p.harmed_rate:.2f}), "
+            f"{p.helped} queries better, {p.harmed} ({p.harmed_rate:.0%}) worse), "
             f"{r.single} alone {p.extra['single']:.3f}"
         )
     if p.current is not None:
-        click.echo(f"The combination before: {p.current:.3f}")
+        click.echo(f"The model before: {p.current:.3f}")
     if p.not_compared:
-        click.echo("Not compared with the combination before: descriptors it needs are gone.")
+        click.echo("Not compared with the model before: it needs features that are gone.")
     s = r.shortlist
     if s.queries:
         by = ", ".join(f"{r.descriptors[v]} ({how})" for v, how in s.descriptors)
@@ -256,11 +257,13 @@ def show_similar(r: SimilarReport) -> None:
             f"{s.queries} held-out queries"
         )
     if r.unproven:
-        click.echo(f"Unproven: {p.n} held-out queries are too few to tell.")
+        click.echo(f"Unproven: {p.n} held-out queries are too few.")
     if r.forced:
-        click.echo("It is worse, and goes ahead because of --force.")
+        click.echo("Published because of --force, although it is worse.")
     what = f"version {r.version}" if r.version else "not published (--dry-run)"
-    click.echo(f"Learnt likeness from {r.pictures} pictures in {r.seconds:.1f} s: {what}")
+    click.echo(
+        f"Trained the similarity model on {r.pictures} pictures in {r.seconds:.1f} s: {what}"
+    )
 
 
 def show_report(r: TrainReport) -> None:
@@ -277,14 +280,15 @@ def show_report(r: TrainReport) -> None:
         click.echo(clicks_line(r.clicks))
     click.echo(f"Chosen: {r.recipe}, words combined by {r.how}")
     if r.course:
-        click.echo(f"Learnt list by list: {r.course}")
+        click.echo(f"Rounds: {r.course}")
     p = r.proof
     if r.left_out:
         click.echo(f"{r.left_out} pictures with words lack features and were left out.")
     if p.n:
         click.echo(
             f"On {p.n} held-out quer{'y' if p.n == 1 else 'ies'}: mean AvgP {p.candidate:.3f}, "
-            f"untrained {p.baseline:.3f} (p {p_text(p.p)}; {p.helped} better, {p.harmed} worse)"
+            f"untrained {p.baseline:.3f} (p {p_text(p.p)}; "
+            f"{p.helped} queries better, {p.harmed} worse)"
         )
     if p.current is not None:
         click.echo(
@@ -292,7 +296,7 @@ def show_report(r: TrainReport) -> None:
             f"{p.n_common} queries both know"
         )
     if p.not_compared:
-        click.echo("Not compared with the model before: the features it needs are gone.")
+        click.echo("Not compared with the model before: what it needs is gone.")
     for w in r.saved[:_SAVED_SHOWN]:
         click.echo(f"Saved word: {w}.")
     if len(r.saved) > _SAVED_SHOWN:
@@ -303,10 +307,10 @@ def show_report(r: TrainReport) -> None:
         few = f"{p.n} held-out quer{'y is' if p.n == 1 else 'ies are'} too few to tell"
         click.echo(f"Unproven: {few}. {todo}")
     if r.forced:
-        click.echo("It is worse, and goes ahead because of --force.")
+        click.echo("Published because of --force, although it is worse.")
     what = f"version {r.version}" if r.version else "not published (--dry-run)"
     words = f"{r.words} word{'s' * (r.words != 1)}"
-    click.echo(f"Learnt {words} from {r.pictures} pictures in {r.seconds:.1f} s: {what}")
+    click.echo(f"Trained {words} on {r.pictures} pictures in {r.seconds:.1f} s: {what}")
 
 
 def clicks_line(c: FromClicks) -> str:

@@ -9,13 +9,20 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    model_validator,
+)
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
 from sightline import collection
 from sightline.collection.search.words import pictures_of
-from sightline.records import shown
+from sightline.records import MatchKind, shown
 from sightline.web.limits import DEEP, DEEPEST, MOST, NAMED, PAGE, QUERY
 from sightline.web.problems import Problem
 from sightline.web.service import Service
@@ -85,10 +92,36 @@ def _writable(service: Served) -> Service:
 Writable = Annotated[Service, Depends(_writable)]
 
 
+# What fields were called in earlier releases.
+_EARLIER_NAMES = {
+    "like": "positive", "unlike": "negative", "relevant": "positive", "other": "negative",
+    "limit": "k", "learnt": "predicted",
+}  # fmt: skip
+_LISTS = frozenset(("positive", "negative"))
+
+
 class Body(BaseModel):
-    """A request body; unknown fields are rejected."""
+    """A request body; unknown fields are rejected, names of earlier releases accepted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename(cls, fields: object) -> object:
+        if not isinstance(fields, dict):
+            return fields
+        renamed = dict(fields)
+        for earlier, name in _EARLIER_NAMES.items():
+            known = cls.model_fields
+            if earlier not in renamed or earlier in known or name not in known:
+                continue
+            if name in renamed:
+                text = "name it once: {name}, which was {earlier} earlier"
+                raise PydanticCustomError("twice", text, {"name": name, "earlier": earlier})
+            value = renamed.pop(earlier)
+            # One value of a query string is not a list yet.
+            renamed[name] = [value] if name in _LISTS and isinstance(value, str) else value
+        return renamed
 
 
 class FiltersRequest(Body):
@@ -124,10 +157,18 @@ class Chosen(Body):
 
 
 class HitResponse(BaseModel):
-    """A hit; `name` is for people, `id` for programs."""
+    """A hit: a picture by `id`, its `path` below the collection as text, and how it matches.
+
+    `match` is "exact" if the picture carries every word, "predicted" if a model found it, "partial"
+    if it carries some of the words, "similar" if it was compared with pictures. `name` (`path`),
+    `tagged` (`match` is "exact") and `learnt` (a model took part in the score) are of earlier
+    releases.
+    """
 
     id: int
+    path: str
     score: float
+    match: MatchKind
     name: str
     tagged: bool
     learnt: bool
@@ -177,8 +218,8 @@ def hit(h: Found) -> HitResponse:
     """Return the response of a hit."""
     at = f"/v1/pictures/{h.picture}"
     return HitResponse(
-        id=h.picture, score=h.score, name=shown(h.path), tagged=h.tagged, learnt=h.learned,
-        thumbnail=f"{at}/thumbnail", original=f"{at}/original",
+        id=h.picture, path=shown(h.path), score=h.score, match=h.match, name=shown(h.path),
+        tagged=h.tagged, learnt=h.learned, thumbnail=f"{at}/thumbnail", original=f"{at}/original",
     )  # fmt: skip
 
 

@@ -3,10 +3,9 @@
 
 export interface Hit {
   id: number;
+  path: string;
   score: number;
-  name: string;
-  tagged: boolean;
-  learnt: boolean;
+  match: "exact" | "predicted" | "partial" | "similar";
   thumbnail: string;
   original: string;
   shares?: { descriptor: string; value: number }[];
@@ -93,9 +92,9 @@ export interface Word {
 export interface Session {
   id: string;
   query: string;
-  like: number[];
-  relevant: number;
-  other: number;
+  examples: number[];
+  positive: number;
+  negative: number;
   rounds: number;
   undone: number;
   begun: number;

@@ -1,4 +1,4 @@
-// Starting jobs: index, learn, measure.
+// Forms that start jobs: index, train, evaluate.
 
 import { get, post } from "../api.js";
 import { field, tick } from "../controls.js";
@@ -27,7 +27,7 @@ export class JobForms {
       () => ({ verb: "index", features: features.chosen, retry: retry.checked, allow_empty: empty.checked }),
       [
         tick("Try skipped files again", retry),
-        tick("The folder may be empty:", empty, "all pictures are then forgotten. Otherwise that is taken for a disk that is missing."),
+        tick("The folder may be empty:", empty, "all pictures are then removed from the index. Otherwise an empty folder is taken for a missing disk."),
         ...features.fields,
       ],
     );
@@ -36,8 +36,8 @@ export class JobForms {
   _train() {
     const what = el(
       "select", { id: "train-what", onchange: () => fit() },
-      el("option", { value: "words" }, "Words, to find pictures by them"), el("option", { value: "similar" }, "Likeness, to find pictures like others"),
-      el("option", { value: "regions" }, "Where words lie, to propose words"),
+      el("option", { value: "words" }, "Words, to find pictures by them"), el("option", { value: "similar" }, "Similarity, to find similar pictures"),
+      el("option", { value: "regions" }, "Regions of words, to suggest words"),
     );
     const features = new FeatureChoice("train-features", "all there are");
     const [dry, force] = [box("train-dry"), box("train-force")];
@@ -49,25 +49,25 @@ export class JobForms {
       chosen.hidden = what.value !== "words";
     };
     return this._form(
-      "train", "Learn", "What is worse than before on held-out pictures is not published.", "Learn",
+      "train", "Learn", "Trains a model and publishes it, unless it is worse on held-out pictures than the one in use.", "Learn",
       () => ({
         verb: "train", similar: what.value === "similar", regions: what.value === "regions", dry_run: dry.checked, force: force.checked,
         features: features.chosen, rankers: what.value === "words" ? rankers.filter((r) => r.checked).map((r) => r.value) : [],
       }),
       [
         tick("Only measure:", dry, "publish nothing."),
-        tick("Publish even if it is worse.", force, "Searches may get worse for it; a roll back below undoes that."),
+        tick("Publish even if it is worse.", force, "Searches may get worse; roll back below to undo it."),
         chosen, ...features.fields,
       ],
-      field("What to learn", what),
+      field("What to train", what),
     );
   }
 
   _evaluate() {
     const curve = Object.assign(box("evaluate-curve"), { checked: true });
     return this._form(
-      "evaluate", "Measure", "How well searching by words does on pictures that were held out.", "Measure",
-      () => ({ verb: "evaluate", curve: curve.checked }), [tick("With a learning curve:", curve, "takes longer, and tells whether more words would help.")],
+      "evaluate", "Measure", "How well searching by words works on held-out pictures.", "Measure",
+      () => ({ verb: "evaluate", curve: curve.checked }), [tick("With a learning curve:", curve, "takes longer, and shows whether more words would help.")],
     );
   }
 

@@ -1,4 +1,4 @@
-// The review: words that pictures probably lack, and words they carry that probably do not fit.
+// Review: words that pictures probably lack, and words of pictures that are probably wrong.
 
 import { get, withQuery } from "../api.js";
 import { field, keyed } from "../controls.js";
@@ -29,7 +29,7 @@ class Review {
     );
     this.kind = el(
       "select", { id: "review-kind", onchange: () => void this.load() },
-      el("option", { value: "all" }, "All"), el("option", { value: "add" }, "Words to add"), el("option", { value: "doubt" }, "Words to take away"),
+      el("option", { value: "all" }, "All"), el("option", { value: "add" }, "Words to add"), el("option", { value: "doubt" }, "Words to remove"),
     );
     this.exported = el(
       "select", { id: "review-exported", onchange: () => this._showExports() },
@@ -50,7 +50,7 @@ class Review {
       "details", { class: "filters", open: innerWidth > WIDE }, el("summary", {}, "Which words, and export"),
       el(
         "div", { class: "fields" },
-        field("Words that are right at least", this.precision), field("Ask about", this.kind), field("Export", this.exported), this.exports,
+        field("Required precision", this.precision), field("Ask about", this.kind), field("Export", this.exported), this.exports,
       ),
     );
     host.append(
@@ -148,7 +148,7 @@ class Review {
         el("h2", { tabIndex: -1 }, queue.turns.length ? "That was the last one" : "There is nothing to ask"),
         el("p", {}, `${some(found.pictures, "picture was", "pictures were")} looked at${found.judged ? `; ${some(found.judged, "answer stands", "answers stand")} from before` : ""}.`),
         found.without_regions ? el("p", {}, `${some(found.without_regions, "picture lacks", "pictures lack")} regions: `, el("a", { href: "#/learn" }, "index again"), ".") : null,
-        queue.turns.length ? el("p", {}, "Accepted words are carried by their pictures when you leave. To take all of it back, see ", el("a", { href: "#/sessions" }, "Sessions"), ".") : el("p", {}, "Ask for less certain words above, or index more pictures."),
+        queue.turns.length ? el("p", {}, "Accepted words are added to their pictures when you leave. To undo all of them, see ", el("a", { href: "#/sessions" }, "Sessions"), ".") : el("p", {}, "Ask for less certain words above, or index more pictures."),
         more,
       ),
     );
@@ -176,14 +176,14 @@ class Review {
     e.preventDefault();
   }
 
-  /** Have pictures carry what was accepted. */
+  /** Add the accepted words to their pictures. */
   async end() {
     try {
       const n = await this.queue.carry();
-      if (n === null) say("Your answers stand. Another process changes the store now; accepted words are carried after the next review.");
-      else if (n) say(`${some(n, "picture carries", "pictures carry")} other words now. Learn again to have them found elsewhere.`);
+      if (n === null) say("Your answers are saved. Another process is changing the store; accepted words are added to pictures after the next review.");
+      else if (n) say(`The words of ${some(n, "picture", "pictures")} changed. Train again so that the model knows them.`);
     } catch (e) {
-      say(`Your answers stand, but no picture carries them yet: ${e instanceof Error ? e.message : e}`);
+      say(`Your answers are saved, but are not added to pictures yet: ${e instanceof Error ? e.message : e}`);
     }
   }
 }
