@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from sightline import plugins
 from sightline.collection.models import memory, registry, selection, trials
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.queries import evaluation_queries, idf_in
@@ -23,6 +22,7 @@ from sightline.contracts import Progress
 from sightline.errors import DataError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import QuerySet
+from sightline.registry import FEATURE_SETS, feature_group
 from sightline.similarity import grams
 from sightline.words.combining import WAYS, How
 from tests.factories.planted_stores import clusters, plant
@@ -285,11 +285,7 @@ def test_too_few_pictures_for_a_ranker_are_told_from_what_people_see() -> None:
         _without_validation(recipe_of("pamir", sample), sample.only(np.arange(1)))
 
 
-def test_the_nine_of_whole_all_are_one_kind() -> None:
-    nine = {
-        selection._kind_of_feature(f"{name}-0123456789ab") for name in plugins.SETS["whole-all"]
-    }
-    assert nine == {"whole"}
+def test_the_nine_of_whole_all_are_one_group() -> None:
+    assert {feature_group(name) for name in FEATURE_SETS["whole-all"]} == {"whole"}
     others = ("ehd", "fisher", "deep-peaks", "visterms")
-    found = [selection._kind_of_feature(f"{name}-0123456789ab") for name in others]
-    assert found == ["ehd", "fisher", "deep", "classic"]
+    assert [feature_group(name) for name in others] == ["ehd", "fisher", "deep", "classic"]

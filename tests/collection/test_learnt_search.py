@@ -132,7 +132,7 @@ def test_evaluating_tells_gain_harm_and_curve(c: Collection) -> None:
     assert [g.name for g in e.groups] == ["all", "one word", "several words"]
     assert e.curve[-1][1] == pytest.approx(e.groups[0].avgp, abs=0.02)
     assert [n for n, _ in e.curve] == sorted(n for n, _ in e.curve)
-    assert e.as_json()["held_out"] == e.held_out and {w for w, _, _ in e.best} <= {
+    assert e.to_dict()["held_out"] == e.held_out and {w for w, _, _ in e.best} <= {
         *COLOURS,
         "warm",
         "cold",
@@ -142,7 +142,7 @@ def test_evaluating_tells_gain_harm_and_curve(c: Collection) -> None:
 def test_evaluating_tells_curves_and_whom_it_harmed(c: Collection) -> None:
     c.train()
     e = c.evaluate(curve=False)
-    said = json.loads(json.dumps(e.as_json()))
+    said = json.loads(json.dumps(e.to_dict()))
     line = said["precision_recall"]
     assert line["recall"] == [round(0.1 * i, 1) for i in range(11)]
     assert line["precision"] == sorted(line["precision"], reverse=True)

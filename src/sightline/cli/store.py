@@ -230,7 +230,7 @@ def purge(
     taught = bool(c.status().word_model)
     click.echo(f"Removed {c.store.purge(pictures, sessions)} facts about {what}.")
     if taught:
-        click.echo("The model that learnt from them went too. To learn anew: sightline train")
+        click.echo("The model trained on them was purged too. For a new one: sightline train")
     if identity(c.home.folder):
         click.echo("Milvus still has them until the next: sightline export milvus", err=True)
     click.echo("Files still in the folder will be added again by the next index.", err=True)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from sightline import plugins
 from sightline.contracts import Json
+from sightline.registry import FEATURE_SETS
 from sightline_experiments.pamir.kernels import KernelPlan
 from sightline_experiments.pamir.selection import views_of
 from sightline_experiments.tuning import Search, Stage, tried
@@ -85,7 +85,7 @@ def _strict() -> dict[str, Search]:
 
 
 _MIXED = "b32+64+128_k2000_s1+2"
-_DEEP = " & ".join(name for name in plugins.SETS["best"] if name != "fisher")
+_DEEP = " & ".join(name for name in FEATURE_SETS["best"] if name != "fisher")
 
 
 def _classic() -> dict[str, Search]:

@@ -85,6 +85,28 @@ class ClicksReport:
     n_gone: int
     dry_run: bool
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        b = self.bias
+        estimated = b.how in ("swaps", "rank changes")
+        return {
+            "files": [
+                # A file of clicks alone has no session: its clicks belong to lists of others.
+                {"file": f, "format": form, "session": s if s in self.written else None}
+                for f, form, s in zip(self.files, self.formats, self.sessions, strict=True)
+            ],
+            "lists": self.lists, "clicks": self.clicks, "queries": self.queries,
+            "pairs": self.pairs, "added": self.added, "grown": self.grown,
+            "dry_run": self.dry_run,
+            "eta": {
+                "value": b.eta, "how": b.how, "error": b.error if estimated else None,
+                "clicks": b.clicks,
+            },
+            "skipped": dict(self.skipped), "problems": list[Json](self.problems),
+            "unknown": {"names": list[Json](self.unknown), "count": self.n_unknown},
+            "gone": {"names": list[Json](self.gone), "count": self.n_gone},
+        }  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class ResolvedImpression:

@@ -23,7 +23,7 @@ from sightline.collection.index.tags import (
     with_new_sidecars,
 )
 from sightline.collection.index.vectors import ImportReport, import_vectors, refresh_vectors
-from sightline.contracts import Compute, Failed, Progress
+from sightline.contracts import Compute, Failed, Json, Progress
 from sightline.errors import CollectionError, DataError, Interrupted
 from sightline.features.imported import ImportedVectors
 from sightline.pictures.folder import PictureFile
@@ -58,6 +58,16 @@ class IndexReport:
     seconds: float
     vectors: tuple[ImportReport, ...] = ()
     reused: int = 0
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        return {
+            "seen": self.seen, "indexed": self.indexed, "added": self.added,
+            "changed": self.changed, "moved": self.moved, "gone": self.gone,
+            "reused": self.reused, "skipped": [{**s.to_dict()} for s in self.skipped],
+            "problems": list[Json](self.problems), "version": self.version,
+            "seconds": round(self.seconds, 3), "vectors": [v.to_dict() for v in self.vectors],
+        }  # fmt: skip
 
 
 class IndexRun:

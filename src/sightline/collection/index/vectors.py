@@ -32,10 +32,11 @@ from sightline.collection.index.assignment import (
     order_of,
     pictures_then,
 )
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.errors import DataError, MissingExtra, ParameterError, UsageError
 from sightline.features.imported import ImportedVectors, read_vectors, stamp_of
 from sightline.records import Batch, FeatureRows, shown
+from sightline.registry import FEATURE_SETS
 from sightline.store.catalogue import Catalogue, VectorsFile, vectors_text
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
@@ -70,6 +71,14 @@ class ImportReport:
     n_unclear: int = 0
     by_name: tuple[bytes, ...] = ()
     n_by_name: int = 0
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        return {
+            "file": self.file, "key_column": self.key_column, "rows": self.rows,
+            "matched": self.matched, "by_name": self.n_by_name, "unmatched": self.n_unmatched,
+            "unclear": self.n_unclear, "without": self.n_without,
+        }  # fmt: skip
 
     def summary(self) -> str:
         """Say how many pictures have a vector, and how rows were assigned."""
@@ -220,7 +229,7 @@ def _log(writer: Writer, file: VectorsFile) -> None:
 
 def check_name_free(name: str) -> None:
     """Refuse the name of a feature that is computed."""
-    if name in plugins.SETS or name in plugins.names("features"):
+    if name in FEATURE_SETS or name in plugins.names("features"):
         raise UsageError(
             f"{name!r} is the name of a feature that is computed from pictures. "
             "Give the vectors another one: --vectors NAME=FILE"

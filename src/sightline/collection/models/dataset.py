@@ -28,6 +28,7 @@ from sightline._typing import Bools, Floats, Ints
 from sightline.errors import CollectionError
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
 from sightline.records import FeatureRows, Judgement, SparseRows
+from sightline.registry import NO_VECTORS
 from sightline.store.matrices import Matrix, StoredSparseMatrix
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint, l2_normalize
@@ -310,7 +311,7 @@ def common_features(snapshot: Snapshot, ids: Ints) -> tuple[str, ...]:
     count: dict[str, int] = {}
     for features, group in snapshot.by_features(ids):
         for f in features:
-            if Fingerprint.parse(f).name not in plugins.NO_VECTORS:
+            if Fingerprint.parse(f).name not in NO_VECTORS:
                 count[f] = count.get(f, 0) + len(group)
     return tuple(sorted(f for f, n in count.items() if n >= _MOSTLY * len(ids)))
 

@@ -124,36 +124,39 @@ class Evaluation:
     precision_recall: MeanCurve
     harmed: tuple[Harmed, ...]
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as plain values."""
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values, also under the names that earlier releases had."""
         groups: list[Json] = [
             {
-                "queries": g.name, "n": g.n, "AvgP": g.avgp, "untrained": g.untrained,
-                "gain": g.gain, "P10": g.p10, "BEP": g.bep, "p": g.p, "helped": g.helped,
+                "queries": g.name, "n": g.n, "avgp": g.avgp, "untrained": g.untrained,
+                "gain": g.gain, "p10": g.p10, "bep": g.bep, "p": g.p, "helped": g.helped,
                 "harmed": g.harmed, "harmed_rate": g.harmed_rate,
+                "AvgP": g.avgp, "P10": g.p10, "BEP": g.bep,
             }
             for g in self.groups
         ]  # fmt: skip
-        curve: list[Json] = [{"pictures": n, "AvgP": a} for n, a in self.curve]
+        curve: list[Json] = [{"pictures": n, "avgp": a, "AvgP": a} for n, a in self.curve]
         c = self.precision_recall
         means: dict[str, Json] = {
             "recall": list[Json](c.recall), "precision": list[Json](c.precision),
             "untrained": list[Json](c.untrained), "queries": c.queries,
         }  # fmt: skip
         harmed: list[Json] = [
-            {"words": h.words, "AvgP": h.avgp, "untrained": h.untrained, "n": h.n}
+            {"words": h.words, "avgp": h.avgp, "AvgP": h.avgp, "untrained": h.untrained, "n": h.n}
             for h in self.harmed
         ]
         return {
-            "model": self.recipe, "words combined by": self.how, "pictures": self.pictures,
-            "held_out": self.held_out, "words": self.words, "proven": self.proven,
+            "recipe": self.recipe, "combination": self.how, "model": self.recipe,
+            "words combined by": self.how, "pictures": self.pictures,
+            "held_out": self.held_out, "seconds": round(self.seconds, 3), "words": self.words,
+            "proven": self.proven,
             "groups": groups, "curve": curve, "precision_recall": means,
             "best": _words_json(self.best), "worst": _words_json(self.worst), "harmed": harmed,
         }  # fmt: skip
 
 
 def _words_json(words: Words) -> list[Json]:
-    return [{"word": w, "AvgP": a, "n": n} for w, a, n in words]
+    return [{"word": w, "avgp": a, "AvgP": a, "n": n} for w, a, n in words]
 
 
 def evaluate(

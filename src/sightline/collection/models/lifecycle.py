@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -137,11 +137,20 @@ class GateReport:
 
     def to_dict(self) -> dict[str, Json]:
         """Return the figures under the names that they are stored by; not finite ones as None."""
-        return {key: self._figure(name) for key, name in self.kind.figures.items()}
+        return self.figures(self.kind.figures)
+
+    def figures(self, names: Mapping[str, str]) -> dict[str, Json]:
+        """Return figures by name, each a field or an extra figure; not finite ones as None."""
+        return {key: self._figure(name) for key, name in names.items()}
 
     def _figure(self, name: str) -> Json:
-        value = getattr(self, name) if name in self.__slots__ else self.extra.get(name)
-        return None if value is None or not math.isfinite(value) else value
+        value = getattr(self, name) if hasattr(self, name) else self.extra.get(name)
+        return finite_or_none(value)
+
+
+def finite_or_none(value: float | None) -> Json:
+    """Return a number for JSON, which has no NaN."""
+    return None if value is None or not math.isfinite(value) else value
 
 
 def apply_gate(report: GateReport, *, force: bool, dry_run: bool) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline import plugins
 from sightline._typing import Arrays, Floats, Ints
 from sightline.collection.models.dataset import (
     Dataset,
@@ -45,9 +46,13 @@ class Recipe:
         return Recipe(self.ranker, self.features, tuple(sorted(changed.items())))
 
     def to_json(self) -> dict[str, Json]:
-        """Return the recipe as plain values."""
+        """Return the recipe as plain values, with the package of a ranker that a plugin adds."""
+        plugin = plugins.plugin_of_ranker(self.ranker.partition(":")[0])
         settings: dict[str, Json] = dict(self.settings)
-        return {"ranker": self.ranker, "features": list(self.features), "settings": settings}
+        plain: dict[str, Json] = {
+            "ranker": self.ranker, "features": list(self.features), "settings": settings,
+        }  # fmt: skip
+        return {**plain, "plugin": plugin} if plugin else plain
 
     @classmethod
     def from_json(cls, value: Any) -> Recipe:
@@ -232,9 +237,7 @@ def ranker_spec(ranker: str) -> RankerSpec:
     {'lam': 0.0001, 'optimise': 'ndcg@10'}
     """
     name, _, option = ranker.partition(":")
-    if name not in RANKERS:
-        raise UsageError(f"There is no ranker {name!r}. Known: {', '.join(sorted(RANKERS))}.")
-    spec = RANKERS[name]
+    spec = RANKERS.get(name) or _of_plugin(name)
     if not option:
         return spec
     if not spec.option:
@@ -251,3 +254,10 @@ def saved_recipe(features: Sequence[str]) -> Recipe:
     """
     settings = {**RANKERS[SAVED_BY].grid[0], "alpha": 3.0}
     return Recipe(SAVED_BY, tuple(features), tuple(sorted(settings.items())))
+
+
+def _of_plugin(name: str) -> RankerSpec:
+    known = plugins.rankers()
+    if name not in known:
+        raise UsageError(f"There is no ranker {name!r}. Known: {', '.join(sorted(known))}.")
+    return RankerSpec.of(known[name])

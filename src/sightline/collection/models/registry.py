@@ -36,6 +36,11 @@ OnRound = Callable[[Any], None]
 class RankerSpec(RankerEntry):
     """A ranker: its entry in the registry, and how it is fitted and served."""
 
+    @classmethod
+    def of(cls, entry: RankerEntry) -> RankerSpec:
+        """Return the specification of an entry."""
+        return cls(**{f.name: getattr(entry, f.name) for f in fields(entry)})
+
     def with_option(self, value: str) -> RankerSpec:
         """Return the specification with its option set throughout the grid."""
         plain: Json = int(value) if value.isdigit() else value
@@ -164,8 +169,5 @@ def _plain(value: Any) -> Json:
 _MOST_STEPS = 1_500_000
 _TOP = "top."
 
-RANKERS: dict[str, RankerSpec] = {
-    name: RankerSpec(**{f.name: getattr(entry, f.name) for f in fields(entry)})
-    for name, entry in ENTRIES.items()
-}
-"""The rankers by name, in the order of `sightline.registry`."""
+RANKERS: dict[str, RankerSpec] = {name: RankerSpec.of(entry) for name, entry in ENTRIES.items()}
+"""The built-in rankers by name, in the order of `sightline.registry`."""

@@ -20,7 +20,8 @@ from sightline.collection.models.dataset import carried, common_features, is_spa
 from sightline.collection.models.recipe import ranker_spec
 from sightline.compute.describing import feature_class
 from sightline.errors import ParameterError, UsageError
-from sightline.plugins import NO_VECTORS, expanded
+from sightline.plugins import expanded
+from sightline.registry import NO_VECTORS
 from sightline.settings import Settings
 from sightline.store.home import Home
 from sightline.vectors import Fingerprint
@@ -52,7 +53,7 @@ def check_vectors(names: Iterable[str], purpose: str, instead: Sequence[str]) ->
     The feature 'regions' cannot be used for word models
     """
     names_once = list(dict.fromkeys(names))
-    wrong = [n for n in plugins.expanded(names_once) if n in plugins.NO_VECTORS]
+    wrong = [n for n in plugins.expanded(names_once) if n in NO_VECTORS]
     if not wrong:
         return
     left = ",".join(n for n in names_once if n not in wrong) or ",".join(instead)

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline import plugins
 from sightline._typing import Floats
 from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.lifecycle import (
@@ -44,6 +43,7 @@ from sightline.errors import DataError, UsageError
 from sightline.measures.many import query_scores
 from sightline.rankers.cutoff import CutOff
 from sightline.records import QuerySet
+from sightline.registry import feature_group
 from sightline.vectors import Fingerprint
 from sightline.words.combining import Combination, How
 
@@ -225,16 +225,16 @@ def trainable_rankers(
 def candidates(
     dataset: Dataset, rankers: Sequence[str], features: Sequence[str] | None = None
 ) -> list[Recipe]:
-    """Return the recipes worth trying: features of a kind together, and all of them together.
+    """Return the recipes worth trying: features of a group together, and all of them together.
 
-    Features of a kind are the deep ones, the classic ones, the nine of `whole-all`, and each
-    other one by itself.
+    Groups (`registry.feature_group`) are the deep ones, the classic ones, the nine of `whole-all`,
+    and each other one by itself.
     """
     names = [f for f in dataset.views if features is None or f in features]
-    kinds: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for f in names:
-        kinds.setdefault(_kind_of_feature(f), []).append(f)
-    sets = [tuple(fs) for fs in kinds.values()]
+        groups.setdefault(feature_group(Fingerprint.parse(f).name), []).append(f)
+    sets = [tuple(fs) for fs in groups.values()]
     sets += [tuple(names)] if len(sets) > 1 else []
     recipes: dict[Recipe, None] = {}
     # Those that see the same are neighbours, since one may build on the other.
@@ -244,15 +244,6 @@ def candidates(
             for g in ranker_spec(ranker).grid if usable else ():
                 recipes[Recipe(ranker, usable, tuple(sorted(g.items())))] = None
     return list(recipes)
-
-
-def _kind_of_feature(fingerprint: str) -> str:
-    name = Fingerprint.parse(fingerprint).name
-    if name in plugins.SETS["classic-all"]:
-        return "classic"
-    if name in plugins.SETS["whole-all"]:
-        return "whole"
-    return "deep" if name.split("-")[0] == "deep" else name
 
 
 def screen(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,15 +53,15 @@ from sightline.collection.models.word_model import (
     within_budget,
 )
 from sightline.contracts import Json, Mapper, Progress
-from sightline.errors import UsageError
+from sightline.errors import MissingExtra, UsageError
 from sightline.progress import NoProgress
-from sightline.registry import BY_DEFAULT
+from sightline.registry import BY_DEFAULT, RANKERS
 from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
 from sightline.store.home import Home
 from sightline.vectors import Fingerprint
 
-# The rankers that are tried if none is named.
+# The built-in rankers that are tried if none is named.
 DEFAULT_RANKERS = BY_DEFAULT
 
 
@@ -81,12 +81,21 @@ class TrainOptions:
     shards: int = 1
 
 
+# Figures of the held-out pictures, with the fields of `GateReport`.
+_HELD_OUT = {
+    "queries": "n", "avgp": "candidate", "untrained": "baseline", "p": "p", "helped": "helped",
+    "harmed": "harmed", "harmed_rate": "harmed_rate", "p10": "p10", "bep": "bep",
+    "current": "current", "against_current": "candidate_on_common", "common_queries": "n_common",
+    "not_compared": "not_compared",
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class TrainReport:
     """The report of a training.
 
-    `course` describes the rounds of a list-wise ranker; `saved` are the words that were saved from
-    judging sessions.
+    `served` is the recipe as a record, `recipe` as text; `course` describes the rounds of a
+    list-wise ranker; `saved` are the words that were saved from judging sessions.
     """
 
     recipe: str
@@ -105,6 +114,45 @@ class TrainReport:
     clicks: FromClicks = field(default_factory=FromClicks)
     course: str = ""
     saved: tuple[SavedWord, ...] = ()
+    served: Recipe | None = None
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values, also under the names that earlier releases had."""
+        served, p = self.served, self.proof
+        trials = [t.to_dict() for t in self.table]
+        tried = [_earlier_trial(t) for t in trials]
+        return {
+            "kind": "words",
+            "ranker": served.ranker if served else "",
+            "features": list[Json](served.features) if served else [],
+            "hyperparameters": dict(served.settings) if served else {},
+            "combination": self.how, "words": self.words, "pictures": self.pictures,
+            "left_out": self.left_out, "model": self.model, "version": self.version,
+            "unproven": self.unproven, "forced": self.forced, "seconds": round(self.seconds, 3),
+            "not_tried": list[Json](self.not_tried), "course": self.course,
+            "saved": [asdict(w) for w in self.saved],
+            "clicks": {
+                "judgements": len(self.clicks.judgements), "lists": self.clicks.lists,
+                "imports": self.clicks.imports, "capped": self.clicks.capped,
+            },
+            "held_out": p.figures(_HELD_OUT), "trials": list[Json](trials),
+            # Names of earlier releases: of the command line, and of jobs of the service.
+            "chosen": self.recipe, "recipe": self.recipe, "words_combined_by": self.how,
+            "how": self.how, "tried": list[Json](tried), "table": list[Json](tried),
+            "proof": {**p.to_dict(), **p.figures({"queries": "n", "AvgP": "candidate"})},
+        }  # fmt: skip
+
+
+def _earlier_trial(trial: dict[str, Json]) -> dict[str, Json]:
+    """Return a trial under the names that earlier releases had."""
+    named = {name: trial[name] for name in ("ranker", "features")}
+    settings = trial["hyperparameters"]
+    return {
+        **trial, "settings": settings, "words_combined_by": trial["combination"],
+        "how": trial["combination"], "AvgP": trial["avgp"], "P10": trial["p10"],
+        "BEP": trial["bep"], "ms_per_1000": trial["query_ms"], "memory": trial["bytes"],
+        "recipe": {**named, "settings": settings},
+    }  # fmt: skip
 
 
 def train(
@@ -123,8 +171,8 @@ def train(
     started = time.monotonic()
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before = reader.snapshot.model
-        current = load_word_model(home, before)
-        rankers = _in_shards(options.rankers or DEFAULT_RANKERS, options.shards)
+        current, unloadable = _current_model(home, before)
+        rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
         needed, most = _needed(options, current), _most_words(rankers)
         shared = any(ranker_spec(r).shared_space for r in rankers)
         source = (reader, log, needed, most, options.session_cap, shared)
@@ -136,6 +184,7 @@ def train(
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
     fits = _fits(dataset, recipes, progress, compute)
     candidate, proof, proof_seen = _proven(dataset, selected, held, current, next(fits), compute)
+    proof = replace(proof, not_compared=True) if unloadable else proof
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
     saved, extra = saved_report(dataset, candidate, selected.combination, spelled), None
     if dataset.saved is not None:
@@ -157,8 +206,16 @@ def train(
         str(served.recipe), served.combination.how, proof, selected.table, n_words,
         len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
         time.monotonic() - started, selected.not_tried, clicks, course_summary(candidate.arrays),
-        saved,
+        saved, served.recipe,
     )  # fmt: skip
+
+
+def _current_model(home: Home, name: str) -> tuple[WordModel | None, bool]:
+    """Return the model in use, and whether there is one whose ranker is not installed any more."""
+    try:
+        return load_word_model(home, name), False
+    except MissingExtra:
+        return None, True
 
 
 def is_trained(home: Home, session_cap: int | None = None) -> bool:
@@ -171,6 +228,12 @@ def is_trained(home: Home, session_cap: int | None = None) -> bool:
         shared = model.served.shared_space
         dataset, _ = load_known(reader, log, (), most, session_cap, shared)
         return dataset.basis() == model.about["basis"]
+
+
+def _default_rankers() -> tuple[str, ...]:
+    """Return the rankers that are tried where none is named, those of plugins last."""
+    added = (n for n, entry in plugins.rankers().items() if n not in RANKERS and not entry.opt_in)
+    return (*DEFAULT_RANKERS, *added)
 
 
 def _in_shards(rankers: Sequence[str], shards: int) -> tuple[str, ...]:

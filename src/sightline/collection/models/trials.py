@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from sightline._typing import Floats
 from sightline.annotators.unlabelled import likely_positive
 from sightline.collection.models.dataset import Dataset
+from sightline.collection.models.lifecycle import finite_or_none
 from sightline.collection.models.queries import combined
 from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, ranker_spec
 from sightline.collection.models.registry import OnRound
-from sightline.contracts import Mapper, Progress
+from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import DataError, UsageError
 from sightline.measures.many import ManyMeasured, measure_queries
 from sightline.records import QuerySet
@@ -43,6 +44,16 @@ class TrialResult:
     query_ms: float
     memory: int
     pictures: int = 0
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        return {
+            "ranker": self.recipe.ranker, "features": list[Json](self.recipe.features),
+            "hyperparameters": dict(self.recipe.settings), "combination": self.how,
+            "avgp": finite_or_none(self.avgp), "p10": finite_or_none(self.p10),
+            "bep": finite_or_none(self.bep), "train_seconds": round(self.train_seconds, 3),
+            "query_ms": round(self.query_ms, 3), "bytes": self.memory, "pictures": self.pictures,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightline import plugins
 from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.dataset import Dataset, View, as_view, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe
 from sightline.contracts import Json, Mapper, Part, PartDone
-from sightline.errors import DataError, StoreDamaged
+from sightline.errors import DataError, MissingExtra, StoreDamaged
 from sightline.rankers.cutoff import CutOff
 from sightline.records import WordQuery
 from sightline.store.home import Home
@@ -188,6 +189,7 @@ def from_saved(saved: SavedModel) -> WordModel:
     try:
         if about["format"] not in (FORMAT, FORMAT_SAVED):
             raise ValueError(f"its format is {about['format']}")
+        _check_ranker(saved.name, about["served"])
         combination = Combination.from_arrays(_how(about["how"]), _under("combination.", arrays))
         return WordModel(
             saved.name,
@@ -217,6 +219,16 @@ def _how(name: Json) -> How:
         if way == name:
             return way
     raise ValueError(f"it combines words by {name}")
+
+
+def _check_ranker(model: str, recipe: Any) -> None:
+    """Raise if the ranker of a model came with a package that is not installed any more."""
+    name, package = str(recipe["ranker"]).partition(":")[0], recipe.get("plugin")
+    if package and name not in plugins.rankers():
+        raise MissingExtra(
+            f"The model {model} was trained by the ranker {name!r} of the plugin {package}, which "
+            f"is not installed. Install {package}, or train again: sightline train"
+        )
 
 
 def load_word_model(home: Home, name: str, *, checked: bool = False) -> WordModel | None:

@@ -1,7 +1,8 @@
 """The feature that a session learns with: its L2-normalised vectors.
 
-It is the strongest dense feature that nearly all pictures have: a deep one, else imported vectors,
-else a classic one. Vectors are normalised when they are used and never stored a second time.
+It is the best dense feature that nearly all pictures have, in the order of
+`registry.session_preference`: a deep one, else imported vectors, else a classic one. Vectors are
+normalised when they are used and never stored a second time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline import plugins
 from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.extraction import Extractor
 from sightline.collection.models.dataset import common_features
@@ -23,15 +23,12 @@ from sightline.collection.similarity.query import QueryPicture
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, UsageError
 from sightline.records import DenseQuery, FeatureRows, shown
+from sightline.registry import NO_VECTORS, session_preference
 from sightline.settings import Settings
 from sightline.store.home import Reader
 from sightline.store.matrices import StoredSparseMatrix
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint, l2_normalize, l2_norms
-
-# The best first. Other deep features come next, then imported vectors, then the classic ones.
-_DEEP = ("deep-large", "deep-medium", "deep", "deep-scales")
-_CLASSIC = ("fisher", "classic", "gist", "cedd", "ehd", "gabor", "lbp", "edges", "color")
 
 
 def choose(snapshot: Snapshot, name: str = "") -> str:
@@ -41,7 +38,7 @@ def choose(snapshot: Snapshot, name: str = "") -> str:
         for f in common_features(snapshot, snapshot.ids())
         if _dense(snapshot, f)
     }
-    if name in plugins.NO_VECTORS:
+    if name in NO_VECTORS:
         raise UsageError(
             f"Sessions cannot learn by {name!r}: it holds the regions of a picture, not one "
             f"vector for the whole. Name another one: {', '.join(sorted(candidates)) or 'deep'}."
@@ -54,15 +51,7 @@ def choose(snapshot: Snapshot, name: str = "") -> str:
         )
     if not candidates:
         return ""
-    return candidates[name or min(candidates, key=_rank)]
-
-
-def _rank(name: str) -> tuple[int, int, str]:
-    if name in _DEEP or name.startswith("deep"):
-        return 0, _DEEP.index(name) if name in _DEEP else len(_DEEP), name
-    if name not in plugins.BUILT_IN["features"]:
-        return 1, 0, name
-    return 2, _CLASSIC.index(name) if name in _CLASSIC else len(_CLASSIC), name
+    return candidates[name or min(candidates, key=session_preference)]
 
 
 def _dense(snapshot: Snapshot, feature: str) -> bool:

@@ -65,6 +65,13 @@ class RegionOptions:
     feature: str = ""
 
 
+# Figures of the held-out pictures, with the fields of `GateReport`.
+_HELD_OUT = {
+    "pictures": "n", "f": "candidate", "same_words": "baseline", "current": "current",
+    "against_current": "candidate_on_common", "suggested": "given", "right": "right",
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class RegionReport:
     """The report of a training; `sure` of the `words` can be proposed with a precision of .9.
@@ -88,6 +95,18 @@ class RegionReport:
     unproven: bool
     forced: bool
     seconds: float
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values; `proof` has the names that earlier releases had."""
+        return {
+            "kind": "regions", "feature": self.feature, "features": [self.feature],
+            "pictures": self.pictures, "words": self.words, "sure": self.sure,
+            "scenes": self.scenes, "without_regions": self.without_regions,
+            "left_out": self.left_out, "rare": self.rare, "frequent": self.frequent,
+            "dropped": self.dropped, "model": self.model, "version": self.version,
+            "unproven": self.unproven, "forced": self.forced, "seconds": round(self.seconds, 3),
+            "held_out": self.proof.figures(_HELD_OUT), "proof": self.proof.to_dict(),
+        }  # fmt: skip
 
 
 def train_regions(

@@ -1,8 +1,4 @@
-"""The rankers and annotators that `train` selects from.
-
-The command line, the service, the page and `collection.models.registry` read this table. It imports
-neither numpy nor any estimator, so that `--help` stays fast.
-"""
+"""The rankers and annotators that `train` selects from."""
 
 from __future__ import annotations
 
@@ -21,7 +17,9 @@ class RankerEntry:
     Attributes
     ----------
     class_path : str
-        Import path of the class, "module:class".
+        Import path of the class, "module:class". It has `fit(X, labels)`,
+        `decision_function(X, words=None)`, `to_arrays()` and the class method
+        `from_arrays(arrays)`.
     about : str
         A short description.
     grid : tuple of dict
@@ -189,6 +187,3 @@ BY_DEFAULT = tuple(name for name, entry in RANKERS.items() if not entry.opt_in)
 
 IF_NAMED = tuple(name for name, entry in RANKERS.items() if entry.opt_in)
 """The rankers that are tried only if they are named."""
-
-SHARED_SPACE = tuple(name for name, entry in RANKERS.items() if entry.shared_space)
-"""The rankers that embed words, texts and pictures in one space."""
