@@ -36,8 +36,8 @@ def measure(bench: Bench) -> list[Row]:
         bench.sizes.repetitions, [again, lambda: command(walk, bench.folder).cost]
     )
     note = f"{bench.sizes.collection} pictures with a word file each"
-    rival = "s python walk and stat"
+    baseline = "s python walk and stat"
     return [
-        compared(ROWS[0], "s", walls(ours), rival, walls(limit), _GOAL, note),
-        compared(ROWS[1], "CPU s", cpus(ours), f"CPU {rival}", cpus(limit)),
+        compared(ROWS[0], "s", walls(ours), baseline, walls(limit), _GOAL, note),
+        compared(ROWS[1], "CPU s", cpus(ours), f"CPU {baseline}", cpus(limit)),
     ]

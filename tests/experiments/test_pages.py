@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sightline_experiments import pages
-from sightline_experiments.statements import Comparison, places_of, rank, verdicts
+from sightline_experiments.statements import Comparison, columns_with, rank, verdicts
 
 RESULTS = Path(__file__).parent.parent.parent / "docs" / "results"
 
@@ -154,4 +154,4 @@ def test_equal_methods_share_a_rank_and_are_neither_above_nor_below() -> None:
     assert rank({"a": 1.0, "b": 1.0, "c": 0.5}, "b") == "first"
     equal = Comparison("SVM", 1.0, 1.0, 0.001)
     assert verdicts([equal]) == "equal to SVM"
-    assert places_of("above", {"easy": [equal]}) == "none"
+    assert columns_with("above", {"easy": [equal]}) == "none"

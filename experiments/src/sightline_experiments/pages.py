@@ -20,11 +20,11 @@ from sightline.measures.figures import Figure, Figures
 from sightline_experiments.lscmr import paper as lscmr_paper
 from sightline_experiments.statements import (
     Comparison,
+    columns_with,
     count_of,
     difference,
     enumeration,
     percent,
-    places_of,
     rank,
     require,
     short,
@@ -148,8 +148,8 @@ def pamir(folder: Path) -> Values:
         "ranks": enumeration(ranks),
         "svm": verdicts_by_place("SVM", svm),
         "baselines": verdicts(baselines),
-        "ahead": places_of("above", kinds),
-        "behind": places_of("below", kinds),
+        "ahead": columns_with("above", kinds),
+        "behind": columns_with("below", kinds),
         "log_product": verdicts_by_place("kernel ridge", stacked),
     }
 
@@ -216,7 +216,7 @@ def online(folder: Path) -> Values:
         text: [compare("OPR", b, place, c) for c, place in zip(columns, places, strict=True)]
         for b, text in simple.items()
     }
-    equal = places_of("equal to", opr)
+    equal = columns_with("equal to", opr)
     require(equal == "none", "OPR is above what it is not below")
     corel = [r for r in runs[1][1].find(measure="mAP", features="nine", at=None) if r.paper]
     shares = [1 - r.value / r.paper for r in corel if r.paper is not None]
@@ -232,7 +232,7 @@ def online(folder: Path) -> Values:
         "simple": verdicts([compare(best, b, simple[b], c) for c in columns for b in simple]),
         "seconds": short(seconds[best].value, 2),
         "seconds_ranksvm": f"{seconds['RankSVM'].value:.0f}",
-        "opr_below": places_of("below", opr),
+        "opr_below": columns_with("below", opr),
         "corel_least": percent(min(shares), 0),
         "corel_most": percent(max(shares), 0),
     }
@@ -324,8 +324,8 @@ def lscmr(folder: Path) -> Values:
     ) -> Comparison:
         place = f"({protocol}, {direction})"
         p = _p(run, f"{a} {place}", f"{b} {place}", "MAP") if measure == "MAP" else None
-        pair = (value(m, protocol, direction, measure) for m in (a, b))
-        return Comparison(name, *pair, p)
+        first, second = (value(m, protocol, direction, measure) for m in (a, b))
+        return Comparison(name, first, second, p)
 
     shares = []
     for name, direction in zip(("there", "back"), directions, strict=True):
@@ -355,8 +355,8 @@ def lscmr(folder: Path) -> Values:
     same = [compare("random splits", d, "LSCMR", b, b) for d in directions for b in LSCMR_BASELINES]
     return values | {
         "semantic": verdicts(semantic),
-        "semantic_above_50": places_of("above", semantic_50, "both directions"),
-        "semantic_below_50": places_of("below", semantic_50, "both directions"),
+        "semantic_above_50": columns_with("above", semantic_50, "both directions"),
+        "semantic_below_50": columns_with("below", semantic_50, "both directions"),
         "shapes": verdicts_by_place("those without", shapes),
         "same_inputs": verdicts(same),
         "target": percent(lscmr_paper.GAIN),
@@ -371,12 +371,12 @@ LSCMR_BASELINES = ("CCA", "PAMIR", "SSI")
 def _losses_of_fewer_dimensions(run: Figures, few: int, many: int) -> list[float]:
     """Return the share of MAP that fewer dimensions cost on Corel5K, of everything measured."""
     points = {
-        (r.features, r.protocol, r.direction, r.at): r.value
+        ((r.features, r.protocol, r.direction), r.at): r.value
         for r in run.rows
         if r.protocol.startswith("Corel5K") and r.subset == "validation"
     }
     return [
-        1 - points[*setting, few] / value for (*setting, at), value in points.items() if at == many
+        1 - points[setting, few] / value for (setting, at), value in points.items() if at == many
     ]
 
 
@@ -436,8 +436,8 @@ def regions(folder: Path) -> Values:
 
 def _tested(run: Figures, a: str, b: str, features: str) -> Comparison:
     where = {"measure": "F", "features": features, "subset": "all", "at": None}
-    values = (_one(run, method=m, **where).value for m in (a, b))
-    return Comparison(b, *values, _p(run, f"{a} ({features})", f"{b} ({features})", "F"))
+    first, second = (_one(run, method=m, **where).value for m in (a, b))
+    return Comparison(b, first, second, _p(run, f"{a} ({features})", f"{b} ({features})", "F"))
 
 
 def _paper(run: Figures, method: str, measure: str) -> float:

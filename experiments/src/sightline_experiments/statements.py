@@ -145,13 +145,13 @@ def verdicts_by_place(baseline: str, comparisons: Sequence[Comparison]) -> str:
     return enumeration(texts)
 
 
-def places_of(
+def columns_with(
     verdict: str, subjects: Mapping[str, Sequence[Comparison]], everywhere: str = EVERYWHERE
 ) -> str:
     """Return the subjects that have a verdict somewhere, those of the same places together.
 
     >>> columns = [Comparison("here", 2, 1), Comparison("there", 1, 2)]
-    >>> places_of("above", {"easy": columns, "difficult": columns[:1]})
+    >>> columns_with("above", {"easy": columns, "difficult": columns[:1]})
     'easy (here) and difficult (every column)'
     """
     places = {
