@@ -88,7 +88,7 @@ def test_every_method_is_measured_on_every_fold(found: OnlineResults) -> None:
     ran = found.of("Made", "nine")
     assert list(ran) == [m for m in PLAN.searches if m != "λ-MART"]
     for r in ran.values():
-        assert len(r.chosen) == len(r.avgp) == 2 and all(len(a) == 6 for a in r.avgp)
+        assert len(r.chosen) == len(r.outcomes) == 2 and all(len(a) == 6 for a in r.outcomes)
         for trial in r.chosen:
             assert trial.value == max(t.value for t in r.trials if t.split == trial.split)
         assert np.mean(r.means()) > 0.3
@@ -113,12 +113,12 @@ def test_the_best_online_learner_is_chosen_by_validation_queries(found: OnlineRe
 def test_figures_are_means_over_folds(found: OnlineResults, figures: Figures) -> None:
     ran = found.of("Made", "nine")["OPR"]
     (row,) = figures.find(method="OPR", measure="mAP", protocol="Made, 2 folds", at=None)
-    assert row.value == pytest.approx(np.mean([a.mean() for a in ran.avgp]))
+    assert row.value == pytest.approx(np.mean([a.mean() for a in ran.outcomes]))
     assert row.n == 12 and row.direction == "picture->picture"
     first = figures.tests[0]
     assert (
         first.p
-        == wilcoxon(*(np.concatenate(r.avgp) for r in compared(found.of("Made", "nine"))[0])).p
+        == wilcoxon(*(np.concatenate(r.outcomes) for r in compared(found.of("Made", "nine"))[0])).p
     )
     assert figures.settings["unavailable"] == ["Corel"]
 

@@ -23,7 +23,7 @@ from sightline_experiments.pamir.curves import draw_curves
 from sightline_experiments.pamir.evaluation import Shown
 from sightline_experiments.pamir.kernels import KernelPlan
 from sightline_experiments.pamir.methods import METHODS, Method
-from sightline_experiments.pamir.plan import FEATURES, SHEETS, Plan, full_plan, quick_plan
+from sightline_experiments.pamir.plan import FEATURES, SHEETS, Plan, full_plan, quick_plan, views_of
 from sightline_experiments.pamir.results import (
     PamirResults,
     SplitResult,
@@ -31,7 +31,6 @@ from sightline_experiments.pamir.results import (
     compared,
     figures_of,
 )
-from sightline_experiments.pamir.selection import views_of
 from sightline_experiments.pamir.sheets import draw_sheets, sheet
 from sightline_experiments.tuning import Search, Stage
 from tests.factories.corel5k import N_DEVELOPMENT, N_TEST, load_made

@@ -42,7 +42,7 @@ def test_a_run_prints_draws_and_writes(
     )
     assert code == 0, err
     assert "Table 2. Wikipedia, text->picture, random splits" in out
-    assert "published split, picture->text, 0: LSCMR" in err
+    assert "published split, picture->text, split 0: LSCMR" in err
     drawn = sorted(p.name for p in (tmp_path / "reproduce-lscmr").iterdir())
     assert len(drawn) == 5 and "dimensions.png" in drawn
     said = json.loads((tmp_path / "f.json").read_bytes())
@@ -73,7 +73,7 @@ def test_nus_wide_is_measured_where_it_is_there(
     assert "Table 2. Wikipedia, text->picture" in out and "Table 3. NUS-WIDE, text->picture" in out
     assert "data unavailable" not in out.replace("Corel5K: data unavailable", "")
     assert "NUS-WIDE, AllTags1k.txt: 400/400" in err
-    assert "NUS-WIDE, picture->text, 0: LSCMR" in err
+    assert "NUS-WIDE, picture->text, split 0: LSCMR" in err
     drawn = {p.name for p in (tmp_path / "reproduce-lscmr").iterdir()}
     assert "precision-recall-nus-wide-text-to-picture.png" in drawn and len(drawn) == 7
     said = json.loads((tmp_path / "f.json").read_bytes())

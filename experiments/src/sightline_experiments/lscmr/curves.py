@@ -18,7 +18,7 @@ def draw_curves(results: LscmrResults, out: Path) -> list[Path]:
     for protocol, direction in results.groups():
         ran = results.of(protocol, direction)
         curves = {
-            name: (_RECALLS, np.mean([m.precision for m in r.measured], axis=0).tolist())
+            name: (_RECALLS, np.mean([m.precision for m in r.outcomes], axis=0).tolist())
             for name, r in ran.items()
         }
         if not curves:

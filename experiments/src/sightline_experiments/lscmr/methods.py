@@ -1,4 +1,4 @@
-"""The methods of paper C and their rivals, each from a task and settings to a scorer."""
+"""The methods of paper C and their baselines, each from a task and settings to a scorer."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def over_probabilities(fit: Fit) -> Fit:
     return made
 
 
-RIVALS = ("CCA", "PAMIR", "SSI")
+BASELINES = ("CCA", "PAMIR", "SSI")
 STACKED = "LSCMR stacked"
 # Beside those that see the shapes of pictures, the same without, to tell what shapes are worth.
 WORDS = "LSCMR stacked, words"

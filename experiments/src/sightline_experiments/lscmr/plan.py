@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sightline.contracts import Json
 from sightline_experiments.lscmr.methods import STACKED, SVM, SVM_WORDS, WORDS
-from sightline_experiments.tuning import Search, tried
+from sightline_experiments.tuning import Search, tried, without_stages
 
 SIZES = (1500, 500, 866)
 
@@ -134,18 +134,13 @@ def quick_plan() -> Plan:
         WORDS: {"strengths": [0.5], "max_rounds": 30},
     }  # fmt: skip
 
-    def short(searches: Mapping[str, Search]) -> dict[str, Search]:
-        return {
-            name: Search({**search.start, **few.get(name, {})}) for name, search in searches.items()
-        }
-
-    fixed = {n: s for n, s in short(full.fixed).items() if n not in (SVM, SVM_WORDS)}
+    fixed = {n: s for n, s in without_stages(full.fixed, few).items() if n not in (SVM, SVM_WORDS)}
     corel = CorelPlan(dimensions=(2, 10, 25), lams=(1e-3,), max_rounds=20)
     return replace(
         full,
         corel=corel,
         splits=2,
-        searches=short(full.searches),
+        searches=without_stages(full.searches, few),
         dimensions=(2, 10, 30),
         fixed=fixed,
     )

@@ -10,7 +10,7 @@ from sightline.similarity.context import SAMPLE
 from sightline.similarity.frames import FRAMES
 from sightline_experiments.online.methods import METHODS
 from sightline_experiments.online.protocol import LAWS
-from sightline_experiments.tuning import Search, Stage, tried
+from sightline_experiments.tuning import Search, Stage, tried, without_stages
 
 FEATURES = ("nine", "nine+deep")
 
@@ -81,8 +81,8 @@ def _learners() -> dict[str, Search]:
     return found
 
 
-def _rivals() -> dict[str, Search]:
-    """Return the searches of batch rivals; slow ones try what they are most sensitive to, once."""
+def _baselines() -> dict[str, Search]:
+    """Return the searches of batch baselines; slow ones try one hyperparameter, once."""
     return {
         "RankSVM": Search({**_QUERIES, "C": 1e-4}, (tried("C", 1e-6, 1e-5, 1e-3, 1e-2), _LAW)),
         "RankNet": Search({**_QUERIES, "rate": 5e-4}, (tried("rate", 5e-5, 5e-3, one_shot=True),)),
@@ -94,7 +94,7 @@ def _rivals() -> dict[str, Search]:
 def full_plan() -> Plan:
     """Return the run whose figures may be quoted."""
     fixed = {"Best-Fea": Search({}), "Uni-Con": Search({})}
-    searches = fixed | _rivals() | _learners()
+    searches = fixed | _baselines() | _learners()
     return Plan(
         folds=5,
         triplets=200_000,
@@ -122,10 +122,7 @@ def quick_plan() -> Plan:
         "C-Ascent": {"max_rounds": 1, "n_steps": 6},
         "λ-MART": {"n_trees": 40, "min_leaf": 200},
     }
-    searches = {
-        name: Search({**search.start, **few.get(name, {})})
-        for name, search in full.searches.items()
-    }
+    searches = without_stages(full.searches, few)
     return replace(
         full,
         folds=1,

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from sightline import plugins
 from sightline.contracts import Json
+from sightline_experiments.pamir.inputs import view_of
 from sightline_experiments.pamir.kernels import KernelPlan
-from sightline_experiments.pamir.selection import views_of
-from sightline_experiments.tuning import Search, Stage, tried
+from sightline_experiments.tuning import Search, Stage, tried, without_stages
 
 SEEDS = (0, 1, 2, 3, 4)
 FEATURES = ("classic-strict", "classic", "deep")
@@ -48,6 +48,14 @@ class Plan:
     def views(self, features: str) -> list[str]:
         """Return every view that methods on a set of features may look at, in a fixed order."""
         return sorted({v for search in self.searches[features].values() for v in views_of(search)})
+
+
+def views_of(search: Search) -> set[str]:
+    """Return every view that a search may look at."""
+    changes = [search.start, *(c for s in search.stages for c in s.changes)]
+    views = {str(c["view"]) for c in changes if "view" in c}
+    blocks, sizes = ([c[k] for c in changes if k in c] for k in ("block", "terms"))
+    return views | {view_of({"block": b, "terms": n}) for b in blocks for n in sizes}
 
 
 _C = tried("C", 0.03, 0.3)
@@ -151,7 +159,7 @@ def quick_plan(features: Iterable[str] = ("classic-strict",)) -> Plan:
             "CMTT": Search({"block": 256, "terms": 3000, "rank": 50}),
             "CMRM": Search({"block": 128, "terms": 3000, "alpha": 0.5, "beta": 0.1}),
         },
-        "classic": {name: Search(s.start) for name, s in _classic().items()},
-        "deep": {name: Search(s.start) for name, s in _deep().items()},
+        "classic": without_stages(_classic()),
+        "deep": without_stages(_deep()),
     }
     return Plan(SEEDS[:1], {f: chosen[f] for f in features}, CURVE[1::2])

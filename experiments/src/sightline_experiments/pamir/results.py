@@ -16,7 +16,6 @@ from sightline_experiments.pamir import paper
 from sightline_experiments.pamir.evaluation import Outcome
 from sightline_experiments.pamir.kernels import KernelTrial
 from sightline_experiments.pamir.protocol import Statistics
-from sightline_experiments.pamir.selection import FittedTrial
 from sightline_experiments.tuning import settings_text
 
 MEASURES = ("P10", "BEP", "AvgP")
@@ -26,16 +25,8 @@ PROTOCOL = "4,000 to train, 500 to validate, 500 to test"
 
 
 @dataclass(slots=True, eq=False)
-class SplitResult(MethodResult[FittedTrial]):
-    """A method on one set of features, which is its group.
-
-    Attributes
-    ----------
-    outcomes : list
-        What was measured on the test queries of each split.
-    """
-
-    outcomes: list[Outcome] = field(default_factory=list)
+class SplitResult(MethodResult[Outcome]):
+    """A method on one set of features, which is its group."""
 
     @property
     def features(self) -> str:
@@ -91,6 +82,10 @@ class PamirResults(Results[SplitResult]):
     kernels: list[KernelTrial] = field(default_factory=list)
     curve: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
 
+    def new(self, method: str, group: tuple[str, ...]) -> SplitResult:
+        """Return an empty result of a method."""
+        return SplitResult(method, group)
+
     def features(self) -> list[str]:
         """Return the sets of features that were measured."""
         return [features for (features,) in self.groups()]
@@ -113,7 +108,7 @@ def figures_of(results: PamirResults) -> Figures:
         "statistics": _statistics(results),
         "ceiling": {"P10": results.ceiling},
         "chosen": {
-            r.name: [dict(t.settings) | t.scorer.found for t in r.chosen] for r in results.methods
+            r.name: [{**t.settings, **t.details} for t in r.chosen] for r in results.methods
         },
     }
     figures = results.figures("pamir", more)

@@ -134,7 +134,7 @@ def _table_5(found: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
     yield from _title("V", "PAMIR's aggressiveness c and steps n, against training triplets")
     yield f"{'split':>6}{'c':>8}{'n':>12}{'triplets':>12}{'paper: c':>12}{'n':>12}{'triplets':>12}"
     for trial, train in zip(ran["PAMIR"].chosen, found.train, strict=True):
-        c, n = trial.settings.get("C", 0.0), trial.scorer.found.get("n_iter", 0)
+        c, n = trial.settings.get("C", 0.0), trial.details.get("n_iter", 0)
         theirs = f"{MISSING:>12}{paper.STEPS:>12.3g}{paper.TRIPLETS:>12.3g}"
         yield f"{trial.split:>6}{c:>8}{n:>12.3g}{train.triplets:>12.3g}{theirs}"
 
@@ -144,7 +144,7 @@ def _table_6(ran: dict[str, SplitResult]) -> Iterator[str]:
     for name, r in ran.items():
         yield f"{name:<16} paper: {paper.SETTINGS.get(name, MISSING)}"
         for trial in r.chosen:
-            own = settings_text(trial.settings | trial.scorer.found)
+            own = settings_text({**trial.settings, **trial.details})
             yield f"{'':<16} split {trial.split}: {own}; AvgP {100 * trial.value:.2f}"
 
 

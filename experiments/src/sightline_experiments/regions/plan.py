@@ -9,7 +9,7 @@ from sightline.contracts import Json
 from sightline.regions.segment import Segmenter
 from sightline_experiments.regions import paper
 from sightline_experiments.regions.methods import CHI2
-from sightline_experiments.tuning import Search, tried
+from sightline_experiments.tuning import Search, tried, without_stages
 
 FEATURES = ("classic", "deep")
 
@@ -46,7 +46,7 @@ class Plan:
         return replace(self, features=features)
 
 
-def _rivals(features: str) -> dict[str, Search]:
+def _baselines(features: str) -> dict[str, Search]:
     C, thresholds = tried("C", 0.01, 0.03, 0.1, 0.3, 3.0), (-0.7, -0.5, -0.3, -0.15, 0.15)
     # Of codewords also the rows that the latent model sees of whole pictures.
     rows = (tried("rows", "shares"),) if features == "classic" else ()
@@ -97,7 +97,7 @@ def full_plan() -> Plan:
         scenes=20,
         cuts={"classic": Segmenter(), "deep": Segmenter(scale=100.0, smallest=0.005)},
         reduced=256,
-        searches={f: {**_latent(f), **_rivals(f)} for f in FEATURES},
+        searches={f: {**_latent(f), **_baselines(f)} for f in FEATURES},
         features=FEATURES,
         relaxed=40,
     )
@@ -106,10 +106,9 @@ def full_plan() -> Plan:
 def quick_plan() -> Plan:
     """Return a run that shows how it goes: one half and one setting each."""
     full = full_plan()
-    start = {
-        f: {m: Search(s.start) for m, s in methods.items()} for f, methods in full.searches.items()
+    few: dict[str, Json] = {"max_iterations": 30}
+    searches = {
+        features: without_stages(methods, {paper.LATENT: few, paper.PLAIN: few})
+        for features, methods in full.searches.items()
     }
-    for methods in start.values():
-        for name in {paper.LATENT, paper.PLAIN} & set(methods):
-            methods[name] = Search({**methods[name].start, "max_iterations": 30})
-    return replace(full, halves=1, searches=start, relaxed=20)
+    return replace(full, halves=1, searches=searches, relaxed=20)
