@@ -211,6 +211,8 @@ def test_plans_name_known_methods_and_the_papers_protocol() -> None:
     assert {*full.fixed, *full.searches} == set(METHODS)
     assert list(full.searches) == [*LINEAR, *OVER_PROBABILITIES]
     assert not any("n_candidates" in s.start for s in full.searches.values())
-    assert set(quick_plan().fixed) < set(METHODS) and quick_plan().with_splits(5).splits == 5
+    assert (
+        set(quick_plan().fixed) < set(METHODS) and quick_plan().with_options(splits=5).splits == 5
+    )
     for measures in paper.WIKIPEDIA.values():
         assert set(measures) == set(LINEAR)

@@ -28,7 +28,7 @@ from tests.factories.photos import fingerprint
 
 LAW = {"law": "queries"}
 PLAN = Plan(
-    folds=2,
+    splits=2,
     triplets=600,
     validation=8,
     test=6,
@@ -199,7 +199,7 @@ def test_plans_name_every_method_of_the_paper() -> None:
             assert own.items() <= METHODS[name].combiner(dict(search.start)).get_params().items()
     assert set(paper.MAP["Corel"]) == set(METHODS) & set(paper.MAP["Corel"])
     assert len(paper.MAP["Caltech-101"]) == 10 and set(BATCH) < set(paper.MAP["Corel"])
-    assert quick_plan().with_folds(3).folds == 3
+    assert quick_plan().with_options(splits=3).splits == 3
     full = full_plan()
-    assert (full.folds, full.triplets, full.large) == (5, 200_000, 3_000_000)
+    assert (full.splits, full.triplets, full.large) == (5, 200_000, 3_000_000)
     assert (full.validation, full.test, full.simulated) == (300, 150, 2000)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,29 @@ from sightline.contracts import Json, Progress
 from sightline.errors import MissingExtra
 from sightline.measures.figures import Figures
 from sightline_experiments.tuning import Choice, Search, Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """What every run has; the plan of a paper adds to it whatever may be tuned.
+
+    Attributes
+    ----------
+    splits : int
+        How many splits, folds or halves of the data.
+    features : tuple of str
+        Sets of features, each measured by itself.
+    """
+
+    splits: int = 1
+    features: tuple[str, ...] = ()
+
+    def with_options(
+        self, features: tuple[str, ...] | None = None, splits: int | None = None
+    ) -> Self:
+        """Return the plan with other features or another number of splits, where they are given."""
+        plan = self if features is None else replace(self, features=features)
+        return plan if splits is None else replace(plan, splits=splits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,8 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Put the small set in the place of the published one, in a zip, and make plans small."""
     monkeypatch.setattr(wikipedia, "COUNTS", COUNTS)
     few = {m: PLAN.searches[m] for m in ("CCA", "LSCMR")}
-    made = {f: getattr(PLAN, f) for f in PLAN.__slots__} | {"searches": few, "fixed": few}
-    monkeypatch.setattr(plans, "quick_plan", lambda: plans.Plan(**made))
+    made = replace(PLAN, searches=few, fixed=few)
+    monkeypatch.setattr(plans, "quick_plan", lambda: made)
     return data_here(monkeypatch, tmp_path, made_files(), "wikipedia.zip")
 
 

@@ -39,11 +39,11 @@ from sightline_experiments.tuning import Search, Settings
 
 def run(c: Wikipedia, plan: Plan, progress: Progress) -> LscmrResults:
     """Measure every method on the published split, then on random ones."""
-    found = LscmrResults(_settings(plan), classes=c.classes)
+    results = LscmrResults(_settings(plan), classes=c.classes)
     c = Wikipedia(with_shapes(c.train), with_shapes(c.test), c.classes)
-    _published(c, plan, progress, found)
-    _random(c, plan, progress, found)
-    return found
+    _published(c, plan, progress, results)
+    _random(c, plan, progress, results)
+    return results
 
 
 def without_wikipedia() -> LscmrResults:
@@ -80,7 +80,7 @@ def _settings(plan: Plan) -> dict[str, Json]:
     }
 
 
-def _published(c: Wikipedia, plan: Plan, progress: Progress, found: LscmrResults) -> None:
+def _published(c: Wikipedia, plan: Plan, progress: Progress, results: LscmrResults) -> None:
     n = len(c.train)
     order = np.random.default_rng(0).permutation(n)
     held, rest = np.sort(order[: round(plan.share * n)]), np.sort(order[round(plan.share * n) :])
@@ -88,14 +88,14 @@ def _published(c: Wikipedia, plan: Plan, progress: Progress, found: LscmrResults
     tasks = Task.both(0, *parts, plan.candidates)
     finals = Task.both(0, joined(*parts), None, plan.candidates)
     test_set = PairTestSet([c.test])
-    _Experiment(FIXED, plan.fixed, (), test_set, found, progress).run_split(tasks, finals)
+    _Experiment(FIXED, plan.fixed, (), test_set, results, progress).run_split(tasks, finals)
 
 
-def _random(c: Wikipedia, plan: Plan, progress: Progress, found: LscmrResults) -> None:
+def _random(c: Wikipedia, plan: Plan, progress: Progress, results: LscmrResults) -> None:
     pairs = c.all()
     splits, tests = make_splits(len(pairs), plan.sizes, plan.splits)
     test_set = PairTestSet([pairs.at(t) for t in tests])
-    experiment = _Experiment(RANDOM, plan.searches, plan.dimensions, test_set, found, progress)
+    experiment = _Experiment(RANDOM, plan.searches, plan.dimensions, test_set, results, progress)
     for split in splits:
         parts = pairs.at(split.train), pairs.at(split.validation)
         experiment.run_split(Task.both(split.number, *parts, plan.candidates))
@@ -118,7 +118,7 @@ class _Experiment(Experiment[_Task, Fitted, DirectionResult]):
     ) -> None:
         super().__init__(results, progress)
         self.protocol, self.searches, self.dimensions = protocol, searches, dimensions
-        self.test_set, self.found = test_set, results
+        self.test_set, self.run_results = test_set, results
         self._finals: dict[str, _Task] = {}
 
     def run_split(self, tasks: Sequence[_Task], finals: Sequence[_Task] = ()) -> None:
@@ -156,8 +156,8 @@ class _Experiment(Experiment[_Task, Fitted, DirectionResult]):
 
     def _dimensions(self, task: _Task) -> None:
         """Measure LSCMR at several numbers of dimensions, on validation pairs."""
-        settings = self.found.of(RANDOM, task.direction)["LSCMR"].chosen[0].settings
+        settings = self.run_results.of(RANDOM, task.direction)["LSCMR"].chosen[0].settings
         for k in self.dimensions:
             fitted = METHODS["LSCMR"](task, {**settings, "n_components": k})
             value = task.value(fitted.scorer)
-            self.found.dimensions.setdefault(task.direction, []).append((k, value))
+            self.run_results.dimensions.setdefault(task.direction, []).append((k, value))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sightline.contracts import Json
+from sightline_experiments.experiment import RunPlan
 from sightline_experiments.lscmr.methods import STACKED, SVM, SVM_WORDS, WORDS
 from sightline_experiments.tuning import Search, tried, without_stages
 
@@ -33,12 +34,12 @@ class CorelPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(RunPlan):
     """One run.
 
     Attributes
     ----------
-    splits, sizes : random splits of all pairs, and their training, validation and test pairs.
+    sizes : of the random splits of all pairs: their training, validation and test pairs.
     candidates : of a list.
     searches : the settings to try on random splits, for each method.
     dimensions : of the shared space, at which LSCMR is measured on validation pairs.
@@ -47,7 +48,6 @@ class Plan:
     corel : what is done with Corel5K.
     """
 
-    splits: int
     sizes: tuple[int, int, int]
     candidates: int
     searches: Mapping[str, Search]
@@ -55,10 +55,6 @@ class Plan:
     share: float
     fixed: Mapping[str, Search]
     corel: CorelPlan = CorelPlan()
-
-    def with_splits(self, n: int) -> Plan:
-        """Return the plan with n random splits."""
-        return replace(self, splits=n)
 
 
 def _linear() -> dict[str, Search]:
@@ -121,7 +117,15 @@ def full_plan() -> Plan:
         WORDS: Search({**stacked, "shapes": False}),
     }
     searches = {**_linear(), **_stacked()}
-    return Plan(10, SIZES, 40, searches, (2, 5, 10, 15, 20, 25, 30), 0.2, fixed)
+    return Plan(
+        splits=10,
+        sizes=SIZES,
+        candidates=40,
+        searches=searches,
+        dimensions=(2, 5, 10, 15, 20, 25, 30),
+        share=0.2,
+        fixed=fixed,
+    )
 
 
 def quick_plan() -> Plan:

@@ -119,15 +119,15 @@ def _wilcoxon(ran: dict[str, DirectionResult], protocol: str) -> Iterator[str]:
         yield f"  {r.method:<22}{paired_test(compare(mine, r))}"
 
 
-def _dimensions(found: LscmrResults) -> Iterator[str]:
-    if not found.dimensions:
+def _dimensions(results: LscmrResults) -> Iterator[str]:
+    if not results.dimensions:
         return
     yield ""
     yield (
         "Dimensions of the shared space: LSCMR's mean AvgP of the first split's validation queries "
         f"(paper: figure 3, best at {paper.BEST_DIMENSIONS})"
     )
-    for direction, points in found.dimensions.items():
+    for direction, points in results.dimensions.items():
         yield f"{direction:<15}" + "".join(f"{k:>6}: {value:.4f}" for k, value in points)
 
 

@@ -48,20 +48,20 @@ def run(
     ----------
     datasets : by title, each with the cache of its descriptors, or None if it is not there.
     """
-    found = OnlineResults(_settings(plan))
+    results = OnlineResults(_settings(plan))
     first = True
     for title, dataset in datasets.items():
         if dataset is None:
-            found.unavailable.append(title)
+            results.unavailable.append(title)
             continue
-        _Experiment(*dataset, plan, compute, progress, found).run_folds(extras=first)
+        _Experiment(*dataset, plan, compute, progress, results).run_folds(extras=first)
         first = False
-    return found
+    return results
 
 
 def _settings(plan: Plan) -> dict[str, Json]:
     return {
-        "folds": plan.folds,
+        "folds": plan.splits,
         "triplets": plan.triplets,
         "queries of a fold": {"validation": plan.validation, "test": plan.test},
         "ranked": "all other pictures of the dataset",
@@ -90,10 +90,10 @@ class _Experiment(Experiment[Task, Combiner, FoldResult]):
         results: OnlineResults,
     ) -> None:
         super().__init__(results, progress)
-        self.title, self.plan, self.found = c.kind.title, plan, results
+        self.title, self.plan, self.run_results = c.kind.title, plan, results
         self.labels = np.asarray(c.labels, dtype=np.int64)
         self.describer = Describer(c, compute, cache, progress)
-        self.folds, tests = make_folds(c.labels, plan.folds, plan.validation, plan.test)
+        self.folds, tests = make_folds(c.labels, plan.splits, plan.validation, plan.test)
         self.test_set = FoldTestSet(tests)
 
     def run_folds(self, extras: bool) -> None:
@@ -108,7 +108,7 @@ class _Experiment(Experiment[Task, Combiner, FoldResult]):
                     classic |= deep
             except MissingExtra as e:
                 features = [f for f in features if _DEEPER not in f]
-                self.found.notes.append(f"{self.title}: {DEEP} was left out: {e}")
+                self.run_results.notes.append(f"{self.title}: {DEEP} was left out: {e}")
         for fold, rows_of_fold in zip(self.folds, rows, strict=True):
             framed = self._framed(rows_of_fold, fold)
             for name in features:
@@ -141,20 +141,20 @@ class _Experiment(Experiment[Task, Combiner, FoldResult]):
         frames = choose_frames(
             rows, self.labels, fold, self.progress, plan.frame_queries, plan.frames
         )
-        self.found.frames.setdefault(self.title, []).append(frames)
+        self.run_results.frames.setdefault(self.title, []).append(frames)
         return {name: framed_rows(matrix, frames[name], fold) for name, matrix in rows.items()}
 
     def _note_context(self, task: Task, features: str) -> None:
         reference = "what is usual for a picture" if task.in_context else "all training pairs"
-        self.found.frames[self.title][-1][f"phi of {features}"] = f"against {reference}"
+        self.run_results.frames[self.title][-1][f"phi of {features}"] = f"against {reference}"
 
     def _beside(self, task: Task, combiners: Mapping[str, Combiner], all_of_it: bool) -> None:
         """Measure what is beside the table; time against triplets alone where not all of it."""
         plan, progress, extras = self.plan, self.progress, Extras(self.title)
-        results = self.found.of(self.title, _ONCE)
+        results = self.run_results.of(self.title, _ONCE)
         chosen = {name: results[name].chosen[0].settings for name in combiners}
         extras.times = time_methods(task, chosen, plan.times, progress)
-        self.found.extras.append(extras)
+        self.run_results.extras.append(extras)
         if not all_of_it:
             return
         if plan.simulated:

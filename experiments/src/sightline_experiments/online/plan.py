@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sightline.contracts import Json
 from sightline.similarity.context import SAMPLE
 from sightline.similarity.frames import FRAMES
+from sightline_experiments.experiment import RunPlan
 from sightline_experiments.online.methods import METHODS
 from sightline_experiments.online.protocol import LAWS
 from sightline_experiments.tuning import Search, Stage, tried, without_stages
@@ -16,23 +17,21 @@ FEATURES = ("nine", "nine+deep")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(RunPlan):
     """One run.
 
     Attributes
     ----------
-    folds, triplets, validation, test : how many; queries are those of one fold.
+    triplets, validation, test : how many; queries are those of one fold.
     frames, frame_queries : what is tried, and validation queries that it is chosen by.
     sample : training pictures that tell what is usual for a picture.
     searches : the settings to try, for each method.
-    features : sets of descriptors, of `FEATURES`.
     times : numbers of triplets at which training is timed.
     large : triplets of the large run; none at 0.
     distractors, distracted : how many pictures are added, ascending, and test queries asked.
     simulated, refit : queries that come one by one, and how many come between two fits of RankSVM.
     """
 
-    folds: int
     triplets: int
     validation: int
     test: int
@@ -40,21 +39,12 @@ class Plan:
     frame_queries: int
     sample: int
     searches: Mapping[str, Search]
-    features: tuple[str, ...]
     times: tuple[int, ...]
     large: int
     distractors: tuple[int, ...]
     distracted: int
     simulated: int
     refit: int
-
-    def with_folds(self, n: int) -> Plan:
-        """Return the plan with n folds."""
-        return replace(self, folds=n)
-
-    def with_features(self, features: tuple[str, ...]) -> Plan:
-        """Return the plan with other sets of descriptors."""
-        return replace(self, features=features)
 
 
 _LAW = tried("law", *(law for law in LAWS if law != "queries"))
@@ -96,7 +86,7 @@ def full_plan() -> Plan:
     fixed = {"Best-Fea": Search({}), "Uni-Con": Search({})}
     searches = fixed | _baselines() | _learners()
     return Plan(
-        folds=5,
+        splits=5,
         triplets=200_000,
         validation=300,
         test=150,
@@ -125,7 +115,7 @@ def quick_plan() -> Plan:
     searches = without_stages(full.searches, few)
     return replace(
         full,
-        folds=1,
+        splits=1,
         triplets=30_000,
         validation=60,
         frames=("plain", "ranks", "reduced"),

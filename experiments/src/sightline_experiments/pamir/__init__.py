@@ -46,7 +46,7 @@ def run(
     splits = make_splits(c, development, plan.seeds, n_train)
     test_set = CorelTestSet(c, test, twice, SHEETS)
     del describer  # and with it the pictures
-    found = PamirResults(
+    results = PamirResults(
         settings=_settings(plan, prints, twice),
         train=[statistics(s.train) for s in splits],
         validation=[statistics(s.validation) for s in splits],
@@ -56,18 +56,18 @@ def run(
         notes=list(notes.values()),
     )
     experiments = {
-        features: _Experiment(features, test_set, found, progress)
-        for features in plan.searches
+        features: _Experiment(features, test_set, results, progress)
+        for features in plan.features
         if features not in notes
     }
     # Split by split, since methods share what they see of one.
     for split in splits:
         for features, experiment in experiments.items():
             experiment.run(split, split.number, (features,), plan.searches[features])
-    if plan.kernels is not None:
-        found.kernels = try_kernels(plan.kernels, c, splits[0], compute, cache, progress)
-    _draw_curve(plan, splits[0], found, progress)
-    return found
+    if plan.kernels is not None and "classic-strict" in plan.features:
+        results.kernels = try_kernels(plan.kernels, c, splits[0], compute, cache, progress)
+    _draw_curve(plan, splits[0], results, progress)
+    return results
 
 
 def _described(
@@ -78,15 +78,15 @@ def _described(
     test: dict[str, View] = {}
     prints: dict[str, str] = {}
     notes: dict[str, str] = {}
-    for features in plan.searches:
+    for features in plan.features:
         try:
-            found = describer.describe(plan.views(features))
+            described = describer.describe(plan.views(features))
         except MissingExtra as e:
             notes[features] = f"The features {features} were left out: {e}"
             continue
-        development |= found.development
-        test |= found.test
-        prints |= found.fingerprints
+        development |= described.development
+        test |= described.test
+        prints |= described.fingerprints
     return development, test, prints, notes
 
 
@@ -128,9 +128,9 @@ class _Experiment(Experiment[Split, Scorer, SplitResult]):
         result.outcomes.append(self.test_set.measure(result.name, fitted, split))
 
 
-def _draw_curve(plan: Plan, split: Split, found: PamirResults, progress: Progress) -> None:
+def _draw_curve(plan: Plan, split: Split, results: PamirResults, progress: Progress) -> None:
     """Fit PAMIR to fewer and fewer training pictures, and ask the validation queries."""
-    for ran in found.methods:
+    for ran in results.methods:
         if ran.method != "PAMIR" or not plan.curve:
             continue
         points = []
@@ -142,4 +142,4 @@ def _draw_curve(plan: Plan, split: Split, found: PamirResults, progress: Progres
                 points.append((n, smaller.value(scorer)))
             progress.advance()
         progress.finish()
-        found.curve[ran.name] = points
+        results.curve[ran.name] = points

@@ -130,18 +130,18 @@ def figures_of(results: PamirResults) -> Figures:
     return figures
 
 
-def _statistics(found: PamirResults) -> dict[str, Json]:
+def _statistics(results: PamirResults) -> dict[str, Json]:
     return {
-        "train": [asdict(s) for s in found.train],
-        "validation": [asdict(s) for s in found.validation],
-        "test": asdict(found.test),
-        "groups": {name: list[Json](sizes) for name, sizes in found.sizes.items()},
+        "train": [asdict(s) for s in results.train],
+        "validation": [asdict(s) for s in results.validation],
+        "test": asdict(results.test),
+        "groups": {name: list[Json](sizes) for name, sizes in results.sizes.items()},
     }
 
 
-def _test_rows(found: PamirResults, ran: SplitResult) -> list[Figure]:
+def _test_rows(results: PamirResults, ran: SplitResult) -> list[Figure]:
     rows = []
-    for group, measure in product(found.sizes, MEASURES):
+    for group, measure in product(results.sizes, MEASURES):
         means = ran.means(measure, group)
         if not np.isfinite(means).all():
             continue
@@ -149,7 +149,7 @@ def _test_rows(found: PamirResults, ran: SplitResult) -> list[Figure]:
         own = ran.features.startswith("classic")
         rows.append(
             Figure(ran.method, measure, float(np.mean(means)), ran.features, PROTOCOL, group,
-                   spread=float(np.std(means)), n=round(float(np.mean(found.sizes[group]))),
+                   spread=float(np.std(means)), n=round(float(np.mean(results.sizes[group]))),
                    paper=settings_text if own else None)
         )  # fmt: skip
     return rows
@@ -173,10 +173,10 @@ def _other_rows(ran: SplitResult) -> list[Figure]:
     return rows
 
 
-def _tests(found: PamirResults) -> list[Compared]:
+def _tests(results: PamirResults) -> list[Compared]:
     tests = []
-    for features in found.features():
-        for (ours, other), measure in product(compared(found.of(features)), MEASURES):
+    for features in results.features():
+        for (ours, other), measure in product(compared(results.of(features)), MEASURES):
             p = compare(ours, other, measure).p
             tests.append(Compared(ours.name, other.name, measure, p))
             pairs = zip(ours.chosen, ours.values(measure), other.values(measure), strict=True)

@@ -42,13 +42,13 @@ def run(
         try:
             experiment.run_halves(features)
         except MissingExtra as e:
-            experiment.found.notes.append(f"{features} was left out: {e}")
-    return experiment.found
+            experiment.run_results.notes.append(f"{features} was left out: {e}")
+    return experiment.run_results
 
 
 def _settings(plan: Plan) -> dict[str, Json]:
     return {
-        "halves": plan.halves,
+        "halves": plan.splits,
         "scenes": plan.scenes,
         "left out": ["void", "horse", "mountain"],
         "settings chosen by": "F of tags on a fifth of the pictures to learn from; scenes and "
@@ -80,12 +80,12 @@ class _Experiment(Experiment[Learner, Fitted, HalfResult]):
     def __init__(
         self, c: MSRC, plan: Plan, compute: Compute, cache: ArrayCache, progress: Progress
     ) -> None:
-        self.found = RegionResults(_settings(plan), words=c.words)
-        super().__init__(self.found, progress)
+        self.run_results = RegionResults(_settings(plan), words=c.words)
+        super().__init__(self.run_results, progress)
         self.plan = plan
         # A run of fewer halves still knows which pictures nothing was designed on.
-        halves, tests = make_halves(c.scenes, max(plan.halves, DESIGNED_ON))
-        self.halves = halves[: plan.halves]
+        halves, tests = make_halves(c.scenes, max(plan.splits, DESIGNED_ON))
+        self.halves = halves[: plan.splits]
         self.test_set = MSRCTestSet(c, tests)
         pool = Pool(c, compute, cache, progress)
         self.seeing = RegionInputs(c, pool, dict(plan.cuts), plan.reduced)
@@ -97,10 +97,12 @@ class _Experiment(Experiment[Learner, Fitted, HalfResult]):
             learner = Learner(inputs_of_half, self.plan.scenes)
             fits = self.run(learner, half.number, (features,), self.plan.searches[features])
             if half.number == 0 and paper.LATENT in fits:
-                self.found.models[features] = fits[paper.LATENT], inputs_of_half
-                self.found.relaxation[features] = self._relaxed(fits[paper.LATENT], inputs_of_half)
-                if not self.found.growth:
-                    self.found.growth = grown(inputs_of_half, self.plan.scenes)
+                self.run_results.models[features] = fits[paper.LATENT], inputs_of_half
+                self.run_results.relaxation[features] = self._relaxed(
+                    fits[paper.LATENT], inputs_of_half
+                )
+                if not self.run_results.growth:
+                    self.run_results.growth = grown(inputs_of_half, self.plan.scenes)
 
     def fit(self, method: str, settings: Settings, split: Learner) -> tuple[Fitted, float]:
         """Fit a method to training pictures."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sightline.contracts import Json
 from sightline.regions.segment import Segmenter
+from sightline_experiments.experiment import RunPlan
 from sightline_experiments.regions import paper
 from sightline_experiments.regions.methods import CHI2
 from sightline_experiments.tuning import Search, tried, without_stages
@@ -15,35 +16,23 @@ FEATURES = ("classic", "deep")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(RunPlan):
     """One run.
 
     Attributes
     ----------
-    halves : how many ways to share the pictures out.
     scenes : that every method tells apart.
     cuts : how pictures are cut, by features.
     reduced : numbers that vectors of the network are reduced to.
     searches : the settings to try, for each method, by features.
-    features : of `FEATURES`.
     relaxed : pictures of the first half whose inference is compared with the relaxation.
     """
 
-    halves: int
     scenes: int
     cuts: Mapping[str, Segmenter]
     reduced: int
     searches: Mapping[str, Mapping[str, Search]]
-    features: tuple[str, ...]
     relaxed: int
-
-    def with_halves(self, n: int) -> Plan:
-        """Return the plan with n halves."""
-        return replace(self, halves=n)
-
-    def with_features(self, features: tuple[str, ...]) -> Plan:
-        """Return the plan with other features."""
-        return replace(self, features=features)
 
 
 def _baselines(features: str) -> dict[str, Search]:
@@ -93,7 +82,7 @@ def _latent(features: str) -> dict[str, Search]:
 def full_plan() -> Plan:
     """Return the run whose figures may be quoted."""
     return Plan(
-        halves=5,
+        splits=5,
         scenes=20,
         cuts={"classic": Segmenter(), "deep": Segmenter(scale=100.0, smallest=0.005)},
         reduced=256,
@@ -111,4 +100,4 @@ def quick_plan() -> Plan:
         features: without_stages(methods, {paper.LATENT: few, paper.PLAIN: few})
         for features, methods in full.searches.items()
     }
-    return replace(full, halves=1, searches=searches, relaxed=20)
+    return replace(full, splits=1, searches=searches, relaxed=20)
