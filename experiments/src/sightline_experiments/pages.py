@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from string import Template
 
 from sightline.measures.figures import Figure, Figures
-from sightline_experiments.lscmr import paper as lscmr_paper
+from sightline_experiments.printed import read_paper
 from sightline_experiments.statements import (
     Comparison,
     columns_with,
@@ -91,22 +92,10 @@ def pamir(folder: Path) -> Values:
     """Return the table and figures of paper A."""
     columns = ("classic-strict", "classic", "deep")
     runs = [Figures.read(folder / f"pamir-{n}.json") for n in ("strict", "classic", "deep")]
-    rows = []
-    for method in _methods(r for run in runs for r in run.find(subset="all", measure="AvgP")):
-        cells = []
-        for run, features in zip(runs, columns, strict=True):
-            both = [
-                _at_most_one(run, method=method, features=features, subset="all", measure=m)
-                for m in ("AvgP", "P10")
-            ]
-            known = [f"{100 * r.value:.1f}" for r in both if r is not None]
-            cells.append(" / ".join(known) or MISSING)
-        rows.append((method, *cells))
-    head = "AvgP / P10", "one block size", "`classic` (also Fisher vectors)", "with networks"
     ceiling = runs[0].settings["ceiling"]
     assert isinstance(ceiling, dict)
     values = {
-        "table": table(head, rows),
+        "table": _pamir_table(runs, columns),
         "queries": f"{runs[0].rows[0].n:,}",
         "ceiling": f"{100 * float(str(ceiling['P10'])):.1f}",
         "splits": uniform((str(len(_listed(r, "seeds"))) for r in runs), "number of splits"),
@@ -154,6 +143,22 @@ def pamir(folder: Path) -> Values:
     }
 
 
+def _pamir_table(runs: Sequence[Figures], columns: Sequence[str]) -> str:
+    rows = []
+    for method in _methods(r for run in runs for r in run.find(subset="all", measure="AvgP")):
+        cells = []
+        for run, features in zip(runs, columns, strict=True):
+            both = [
+                _at_most_one(run, method=method, features=features, subset="all", measure=m)
+                for m in ("AvgP", "P10")
+            ]
+            known = [f"{100 * r.value:.1f}" for r in both if r is not None]
+            cells.append(" / ".join(known) or MISSING)
+        rows.append((method, *cells))
+    head = "AvgP / P10", "one block size", "`classic` (also Fisher vectors)", "with networks"
+    return table(head, rows)
+
+
 _COLUMNS_OF_PAMIR = ("with one block size", "with `classic`", "with networks")
 PAMIR_PAPER = ("PAMIR", "SVM", "PLSA", "CMTT", "CMRM")
 _KINDS_OF_QUERIES = {
@@ -173,42 +178,21 @@ def online(folder: Path) -> Values:
     ]
     columns = [(d, run, f) for d, run in runs for f in ("nine", "nine+deep")]
 
-    def mean_ap(dataset: str, run: Figures, features: str, method: str) -> Figure:
-        protocol = f"{dataset}, 5 folds"
-        return _one(
-            run, method=method, measure="mAP", features=features, protocol=protocol, at=None
-        )
-
-    rows = []
-    methods = _methods(runs[0][1].find(measure="mAP", protocol="Caltech-101, 5 folds"))
-    for method in methods:
-        cells = []
-        for column in columns:
-            row = mean_ap(*column, method)
-            cells.append(_with_paper(row))
-        rows.append((method, *cells))
-    head = (
-        "mAP (paper)",
-        "Caltech-101, nine descriptors",
-        "with a network",
-        "Corel, nine descriptors",
-        "with a network",
-    )
     # What everything is tested against is the online learner that validation queries chose.
     best = uniform((t.a.partition(" (")[0] for _, run in runs for t in run.tests), "best learner")
     batch = ("RankNet", "C-Ascent", "RankSVM", "λ-MART")
     gap = max(
-        max(round(mean_ap(*c, b).value, 3) for b in batch) - round(mean_ap(*c, best).value, 3)
+        max(round(_mean_ap(*c, b).value, 3) for b in batch) - round(_mean_ap(*c, best).value, 3)
         for c in columns
     )
 
-    def compare(
-        method: str, baseline: str, name: str, column: tuple[str, Figures, str]
-    ) -> Comparison:
+    def compare(method: str, baseline: str, name: str, column: _Column) -> Comparison:
         dataset, run, features = column
         place = f"({dataset}, {features})"
         p = _p(run, f"{method} {place}", f"{baseline} {place}", "mAP") if method == best else None
-        return Comparison(name, mean_ap(*column, method).value, mean_ap(*column, baseline).value, p)
+        return Comparison(
+            name, _mean_ap(*column, method).value, _mean_ap(*column, baseline).value, p
+        )
 
     simple = {"Best-Fea": "the best single descriptor", "Uni-Con": "equal weights"}
     places = [f"on {d}{' with a network' if '+' in f else ''}" for d, _, f in columns]
@@ -226,7 +210,7 @@ def online(folder: Path) -> Values:
         for m in (best, "RankSVM")
     }
     return {
-        "table": table(head, rows),
+        "table": _online_table(runs, columns),
         "best": best,
         "gap": short(max(gap, 0.0)),
         "simple": verdicts([compare(best, b, simple[b], c) for c in columns for b in simple]),
@@ -236,6 +220,33 @@ def online(folder: Path) -> Values:
         "corel_least": percent(min(shares), 0),
         "corel_most": percent(max(shares), 0),
     }
+
+
+_Column = tuple[str, Figures, str]
+
+
+def _mean_ap(dataset: str, run: Figures, features: str, method: str) -> Figure:
+    protocol = f"{dataset}, 5 folds"
+    return _one(run, method=method, measure="mAP", features=features, protocol=protocol, at=None)
+
+
+def _online_table(runs: Sequence[tuple[str, Figures]], columns: Sequence[_Column]) -> str:
+    rows = []
+    methods = _methods(runs[0][1].find(measure="mAP", protocol="Caltech-101, 5 folds"))
+    for method in methods:
+        cells = []
+        for column in columns:
+            row = _mean_ap(*column, method)
+            cells.append(_with_paper(row))
+        rows.append((method, *cells))
+    head = (
+        "mAP (paper)",
+        "Caltech-101, nine descriptors",
+        "with a network",
+        "Corel, nine descriptors",
+        "with a network",
+    )
+    return table(head, rows)
 
 
 def feedback(folder: Path) -> Values:
@@ -292,30 +303,9 @@ def lscmr(folder: Path) -> Values:
     """Return the table and figures of paper C."""
     run = Figures.read(folder / "lscmr.json")
     directions = ("picture->text", "text->picture")
-    columns = [(p, d) for p in ("published split", "random splits") for d in directions]
-    measured = [r for r in run.rows if r.subset == "all" and not r.protocol.startswith("Corel5K")]
-
-    def row_of(method: str, protocol: str, direction: str, measure: str) -> Figure | None:
-        where = {"protocol": protocol, "direction": direction, "subset": "all"}
-        return _at_most_one(run, method=method, measure=measure, **where)
-
-    def value(method: str, protocol: str, direction: str, measure: str) -> float:
-        row = row_of(method, protocol, direction, measure)
-        if row is None:
-            raise ValueError(f"No {measure} of {method} on {protocol}, {direction}.")
-        return row.value
-
-    rows = []
-    for method in _methods(r for r in measured if r.measure == "MAP"):
-        cells = []
-        for column in columns:
-            both = [r for m in ("MAP@50", "MAP") if (r := row_of(method, *column, m)) is not None]
-            text = " / ".join(short(r.value) for r in both)
-            papers = [short(r.paper) for r in both if r.paper is not None]
-            cells.append((text + (f" ({' / '.join(papers)})" if papers else "")) or MISSING)
-        rows.append((method, *cells))
-    head = "MAP@50 / MAP (paper)", "picture→text, published split", "text→picture"
-    values = {"table": table((*head, "picture→text, random splits", "text→picture"), rows)}
+    values = {"table": _lscmr_table(run, directions)}
+    value = partial(_lscmr_value, run)
+    gain = float(read_paper("sightline_experiments.lscmr")["gain"])
     shown = {d: d.replace("->", "→") for d in directions}
     published = "published split"
 
@@ -359,10 +349,44 @@ def lscmr(folder: Path) -> Values:
         "semantic_below_50": columns_with("below", semantic_50, "both directions"),
         "shapes": verdicts_by_place("those without", shapes),
         "same_inputs": verdicts(same),
-        "target": percent(lscmr_paper.GAIN),
-        "targets_met": count_of(share >= lscmr_paper.GAIN for share in shares),
+        "target": percent(gain),
+        "targets_met": count_of(share >= gain for share in shares),
         "loss_of_25": percent(max(_losses_of_fewer_dimensions(run, 25, 100))),
     }
+
+
+def _lscmr_row(
+    run: Figures, method: str, protocol: str, direction: str, measure: str
+) -> Figure | None:
+    where = {"protocol": protocol, "direction": direction, "subset": "all"}
+    return _at_most_one(run, method=method, measure=measure, **where)
+
+
+def _lscmr_value(run: Figures, method: str, protocol: str, direction: str, measure: str) -> float:
+    row = _lscmr_row(run, method, protocol, direction, measure)
+    if row is None:
+        raise ValueError(f"No {measure} of {method} on {protocol}, {direction}.")
+    return row.value
+
+
+def _lscmr_table(run: Figures, directions: Sequence[str]) -> str:
+    columns = [(p, d) for p in ("published split", "random splits") for d in directions]
+    measured = [r for r in run.rows if r.subset == "all" and not r.protocol.startswith("Corel5K")]
+    rows = []
+    for method in _methods(r for r in measured if r.measure == "MAP"):
+        cells = []
+        for column in columns:
+            both = [
+                r
+                for m in ("MAP@50", "MAP")
+                if (r := _lscmr_row(run, method, *column, m)) is not None
+            ]
+            text = " / ".join(short(r.value) for r in both)
+            papers = [short(r.paper) for r in both if r.paper is not None]
+            cells.append((text + (f" ({' / '.join(papers)})" if papers else "")) or MISSING)
+        rows.append((method, *cells))
+    head = "MAP@50 / MAP (paper)", "picture→text, published split", "text→picture"
+    return table((*head, "picture→text, random splits", "text→picture"), rows)
 
 
 LSCMR_BASELINES = ("CCA", "PAMIR", "SSI")
