@@ -26,9 +26,9 @@ def measure(bench: Bench) -> list[Row]:
 
     def again() -> Cost:
         ran = command(line, bench.folder)
-        said = json.loads(ran.out)
-        if said["added"] or said["changed"] or said["indexed"] != bench.sizes.collection:
-            raise BenchmarkError(f"The second index was not idle: {said}.")
+        output = json.loads(ran.out)
+        if output["added"] or output["changed"] or output["indexed"] != bench.sizes.collection:
+            raise BenchmarkError(f"The second index was not idle: {output}.")
         return ran.cost
 
     walk = python("-c", _WALK, str(root))
