@@ -1,6 +1,6 @@
 """lscmr-oracle: the most violated order of lists of 40 candidates, for average precision.
 
-Scores are drawn at random, ten candidates of a list are relevant. The rival is the same greedy
+Scores are drawn at random, ten candidates of a list are relevant. The baseline is the same greedy
 choice in numpy, a table of relevant by other candidates for each list, its sums and its maxima; it
 must find the same values. Beside it the exact programme, and lists of twice the candidates.
 """
@@ -27,7 +27,7 @@ Doubles = NDArray[np.float64]
 
 
 def measure(bench: Bench) -> list[Row]:
-    """Separate all lists, in turn with the rival."""
+    """Separate all lists, in turn with the baseline."""
     n = _LISTS if bench.sizes == FULL else _LISTS // 20
     lists, scores = _made(n, _CANDIDATES)
     wide, wide_scores = _made(n, 2 * _CANDIDATES)

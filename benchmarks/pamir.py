@@ -103,8 +103,8 @@ def _beside(
     if ours < theirs - _EQUAL - 3 * spread * (2 / len(costs[name])) ** 0.5:
         raise BenchmarkError(f"AvgP {ours:.4f} is not that of the C loop, {theirs:.4f}.")
     equal = f"AvgP {ours:.4f}, C loop {theirs:.4f} (spread over seeds {spread:.4f}); {note}"
-    rival = "CPU s gcc -O3 -march=native" + (" -ffast-math" if "fast" in name else "")
-    return compared(row, "CPU s", costs["ours"], rival, costs[name], goal, equal)
+    baseline = "CPU s gcc -O3 -march=native" + (" -ffast-math" if "fast" in name else "")
+    return compared(row, "CPU s", costs["ours"], baseline, costs[name], goal, equal)
 
 
 def _loops(folder: Path, course: Course) -> dict[str, Callable[[int, int], Floats]]:
@@ -163,8 +163,8 @@ def _vowpal_wabbit(bench: Bench, course: Course) -> Row:
         f"{_PASSES} times {_PAIRS} pairs, ours all new; {shares[-1]:.0%} of ours are updates, "
         f"{updates:.0%} of Vowpal Wabbit's"
     )
-    rival = "CPU s Vowpal Wabbit -q qp, cached"
-    return compared(ROWS[3], "CPU s", ours, rival, theirs, _WABBIT, note)
+    baseline = "CPU s Vowpal Wabbit -q qp, cached"
+    return compared(ROWS[3], "CPU s", ours, baseline, theirs, _WABBIT, note)
 
 
 def _share_of_updates(course: Course, seed: int) -> float:

@@ -104,13 +104,13 @@ def sweep(
 
 
 def _side(rows: Sequence[Row], idf: Doubles, pictures: Any) -> Side:
-    said = np.zeros((len(rows), len(idf)))
+    indicators = np.zeros((len(rows), len(idf)))
     for i, row in enumerate(rows):
-        said[i, list(row.words)] = 1.0
-    weighted = said * idf
+        indicators[i, list(row.words)] = 1.0
+    weighted = indicators * idf
     texts = l2_normalize(weighted, np.linalg.norm(weighted, axis=1), dtype=np.float64)
     discs = np.array([row.picture // _DISC for row in rows])
-    relevant = {"disc": discs[:, None] == discs, "word": said @ said.T > 0}
+    relevant = {"disc": discs[:, None] == discs, "word": indicators @ indicators.T > 0}
     seen = pictures if hasattr(pictures, "tocsr") else np.asarray(pictures, dtype=np.float64)
     return Side(texts, seen, relevant)
 

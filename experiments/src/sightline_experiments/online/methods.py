@@ -1,6 +1,6 @@
 """The methods of paper D: what each learns from, and what settings of it are tried.
 
-Online learners see one triplet after the other, once. Batch rivals see the same triplets, as
+Online learners see one triplet after the other, once. Batch baselines see the same triplets, as
 differences or as lists of the pictures they are about. Every method may choose the law by which
 triplets are drawn, and all choose among the same ones; Best-Fea looks at validation queries alone.
 """
