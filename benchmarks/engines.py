@@ -26,8 +26,8 @@ from sightline.records import Batch, DenseQuery, FeatureRows
 from sightline.store.engines import faiss_files
 from sightline.store.engines.candidates import Engine
 from sightline.store.engines.faiss_ivf import FaissEngine
-from sightline.store.engines.milvus_loading import load
-from sightline.store.engines.milvus_server import MilvusEngine
+from sightline.store.engines.milvus_engine import MilvusEngine
+from sightline.store.engines.milvus_load import load
 from sightline.store.engines.milvus_tables import Tables
 from sightline.store.engines.probing import Probes
 from sightline.store.engines.views import Measure

@@ -22,7 +22,7 @@ from sightline.records import ClickedList
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home
 from sightline.store.models import arrays_file
-from sightline.store.upkeep.keeping import purge
+from sightline.store.upkeep.purge import purge
 from sightline.store.writer import Judging
 from tests.factories.click_logs import asked, event, interaction, lines, ranking
 from tests.factories.clicked_stores import ROOT, eight_pictures, kept, revert, said_by, take

@@ -27,9 +27,9 @@ from sightline.records import SimilarityJudgement
 from sightline.store.events import NewEvent
 from sightline.store.home import Home
 from sightline.store.models import arrays_file
-from sightline.store.upkeep.keeping import purge
-from sightline.store.upkeep.repairing import repair
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.purge import purge
+from sightline.store.upkeep.repair import repair
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Judging, Writer
 from tests.factories.planted_stores import plant
 from tests.factories.similar_collections import draw_stripes, plant_alike

@@ -16,7 +16,7 @@ from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.errors import SightlineError, StoreError, StoreIOError
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Judging
 from tests.factories.photos import make_photos
 

@@ -17,8 +17,8 @@ from sightline.errors import StoreDamaged, StoreFull
 from sightline.store import readonly, seal
 from sightline.store.events import EventLog
 from sightline.store.home import Home
-from sightline.store.upkeep.repairing import repair
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.repair import repair
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Change, Judging, Writer
 from tests.factories.planted_stores import plant
 from tests.factories.small_disks import KINDS, SmallDisk, judge_and_die, judged, small_disk

@@ -22,9 +22,9 @@ from sightline.store.events import NewEvent
 from sightline.store.home import Home
 from sightline.store.models import load_model, open_model, save_model
 from sightline.store.scores import Scores, with_scores
-from sightline.store.upkeep.keeping import backup
-from sightline.store.upkeep.repairing import repair
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.backup import backup
+from sightline.store.upkeep.repair import repair
+from sightline.store.upkeep.verify import verify
 from sightline.store.versions import Segment, version_name
 from sightline.store.writer import Change, Writer
 from tests.factories.scored_stores import TERMS, FakeScorer, batch, score, scored_store, train

@@ -17,7 +17,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.errors import SightlineError
 from sightline.store.events import EventLog
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.verify import verify
 from tests.factories.failing_disks import Crash, Disk, cut_power, loaded_sqlite, run_child
 from tests.factories.judging_collections import events_of, judged_collection
 

@@ -29,8 +29,9 @@ from sightline.store.home import Home
 from sightline.store.locks import Lock, check_local_file_system, file_system
 from sightline.store.models import load_model, save_model
 from sightline.store.snapshot import Snapshot
-from sightline.store.upkeep.keeping import backup, purge
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.backup import backup
+from sightline.store.upkeep.purge import purge
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Change, Writer
 from sightline.testing import check_store
 from tests.factories.photos import fingerprint

@@ -19,7 +19,7 @@ from sightline.errors import UsageError
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.store.engines.faiss_files import Built
-    from sightline.store.engines.milvus_loading import Load
+    from sightline.store.engines.milvus_load import Load
     from sightline.store.engines.probing import Probes
 
 ENGINES = ("faiss", "milvus")

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sightline.errors import NoCollection, StoreDamaged
+from sightline.errors import NoCollection, StoreDamaged, UsageError
 from sightline.store.catalogue import Catalogue
 from sightline.store.engines.candidates import Engine
+from sightline.store.identity import identity
 from sightline.store.locks import RUNNING
 from sightline.store.snapshot import Snapshot
 from sightline.store.versions import Version, Versions
@@ -53,9 +54,7 @@ class Home:
     def searcher(self) -> Engine | None:
         """Return what answers in place of a scan; None if nothing does."""
         if self._searcher[0] != self.engine:
-            from sightline.store.engines.choosing import engine_of
-
-            self._searcher = self.engine, engine_of(self.engine, self.folder, self.listed_rows)
+            self._searcher = self.engine, _engine_of(self.engine, self.folder, self.listed_rows)
         return self._searcher[1]
 
     def opened(self, number: int) -> Snapshot | None:
@@ -95,6 +94,26 @@ class Home:
         """Stop what makes no sense before anything was indexed, and must not make a store."""
         if not self.exists():
             raise NoCollection(f"Nothing is indexed in {self.folder} yet. Run: sightline index")
+
+
+def _engine_of(setting: str, folder: Path, listed_rows: int) -> Engine | None:
+    """Return the engine of a store's folder; None for the flat scan.
+
+    `listed_rows` says from how many rows on a table should have lists.
+    """
+    if setting == "flat":
+        return None
+    if setting == "faiss":
+        from sightline.store.engines.faiss_ivf import FaissEngine
+
+        return FaissEngine(folder / "ivf", listed_rows)
+    if setting.startswith("milvus"):
+        from sightline.store.engines.milvus_engine import MilvusEngine
+        from sightline.store.engines.milvus_tables import address_of
+
+        address_of(setting)
+        return MilvusEngine(setting, lambda: identity(folder))
+    raise UsageError(f"An engine is flat, faiss or milvus://HOST:PORT. Got {setting!r}.")
 
 
 def current_version(home: Home, catalogue: Catalogue) -> Version:

@@ -19,9 +19,10 @@ from sightline.store.engines.faiss_ivf import FaissEngine
 from sightline.store.engines.views import Measure
 from sightline.store.home import Home
 from sightline.store.snapshot import Snapshot
-from sightline.store.upkeep.keeping import backup, purge
-from sightline.store.upkeep.repairing import repair
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.backup import backup
+from sightline.store.upkeep.purge import purge
+from sightline.store.upkeep.repair import repair
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Change, Writer
 from sightline.testing import check_store
 from tests.factories.engine_stores import opened, random_batch, store_of

@@ -16,10 +16,10 @@ import pytest
 from sightline.errors import EngineAway, EngineError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import Batch, DenseQuery, FeatureRows
-from sightline.store.engines import milvus_loading
-from sightline.store.engines.milvus_comparing import compare, milvus_state
-from sightline.store.engines.milvus_loading import Load, load, plan
-from sightline.store.engines.milvus_server import RETRY, MilvusEngine
+from sightline.store.engines import milvus_load
+from sightline.store.engines.milvus_check import compare, milvus_state
+from sightline.store.engines.milvus_engine import RETRY, MilvusEngine
+from sightline.store.engines.milvus_load import Load, load, plan
 from sightline.store.engines.milvus_tables import Label, Tables, alias_of
 from sightline.store.engines.views import Measure, Published, View
 from sightline.store.home import Home
@@ -173,7 +173,7 @@ def test_a_load_that_broke_off_is_gone_on_with(
     tmp_path: Path, milvus: MilvusProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = store_of(tmp_path / "store", [random_batch(1, 500)])
-    monkeypatch.setattr(milvus_loading, "_BLOCK_BYTES", 100 * 4 * 8)
+    monkeypatch.setattr(milvus_load, "_BLOCK_BYTES", 100 * 4 * 8)
     tables = Tables(milvus.uri)
     insert = tables.client.insert
     sent: list[int] = []
@@ -251,7 +251,7 @@ def _point_at(tables: Tables, alias: str, label: Label | None, length: int) -> N
     schema.add_field("id", DataType.INT64, is_primary=True)
     schema.add_field("row", DataType.FLOAT_VECTOR, dim=length)
     tables.client.create_collection(name, schema=schema)
-    milvus_loading._move(tables, alias, name)
+    milvus_load._move(tables, alias, name)
 
 
 def test_a_table_that_is_wrong_is_named_and_never_served(
@@ -264,7 +264,7 @@ def test_a_table_that_is_wrong_is_named_and_never_served(
     wrong = _other_store, _other_length, _other_version, _foreign, _not_loaded, _gone, _no_alias
     for spoil in wrong:
         _is_said(home, milvus.uri, spoil(tables, alias, view))
-        milvus_loading._move(tables, alias, table)
+        milvus_load._move(tables, alias, table)
     snapshot, engine = served(home, milvus.uri)
     assert near(snapshot) == near(opened(home)) and engine.asked and not engine.notice()
     tables.client.delete(table, filter="id <= 20")
@@ -325,7 +325,7 @@ def test_an_old_table_of_our_name_that_is_another_is_refused(
     p = opened(home).published
     (t,) = plan(tables, name, p, ONE)
     label = replace(Label.of(name, p, t.view), digest="f" * 20)
-    milvus_loading._create(tables, t, label)
+    milvus_load._create(tables, t, label)
     with pytest.raises(EngineError, match="other rows than its name says"):
         load(tables, name, p, set(), NoProgress(), measures=ONE)
     assert tables.aliased(alias_of(name, t.view)) is None

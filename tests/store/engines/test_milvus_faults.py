@@ -17,8 +17,8 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.similarity import candidates
 from sightline.errors import EngineAway, EngineError
-from sightline.store.engines import milvus_server
-from sightline.store.engines.milvus_server import RETRY, MilvusEngine, Served, find_table
+from sightline.store.engines import milvus_engine
+from sightline.store.engines.milvus_engine import RETRY, MilvusEngine, Served, find_table
 from sightline.store.engines.milvus_tables import TOKEN, Tables
 from sightline.store.engines.views import Published, View
 from sightline.testing.milvus import MilvusProcess, is_installed
@@ -151,7 +151,7 @@ def test_milvus_is_killed_and_comes_back_under_load(
     for t in threads:
         t.start()
     looks = Looks()
-    monkeypatch.setattr(milvus_server, "find_table", looks)
+    monkeypatch.setattr(milvus_engine, "find_table", looks)
     recovered = []
     try:
         for _ in range(KILLS):

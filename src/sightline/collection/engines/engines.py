@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from sightline.collection.engines.sizing import SizingEstimate
     from sightline.contracts import Progress
     from sightline.store.engines.faiss_files import Built
-    from sightline.store.engines.milvus_comparing import EngineState
-    from sightline.store.engines.milvus_loading import Load
+    from sightline.store.engines.milvus_check import EngineState
+    from sightline.store.engines.milvus_load import Load
     from sightline.store.locks import Lock
 
 
@@ -41,7 +41,7 @@ class Engines:
         dry_run : bool, default=False
             Only say what would be loaded.
         """
-        from sightline.store.engines.milvus_loading import Load, left_at_home, load, plan
+        from sightline.store.engines.milvus_load import Load, left_at_home, load, plan
         from sightline.store.engines.milvus_tables import Tables
         from sightline.store.identity import identity, made_identity
 
@@ -117,7 +117,7 @@ class Engines:
 
     def status(self) -> EngineState | None:
         """Return the state of the engine that the settings name; None for the flat scan."""
-        from sightline.store.engines.milvus_comparing import milvus_state
+        from sightline.store.engines.milvus_check import milvus_state
 
         engine = self._collection.settings.engine
         if engine == "flat" or not self._home.exists():
@@ -158,7 +158,7 @@ class Engines:
 
     def problems(self) -> list[str]:
         """Compare the engine with the store, row by row for some; return what differs."""
-        from sightline.store.engines.milvus_comparing import compare
+        from sightline.store.engines.milvus_check import compare
 
         engine = self._collection.settings.engine
         if "://" not in engine or not os.path.isdir(self._home.folder):

@@ -35,8 +35,8 @@ from sightline.store.durable import (
     write_file,
 )
 from sightline.store.engines import probing
-from sightline.store.engines.milvus_comparing import EngineState
-from sightline.store.engines.parts import Held, held_of
+from sightline.store.engines.coverage import Held, held_of
+from sightline.store.engines.milvus_check import EngineState
 from sightline.store.engines.views import (
     MEASURES,
     Measure,

@@ -16,7 +16,7 @@ import numpy as np
 from sightline._typing import Floats, Ints
 from sightline.errors import StoreDamaged
 from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
-from sightline.store.engines import candidates, faiss_files, parts, word_rows
+from sightline.store.engines import candidates, coverage, faiss_files, word_rows
 from sightline.store.engines.candidates import Named, Notices
 from sightline.store.engines.faiss_files import FaissLists
 from sightline.store.engines.probing import LISTED_ROWS
@@ -67,8 +67,8 @@ class FaissEngine(Notices):
                 )
             return None
         lists, index = opened
-        indexed, rest = parts.parted(p, view, lists.held, lists.file.name)
-        if parts.outdated(view, rest):
+        indexed, rest = coverage.split(p, view, lists.held, lists.file.name)
+        if coverage.outdated(view, rest):
             self.note(
                 f"The lists of {view.feature} are of an older version, so all rows were scanned. "
                 "Run: sightline export faiss"
@@ -78,7 +78,7 @@ class FaissEngine(Notices):
         top = candidates.dense_top(indexed, query, k, where, ask, _MOST_HITS)
         if top is None:
             self.note(f"So many of {view.feature} were asked for that all rows were scanned.")
-        return None if top is None else parts.with_scanned(rest, query, k, where, None, top)
+        return None if top is None else coverage.with_scanned(rest, query, k, where, None, top)
 
     def _asking(
         self, index: Any, lists: FaissLists, view: View, weights: Floats, where: Ints | None

@@ -21,7 +21,7 @@ import numpy as np
 from sightline._typing import Floats, Ints
 from sightline.errors import EngineAway, EngineError, MissingExtra, UsageError
 from sightline.settings import MILVUS
-from sightline.store.engines.parts import Held, held_of
+from sightline.store.engines.coverage import Held, held_of
 from sightline.store.engines.views import Measure, Published, View
 
 # NAME:PASSWORD, or a key: from the environment alone, so that no file or log has it.

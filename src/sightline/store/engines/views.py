@@ -41,8 +41,8 @@ class Published:
     listed: Sequence[Segment]
     returned: int = 0
     _views: dict[tuple[str, Measure], View] = field(default_factory=dict)
-    # What engines hold of it and what not, by table; found once (see parts).
-    parted: dict[tuple[str, str], tuple[Published, Published]] = field(default_factory=dict)
+    # By table and holder: the segments an engine holds and the rest, cached by `coverage.split`.
+    splits: dict[tuple[str, str], tuple[Published, Published]] = field(default_factory=dict)
 
     def view(self, feature: str, by: Measure) -> View:
         """Return one table of it, which is looked up once."""

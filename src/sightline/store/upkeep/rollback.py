@@ -9,7 +9,7 @@ from there. Only where that version is no longer kept, or damaged, is the file r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +22,56 @@ from sightline.store.home import Home
 from sightline.store.matrices import Matrix, StoredSparseMatrix
 from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
-from sightline.store.upkeep.verifying import file_problem
-from sightline.store.versions import FileEntry, Segment, Version
+from sightline.store.upkeep.verify import file_problem
+from sightline.store.versions import FileEntry, Segment, Version, version_name
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVersion:
+    """A version one can look at or go back to; `written` is in seconds since 1970.
+
+    `model`, `similar` and `regions` are the models it serves, "" for none.
+    """
+
+    number: int
+    pictures: int
+    finished: bool
+    note: str
+    written: int
+    model: str = ""
+    similar: str = ""
+    regions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """An older version is published again, as `version`: that before, and the one gone back to."""
+
+    version: int
+    left: KeptVersion
+    restored: KeptVersion
+
+
+def describe_versions(home: Home) -> list[KeptVersion]:
+    """Return the versions that are kept, oldest first; the last one is the current one."""
+    out = []
+    for number in home.versions.numbers():
+        path = home.versions.folder / version_name(number)
+        try:
+            out.append(describe_version(home, number))
+        except (StoreDamaged, FileNotFoundError):
+            if path.exists():
+                raise
+            continue  # A publish has removed it since it was listed.
+    return out
+
+
+def describe_version(home: Home, number: int) -> KeptVersion:
+    """Return what there is to say of one version that is kept."""
+    written = int((home.versions.folder / version_name(number)).stat().st_mtime)
+    v = home.versions.read(number)
+    models = (v.model, v.similar, v.regions)
+    return KeptVersion(v.number, v.live, v.finished, v.note, written, *models)
 
 
 def outdated_after(

@@ -52,12 +52,12 @@ def _digest(*names: str) -> str:
     return hashlib.sha256(" ".join(names).encode()).hexdigest()[:16]
 
 
-def parted(p: Published, view: View, held: Held, name: str) -> tuple[Published, Published]:
+def split(p: Published, view: View, held: Held, name: str) -> tuple[Published, Published]:
     """Return the segments whose parts an engine holds, and the others that have one.
 
     `name` names what holds them among all that hold the same table.
     """
-    if (found := p.parted.get((view.name, name))) is not None:
+    if (found := p.splits.get((view.name, name))) is not None:
         return found
     lines = {line.split()[0]: line for line in held.parts}
     mine: list[tuple[OpenSegment, Segment]] = []
@@ -67,7 +67,7 @@ def parted(p: Published, view: View, held: Held, name: str) -> tuple[Published, 
             there = _has_all(lines.get(line.split()[0], ""), line, held.version >= p.returned)
             (mine if there else others).append((s, x))
     both = _only(p, mine), _only(p, others)
-    p.parted[view.name, name] = both
+    p.splits[view.name, name] = both
     return both
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from sightline._typing import Floats, Ints
 from sightline.errors import EngineAway, EngineError
 from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
-from sightline.store.engines import candidates, parts, word_rows
+from sightline.store.engines import candidates, coverage, word_rows
 from sightline.store.engines.candidates import Named, Notices
 from sightline.store.engines.milvus_tables import (
     MOST_HITS,
@@ -44,7 +44,7 @@ class Served:
     table: str
     probes: Probes
     rows: int
-    held: parts.Held
+    held: coverage.Held
     whole: bool
 
 
@@ -100,7 +100,7 @@ class MilvusEngine(Notices):
             return None
         try:
             tables, served = self._table(p, view)
-            indexed, rest = parts.parted(p, view, served.held, served.table)
+            indexed, rest = coverage.split(p, view, served.held, served.table)
             ask = self._asking(indexed, view, weights, tables, served, where)
             if isinstance(query, WordQuery):
                 top = candidates.word_top(indexed, query, k, where, without, ask, MOST_HITS)
@@ -108,7 +108,9 @@ class MilvusEngine(Notices):
                 top = candidates.dense_top(indexed, query, k, where, ask, MOST_HITS)
             if top is None:
                 self.note(f"Milvus names at most {MOST_HITS} pictures.{_AT_HOME}")
-            return None if top is None else parts.with_scanned(rest, query, k, where, without, top)
+            return (
+                None if top is None else coverage.with_scanned(rest, query, k, where, without, top)
+            )
         except EngineError as e:
             self.note(f"{e}{_AT_HOME}")
         return None
@@ -231,7 +233,7 @@ def find_table(tables: Tables, store: str, p: Published, view: View) -> Served:
     label, length, properties = found
     wanted = Label.of(store, p, view)
     known = not_another(uri, table, label, length, wanted)
-    if parts.outdated(view, parts.parted(p, view, known.held, table)[1]):
+    if coverage.outdated(view, coverage.split(p, view, known.held, table)[1]):
         raise of_older(uri, table, known, wanted)
     there = tables.count(table)
     if there != known.rows:

@@ -28,7 +28,7 @@ from sightline.store.home import Home
 from sightline.store.locks import Lock, Presence, require_writable
 from sightline.store.models import model_problems, remove_models_except
 from sightline.store.segments import OpenSegment
-from sightline.store.upkeep.verifying import Verified, file_problem, verify
+from sightline.store.upkeep.verify import Verified, file_problem, verify
 from sightline.store.versions import OURS, Segment, Version
 
 

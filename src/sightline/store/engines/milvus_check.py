@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from sightline.errors import EngineError
-from sightline.store.engines.milvus_server import find_table
+from sightline.store.engines.coverage import split
+from sightline.store.engines.milvus_engine import find_table
 from sightline.store.engines.milvus_tables import LONGEST, Tables
-from sightline.store.engines.parts import parted
 from sightline.store.engines.views import (
     MEASURES,
     Measure,
@@ -49,7 +49,7 @@ def milvus_state(
         rows, later = 0, 0
         for view in views:
             served = find_table(tables, identity(folder), p, view)
-            beside = parted(p, view, served.held, served.table)[1]
+            beside = split(p, view, served.held, served.table)[1]
             rows, later = rows + served.rows, later + sum(s.live for s in beside.listed)
     except EngineError as e:
         return EngineState(uri, False, f"degraded: {e} The rows at home answer.")
@@ -74,7 +74,7 @@ def compare(
         for view in _held(p, measures):
             try:
                 served = find_table(tables, identity(folder), p, view)
-                held = parted(p, view, served.held, served.table)[0]
+                held = split(p, view, served.held, served.table)[0]
                 problems += _differing(tables, served.table, held, view)
             except EngineError as e:
                 problems.append(str(e))
