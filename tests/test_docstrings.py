@@ -17,7 +17,6 @@ PENDING = (
     "compute",
     "demo",
     "pictures",
-    "store",
     "testing",
 )
 PENDING_MODULES: tuple[str, ...] = ()

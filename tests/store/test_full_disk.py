@@ -383,7 +383,7 @@ def test_a_seal_that_cannot_be_written_does_not_undo_what_was(
         raise StoreFull("no space for the seal")
 
     with monkeypatch.context() as m:
-        m.setattr(seal, "lay_seal", full)
+        m.setattr(seal, "write_seal", full)
         with Judging(home) as judging:
             judging.append([judged(1)])
     assert events(home) == JUDGED[:4]

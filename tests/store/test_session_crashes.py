@@ -132,7 +132,7 @@ def problems_going_on(c: Collection, name: str | None, judged: dict[int, bool]) 
 def taught(c: Collection) -> set[int]:
     """Return the pictures of which a training is told."""
     with contextlib.closing(EventLog(c.home.events, write=False)) as log:
-        return {j.picture for j in log.likenesses(sessions=True)}
+        return {j.picture for j in log.similarity_judgements(sessions=True)}
 
 
 def steps_of(planted: Path) -> int:

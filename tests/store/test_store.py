@@ -91,7 +91,7 @@ def test_the_contract_check_notices_a_store_that_is_wrong(tmp_path: Path) -> Non
 
 def test_small_blocks_give_the_same_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.store.engines.flat.BLOCK_BYTES", 1)
-    monkeypatch.setattr("sightline.store.engines.flat._CHUNK", 4)
+    monkeypatch.setattr("sightline.store.engines.flat._MIN_BLOCK_ROWS", 4)
     check_store(fill(tmp_path, merged=True), n=300)  # type: ignore[arg-type]
 
 

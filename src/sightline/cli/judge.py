@@ -58,7 +58,7 @@ def judge(
     why 3        explain the rank of hit 3
     save WORD    save the session as a word
     q            end
-    """
+    """  # noqa: D301
     if undo and not resume:
         raise UsageError("--undo takes back an answer of a session. Name it with --resume.")
     c = open_collection(collection, store, engine=engine)

@@ -104,7 +104,7 @@ def search(
     2:red                counts twice as much
     "golden gate bridge" one tag of several words
     ./picture.jpg        alone: similar pictures, as sightline similar
-    """
+    """  # noqa: D301
     c = open_collection(collection, store, top=top, engine=engine)
     options = _Options(filters_of(**given), not no_cutoff, not no_predicted)
     why, draws = why or why_png is not None, why_png is not None or not as_json

@@ -90,7 +90,7 @@ def train(
     Rankers, features and hyperparameters are selected on validation pictures. A model that is worse
     on held-out pictures than the current one, or than the untrained order, is not published.
     Missing features are computed first, and from then on by every index.
-    """
+    """  # noqa: D301
     from sightline.cli.log import logged
     from sightline.progress import ProgressBar
 

@@ -73,7 +73,7 @@ def tag(
     y  n  s      it is right, it is wrong, skip it
     u            undo the last answer
     q            end; accepted words are then added to the pictures
-    """
+    """  # noqa: D301
     from sightline.progress import ProgressBar
 
     if review and (as_json or as_csv):

@@ -41,9 +41,9 @@ class Engines:
         dry_run : bool, default=False
             Only say what would be loaded.
         """
-        from sightline.store.engines.milvus_load import Load, left_at_home, load, plan
+        from sightline.store.engines.milvus_load import Load, load, plan, unsupported_features
         from sightline.store.engines.milvus_tables import Tables
-        from sightline.store.identity import identity, made_identity
+        from sightline.store.identity import create_identity, identity
 
         uri = uri or self._collection.settings.engine
         if "://" not in uri:
@@ -57,9 +57,9 @@ class Engines:
             stack.callback(tables.close)
             if dry_run:
                 found = plan(tables, identity(self._home.folder) or "unnamed", p)
-                return Load(uri, p.version, tuple(found), at_home=left_at_home(p))
+                return Load(uri, p.version, tuple(found), at_home=unsupported_features(p))
             return load(
-                tables, made_identity(self._home.folder), p, self._kept_digests(),
+                tables, create_identity(self._home.folder), p, self._kept_digests(),
                 progress or NoProgress(), listed_rows=self._collection.settings.ivf_rows,
             )  # fmt: skip
 

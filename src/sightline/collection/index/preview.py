@@ -13,7 +13,7 @@ from sightline.collection.index.tags import from_files
 from sightline.pictures.folder import walk
 from sightline.records import Tags
 from sightline.store.home import Home, Reader
-from sightline.store.upkeep.rollback import kept_rows
+from sightline.store.upkeep.rollback import reusable_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def preview(
         return _told(make_plan(walked, [], [], set(), root, follow=o.limits.follow), 0)
     with home.reader() as reader:
         live = set(reader.snapshot.ids().tolist())
-        kept = kept_rows(home, reader.catalogue.known(), reader.snapshot, live, set())
+        kept = reusable_rows(home, reader.catalogue.known(), reader.snapshot, live, set())
         plan = plan_for(root, reader.catalogue, live, options, kept)
         return _told(plan, _reworded(reader, root, plan, options, tables, forgotten))
 

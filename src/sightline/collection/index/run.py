@@ -32,7 +32,7 @@ from sightline.records import Skipped, Tags, shown
 from sightline.store.catalogue import Catalogue
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
-from sightline.store.upkeep.rollback import kept_rows
+from sightline.store.upkeep.rollback import reusable_rows
 from sightline.store.writer import Change, Stamp, Writer
 from sightline.words import tokens
 
@@ -148,7 +148,7 @@ class IndexRun:
         self._snapshot = Snapshot(self.writer.home.shards, self.writer.version)
         live, wanted = self._complete(), {w.fingerprint for w in self.options.features}
         known = catalogue.known()
-        self._kept = kept_rows(self.writer.home, known, self._snapshot, live, wanted)
+        self._kept = reusable_rows(self.writer.home, known, self._snapshot, live, wanted)
         plan = plan_for(self.root, catalogue, live, self.options, self._kept)
         self._refuse_vanished(plan)
         self.problems = [f"{shown(u.path)}: {u.reason}" for u in plan.unreadable]

@@ -1,10 +1,10 @@
 """Which rows of a version an engine holds; rows that came later are scanned beside it.
 
-A part is what one segment gives to a table. It is known by the files it lies in, which are named
-after their content: those of its ids, of its rows, and of the rows that no longer count. Pictures
-that were removed since a part was handed over stay in the engine, and nothing at home has them;
-pictures that had been removed by then, and are back, are not in the engine, and so their part is
-scanned.
+A part is what one segment contributes to a table. It is identified by its files, which are named
+after their content: those of its ids, of its rows, and of its dead rows. Pictures removed after a
+part was loaded stay in the engine, but no longer exist in the store, so they are never hits.
+Pictures that were removed before it was loaded, and are back, are missing from the engine, so their
+part is scanned.
 """
 
 from __future__ import annotations
@@ -19,16 +19,21 @@ from sightline.store.engines.views import Published, View, part_files
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Segment
 
-# A table that lacks more of the rows than this is scanned whole.
+# If an engine lacks more than this share of a table's rows, the whole table is scanned.
 OUTDATED = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What an engine was given of a table: the version it was of, and a line for each part.
+    """What was loaded into an engine for one table.
 
-    A line has the digest of the part's files, that of the rows that did not count, and their
-    number.
+    Attributes
+    ----------
+    version : int
+        The version it was loaded from.
+    parts : tuple of str
+        A line for each part: the digest of its files, the digest of its dead rows' file, and the
+        number of dead rows.
     """
 
     version: int
@@ -36,7 +41,7 @@ class Held:
 
 
 def held_of(p: Published, view: View) -> Held:
-    """Return what an engine has that is given a table now."""
+    """Return what an engine would hold if a table were loaded now."""
     pairs = zip(p.segments, p.listed, strict=True)
     return Held(p.version, tuple(line for s, x in pairs if (line := _line(s, x, view))))
 
@@ -53,31 +58,36 @@ def _digest(*names: str) -> str:
 
 
 def split(p: Published, view: View, held: Held, name: str) -> tuple[Published, Published]:
-    """Return the segments whose parts an engine holds, and the others that have one.
+    """Split a table's segments into those whose parts an engine holds, and the rest.
 
-    `name` names what holds them among all that hold the same table.
+    Parameters
+    ----------
+    held : Held
+        What the engine holds.
+    name : str
+        Identifies the holder among all that hold the same table; the answer is cached under it.
     """
-    if (found := p.splits.get((view.name, name))) is not None:
-        return found
+    if (cached := p.splits.get((view.name, name))) is not None:
+        return cached
     lines = {line.split()[0]: line for line in held.parts}
-    mine: list[tuple[OpenSegment, Segment]] = []
-    others: list[tuple[OpenSegment, Segment]] = []
+    covered: list[tuple[OpenSegment, Segment]] = []
+    rest: list[tuple[OpenSegment, Segment]] = []
     for s, x in zip(p.segments, p.listed, strict=True):
         if line := _line(s, x, view):
-            there = _has_all(lines.get(line.split()[0], ""), line, held.version >= p.returned)
-            (mine if there else others).append((s, x))
-    both = _only(p, mine), _only(p, others)
+            is_held = _has_all(lines.get(line.split()[0], ""), line, held.version >= p.returned)
+            (covered if is_held else rest).append((s, x))
+    both = _only(p, covered), _only(p, rest)
     p.splits[view.name, name] = both
     return both
 
 
-def _has_all(then: str, now: str, onward: bool) -> bool:
-    """Return whether all that counts in a part now counted when an engine was given it.
+def _has_all(loaded: str, current: str, no_rollback: bool) -> bool:
+    """Return whether every row that is live in a part now was live when it was loaded.
 
-    Rows stop counting one after the other, unless an older version was gone back to since.
+    Rows only ever die, unless there was a rollback to an older version since.
     """
-    more = then and int(now.split()[2]) > int(then.split()[2])
-    return then == now or bool(more and onward)
+    more_dead = loaded and int(current.split()[2]) > int(loaded.split()[2])
+    return loaded == current or bool(more_dead and no_rollback)
 
 
 def _only(p: Published, pairs: list[tuple[OpenSegment, Segment]]) -> Published:
@@ -85,7 +95,7 @@ def _only(p: Published, pairs: list[tuple[OpenSegment, Segment]]) -> Published:
 
 
 def outdated(view: View, rest: Published) -> bool:
-    """Return whether so much came later that all rows are better scanned."""
+    """Return whether so many rows came later that scanning all of them is better."""
     return sum(s.live for s in rest.listed) > OUTDATED * view.rows
 
 
@@ -97,14 +107,14 @@ def with_scanned(
     without: Ints | None,
     top: Top,
 ) -> Top:
-    """Return the best of both: what an engine holds, and what has to be scanned."""
+    """Merge an engine's best pictures with those of the segments that have to be scanned."""
     if not rest.segments:
         return top
     if isinstance(query, DenseQuery):
-        others = flat.dense_top(rest.segments, query, k, where)
+        scanned = flat.dense_top(rest.segments, query, k, where)
     else:
-        others = word_rows.word_top(rest.segments, rest.model, query, k, where, without=without)
+        scanned = word_rows.word_top(rest.segments, rest.model, query, k, where, without=without)
     best = flat.Best(k)
     best.offer(top.ids, top.scores)
-    best.offer(others.ids, others.scores)
+    best.offer(scanned.ids, scanned.scores)
     return best.top()

@@ -1,4 +1,4 @@
-"""How Milvus stands beside the store: what serves, what differs, row by row for some."""
+"""Comparing Milvus with the store: which tables serve, and whether their rows are the same."""
 
 from __future__ import annotations
 
@@ -24,54 +24,64 @@ from sightline.store.engines.views import (
 from sightline.store.identity import identity
 
 SAMPLED = 200
-_AS_SENT = 1e-6
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """How an engine stands: its name, whether it serves all it should, and what to say of it."""
+    """The state of an engine.
+
+    Attributes
+    ----------
+    name : str
+        Its setting, such as "faiss" or "milvus://localhost:19530".
+    serves : bool
+        Whether every table it should have answers queries.
+    message : str
+        A sentence about it, without a full stop.
+    """
 
     name: str
     serves: bool
-    said: str
+    message: str
 
 
 def milvus_state(
     uri: str, folder: Path, p: Published, measures: Sequence[Measure] = MEASURES
 ) -> EngineState:
-    """Return whether every table of a version is there, whole."""
-    views = _held(p, measures)
+    """Return whether Milvus has every table of a version, complete."""
+    views = _loadable(p, measures)
     try:
         tables = Tables(uri)
     except EngineError as e:
-        return EngineState(uri, False, f"degraded: {e} The rows at home answer.")
+        return EngineState(uri, False, f"degraded: {e} Searches use the local rows.")
     try:
-        rows, later = 0, 0
+        rows, newer = 0, 0
         for view in views:
             served = find_table(tables, identity(folder), p, view)
-            beside = split(p, view, served.held, served.table)[1]
-            rows, later = rows + served.rows, later + sum(s.live for s in beside.listed)
+            rest = split(p, view, served.held, served.table)[1]
+            rows, newer = rows + served.rows, newer + sum(s.live for s in rest.listed)
     except EngineError as e:
-        return EngineState(uri, False, f"degraded: {e} The rows at home answer.")
+        return EngineState(uri, False, f"degraded: {e} Searches use the local rows.")
     finally:
         tables.close()
-    said = f"serves version {p.version}: {len(views)} tables, {rows} rows"
-    if later:
-        said += f"; {later} rows came later and are scanned at home"
-    return EngineState(uri, True, said)
+    message = f"serves version {p.version}: {len(views)} tables, {rows} rows"
+    if newer:
+        message += f"; {newer} rows came later and are scanned locally"
+    return EngineState(uri, True, message)
 
 
 def compare(
     uri: str, folder: Path, p: Published, measures: Sequence[Measure] = MEASURES
 ) -> list[str]:
-    """Return what differs between Milvus and the store: tables, counts, and rows of a sample."""
+    """Return the differences of Milvus from the store: tables, counts, and rows of a sample."""
     try:
         tables = Tables(uri)
     except EngineError as e:
         return [str(e)]
     problems = []
     try:
-        for view in _held(p, measures):
+        for view in _loadable(p, measures):
             try:
                 served = find_table(tables, identity(folder), p, view)
                 held = split(p, view, served.held, served.table)[0]
@@ -83,24 +93,24 @@ def compare(
     return problems
 
 
-def _held(p: Published, measures: Sequence[Measure] = MEASURES) -> list[View]:
+def _loadable(p: Published, measures: Sequence[Measure] = MEASURES) -> list[View]:
     return [v for v in views_of(p, measures) if v.rows and v.length <= LONGEST]
 
 
 def _differing(tables: Tables, table: str, p: Published, view: View) -> list[str]:
-    """Compare rows drawn at random, and the first and the last."""
+    """Compare the first row, the last row and a random sample."""
     ids = ids_of(p, view)
     rng = np.random.default_rng()
-    some = rng.choice(ids, min(SAMPLED, len(ids)), replace=False)
-    some = np.unique(np.concatenate([ids[:1], ids[-1:], some]))
-    there, rows = tables.rows(table, some.tolist())
-    if not np.array_equal(there, some):
-        lost = np.setdiff1d(some, there)
+    sample = rng.choice(ids, min(SAMPLED, len(ids)), replace=False)
+    sample = np.unique(np.concatenate([ids[:1], ids[-1:], sample]))
+    ids_there, rows = tables.rows(table, sample.tolist())
+    if not np.array_equal(ids_there, sample):
+        lost = np.setdiff1d(sample, ids_there)
         return [f"The table {table} lacks picture {int(lost[0])}, and {len(lost) - 1} others of "
-                f"{len(some)} that were looked for."]  # fmt: skip
-    mine = rows_at(p, view, some)
-    wrong = np.flatnonzero((np.abs(rows - mine) > _AS_SENT).any(axis=1))
-    if not len(wrong):
+                f"the {len(sample)} sampled. Run: sightline export milvus"]  # fmt: skip
+    expected = rows_at(p, view, sample)
+    differing = np.flatnonzero((np.abs(rows - expected) > _TOLERANCE).any(axis=1))
+    if not len(differing):
         return []
-    return [f"The table {table} has other rows than the store for {len(wrong)} of {len(some)} "
-            f"pictures, such as {int(some[wrong[0]])}."]  # fmt: skip
+    return [f"The table {table} has other rows than the store for {len(differing)} of "
+            f"{len(sample)} pictures, such as {int(sample[differing[0]])}."]  # fmt: skip

@@ -20,11 +20,26 @@ _COPIED = ("config.toml", "tag-words.toml")
 
 
 def backup(home: Home, target: Path, wait: float = 0.0) -> Verified:
-    """Copy a store to a new folder and check the copy; the copy is a store like any other."""
+    """Copy a store to a new folder and check the copy, which is a store like any other.
+
+    Parameters
+    ----------
+    home : Home
+        The store.
+    target : Path
+        A folder that does not exist or is empty.
+    wait : float, default=0.0
+        How many seconds to wait for another writer.
+
+    Returns
+    -------
+    Verified
+        The check of the copy.
+    """
     if not home.exists():
         raise StoreError(f"There is no store in {home.folder} to copy. Run: sightline index FOLDER")
     if target == home.folder or home.folder in target.parents:
-        raise StoreError(f"{target} lies inside the store. Name a folder elsewhere for the copy.")
+        raise StoreError(f"{target} is inside the store. Name a folder outside of it for the copy.")
     if target.exists() and any(target.iterdir()):
         raise StoreError(f"{target} is not empty. Name a new folder for the copy.")
     make_folder(target)
@@ -39,13 +54,13 @@ def backup(home: Home, target: Path, wait: float = 0.0) -> Verified:
             if (home.folder / name).exists():
                 _copy_file(home.folder / name, target / name)
     sync_folder(target)
-    seal.lay_seal(target)
+    seal.write_seal(target)
     return verify(copy)
 
 
 def _copy_file(source: Path, target: Path) -> None:
     if source.suffix == ".sqlite3":
-        # SQLite's own copying sees committed rows that still lie in the log beside the file.
+        # SQLite's own copy includes committed rows that are still in the write-ahead log.
         with (
             contextlib.closing(connect(source, write=False)) as from_db,
             contextlib.closing(connect(target, write=True)) as to_db,

@@ -15,25 +15,25 @@ from sightline.store.writer import Change, Writer
 
 
 def purge(home: Home, pictures: Iterable[int], sessions: Iterable[str], wait: float = 0.0) -> int:
-    """Remove all that is known of some pictures or sessions, for good; return the rows removed.
+    """Remove everything about some pictures or sessions; return how many events were erased.
 
-    This is the one thing that rewrites the log: the rows become empty `purged` rows. Rows, words
-    and thumbnails go from every version, so older versions can no longer be rolled back to.
+    Rows, words and thumbnails are removed from every version, so a rollback to an older one is no
+    longer possible.
     """
-    doomed, named = set(pictures), set(sessions)
+    picture_ids, session_ids = set(pictures), set(sessions)
     with Writer(home, "store purge", wait) as writer:
-        # First out of sight, then out of the log; the catalogue forgets last, so that a purge that
-        # was killed can be asked for again under the same name.
-        writer.publish(Change(dead=sorted(doomed)), finished=False)
-        writer.drop_models()  # They were taught by what is to be forgotten.
+        # First the published rows, then the log, and last the catalogue, so that a purge that was
+        # killed can be run again with the same names.
+        writer.publish(Change(dead=sorted(picture_ids)), finished=False)
+        writer.drop_models()  # They were trained on what is removed.
         writer.compact(everything=True)
         writer.forget_older()
-        left = Snapshot(home.shards, writer.version)
-        faiss_files.forget_others(home.ivf, left.published)
-        count = writer.log.purge(doomed, named)
-        carried = left.vocabulary()[0].tolist()
+        snapshot = Snapshot(home.shards, writer.version)
+        faiss_files.remove_larger(home.ivf, snapshot.published)
+        count = writer.log.purge(picture_ids, session_ids)
+        carried = snapshot.vocabulary()[0].tolist()
         with transaction(writer.catalogue.db, writer.catalogue.path):
-            writer.catalogue.forget(doomed, keep_terms=carried)
+            writer.catalogue.forget(picture_ids, keep_terms=carried)
         with database_errors(home.catalogue):
             writer.catalogue.db.execute("VACUUM")
         for path in (*home.folder.glob("*.damaged-*"), *home.folder.glob("*.schema-*")):
