@@ -46,7 +46,7 @@ def training_run(
     The store is locked only while features or a model are published. `local` has it learn in this
     process whatever the settings name.
     """
-    from sightline.compute.chosen import learning_on
+    from sightline.compute.backend import training_cluster
     from sightline.store.locks import require_writable, running
 
     home = collection.home
@@ -55,7 +55,7 @@ def training_run(
     with running(home.folder, command), contextlib.ExitStack() as stack:
         cluster = None
         if not local:
-            cluster = stack.enter_context(learning_on(collection.settings, progress, compute))
+            cluster = stack.enter_context(training_cluster(collection.settings, progress, compute))
         try:
             yield TrainingRun(collection, dry_run, progress, cluster)
         except KeyboardInterrupt:
