@@ -399,11 +399,11 @@ class Mapper(Protocol):
         ...
 
 
-class InTurn:
+class SerialMapper:
     """The serial `Mapper`: one part after the other, in this process.
 
     >>> parts = [Part({"n": n}) for n in (1, 2)]
-    >>> [done.value for done in InTurn().map(lambda args, arrays: (args, arrays), parts)]
+    >>> [done.value for done in SerialMapper().map(lambda args, arrays: (args, arrays), parts)]
     [{'n': 1}, {'n': 2}]
     """
 

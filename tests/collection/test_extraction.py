@@ -13,14 +13,14 @@ from PIL import Image
 from sightline.collection import Collection, extraction
 from sightline.collection.extraction import Extractor, feature_class_paths
 from sightline.compute.inline import InlineCompute
-from sightline.contracts import Done, Failed, InTurn, Job, WorkerKind
+from sightline.contracts import Done, Failed, Job, SerialMapper, WorkerKind
 from sightline.errors import DataError
 from sightline.pictures.reading import ReadLimits
 from sightline.settings import Settings
 from tests.factories.servers import painted
 
 
-class Counted(InTurn):
+class Counted(SerialMapper):
     """Computes in this process, and counts how often it was closed."""
 
     opened: list[Counted]

@@ -96,8 +96,8 @@ def test_feature_wanted_later_is_computed_for_what_is_known(collection: Collecti
     ("feature", "reason"),
     [
         ("raises-at-red", "I do not like red"),
-        ("not-finite-at-red", "not-finite-at-red gave a value that is not finite."),
-        ("wrong-shape-at-red", "wrong-shape-at-red gave shape (2,), not (3,)."),
+        ("not-finite-at-red", "not-finite-at-red returned a value that is not finite."),
+        ("wrong-shape-at-red", "wrong-shape-at-red returned shape (2,), not (3,)."),
     ],
 )
 @pytest.mark.parametrize("known", [False, True])

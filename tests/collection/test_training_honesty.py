@@ -14,7 +14,7 @@ from sightline.errors import StoreBusy
 from sightline.progress import NoProgress
 from sightline.records import Batch, FeatureRows
 from sightline.store.events import NewEvent
-from sightline.store.upkeep.keeping import purge
+from sightline.store.upkeep.purge import purge
 from sightline.store.writer import Change, Judging, Writer
 from sightline.words.combining import Combination
 from sightline.words.term_ids import term_id

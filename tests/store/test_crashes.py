@@ -18,7 +18,7 @@ from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Judging, Writer
 from tests.factories.failing_disks import KILLS, Crash, Disk, cut_power, loaded_sqlite, run_child
 from tests.factories.photos import make_photo, make_photos

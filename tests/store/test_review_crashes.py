@@ -16,7 +16,7 @@ from sightline.collection.tagging.review import pending
 from sightline.collection.tagging.suggest import Suggestion
 from sightline.errors import SightlineError
 from sightline.store.events import EventLog
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.verify import verify
 from tests.factories.failing_disks import KILLS, Crash, Disk, cut_power, loaded_sqlite, run_child
 
 needs_sqlite = pytest.mark.skipif(

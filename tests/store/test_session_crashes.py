@@ -17,7 +17,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.errors import SightlineError
 from sightline.store.events import EventLog
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.verify import verify
 from tests.factories.failing_disks import KILLS, Crash, Disk, cut_power, loaded_sqlite, run_child
 from tests.factories.judging_collections import events_of, judged_collection
 
@@ -130,7 +130,7 @@ def problems_going_on(c: Collection, name: str | None, judged: dict[int, bool]) 
 def taught(c: Collection) -> set[int]:
     """Return the pictures of which a training is told."""
     with contextlib.closing(EventLog(c.home.events, write=False)) as log:
-        return {j.picture for j in log.likenesses(sessions=True)}
+        return {j.picture for j in log.similarity_judgements(sessions=True)}
 
 
 def steps_of(planted: Path) -> int:

@@ -12,7 +12,7 @@ from sightline.contracts import Progress
 from sightline.store.home import Home
 from sightline.store.models import load_model
 from sightline.store.snapshot import Snapshot
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.verify import verify
 from sightline.store.versions import Version
 from sightline.store.writer import Change, Scorer, Writer
 from tests.factories.failing_disks import KILLS, Crash, Disk, loaded_sqlite, run_child

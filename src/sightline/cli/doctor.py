@@ -215,7 +215,7 @@ def _store(c: Collection) -> list[tuple[str, str]]:
         out.append(("pictures", f"{s.pictures}, {s.with_words} with words, {s.skipped} skipped"))
         out.append(("version", str(s.version)))
         engine = c.engines.status()
-        out.append(("engine", f"{engine.name}, {engine.said}" if engine else "flat"))
+        out.append(("engine", f"{engine.name}, {engine.message}" if engine else "flat"))
         out.append(("learnt", s.word_model or "nothing yet"))
         out.append(("regions", s.region_model or "nothing yet"))
         out.append(("words for regions", str(c.tagging.word_list())))

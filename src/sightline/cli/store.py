@@ -18,8 +18,8 @@ from sightline.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from sightline.store.upkeep.keeping import KeptVersion
-    from sightline.store.upkeep.verifying import Verified
+    from sightline.store.upkeep.rollback import KeptVersion
+    from sightline.store.upkeep.verify import Verified
 
 
 @click.group()
@@ -147,7 +147,7 @@ def rollback(
     debug: bool,
 ) -> int:
     """Publish an older version again, by default the previous one."""
-    from sightline.store.upkeep.keeping import describe_versions
+    from sightline.store.upkeep.rollback import describe_versions
 
     c = open_collection(collection, store, writes=True, wait=wait)
     if listed or dry_run:

@@ -203,7 +203,7 @@ class Collection:
         from sightline.collection.index.run import IndexRun
         from sightline.collection.index.vectors import forget_vectors as forget_file
         from sightline.collection.models.word_model import scorer_of
-        from sightline.compute.chosen import computing, is_remote
+        from sightline.compute.backend import computing, is_remote
         from sightline.store.writer import Writer
 
         checks.check_indexable(self.root, self.home)
@@ -301,10 +301,10 @@ class Collection:
             Also fit the recipe to growing shares of the pictures, for a learning curve.
         """
         from sightline.collection.models.evaluation import evaluate
-        from sightline.compute.chosen import learning_on
+        from sightline.compute.backend import training_cluster
 
         bar = progress or NoProgress()
-        with learning_on(self.settings, bar, compute) as cluster:
+        with training_cluster(self.settings, bar, compute) as cluster:
             return evaluate(self.home, bar, curve=curve, compute=cluster)
 
     def search(

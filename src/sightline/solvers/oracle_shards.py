@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Arrays, Doubles
-from sightline.contracts import InTurn, Json, Mapper, Part
+from sightline.contracts import Json, Mapper, Part, SerialMapper
 from sightline.errors import ParameterError
 from sightline.solvers.oracles import CandidateLists, Criterion, Separated, separate
 
@@ -41,7 +41,7 @@ class OracleShards:
         if isinstance(shards, bool) or not isinstance(shards, int | np.integer) or shards < 1:
             raise ParameterError.of("shards", "LSCMR", "a whole number of at least 1", shards)
         self._lists, self._criterion = lists, criterion
-        self._compute: Mapper = InTurn() if compute is None else compute
+        self._compute: Mapper = SerialMapper() if compute is None else compute
         # Where lists are parted so that every shard has about as many candidates.
         even = np.linspace(0, lists.start[-1], shards + 1)
         ends = np.unique(np.searchsorted(lists.start, even))

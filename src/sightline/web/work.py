@@ -128,9 +128,9 @@ def main() -> int:
 
 def _done(request: dict[str, Any], progress: JobProgress) -> dict[str, Json]:
     from sightline.collection import Collection
-    from sightline.store.locks import works_for
+    from sightline.store.locks import set_program
 
-    works_for("sightline serve")
+    set_program("sightline serve")
 
     root = request["root"].encode("utf-8", "surrogateescape")
     c = Collection.open(root, store=request["store"])

@@ -1,9 +1,9 @@
 """Texts as rows of weighted words, for rankers between texts and pictures.
 
-A text's number for word i is tf_i idf_i, how often it holds the word times how few texts do, and
-its row has length 1 (paper C, section 4.1, which leaves the rest open). Of more than `n_words`
-words the most frequent are kept. Departure: no list of stop words, of one language each; words
-that more than half of the texts hold, or a single one does, are left out instead.
+The value of word i is tf_i idf_i, and rows are L2-normalised (paper C, section 4.1, which leaves
+the rest open). If there are more than `n_words` words, the most frequent are kept. Departure: there
+is no stop-word list, which would be of one language; words in more than half of the texts, or in
+only one, are left out instead.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def import_clicks(
     with home.reader() as reader:
         names = PictureNames(reader.catalogue, root)
     log = _read(paths, progress)
-    skipped = Counter(log.told.counts)
+    skipped = Counter(log.skipped.counts)
     lists = list(_known_lists(log.impressions, names, skipped))
     if not any(x.clicked for x in lists):
         raise DataError(_nothing_left(log, names, skipped))
@@ -161,7 +161,8 @@ def import_clicks(
         clicks=sum(len(x.clicked) for x in lists), queries=len(numbers), added=len(added),
         grown=len(grown), pairs=count_skipped_above(rows), bias=bias,
         skipped=dict(skipped.most_common()),
-        problems=tuple(log.told.named), unknown=names.unknown.first(), n_unknown=len(names.unknown),
+        problems=tuple(log.skipped.named), unknown=names.unknown.first(),
+        n_unknown=len(names.unknown),
         gone=names.gone.first(), n_gone=len(names.gone), dry_run=dry_run,
     )  # fmt: skip
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from sightline.collection.engines.sizing import SizingEstimate
     from sightline.contracts import Progress
     from sightline.store.engines.faiss_files import Built
-    from sightline.store.engines.milvus_comparing import EngineState
-    from sightline.store.engines.milvus_loading import Load
+    from sightline.store.engines.milvus_check import EngineState
+    from sightline.store.engines.milvus_load import Load
     from sightline.store.locks import Lock
 
 
@@ -41,9 +41,9 @@ class Engines:
         dry_run : bool, default=False
             Only say what would be loaded.
         """
-        from sightline.store.engines.milvus_loading import Load, left_at_home, load, plan
+        from sightline.store.engines.milvus_load import Load, load, plan, unsupported_features
         from sightline.store.engines.milvus_tables import Tables
-        from sightline.store.identity import identity, made_identity
+        from sightline.store.identity import create_identity, identity
 
         uri = uri or self._collection.settings.engine
         if "://" not in uri:
@@ -57,9 +57,9 @@ class Engines:
             stack.callback(tables.close)
             if dry_run:
                 found = plan(tables, identity(self._home.folder) or "unnamed", p)
-                return Load(uri, p.version, tuple(found), at_home=left_at_home(p))
+                return Load(uri, p.version, tuple(found), at_home=unsupported_features(p))
             return load(
-                tables, made_identity(self._home.folder), p, self._kept_digests(),
+                tables, create_identity(self._home.folder), p, self._kept_digests(),
                 progress or NoProgress(), listed_rows=self._collection.settings.ivf_rows,
             )  # fmt: skip
 
@@ -117,7 +117,7 @@ class Engines:
 
     def status(self) -> EngineState | None:
         """Return the state of the engine that the settings name; None for the flat scan."""
-        from sightline.store.engines.milvus_comparing import milvus_state
+        from sightline.store.engines.milvus_check import milvus_state
 
         engine = self._collection.settings.engine
         if engine == "flat" or not self._home.exists():
@@ -158,7 +158,7 @@ class Engines:
 
     def problems(self) -> list[str]:
         """Compare the engine with the store, row by row for some; return what differs."""
-        from sightline.store.engines.milvus_comparing import compare
+        from sightline.store.engines.milvus_check import compare
 
         engine = self._collection.settings.engine
         if "://" not in engine or not os.path.isdir(self._home.folder):

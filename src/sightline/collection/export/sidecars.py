@@ -31,7 +31,7 @@ from sightline.exchange.xmp_merging import EMPTY, Additions, Merged, made_here, 
 from sightline.exchange.xmp_regions import Region, RegionFrame
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.captions import MAX_SIDECAR, sidecar_names
-from sightline.pictures.folder import EXTRA, PICTURES, REFUSED
+from sightline.pictures.folder import EXTRA, PICTURES, UNSUPPORTED
 from sightline.pictures.keyword_lists import Levels
 from sightline.pictures.metadata import read_metadata, xmp_packet
 from sightline.pictures.reading import open_regular
@@ -100,7 +100,7 @@ def sidecar_name(picture: bytes, listed: Names[bytes]) -> bytes:
 
 def _shared(picture: bytes, listed: Names[bytes]) -> bool:
     stem, own = os.path.splitext(picture)
-    endings = {*PICTURES, *EXTRA, *REFUSED}
+    endings = {*PICTURES, *EXTRA, *UNSUPPORTED}
     others = (stem + case for e in endings for case in (e, e.upper()) if case != own)
     return any(other in listed for other in others)
 

@@ -16,8 +16,8 @@ import numpy as np
 from sightline.collection.index import tags
 from sightline.collection.index.options import IndexOptions
 from sightline.collection.index.plan import Plan, ToRead, stamps_of
-from sightline.compute.ahead import run_ahead
 from sightline.compute.describing import DESCRIBE_TASK, Row, describe_job, rows_of, stacked
+from sightline.compute.prefetch import prefetch
 from sightline.contracts import Compute, Done, Failed, Json, Progress
 from sightline.pictures.reading import READ_TASK, PictureRead, answer, request
 from sightline.records import Batch, Skipped, Tags, shown
@@ -66,7 +66,7 @@ class PictureReader:
             return
         limits, pixels = self.options.limits, bool(self.options.features)
         jobs = (request(self.root, t.file, limits, pixels=pixels) for t in plan.read)
-        answers = run_ahead(self.compute.run(READ_TASK, jobs, "decode"), BATCH)
+        answers = prefetch(self.compute.run(READ_TASK, jobs, "decode"), BATCH)
         self.progress.start("index", len(plan.read))
         todo = iter(plan.read)
         try:

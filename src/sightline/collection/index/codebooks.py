@@ -19,7 +19,7 @@ from sightline._typing import RGB, Arrays
 from sightline.collection.index.options import FeatureRequest, IndexOptions
 from sightline.collection.index.plan import ToRead
 from sightline.compute.describing import feature_class, fingerprint, load_feature
-from sightline.contracts import Compute, Done, InTurn, Json, Part, PartDone, Progress
+from sightline.contracts import Compute, Done, Json, Part, PartDone, Progress, SerialMapper
 from sightline.errors import CollectionError
 from sightline.pictures.reading import READ_TASK, answer, request
 from sightline.store.models import arrays_file, save_model
@@ -85,14 +85,14 @@ def _fitted(
     kinds = [feature_class(w.place) for w in todo]
     alone = [shards == 1 or "shards" not in inspect.signature(k.fit).parameters for k in kinds]
     away: Iterator[PartDone] = iter(())
-    if any(alone) and not isinstance(compute, InTurn):
+    if any(alone) and not isinstance(compute, SerialMapper):
         held = compute.hold(_packed(sample))
         places = [w.place for w, a in zip(todo, alone, strict=True) if a]
         away = compute.map(fit_feature, [Part({"place": p}, held=(held,)) for p in places])
     for kind, by_itself in zip(kinds, alone, strict=True):
         if not by_itself:
             yield kind.fit(sample, SEED, shards=shards, compute=compute)
-        elif isinstance(compute, InTurn):
+        elif isinstance(compute, SerialMapper):
             yield kind.fit(sample, SEED)
         else:
             yield {n: np.asarray(a) for n, a in next(away).arrays.items()}

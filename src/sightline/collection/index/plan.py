@@ -24,7 +24,7 @@ from sightline.pictures.reading import open_regular
 from sightline.records import Skipped, Tags
 from sightline.store.catalogue import UNPUBLISHED, Catalogue, KnownPicture
 from sightline.store.home import Home, Reader
-from sightline.store.upkeep.rollback import kept_rows
+from sightline.store.upkeep.rollback import reusable_rows
 
 # Reasons that may have gone by themselves; files skipped for others are tried again when changed.
 _PASSING = frozenset(["unreadable", "special"])
@@ -248,7 +248,7 @@ def preview(
         return _preview_of(plan_for(root, None, set(), options), 0)
     with home.reader() as reader:
         live = set(reader.snapshot.ids().tolist())
-        kept = kept_rows(home, reader.catalogue.known(), reader.snapshot, live, set())
+        kept = reusable_rows(home, reader.catalogue.known(), reader.snapshot, live, set())
         plan = plan_for(root, reader.catalogue, live, options, kept)
         return _preview_of(plan, _count_reworded(reader, root, plan, options, tables, forgotten))
 

@@ -31,7 +31,7 @@ from sightline.pictures.reading import WORDS_TASK, problems_of, request, words_o
 from sightline.records import Skipped, Tags, shown
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
-from sightline.store.upkeep.rollback import kept_rows
+from sightline.store.upkeep.rollback import reusable_rows
 from sightline.store.writer import Change, FileStamp, Writer
 from sightline.words import tokens
 
@@ -157,7 +157,7 @@ class IndexRun:
         self._snapshot = Snapshot(self.writer.home.shards, self.writer.version)
         live, wanted = self._complete(), {w.fingerprint for w in self.options.features}
         known = catalogue.known()
-        self._kept = kept_rows(self.writer.home, known, self._snapshot, live, wanted)
+        self._kept = reusable_rows(self.writer.home, known, self._snapshot, live, wanted)
         plan = plan_for(self.root, catalogue, live, self.options, self._kept)
         self._check_not_vanished(plan)
         self.problems = [f"{shown(u.path)}: {u.reason}" for u in plan.unreadable]

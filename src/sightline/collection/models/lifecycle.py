@@ -258,7 +258,7 @@ def training_run(
     The store is locked only while features or a model are published. With `local` it
     trains in this process even if the settings name a cluster.
     """
-    from sightline.compute.chosen import learning_on
+    from sightline.compute.backend import training_cluster
     from sightline.store.locks import require_writable, running
 
     home = collection.home
@@ -267,7 +267,7 @@ def training_run(
     with running(home.folder, command), contextlib.ExitStack() as stack:
         cluster = None
         if not local:
-            cluster = stack.enter_context(learning_on(collection.settings, progress, compute))
+            cluster = stack.enter_context(training_cluster(collection.settings, progress, compute))
         try:
             yield TrainingRun(collection, dry_run, progress, cluster)
         except KeyboardInterrupt:

@@ -27,7 +27,7 @@ class Models:
 
     def versions(self) -> list[ModelVersion]:
         """Return the versions that are kept, oldest first, each with the figures of its models."""
-        from sightline.store.upkeep.keeping import describe_versions
+        from sightline.store.upkeep.rollback import describe_versions
 
         with self._home.reader() as reader:
             current = reader.snapshot.version

@@ -154,7 +154,7 @@ def train_similar(
     started = time.monotonic()
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before, seq = reader.snapshot.similar, log.last_seq()
-        judgements = log.likenesses(sessions=True, most=options.session_cap)
+        judgements = log.similarity_judgements(sessions=True, most=options.session_cap)
         supervision = find_supervision(
             reader.snapshot, reader.catalogue, judgements, options.source
         )

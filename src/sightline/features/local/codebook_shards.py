@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Arrays, Floats
-from sightline.contracts import InTurn, Json, Mapper, Part, SharedArrays
+from sightline.contracts import Json, Mapper, Part, SerialMapper, SharedArrays
 from sightline.features.local import codebook
 
 Given = Mapping[str, NDArray[Any]]
@@ -34,7 +34,7 @@ class Shards:
         shards: int,
         compute: Mapper | None,
     ) -> None:
-        self._compute: Mapper = InTurn() if compute is None else compute
+        self._compute: Mapper = SerialMapper() if compute is None else compute
         self._held: list[SharedArrays] = []
         for s in range(shards):
             # Every so many of all points, so that shards are alike.

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from sightline.compute.ahead import run_ahead
+from sightline.compute.prefetch import prefetch
 from tests.waiting import LIMIT
 
 
 def test_order_is_kept() -> None:
-    assert list(run_ahead(iter(range(1000)), 7)) == list(range(1000))
+    assert list(prefetch(iter(range(1000)), 7)) == list(range(1000))
 
 
 def test_it_runs_ahead_but_not_further_than_allowed() -> None:
@@ -27,7 +27,7 @@ def test_it_runs_ahead_but_not_further_than_allowed() -> None:
                 enough.set()
             yield i
 
-    items = run_ahead(make(), 4)
+    items = prefetch(make(), 4)
     assert next(items) == 0
     assert enough.wait(LIMIT), "four wait in the box, and one more waits to get in"
     assert made == 6
@@ -40,7 +40,7 @@ def test_what_the_maker_raises_arrives(error: BaseException) -> None:
         yield 1
         raise error
 
-    items = run_ahead(make(), 2)
+    items = prefetch(make(), 2)
     assert next(items) == 1
     with pytest.raises(type(error)):
         next(items)
@@ -56,7 +56,7 @@ def test_a_maker_nobody_listens_to_is_closed() -> None:
             closed.set()
 
     before = threading.active_count()
-    items = run_ahead(make(), 2)
+    items = prefetch(make(), 2)
     next(items)
     items.close()
     assert closed.is_set() and threading.active_count() == before

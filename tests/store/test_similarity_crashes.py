@@ -11,7 +11,7 @@ import pytest
 
 from sightline.store.home import Home
 from sightline.store.models import load_model, save_model
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Writer
 from tests.factories.failing_disks import KILLS, Crash, Disk, loaded_sqlite, run_child
 from tests.factories.scored_stores import crash_learning, learning, scored_store

@@ -1,7 +1,6 @@
-"""Batches of jobs and of answers as they travel: one text of plain values, one array of bytes.
+"""The form in which jobs and answers are sent: a text of plain values, and an array of bytes.
 
-Ray moves an array of bytes through its object store without a copy, whatever is in it, and copies
-every other object.
+Ray passes an array of bytes through its object store without a copy; every other object is copied.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from numpy.typing import NDArray
 
 from sightline.contracts import Done, Failed, Job
 
-Frames = tuple[str, NDArray[np.uint8]]
+Message = tuple[str, NDArray[np.uint8]]
 
 
-def pack_jobs(jobs: Sequence[Job]) -> Frames:
+def pack_jobs(jobs: Sequence[Job]) -> Message:
     """Return jobs as one text and one array.
 
     >>> (job,) = unpack_jobs(pack_jobs([Job(b"a.jpg", {"n": 1}, b"xy")]))
@@ -28,9 +27,9 @@ def pack_jobs(jobs: Sequence[Job]) -> Frames:
     return json.dumps(about), _joined([j.blob for j in jobs])
 
 
-def unpack_jobs(frames: Frames) -> list[Job]:
+def unpack_jobs(message: Message) -> list[Job]:
     """Return the jobs again."""
-    text, blob = frames
+    text, blob = message
     view, start, jobs = memoryview(blob.data), 0, []
     for name, args, size in json.loads(text):
         jobs.append(Job(bytes.fromhex(name), args, view[start : start + size]))
@@ -38,7 +37,7 @@ def unpack_jobs(frames: Frames) -> list[Job]:
     return jobs
 
 
-def pack_answers(answers: Sequence[Done | Failed]) -> Frames:
+def pack_answers(answers: Sequence[Done | Failed]) -> Message:
     """Return answers as one text and one array.
 
     >>> unpack_answers(pack_answers([Done({"n": 1}, b"xy"), Failed("broken", "no picture")]))
@@ -50,9 +49,9 @@ def pack_answers(answers: Sequence[Done | Failed]) -> Frames:
     return json.dumps(about), _joined([a.blob for a in answers if isinstance(a, Done)])
 
 
-def unpack_answers(frames: Frames) -> list[Done | Failed]:
+def unpack_answers(message: Message) -> list[Done | Failed]:
     """Return the answers again."""
-    text, blob = frames
+    text, blob = message
     view, start = memoryview(blob.data), 0
     answers: list[Done | Failed] = []
     for entry in json.loads(text):

@@ -26,17 +26,26 @@ from sightline.store.models import model_problems
 from sightline.store.upkeep.permissions import Exposed, exposed, restrict
 from sightline.store.versions import FileEntry
 
-# The owner's settings and list of words, the store's name, the log for people and the locks are
-# not data.
+# The owner's settings and list of words, the store's name, the text log and the locks are not data.
 _SETTINGS = ("config.toml", "tag-words.toml", "identity")
-# A database that cannot be looked at now is not damaged.
+# These errors mean that a database cannot be read now, not that it is damaged.
 _NO_DAMAGE = (StoreBusy, StoreFull, StoreReadOnly)
 _NOT_DATA = frozenset([*_SETTINGS, "log", "lock", "exporting", "writers", "seal.json", RUNNING])
 
 
 @dataclass(frozen=True, slots=True)
 class StoreProblem:
-    """Something wrong: where, what, and whether it can be made again from log and pictures."""
+    """Something that is wrong with a store.
+
+    Attributes
+    ----------
+    file : str
+        Where.
+    what : str
+        What.
+    derived : bool
+        Whether the file can be made again from the log and the pictures.
+    """
 
     file: str
     what: str
@@ -47,8 +56,22 @@ class StoreProblem:
 class Verified:
     """The outcome of a check.
 
-    `exposed` is what others have permissions for, which is not damage; `restricted` counts the
-    files and folders that they had permissions for until now.
+    Attributes
+    ----------
+    problems : tuple of StoreProblem
+        Everything that is wrong.
+    sealed : bool
+        Whether the store had a seal.
+    files : int
+        How many array files were checked.
+    n_bytes : int
+        Their size.
+    strays : tuple of str
+        Files that nothing lists.
+    exposed : tuple of Exposed
+        What others have permissions for, which is not damage.
+    restricted : int
+        How many files and folders others had permissions for before this check removed them.
     """
 
     problems: tuple[StoreProblem, ...]
@@ -61,21 +84,39 @@ class Verified:
 
     @property
     def sound(self) -> bool:
+        """Whether nothing is wrong."""
         return not self.problems
 
 
 def verify(
     home: Home, progress: Progress | None = None, *, fix_permissions: bool = False
 ) -> Verified:
-    """Check a store whose published state nobody is changing; no data in it is touched.
+    """Check a store while nobody changes what is published; its data are only read.
 
-    `fix_permissions` takes the permissions of others away.
+    Parameters
+    ----------
+    home : Home
+        The store.
+    progress : Progress, optional
+        Is told of each file.
+    fix_permissions : bool, default=False
+        Whether to remove the permissions of others.
+
+    Returns
+    -------
+    Verified
+        What is wrong, and how much was checked.
+
+    Raises
+    ------
+    StoreError
+        If there is no store, or it cannot be read now.
     """
     progress = progress or NoProgress()
     restricted = restrict(home.folder) if fix_permissions and home.exists() else 0
     state = seal.inspect_seal(home.folder)
-    while state.problems and seal.seal_bytes(home.folder) != state.seen:
-        state = seal.inspect_seal(home.folder)  # Somebody judged meanwhile, and sealed again.
+    while state.problems and seal.seal_bytes(home.folder) != state.content:
+        state = seal.inspect_seal(home.folder)  # Somebody judged and sealed again.
     problems = [_seal_problem(p) for p in state.problems]
     if not state.sealed and not home.exists():
         raise StoreError(f"There is no store in {home.folder}. Run: sightline index FOLDER")
@@ -83,10 +124,10 @@ def verify(
         StoreProblem("events.sqlite3", p, derived=False) for p in _log_problems(home, state)
     ]
     last_seq = _last_seq(home, state)
-    found = _catalogue_problems(home, state, last_seq)
-    problems += [StoreProblem("catalogue.sqlite3", p) for p in found]
-    entries, models, more = _version_files(home)
-    problems += more
+    catalogue_problems = _catalogue_problems(home, state, last_seq)
+    problems += [StoreProblem("catalogue.sqlite3", p) for p in catalogue_problems]
+    entries, models, version_problems = _version_files(home)
+    problems += version_problems
     n_bytes = 0
     progress.start("verify", len(entries))
     for entry in entries.values():
@@ -113,7 +154,7 @@ def _log_problems(home: Home, state: seal.SealState) -> list[str]:
     if not home.events.exists():
         return ["events.sqlite3 is missing"]
     if state.sealed and not state.problems:
-        return []  # Every byte is what it was when it was last checked row by row.
+        return []  # No byte changed since it was last written.
     try:
         log = EventLog(home.events, write=False, sealed=state.sealed)
     except _NO_DAMAGE:
@@ -127,7 +168,7 @@ def _log_problems(home: Home, state: seal.SealState) -> list[str]:
 
 
 def _last_seq(home: Home, state: seal.SealState) -> int:
-    """Return where the log ends; a log that cannot be read is complained about elsewhere."""
+    """Return the last event's number; a log that cannot be read is reported by `_log_problems`."""
     try:
         log = EventLog(home.events, write=False, sealed=state.sealed)
     except _NO_DAMAGE:
@@ -148,7 +189,7 @@ def _catalogue_problems(home: Home, state: seal.SealState, last_seq: int) -> lis
     try:
         catalogue = Catalogue(home.catalogue, write=False, sealed=state.sealed)
     except NoCollection:
-        return []  # Made, and never written to: a crash right at the beginning.
+        return []  # Created but never written: a crash right at the beginning.
     except _NO_DAMAGE:
         raise
     except StoreError as e:
@@ -159,7 +200,7 @@ def _catalogue_problems(home: Home, state: seal.SealState, last_seq: int) -> lis
             0,
             *home.versions.numbers(),
         ]:
-            messages.append("the version it points at is missing")
+            messages.append("the version it names as current is missing")
         applied = catalogue.applied() if not messages else 0
         if applied > last_seq:
             messages.append(f"it was made from {applied} events, but the log has only {last_seq}")
@@ -171,7 +212,7 @@ def _catalogue_problems(home: Home, state: seal.SealState, last_seq: int) -> lis
 
 
 def _version_files(home: Home) -> tuple[dict[str, FileEntry], set[str], list[StoreProblem]]:
-    """Return the files and the models that versions list, and what is wrong with these."""
+    """Return the files and models that versions list, and problems of versions and models."""
     entries: dict[str, FileEntry] = {}
     models: set[str] = set()
     problems = []
@@ -189,6 +230,7 @@ def _version_files(home: Home) -> tuple[dict[str, FileEntry], set[str], list[Sto
 
 
 def file_problem(folder: Path, entry: FileEntry) -> StoreProblem | None:
+    """Return what is wrong with an array file; None if it is what was written."""
     path = folder / entry.name
     name = f"shards/{entry.name}"
     try:
@@ -202,7 +244,7 @@ def file_problem(folder: Path, entry: FileEntry) -> StoreProblem | None:
 
 
 def _strays(home: Home, listed: set[str], models: set[str]) -> Iterator[str]:
-    """Yield files that nothing lists: leftovers of a crash, or somebody else's."""
+    """Yield files that nothing lists: left over from a crash, or somebody else's."""
     for name in sorted(os.listdir(home.shards)) if home.shards.is_dir() else []:
         if name not in listed:
             yield f"shards/{name}"
@@ -210,8 +252,8 @@ def _strays(home: Home, listed: set[str], models: set[str]) -> Iterator[str]:
         if name not in models:
             yield f"models/{name}"
     yield from (f"ivf/{name}" for name in faiss_files.strays(home.ivf))
-    known = {*seal.DATABASES, *_NOT_DATA, "shards", "models", "versions", "ivf"}
+    expected = {*seal.DATABASES, *_NOT_DATA, "shards", "models", "versions", "ivf"}
     for name in sorted(os.listdir(home.folder)):
         base = name.removesuffix("-wal").removesuffix("-shm")
-        if base not in known and ".schema-" not in name and ".damaged-" not in name:
+        if base not in expected and ".schema-" not in name and ".damaged-" not in name:
             yield name

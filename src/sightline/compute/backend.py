@@ -1,4 +1,4 @@
-"""What computes: workers of this machine, or a cluster that the settings name."""
+"""Where work runs: workers of this machine, or the cluster that the settings name."""
 
 from __future__ import annotations
 
@@ -11,25 +11,34 @@ from sightline.settings import Settings
 
 @contextlib.contextmanager
 def computing(s: Settings, progress: Progress, compute: Compute | None = None) -> Iterator[Compute]:
-    """Give what computes by the settings, or what was given; what was made here ends after.
+    """Give the backend of the settings, and close it afterwards.
 
-    A cluster is joined and looked at first of all, so that one that cannot be used changes nothing.
+    A cluster is joined and checked first, so that one that cannot be used changes nothing.
+
+    Parameters
+    ----------
+    s : Settings
+        Name the backend.
+    progress : Progress
+        Is told of a cluster.
+    compute : Compute, optional
+        A backend to use instead; it stays open.
     """
     if compute is not None:
         yield compute
         return
-    made = _made(s, progress)
+    backend = _open_backend(s, progress)
     try:
-        yield made
+        yield backend
     finally:
-        made.close()
+        backend.close()
 
 
 @contextlib.contextmanager
-def learning_on(
+def training_cluster(
     s: Settings, progress: Progress, cluster: Compute | None = None
 ) -> Iterator[Compute | None]:
-    """Give the cluster to learn on; None where this process learns by itself, as it does here."""
+    """Give the cluster to train on; None if this process trains."""
     if cluster is None and not is_remote(s):
         yield None
         return
@@ -46,7 +55,7 @@ def is_remote(s: Settings) -> bool:
     return s.compute != "local"
 
 
-def _made(s: Settings, progress: Progress) -> Compute:
+def _open_backend(s: Settings, progress: Progress) -> Compute:
     if not is_remote(s):
         from sightline.compute.local import LocalCompute
 

@@ -1,9 +1,9 @@
-"""Reading jobs for machines that have none of our files: the bytes travel with the job.
+"""Reading jobs for machines that cannot see our files: the bytes travel with the job.
 
-A job of `pictures.reading` names files below the collection's folder. `packed` puts their bytes
-into it, here, where the files are; `laid_out` writes them into an empty folder at the other end, by
-the same paths and with the same times, and gives the job that reads them there. What is decoded, by
-whom and under which limits is thus the same on every machine.
+A job of `pictures.reading` names files below the collection's folder. `pack` adds their bytes on
+the machine that has the files; `unpack` writes them into an empty folder of the other machine, with
+the same paths and times, and returns the job that reads them there. So decoding and its limits are
+the same on every machine.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from sightline.records import shown
 _FILES, _PROBLEMS = "carried", "carried_problems"
 
 
-def packed(task: str, job: Job) -> Job:
-    """Return a reading job with the bytes of its files; raises what reading the picture would.
+def pack(task: str, job: Job) -> Job:
+    """Return a reading job with the bytes of its files; errors are those of reading the picture.
 
-    A file of words that cannot be read is left out, and said to be by `with_problems`.
+    A sidecar that cannot be read is left out; `with_problems` reports it.
     """
     args = dict(job.args)
     root, follow = _path(args["root"]), bool(args["follow"])
@@ -36,7 +36,7 @@ def packed(task: str, job: Job) -> Job:
         data, status = contents(root, _path(args["path"]), limit, follow)
         files.append([args["path"], status.st_mtime_ns, len(data)])
         blobs.append(data)
-    there: list[Json] = []
+    readable: list[Json] = []
     for name in _list(args["sidecars"]):
         try:
             remedy = "leave only the words in it"
@@ -44,14 +44,14 @@ def packed(task: str, job: Job) -> Job:
         except Unfit as e:
             problems.append(f"{shown(_path(name))}: {e}")
             continue
-        there.append(name)
+        readable.append(name)
         files.append([name, status.st_mtime_ns, len(data)])
         blobs.append(data)
-    args |= {"root": "", "sidecars": there, "follow": False, _FILES: files, _PROBLEMS: problems}
+    args |= {"root": "", "sidecars": readable, "follow": False, _FILES: files, _PROBLEMS: problems}
     return Job(job.name, args, b"".join(blobs))
 
 
-def laid_out(job: Job, folder: bytes) -> Job:
+def unpack(job: Job, folder: bytes) -> Job:
     """Write the files of a packed job below a folder, and return the job that reads them there."""
     blob, start = memoryview(job.blob), 0
     for entry in _list(job.args[_FILES]):
@@ -71,11 +71,11 @@ def laid_out(job: Job, folder: bytes) -> Job:
 
 
 def with_problems(done: Done, args: Mapping[str, Json]) -> Done:
-    """Return an answer with what could not be read where the files are said before the rest."""
-    said = _list(args.get(_PROBLEMS, []))
-    if not said:
+    """Return an answer with the problems that `pack` met added to its own."""
+    problems = _list(args.get(_PROBLEMS, []))
+    if not problems:
         return done
-    return Done({**done.value, "problems": [*said, *_list(done.value["problems"])]}, done.blob)
+    return Done({**done.value, "problems": [*problems, *_list(done.value["problems"])]}, done.blob)
 
 
 def _path(value: Json) -> bytes:
@@ -84,5 +84,5 @@ def _path(value: Json) -> bytes:
 
 def _list(value: Json) -> list[Json]:
     if not isinstance(value, list):
-        raise DataError(f"A job has {value!r} where a list belongs.")
+        raise DataError(f"A job must have a list, got {value!r}.")
     return value

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from sightline.compute.ray_cluster import library
+from sightline.compute.ray_cluster.address import host_and_port, same_server
+from sightline.compute.ray_cluster.connection import _refusal
 from sightline.compute.ray_cluster.identity import difference, identity
-from sightline.compute.ray_cluster.joining import _refused
-from sightline.compute.ray_cluster.reaching import host_and_port, same_place
 from sightline.errors import ComputeError, MissingExtra, ParameterError, UsageError
 from sightline.testing import watchdog
 from tests.factories.ray_clusters import TwoNodes, needs_ray
@@ -56,7 +56,7 @@ def test_what_a_node_lacks_is_to_be_installed_there(
     cluster: TwoNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more = (*identity(), ("their-plugin", "1.0"))
-    monkeypatch.setattr("sightline.compute.ray_cluster.joining.identity", lambda: more)
+    monkeypatch.setattr("sightline.compute.ray_cluster.connection.identity", lambda: more)
     said = r"their-plugin is missing there \(pip install their-plugin==1\.0\)"
     with pytest.raises(ComputeError, match=said) as caught:
         compute(cluster.address)
@@ -90,14 +90,14 @@ def test_plugins_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_the_library_refuses_is_named() -> None:
     said = "Version mismatch: The cluster was started with:\n    Ray: 2.9\n    Python: 3.9.1\n"
-    assert "another version: Version mismatch" in _refused("h:1", said)
+    assert "another version: Version mismatch" in _refusal("h:1", said)
     for of_a_token in (
         "InvalidAuthToken: Token authentication …",
         "RPC error: Unauthenticated: Invalid or missing authentication token",
     ):
-        assert "RAY_AUTH_TOKEN" in _refused("h:1", of_a_token)
+        assert "RAY_AUTH_TOKEN" in _refusal("h:1", of_a_token)
     for other in ("[Errno 32] Broken pipe", "the chosen node is gone", "a broken token ring"):
-        assert "cannot be joined: " + other in _refused("h:1", other)
+        assert "cannot be joined: " + other in _refusal("h:1", other)
 
 
 def test_an_address_has_one_form() -> None:
@@ -106,18 +106,18 @@ def test_an_address_has_one_form() -> None:
                   "http://head:1", "u@head:1", ":6379", "[]:6379"):  # fmt: skip
         with pytest.raises(UsageError, match="HOST:PORT"):
             host_and_port(wrong)
-    assert same_place("127.0.0.1:6379", "10.1.2.3:6379", here="10.1.2.3")
-    assert not same_place("127.0.0.1:6379", "10.1.2.4:6379", here="10.1.2.3")
-    assert not same_place("ray://127.0.0.1:6379", "127.0.0.1:6379")
+    assert same_server("127.0.0.1:6379", "10.1.2.3:6379", own_ip="10.1.2.3")
+    assert not same_server("127.0.0.1:6379", "10.1.2.4:6379", own_ip="10.1.2.3")
+    assert not same_server("ray://127.0.0.1:6379", "127.0.0.1:6379")
 
 
 def test_what_is_no_cluster_is_said_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sightline.compute.ray_cluster.reaching._REACH_SECONDS", 0.3)
+    monkeypatch.setattr("sightline.compute.ray_cluster.address._REACH_SECONDS", 0.3)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(ComputeError, match=f"listens at {address} is no Ray cluster"):
+        with pytest.raises(ComputeError, match=f"server at {address} is not a Ray cluster"):
             compute(address)
     with pytest.raises(ComputeError, match=r"at 127\.0\.0\.1:1 cannot be reached"):
         compute("127.0.0.1:1")
@@ -141,7 +141,7 @@ def test_a_program_is_in_one_cluster_alone(cluster: TwoNodes) -> None:
     port = cluster.address.rpartition(":")[2]
     with compute(cluster.address) as first:
         for other in ("127.0.0.1:1", f"ray://127.0.0.1:{port}", "nowhere.invalid:6379"):
-            with pytest.raises(ComputeError, match="can be in one alone"):
+            with pytest.raises(ComputeError, match="can be in only one"):
                 compute(other)
         with compute(f"localhost:{port}") as second, compute("") as third:
             assert "which this program is in" in second.description == third.description
@@ -161,9 +161,9 @@ def test_the_cluster_that_runs_here_is_found(
 @pytest.mark.parametrize(
     ("mode", "token", "said"),
     [
-        ("token", TOKEN, "the one here is another"),
-        ("", "", "there is none here"),
-        ("disabled", "", "RAY_AUTH_MODE says to show none"),
+        ("token", TOKEN, "this machine has another"),
+        ("", "", "this machine has none"),
+        ("disabled", "", "RAY_AUTH_MODE says to send none"),
     ],
 )
 def test_a_token_that_is_missing_is_named_at_once(
@@ -174,7 +174,7 @@ def test_a_token_that_is_missing_is_named_at_once(
             monkeypatch.setenv(name, value)
         else:
             monkeypatch.delenv(name)
-    with pytest.raises(ComputeError, match=f"wants its token, and {said}.*RAY_AUTH_TOKEN"):
+    with pytest.raises(ComputeError, match=f"requires its token, but {said}.*RAY_AUTH_TOKEN"):
         compute(cluster.address)
 
 
@@ -191,7 +191,7 @@ def no_token(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_token_is_found_where_the_library_looks(
     no_token: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert library.own_token() == "" and library.show_token() == ()
+    assert library.own_token() == "" and library.send_token() == ()
     file = Path.home() / ".ray" / "auth_token"
     file.parent.mkdir()
     file.write_text("of the file\n")
@@ -201,7 +201,7 @@ def test_a_token_is_found_where_the_library_looks(
     assert library.own_token() == "of a path"
     monkeypatch.setenv("RAY_AUTH_TOKEN", "of the environment")
     assert library.own_token() == "of the environment"
-    before = library.show_token()
+    before = library.send_token()
     assert os.environ["RAY_AUTH_MODE"] == "token"
     library.restore(before)
     assert "RAY_AUTH_MODE" not in os.environ
@@ -271,7 +271,7 @@ def test_a_cluster_is_joined_from_anywhere(client_address: str, tmp_path: Path) 
     done = run(
         [sys.executable, "-c", CLIENT, client_address], capture_output=True, text=True, env=env
     )
-    assert "wants its token, and there is none here" in done.stderr
+    assert "requires its token, but this machine has none" in done.stderr
 
 
 OWN = """
