@@ -174,7 +174,7 @@ def _seconds(text: str) -> int | None:
     return (moment - _EPOCH) // _SECOND
 
 
-class _Layout:
+class _TiffLayout:
     """How numbers are stored in a TIFF structure: byte order, and classic or BigTIFF."""
 
     def __init__(self, order: Literal["little", "big"], wide: bool) -> None:
@@ -187,10 +187,10 @@ class _Layout:
 
 
 _LAYOUTS = {
-    b"II*\0": _Layout("little", False),
-    b"MM\0*": _Layout("big", False),
-    b"II+\0": _Layout("little", True),
-    b"MM\0+": _Layout("big", True),
+    b"II*\0": _TiffLayout("little", False),
+    b"MM\0*": _TiffLayout("big", False),
+    b"II+\0": _TiffLayout("little", True),
+    b"MM\0+": _TiffLayout("big", True),
 }
 
 
@@ -213,7 +213,7 @@ def _exif_fields(view: memoryview) -> dict[int, bytes]:
     return fields
 
 
-def _directory(view: memoryview, reference: bytes, layout: _Layout) -> dict[int, bytes]:
+def _directory(view: memoryview, reference: bytes, layout: _TiffLayout) -> dict[int, bytes]:
     fields: dict[int, bytes] = {}
     at = int.from_bytes(reference, layout.order)
     first = at + layout.count.size

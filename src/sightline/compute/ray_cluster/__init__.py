@@ -28,7 +28,7 @@ from sightline.compute.ray_cluster.connection import join, leave
 from sightline.compute.ray_cluster.identity import identity
 from sightline.compute.ray_cluster.library import load_ray
 from sightline.compute.ray_cluster.messages import pack_jobs, unpack_answers
-from sightline.compute.ray_cluster.results import Results, Stoppable, clear
+from sightline.compute.ray_cluster.results import ResultFetcher, Stoppable, clear
 from sightline.contracts import (
     Done,
     Failed,
@@ -73,7 +73,7 @@ class RayCompute:
         self.workers = workers or max(self._joined.cpus, 1)
         self._seconds = seconds
         ray = load_ray()
-        self._ray, self._results = ray, Results(ray, self._cancel_again)
+        self._ray, self._results = ray, ResultFetcher(ray, self._cancel_again)
         options = {"num_cpus": 1, "max_retries": _TRIES}
         self._run_batch = ray.remote(node.run_batch).options(**options, num_returns=2)
         self._run_part = ray.remote(node.run_part).options(**options, num_returns=2)

@@ -75,7 +75,7 @@ def run_part(
 ) -> tuple[dict[str, Json], dict[str, NDArray[Any]]]:
     """Compute a part under a limit of memory; held arrays come first, its own last."""
     _check_identity(expected)
-    arrays = SharedArrays({name: a for arrays in array_sets for name, a in arrays.items()})
+    arrays = TaskArrays({name: a for arrays in array_sets for name, a in arrays.items()})
     share = memory.share()
     try:
         with memory.bounded(share):
@@ -87,13 +87,13 @@ def run_part(
     return {"value": value}, {name: np.asarray(a) for name, a in result.items()}
 
 
-class SharedArrays(Mapping[str, NDArray[Any]]):
+class TaskArrays(Mapping[str, NDArray[Any]]):
     """The arrays of a task: matrices are read-only views of the object store, vectors are copies.
 
     All processes of a machine share the object store, so none may write into it. Sparse matrices
     do so when they sort their entries or drop zeros; their arrays are vectors, copied on access.
 
-    >>> arrays = SharedArrays({"x": np.zeros((2, 2)), "y": np.zeros(3)})
+    >>> arrays = TaskArrays({"x": np.zeros((2, 2)), "y": np.zeros(3)})
     >>> [(name, a.flags.writeable) for name, a in arrays.items()]
     [('x', False), ('y', True)]
     """

@@ -18,7 +18,7 @@ _LOOK_SECONDS = 5.0
 _ALONE_SECONDS = 30.0
 
 
-class Results:
+class ResultFetcher:
     """Fetches results, as long as there is a machine that could still compute them.
 
     Parameters
