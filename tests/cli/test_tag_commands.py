@@ -140,7 +140,7 @@ def test_where_draws_the_regions_of_a_querys_words(
         masks = [mask_of(w).inside() for w in words]
         assert [w["word"] for w in words] == ["cow", "grass"] and not (masks[0] & masks[1]).any()
     ran = shell("search", "sky nowhere", "--where", "-t", "1", "--where-to", "more")
-    assert "Where 'nowhere' lies was not learnt." in ran.err
+    assert "The region model has not learned 'nowhere'." in ran.err
     assert shell("search", "sky", "--where", "--why").code == 2
     assert shell("search", "sky", "--where-to", str(shell.photos / "x")).code == 2
 

@@ -143,9 +143,7 @@ def search(
         results = options.search(c, text)
     by_picture = hasattr(results, "shares")
     if by_picture and why:
-        raise UsageError(
-            "--why explains hits for words; for pictures: sightline similar FILE --why"
-        )
+        raise UsageError("--why explains words; for pictures: sightline similar PICTURE --why")
     _explain(c, results)
     if sheet:
         draw_sheet(c, results, Path(sheet))
