@@ -13,8 +13,9 @@ from typing import Any
 from sightline.compute.process import WorkerProcess
 from sightline.testing.watchdog import ended
 
-# Seconds after which a test gives up on what must happen. No test checks how long anything takes.
-LIMIT = 600.0
+# Seconds after which a test gives up on what must happen. No test checks how
+# long anything takes. A lower limit shows failures of the page sooner.
+LIMIT = float(os.environ.get("SIGHTLINE_TEST_LIMIT", "600"))
 LATE = WorkerProcess.seconds_left
 # What is looked at again, where nothing tells of a change, is looked at after so many seconds.
 _LOOK = 0.01
