@@ -31,7 +31,7 @@ from sightline.store.engines.milvus_load import load
 from sightline.store.engines.milvus_tables import Tables
 from sightline.store.engines.probing import Probes
 from sightline.store.engines.views import Measure
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.identity import create_identity
 from sightline.store.segments import MERGED_ROWS
 from sightline.store.snapshot import Snapshot
@@ -150,14 +150,14 @@ def _ask(sides: Sequence[Snapshot], queries: Matrix, where: Int | None) -> list[
     return [Asked([s], [f]) for s, f in zip(seconds, found, strict=True)]
 
 
-def _served(snapshot: Snapshot, home: Home, engine: Engine) -> Snapshot:
+def _served(snapshot: Snapshot, home: StoreFolder, engine: Engine) -> Snapshot:
     other = Snapshot(home.shards, home.versions.read(snapshot.version))
     other.engine = engine
     engine.begin()
     return other
 
 
-def _faiss(home: Home, snapshot: Snapshot) -> tuple[float, Snapshot, Probes]:
+def _faiss(home: StoreFolder, snapshot: Snapshot) -> tuple[float, Snapshot, Probes]:
     begun = time.perf_counter()
     (built,) = faiss_files.build(home.ivf, snapshot.published, 1, NoProgress(), _BY)
     seconds = time.perf_counter() - begun
@@ -172,7 +172,7 @@ def _server(bench: Bench) -> MilvusProcess:
 
 
 def _milvus(
-    home: Home, snapshot: Snapshot, server: MilvusProcess
+    home: StoreFolder, snapshot: Snapshot, server: MilvusProcess
 ) -> tuple[float, Snapshot, Probes]:
     store, tables = create_identity(home.folder), Tables(server.uri)
     begun = time.perf_counter()
@@ -201,8 +201,8 @@ def _workload(bench: Bench) -> tuple[Matrix, Matrix, str]:
     return rows, drawn, "Gaussian rows around 2,000 centres"
 
 
-def _store(folder: Path, rows: Matrix) -> Home:
-    home = Home(folder)
+def _store(folder: Path, rows: Matrix) -> StoreFolder:
+    home = StoreFolder(folder)
     with Writer(home, "bench") as writer:
         for first in range(0, len(rows), MERGED_ROWS):
             part = rows[first : first + MERGED_ROWS]

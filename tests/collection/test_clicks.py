@@ -20,7 +20,7 @@ from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
 from sightline.records import ClickedList
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import arrays_file
 from sightline.store.upkeep.purge import purge
 from sightline.store.writer import Judging
@@ -33,12 +33,12 @@ QUICK = TrainOptions(rankers=("ridge",), force=True)
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path) -> StoreFolder:
     return eight_pictures(tmp_path)
 
 
 def test_the_same_log_again_adds_nothing_and_a_longer_one_what_is_new(
-    home: Home, tmp_path: Path
+    home: StoreFolder, tmp_path: Path
 ) -> None:
     first = [ranking("r", "tree", ["0000.jpg", "0001.jpg"]), interaction("r", "0001.jpg")]
     path = lines(tmp_path / "log", first)
@@ -55,7 +55,7 @@ def test_the_same_log_again_adds_nothing_and_a_longer_one_what_is_new(
 
 
 def test_each_file_is_a_session_that_can_be_reverted_and_taken_in_again(
-    home: Home, tmp_path: Path
+    home: StoreFolder, tmp_path: Path
 ) -> None:
     a = lines(tmp_path / "a", [asked("1", "tree", ["0000.jpg"])])
     b = lines(tmp_path / "b", [event("1", "0000.jpg"), asked("2", "sea", ["0003.jpg"])])
@@ -72,7 +72,7 @@ def test_each_file_is_a_session_that_can_be_reverted_and_taken_in_again(
     assert take(home, a, b).sessions[0].endswith("-3") and len(kept(home)) == 2
 
 
-def test_purging_a_picture_removes_the_lists_it_stood_in(home: Home, tmp_path: Path) -> None:
+def test_purging_a_picture_removes_the_lists_it_stood_in(home: StoreFolder, tmp_path: Path) -> None:
     records = [
         asked("1", "tree", ["0000.jpg", "0001.jpg"]), event("1", "0001.jpg"),
         asked("2", "sea", ["0003.jpg"]),
@@ -93,7 +93,7 @@ def test_purging_a_picture_removes_the_lists_it_stood_in(home: Home, tmp_path: P
     ],
 )
 def test_a_log_that_teaches_nothing_here_is_refused(
-    home: Home, tmp_path: Path, records: list[dict[str, object]], said: str
+    home: StoreFolder, tmp_path: Path, records: list[dict[str, object]], said: str
 ) -> None:
     with pytest.raises(DataError, match=said):
         take(home, lines(tmp_path / "log", records))
@@ -101,7 +101,7 @@ def test_a_log_that_teaches_nothing_here_is_refused(
 
 
 def test_what_is_stopped_keeps_what_was_written_and_goes_on(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: StoreFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Stops(NoProgress):
         def start(self, what: str, total: int | None) -> None:
@@ -120,7 +120,7 @@ def test_what_is_stopped_keeps_what_was_written_and_goes_on(
     assert take(home, path).added == 3 and len(kept(home)) == 5
 
 
-def test_eta_is_estimated_or_given(home: Home, tmp_path: Path) -> None:
+def test_eta_is_estimated_or_given(home: StoreFolder, tmp_path: Path) -> None:
     records = []
     for i in range(400):
         order = ["0000.jpg", "0001.jpg"][:: 1 if i % 2 else -1]
@@ -143,7 +143,7 @@ def a_list(
     return ClickedList(query, pictures, ranks, frozenset(clicked), 1.0, session, 1)
 
 
-def test_clicked_pictures_fit_and_others_keep_their_words(home: Home) -> None:
+def test_clicked_pictures_fit_and_others_keep_their_words(home: StoreFolder) -> None:
     lists = [*[a_list("red", [3])] * 5, *[a_list("red", [])] * 5, a_list("red", [1])]
     with home.reader() as reader:
         found = from_clicks(lists, reader.snapshot)
@@ -154,7 +154,7 @@ def test_clicked_pictures_fit_and_others_keep_their_words(home: Home) -> None:
     assert (found.lists, found.imports, found.capped) == (11, 1, 0)
 
 
-def test_one_click_on_each_picture_proves_nothing(home: Home) -> None:
+def test_one_click_on_each_picture_proves_nothing(home: StoreFolder) -> None:
     lists = [a_list("red", [p], (1, 2, 3, 4)) for p in (1, 2, 3, 4)]
     with home.reader() as reader:
         assert not from_clicks(lists, reader.snapshot).judgements
@@ -190,7 +190,7 @@ def test_position_bias_is_taken_out_of_what_train_learns(
     assert right[None] >= 8 and right[0.0] <= 2
 
 
-def test_words_in_any_order_are_one_query_and_dead_pictures_say_nothing(home: Home) -> None:
+def test_words_in_any_order_are_one_query_and_dead_pictures_say_nothing(home: StoreFolder) -> None:
     lists = [a_list("red barn", [2]), a_list("barn red", [2]), a_list("red barn", [99], (99,))]
     with home.reader() as reader:
         (only,) = from_clicks(lists, reader.snapshot).judgements
@@ -199,7 +199,7 @@ def test_words_in_any_order_are_one_query_and_dead_pictures_say_nothing(home: Ho
 
 
 def test_one_import_moves_no_more_than_its_share(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    home: StoreFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(labels, "_FEW", 3)
     hostile = [a_list(f"word{q}", [p], (p,), "bad") for q in range(4) for p in range(1, 9)] * 9
@@ -212,7 +212,7 @@ def test_one_import_moves_no_more_than_its_share(
 
 
 def test_a_word_goes_to_no_more_pictures_than_carry_it(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    home: StoreFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(labels, "_FEW", 2)
     monkeypatch.setattr(labels, "_SHARE_OF_CARRIED", 10.0)
@@ -223,7 +223,7 @@ def test_a_word_goes_to_no_more_pictures_than_carry_it(
     assert sorted(j.picture for j in found.judgements) == [1, 2, 3, 4, 5, 6] and found.capped == 2
 
 
-def test_many_lists_of_one_import_count_as_twenty(home: Home) -> None:
+def test_many_lists_of_one_import_count_as_twenty(home: StoreFolder) -> None:
     """A thousand lists against a picture in one import do not outweigh all that others say."""
     lists = [a_list("gold", [], (1,), "bad")] * 1000 + [a_list("gold", [1], (1,), "good")] * 20
     with home.reader() as reader:
@@ -231,7 +231,7 @@ def test_many_lists_of_one_import_count_as_twenty(home: Home) -> None:
     assert only.relevance == pytest.approx((20 - 20**0.5) / 41)
 
 
-def test_what_somebody_said_has_the_last_word(home: Home, tmp_path: Path) -> None:
+def test_what_somebody_said_has_the_last_word(home: StoreFolder, tmp_path: Path) -> None:
     twice = [r for k in "12" for r in (asked(k, "gold", ["7"]), event(k, "7"))]
     take(home, lines(tmp_path / "log", twice))
     with Judging(home) as judging:
@@ -242,11 +242,11 @@ def test_what_somebody_said_has_the_last_word(home: Home, tmp_path: Path) -> Non
     assert [(j.picture, j.relevance > 0) for j in both] == [(7, True), (7, False)]
 
 
-def learn(home: Home) -> TrainReport:
+def learn(home: StoreFolder) -> TrainReport:
     return train(home, QUICK, 0.0, NoProgress())
 
 
-def sha(home: Home) -> str:
+def sha(home: StoreFolder) -> str:
     with home.reader() as reader:
         model = arrays_file(home.models, reader.snapshot.model)
     return hashlib.sha256(model.read_bytes()).hexdigest()

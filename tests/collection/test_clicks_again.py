@@ -10,14 +10,14 @@ import pytest
 
 from sightline.collection.clicks.labels import known_judgements
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from tests.factories.click_logs import asked, event, lines
 from tests.factories.clicked_stores import eight_pictures, kept, revert, said_by, take
 from tests.factories.planted_stores import plant
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path) -> StoreFolder:
     return eight_pictures(tmp_path)
 
 
@@ -32,7 +32,7 @@ def exports(tmp_path: Path) -> list[str]:
 
 
 def test_a_log_exported_again_adds_its_new_clicks_and_no_list_twice(
-    home: Home, tmp_path: Path
+    home: StoreFolder, tmp_path: Path
 ) -> None:
     days = exports(tmp_path)
     did = [(r.added, r.grown) for r in (take(home, day) for day in days)]
@@ -44,13 +44,13 @@ def test_a_log_exported_again_adds_its_new_clicks_and_no_list_twice(
         assert (again.added, again.grown, again.written) == (0, 0, ())
 
 
-def learnt(home: Home) -> list[tuple[str, int, float]]:
+def learnt(home: StoreFolder) -> list[tuple[str, int, float]]:
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         both, _ = known_judgements(log, reader.snapshot)
     return [(j.query, j.picture, j.relevance) for j in both]
 
 
-def test_new_clicks_on_known_lists_reach_what_is_learnt(home: Home, tmp_path: Path) -> None:
+def test_new_clicks_on_known_lists_reach_what_is_learnt(home: StoreFolder, tmp_path: Path) -> None:
     """Two clicks on a picture in two lists say that it fits; one does not."""
     first, second, *_ = exports(tmp_path)
     take(home, first)
@@ -65,7 +65,7 @@ def test_new_clicks_on_known_lists_reach_what_is_learnt(home: Home, tmp_path: Pa
 
 @pytest.mark.parametrize("reverted", [0, 1, 2])
 def test_a_reverted_export_leaves_what_the_others_say(
-    home: Home, tmp_path: Path, reverted: int
+    home: StoreFolder, tmp_path: Path, reverted: int
 ) -> None:
     days = exports(tmp_path)[:3]
     sessions = [take(home, day).sessions[0] for day in days]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Change, Writer
 from tests.factories.click_logs import asked, event, lines
 from tests.factories.clicked_stores import eight_pictures, kept, take
@@ -16,11 +16,11 @@ from tests.factories.planted_stores import plant
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path) -> StoreFolder:
     return eight_pictures(tmp_path)
 
 
-def test_pictures_are_found_by_path_name_and_id(home: Home, tmp_path: Path) -> None:
+def test_pictures_are_found_by_path_name_and_id(home: StoreFolder, tmp_path: Path) -> None:
     names = ["0000.jpg", "/nowhere/photos/0001.jpg", " 0002.jpg", 4, "5", "./0005.jpg"]
     path = lines(tmp_path / "log", [asked("1", "Snow", names), event("1", "5", 5)])
     report = take(home, path)
@@ -31,7 +31,9 @@ def test_pictures_are_found_by_path_name_and_id(home: Home, tmp_path: Path) -> N
     assert report.bias.how == "assumed" and only.eta == 1.0 and not report.skipped
 
 
-def test_pictures_that_are_not_here_leave_their_places_empty(home: Home, tmp_path: Path) -> None:
+def test_pictures_that_are_not_here_leave_their_places_empty(
+    home: StoreFolder, tmp_path: Path
+) -> None:
     with Writer(home, "test") as writer:
         events = writer.append([NewEvent("picture-gone", 2)])
         writer.publish(Change(events=events, dead=[2]), finished=True)
@@ -59,7 +61,7 @@ def test_a_file_name_two_pictures_have_names_neither(tmp_path: Path) -> None:
 
 
 def test_a_click_under_the_second_name_of_a_picture_is_its_click(
-    home: Home, tmp_path: Path
+    home: StoreFolder, tmp_path: Path
 ) -> None:
     shown = ["0003.jpg", "0000.jpg", "./0003.jpg", "4"]
     records = [asked("1", "sea", shown), event("1", "4"), event("1", shown[2])]

@@ -25,7 +25,7 @@ from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
 from sightline.records import SimilarityJudgement
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import arrays_file
 from sightline.store.upkeep.purge import purge
 from sightline.store.upkeep.repair import repair
@@ -45,11 +45,11 @@ def few_learners(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "TRIPLETS", 2_000)
 
 
-def run(home: Home, **options: object) -> SimilarReport:
+def run(home: StoreFolder, **options: object) -> SimilarReport:
     return train_similar(home, SimilarOptions(**options), 0.0, NoProgress())  # type: ignore[arg-type]
 
 
-def similar_model(home: Home) -> str:
+def similar_model(home: StoreFolder) -> str:
     with home.reader() as reader:
         return reader.snapshot.similar
 
@@ -95,7 +95,7 @@ def test_held_out_pictures_do_not_take_part_in_choosing(tmp_path: Path) -> None:
     assert a.proof.candidate != b.proof.candidate
 
 
-def plant_loud(folder: Path) -> Home:
+def plant_loud(folder: Path) -> StoreFolder:
     """Plant pictures whose kind nobody can see for one loud number that says nothing."""
     _, rows = plant_alike(folder.with_name(f"{folder.name}-quiet"))
     loud = 300 * np.random.default_rng(5).random((len(rows), 1))
@@ -184,7 +184,7 @@ def test_few_pictures_are_published_as_unproven(tmp_path: Path) -> None:
     assert report.unproven and 0 < report.proof.n < 30 and report.version > 0
 
 
-def judge(home: Home, queries: list[int], kinds: int = 6) -> None:
+def judge(home: StoreFolder, queries: list[int], kinds: int = 6) -> None:
     """Say of each query that the next of its kind is like it, and its neighbour is not."""
     with Judging(home) as judging:
         for q in queries:
@@ -222,7 +222,7 @@ def test_only_what_was_judged_competes(tmp_path: Path) -> None:
     assert found.tolist() == [[0, 0], [-1, 1]]
 
 
-def sources(home: Home, said: list[SimilarityJudgement] | None = None) -> dict[str, bool]:
+def sources(home: StoreFolder, said: list[SimilarityJudgement] | None = None) -> dict[str, bool]:
     """Return which grounds a collection has."""
     found = {}
     with home.reader() as reader:

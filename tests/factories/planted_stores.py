@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sightline.contracts import Json
 from sightline.records import Batch, FeatureRows
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Change, Writer
 from sightline.words.term_ids import term_id
 
@@ -24,9 +24,9 @@ def plant(
     features: Mapping[str, Float],
     *,
     segments: int = 1,
-) -> Home:
+) -> StoreFolder:
     """Make a store whose pictures carry some words and have some features."""
-    home = Home(folder)
+    home = StoreFolder(folder)
     spelled = sorted({(term_id(w), w) for ws in words for w in ws})
     with Writer(home, "test") as writer:
         events = writer.append([seen_event(i) for i in range(len(words))])

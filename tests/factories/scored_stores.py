@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sightline.errors import SightlineError
 from sightline.progress import NoProgress
 from sightline.records import Batch, FeatureRows
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import save_model
 from sightline.store.scores import Scores
 from sightline.store.segments import OpenSegment
@@ -45,7 +45,7 @@ class FakeScorer:
     """Scores the pictures that have the feature, for some words; if `spaced` they have points."""
 
     def __init__(
-        self, home: Home, seed: int, terms: Sequence[int] = TERMS, spaced: bool = False
+        self, home: StoreFolder, seed: int, terms: Sequence[int] = TERMS, spaced: bool = False
     ) -> None:
         self.seed, self.terms, self.spaced = seed, terms, spaced
         numbers = np.arange(40, dtype=np.float32) + seed
@@ -77,7 +77,7 @@ def train(writer: Writer, seed: int, terms: Sequence[int] = TERMS) -> str:
     return scorer.model
 
 
-def scored_store(home: Home, seed: int = 1) -> str:
+def scored_store(home: StoreFolder, seed: int = 1) -> str:
     """Make a store of nine pictures in three segments, scored by a model; return its name."""
     with Writer(home, "test") as w:
         for first in (1, 4, 7):
@@ -91,7 +91,7 @@ def crash_learning(
     trained: Path,
     learn: Callable[[Writer, int], object],
     new: int,
-    problems_after: Callable[[Home, Crash], list[str]],
+    problems_after: Callable[[StoreFolder, Crash], list[str]],
     point: int,
     seed: int | None,
     flush: bool,
@@ -105,7 +105,7 @@ def crash_learning(
         crash = run_child(learning(store, disk, learn, new), disk)
         if seed is not None:
             cut_power(store, shadow, seed)
-        return problems_after(Home(store), crash)
+        return problems_after(StoreFolder(store), crash)
     except SightlineError as e:
         return [f"cannot be used: {e}"]
     finally:
@@ -121,7 +121,7 @@ def learning(
         # What was there before has long been on the disk.
         for path in (store.parent, store, *sorted(store.rglob("*"))):
             disk.flushed_path(str(path))
-        with Writer(Home(store), "train") as w:
+        with Writer(StoreFolder(store), "train") as w:
             learn(w, seed)
             say("published", w.version.number)
 

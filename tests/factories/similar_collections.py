@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from tests.factories.planted_stores import noise_like, plant
 
 KINDS = ("across", "down", "rising", "falling")
@@ -37,7 +37,7 @@ def draw_stripes(folder: Path, n: int = 40) -> Path:
 
 def plant_alike(
     folder: Path, n: int = 240, kinds: int = 6, seed: int = 0, noises: int = 3
-) -> tuple[Home, NDArray[np.float32]]:
+) -> tuple[StoreFolder, NDArray[np.float32]]:
     """Plant pictures of some kinds, a word each, with one descriptor that tells them apart."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(kinds, 8))

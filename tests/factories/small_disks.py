@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging
 
 KINDS = ("tmpfs", "ext4")
@@ -100,7 +100,7 @@ def judged(picture: int, query: str = "tree") -> NewEvent:
     return NewEvent("judged", picture, {"query": query, "relevance": 1.0, "source": "test"})
 
 
-def judge_and_die(home: Home, events: list[NewEvent]) -> None:
+def judge_and_die(home: StoreFolder, events: list[NewEvent]) -> None:
     """Append events in a process that is killed: they are acknowledged, and only in the log."""
     pid = os.fork()
     if pid == 0:

@@ -16,7 +16,7 @@ import pytest
 from sightline.errors import StoreDamaged, StoreFull
 from sightline.store import readonly, seal
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.upkeep.repair import repair
 from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Change, Judging, Writer
@@ -33,11 +33,11 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallDisk]:
         yield found
 
 
-def planted(folder: Path) -> Home:
+def planted(folder: Path) -> StoreFolder:
     return plant(folder / "store", WORDS, {"color": np.eye(3, dtype=np.float32)})
 
 
-def events(home: Home) -> list[tuple[int, str]]:
+def events(home: StoreFolder) -> list[tuple[int, str]]:
     log = EventLog(home.events, write=False)
     try:
         return [(e.seq, e.kind) for e in log.read()]
@@ -45,7 +45,7 @@ def events(home: Home) -> list[tuple[int, str]]:
         log.close()
 
 
-def assert_readable(home: Home, expected: list[tuple[int, str]]) -> None:
+def assert_readable(home: StoreFolder, expected: list[tuple[int, str]]) -> None:
     assert events(home) == expected
     with home.reader() as reader:
         assert reader.catalogue.counts() == (3, 0, 0)
@@ -58,10 +58,10 @@ def assert_readable(home: Home, expected: list[tuple[int, str]]) -> None:
 WRITING = """
 import sys
 from pathlib import Path
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging
 from tests.factories.small_disks import judged
-with Judging(Home(Path(sys.argv[1]))) as judging:
+with Judging(StoreFolder(Path(sys.argv[1]))) as judging:
     for _ in range(500):
         judging.append([judged(3, "x" * 3000)])
 """
@@ -69,8 +69,8 @@ SORTING = """
 import sqlite3, sys
 from pathlib import Path
 from sightline.store.catalogue import Catalogue
-from sightline.store.home import Home
-path = Home(Path(sys.argv[1])).catalogue
+from sightline.store.folder import StoreFolder
+path = StoreFolder(Path(sys.argv[1])).catalogue
 catalogue = Catalogue(path, write=False)
 found = [t for _, t in catalogue.terms()]
 assert found == sorted(found) and len(found) >= 40_000
@@ -90,8 +90,8 @@ READING = """
 import sys
 from pathlib import Path
 from sightline.store.events import EventLog
-from sightline.store.home import Home
-home = Home(Path(sys.argv[1]))
+from sightline.store.folder import StoreFolder
+home = StoreFolder(Path(sys.argv[1]))
 for _ in range(60):
     log = EventLog(home.events, write=False)
     assert [e.seq for e in log.read()] == [1, 2, 3, 4, 5]
@@ -100,7 +100,7 @@ for _ in range(60):
 """
 
 
-def run(code: str, home: Home, **variables: str) -> None:
+def run(code: str, home: StoreFolder, **variables: str) -> None:
     """Run Python in a process of its own: a fork shares what SQLite knows of open files."""
     ran = subprocess.run(
         [sys.executable, "-c", code, str(home.folder)], capture_output=True, text=True,
@@ -109,7 +109,7 @@ def run(code: str, home: Home, **variables: str) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-def judge_until_full(home: Home) -> None:
+def judge_until_full(home: StoreFolder) -> None:
     with Judging(home) as judging:
         while True:
             judging.append([judged(3, "x" * 4000)])

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from sightline.cli import sightline as cli
 from sightline.collection import Collection
 from sightline.errors import UsageError
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.upkeep import verify as verify_module
 from sightline.store.upkeep.permissions import Exposed, describe, exposed, restrict
 from sightline.store.upkeep.repair import repair
@@ -200,7 +200,7 @@ def test_links_are_never_followed(widened: Collection, tmp_path: Path) -> None:
 def test_a_store_named_by_a_link_is_mended_behind_it(widened: Collection, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(widened.home.folder)
-    assert verify(Home(link), fix_permissions=True).exposed == ()
+    assert verify(StoreFolder(link), fix_permissions=True).exposed == ()
     assert_private(widened.home.folder)
 
 

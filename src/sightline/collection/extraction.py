@@ -32,7 +32,7 @@ from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
 from sightline.records import shown
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.store.models import arrays_file
 from sightline.vectors import Fingerprint
 

@@ -22,7 +22,7 @@ from sightline.store.engines.milvus_engine import RETRY, MilvusEngine
 from sightline.store.engines.milvus_load import Load, load, plan
 from sightline.store.engines.milvus_tables import Label, Tables, alias_of
 from sightline.store.engines.views import EngineTable, Measure, Published
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.identity import create_identity, identity
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
@@ -36,7 +36,7 @@ QUERY = DenseQuery("made-1", np.ones(8, np.float32), "cosine")
 
 
 def loaded(
-    home: Home, uri: str, measures: tuple[Measure, ...] = ONE, listed_rows: int = 1 << 40
+    home: StoreFolder, uri: str, measures: tuple[Measure, ...] = ONE, listed_rows: int = 1 << 40
 ) -> Load:
     tables = Tables(uri)
     try:
@@ -49,7 +49,7 @@ def loaded(
 
 
 def served(
-    home: Home, uri: str, measures: tuple[Measure, ...] = ONE
+    home: StoreFolder, uri: str, measures: tuple[Measure, ...] = ONE
 ) -> tuple[Snapshot, MilvusEngine]:
     snapshot = opened(home)
     engine = MilvusEngine(uri, lambda: identity(home.folder), measures)
@@ -61,7 +61,7 @@ def near(snapshot: Snapshot, k: int = 10) -> list[int]:
     return [int(i) for i in snapshot.top(QUERY, k).ids]
 
 
-def table_of(home: Home, uri: str) -> tuple[Tables, str, str, EngineTable]:
+def table_of(home: StoreFolder, uri: str) -> tuple[Tables, str, str, EngineTable]:
     tables, view = Tables(uri), opened(home).published.view("made-1", "cosine")
     alias = alias_of(identity(home.folder), view)
     table = tables.aliased(alias)
@@ -274,7 +274,7 @@ def test_a_table_that_is_wrong_is_named_and_never_served(
     tables.close()
 
 
-def _is_said(home: Home, uri: str, said: str) -> None:
+def _is_said(home: StoreFolder, uri: str, said: str) -> None:
     snapshot, engine = served(home, uri)
     assert near(snapshot) == near(opened(home)) and engine.n_requests == 0
     assert re.search(said, engine.notice()), engine.notice()

@@ -21,7 +21,7 @@ from sightline.collection.extraction import DecodedPicture, Extractor
 from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
 from sightline.contracts import Compute, Done, Failed, Progress
 from sightline.records import Hit
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 
 _LACKS = "the store has no vector for it that the model could look at"
 

@@ -13,7 +13,7 @@ from sightline.pictures.reading import ReadLimits
 from sightline.settings import Origin, Settings
 from sightline.store.durable import disk_errors
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Change, Writer
 
 
@@ -114,7 +114,7 @@ def remember_tables(
 
 
 def remember_flags(
-    home: Home, current: Settings, origins: Sequence[Origin], features: Sequence[str]
+    home: StoreFolder, current: Settings, origins: Sequence[Origin], features: Sequence[str]
 ) -> Settings:
     """Keep the flags of this run that later runs shall use too; return the settings with them."""
     flags = {o.name: o.value for o in origins if o.origin == "flag"}
