@@ -30,7 +30,7 @@ from sightline.store.engines.milvus_engine import MilvusEngine
 from sightline.store.engines.milvus_load import load
 from sightline.store.engines.milvus_tables import Tables
 from sightline.store.engines.probing import Probes
-from sightline.store.engines.views import Measure
+from sightline.store.engines.tables import Measure
 from sightline.store.folder import StoreFolder
 from sightline.store.identity import create_identity
 from sightline.store.segments import MERGED_ROWS

@@ -16,7 +16,7 @@ from sightline.progress import NoProgress
 from sightline.records import Batch, DenseQuery, FeatureRows
 from sightline.store.engines import faiss_files
 from sightline.store.engines.faiss_ivf import FaissEngine
-from sightline.store.engines.views import Measure
+from sightline.store.engines.tables import Measure
 from sightline.store.folder import StoreFolder
 from sightline.store.snapshot import Snapshot
 from sightline.store.upkeep.backup import backup
@@ -66,7 +66,7 @@ def test_lists_are_chosen_by_what_they_find(tmp_path: Path) -> None:
     home = store_of(tmp_path / "store", [random_batch(1, 4_000, 8)])
     assert built(home, least=5_000) == []
     found = built(home)
-    assert {b.view.by for b in found} == set(ALL) and all(b.state == "new" for b in found)
+    assert {b.table.by for b in found} == set(ALL) and all(b.state == "new" for b in found)
     assert all(b.probes.recall >= 0.95 and b.probes.plain < b.probes.lists for b in found)
     assert all(b.state == "kept" for b in built(home))
     flat, (snapshot, engine) = opened(home), served(home)
@@ -163,7 +163,7 @@ def _of(home: StoreFolder, path: Path, by: str) -> bool:
 def test_a_damaged_description_is_named(tmp_path: Path) -> None:
     home = store_of(tmp_path / "store", [random_batch(1, 1_000)])
     built(home)
-    name = opened(home).published.view("made-1", "cosine").name
+    name = opened(home).published.table("made-1", "cosine").name
     (home.folder / "ivf" / f"{name}.json").write_text("{}")
     with pytest.raises(StoreDamaged, match="export faiss"):
         faiss_files.read_lists(home.folder / "ivf", name)
