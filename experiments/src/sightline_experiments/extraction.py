@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sightline._typing import RGB, Arrays
-from sightline.compute.describing import DESCRIBE_TASK, Row, describe_job, load_feature, rows_of
+from sightline.compute.features import DESCRIBE_TASK, Row, describe_job, load_feature, rows_of
 from sightline.contracts import Compute, Done, Feature, Job, Progress
 from sightline.errors import DataError
 from sightline_experiments.datasets.sources import DECODE_TASK, Source
@@ -72,7 +72,7 @@ def described(
     Parameters
     ----------
     describe_progress : what an error calls the picture at a position.
-    class_paths : where workers find the features (`compute.describing`).
+    class_paths : where workers find the features (`compute.features`).
     progress : told of every picture; starting and finishing it is the caller's.
     """
     features = [load_feature(p) for p in class_paths]

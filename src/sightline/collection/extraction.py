@@ -16,7 +16,7 @@ from sightline import plugins
 from sightline._typing import RGB
 from sightline.collection.models.dataset import View, as_view
 from sightline.collection.similarity.descriptors import DescribedPictures
-from sightline.compute.describing import (
+from sightline.compute.features import (
     DESCRIBE_TASK,
     describe_job,
     fingerprint,

@@ -14,7 +14,7 @@ from typing import overload
 
 from sightline import plugins
 from sightline._typing import RGB, Arrays, Floats
-from sightline.compute.describing import feature_class, fingerprint, is_fitted, load_feature
+from sightline.compute.features import feature_class, fingerprint, is_fitted, load_feature
 from sightline.contracts import Compute, Progress
 from sightline.registry import FEATURE_SETS
 from sightline_experiments.cache import ArrayCache

@@ -1,6 +1,6 @@
 """The descriptor pool: every picture described once, by all features that any method may see.
 
-Pictures are decoded and described by worker processes (`reproduce.describing`). Codebooks are
+Pictures are decoded and described by worker processes (`extraction`). Codebooks are
 fitted to development pictures alone. Rows are kept in the cache under the feature's fingerprint and
 the checksum of the pictures, so that a second run describes nothing. What comes out is in two
 parts, development and test, which from there on go different ways.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline._typing import RGB, Arrays
-from sightline.compute.describing import feature_class, fingerprint, is_fitted, load_feature
+from sightline.compute.features import feature_class, fingerprint, is_fitted, load_feature
 from sightline.contracts import Compute, Progress
 from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.corel5k import NAME, Corel5K

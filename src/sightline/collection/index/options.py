@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sightline import plugins, settings
-from sightline.compute.describing import feature_class, fingerprint, is_fitted, load_feature
+from sightline.compute.features import feature_class, fingerprint, is_fitted, load_feature
 from sightline.pictures.reading import ReadLimits
 from sightline.settings import Origin, Settings
 from sightline.store.durable import disk_errors

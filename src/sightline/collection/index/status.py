@@ -8,7 +8,7 @@ from sightline import plugins
 from sightline.collection.models.word_model import describe_model, load_word_model
 from sightline.collection.similarity.model import describe_similarity_model, load_similarity_model
 from sightline.collection.tagging.model import describe_region_tagger
-from sightline.compute.describing import is_fitted, load_feature
+from sightline.compute.features import is_fitted, load_feature
 from sightline.errors import SightlineError
 from sightline.store.folder import StoreFolder
 from sightline.store.snapshot import Snapshot

@@ -18,7 +18,7 @@ from sightline.collection.index.options import default_features, split_names
 from sightline.collection.index.vectors import remembered_vectors
 from sightline.collection.models.dataset import carried, common_features, is_sparse
 from sightline.collection.models.recipe import ranker_spec
-from sightline.compute.describing import feature_class
+from sightline.compute.features import feature_class
 from sightline.errors import ParameterError, UsageError
 from sightline.plugins import expanded
 from sightline.registry import NO_VECTORS
