@@ -229,7 +229,7 @@ def test_an_array_that_is_cut_off_keeps_what_was_whole(tmp_path: Path) -> None:
         (b"[]", "no record in it"),
         (b"hello\nworld\n", "line 1: not JSON"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "zero bytes"),
-        (b"\x1f\x8b\x08", "is packed"),
+        (b"\x1f\x8b\x08", "is compressed"),
         (b'{"a": 1}\n', "neither UBI nor Metarank: its names are 'a'"),
         ("sea".encode("utf-16"), "zero bytes"),
     ],

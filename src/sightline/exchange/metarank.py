@@ -1,12 +1,12 @@
-"""Metarank's events, a JSON object a line: what was shown, and what people did with it.
+"""Metarank's events, one JSON object a line: rankings, and interactions with them.
 
 After its event schema (https://github.com/metarank/metarank, doc/event-schema.md, Apache-2.0):
 
     ranking      id, items: [{id}] in the order shown, fields: [{name: "query", value}]
     interaction  ranking: the id of a ranking, item, type
 
-Rankings without a field `query` answer no words, as recommendations do, and are counted and left
-out; so are interactions that belong to no ranking. Events about items and users are passed over.
+Rankings without a field `query`, such as recommendations, are counted and skipped; so are
+interactions that belong to no ranking. Events about items and users are ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EVENTS = frozenset(("item", "user", "ranking", "interaction"))
 
 
 def recognises(body: dict[str, object]) -> bool:
-    """Say whether a record is one of Metarank's events.
+    """Return whether a record is one of Metarank's events.
 
     >>> recognises({"event": "ranking"}), recognises({"event": ["ranking"]})
     (True, False)
@@ -28,7 +28,7 @@ def recognises(body: dict[str, object]) -> bool:
 
 
 def take(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
-    """Add an event to what is known of its ranking."""
+    """Add an event to the impression of its ranking."""
     if body["event"] == "ranking":
         _ranking(body, joining, place)
     elif body["event"] == "interaction":
@@ -63,7 +63,7 @@ def _interaction(body: dict[str, object], joining: Joining, place: LogPlace) -> 
 
 
 def _query(fields: object) -> str | None:
-    """Return the words that were asked for, where a field has them."""
+    """Return the text of a ranking's query; None if no field has it."""
     for f in fields if isinstance(fields, list) else ():
         if isinstance(f, dict) and f.get("name") == "query":
             value = f.get("value")

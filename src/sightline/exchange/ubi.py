@@ -1,15 +1,15 @@
-"""User Behavior Insights, as OpenSearch and Solr write it: queries, and events that follow them.
+"""User Behavior Insights, as OpenSearch and Solr write it: queries, and events that refer to them.
 
 After the JSON schemas of version 1.3.0 (https://github.com/o19s/ubi, Apache-2.0); 1.0 to 1.2 have
-the same names for what is read here:
+the same names for the fields read here:
 
-    query   query_id, user_query, query_response_hit_ids (what was shown, first to last)
+    query   query_id, user_query, query_response_hit_ids (the ranking that was shown)
     event   query_id, action_name, event_attributes.object.object_id,
-            event_attributes.position.ordinal (from 1 on)
+            event_attributes.position.ordinal (the rank, from 1 on)
 
-Events named `impression` say which picture was shown where; where a query has some, they tell what
-was shown, else its hits do. Records may stand in the `_source` of an exported index; lines that
-only name an index, as bulk files have them, are passed over.
+Events named `impression` give the rank of one picture. A query that has any takes its ranking from
+them, otherwise from its hits. Records may be in the `_source` of documents of an exported index;
+lines that only name an index, as bulk files have them, are skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BULK = frozenset(("index", "create"))
 
 
 def is_bulk_line(body: dict[str, object]) -> bool:
-    """Say whether a record only tells where the next one goes.
+    """Return whether a record only names the index of the next one.
 
     >>> is_bulk_line({"index": {"_index": "ubi_events"}})
     True
@@ -30,13 +30,13 @@ def is_bulk_line(body: dict[str, object]) -> bool:
 
 
 def inner(body: dict[str, object]) -> dict[str, object]:
-    """Return the record that an exported document holds."""
+    """Return the record in an exported document."""
     source = body.get("_source")
     return source if isinstance(source, dict) else body
 
 
 def recognises(body: dict[str, object]) -> bool:
-    """Say whether a record is a query or an event.
+    """Return whether a record is a query or an event.
 
     >>> recognises({"query_id": "1", "user_query": "sea"}), recognises({"event": "ranking"})
     (True, False)
@@ -45,7 +45,7 @@ def recognises(body: dict[str, object]) -> bool:
 
 
 def take(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
-    """Add a record to what is known of its query."""
+    """Add a record to the impression of its query."""
     key = body.get("query_id")
     if isinstance(key, int) and not isinstance(key, bool):
         key = str(key)
