@@ -1,9 +1,9 @@
 """The experiments of paper D: similarities of pictures combined by online learners and baselines.
 
-`plan` holds everything that may be tuned; `folds` shares the pictures out; `pool` describes them;
-`frames` lays descriptors out; `protocol` is what learners see of a fold, `methods` what they do
-with it; `evaluation` measures each choice once on the test queries. Beside the table: `timing`,
-`distractors`, `simulation`. `results`, `tables` and `curves` show what was found.
+`plan` holds everything that may be tuned; `pool` computes descriptors; `protocol` has folds and
+what learners see of one, `methods` the learners; `evaluation` measures each choice once on the test
+queries. Beside the table: `timing`, `distractors`, `simulation`. `results` and `report` have the
+figures beside those of `paper`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,18 @@ from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.classed import Classed
 from sightline_experiments.experiment import Experiment
 from sightline_experiments.online.evaluation import FoldTestSet
-from sightline_experiments.online.folds import Fold, make_folds
-from sightline_experiments.online.frames import choose_frames, framed_rows, some_queries
 from sightline_experiments.online.methods import METHODS
 from sightline_experiments.online.plan import Plan
 from sightline_experiments.online.pool import DEEP, NINE, Describer
-from sightline_experiments.online.protocol import Task, choose_task
+from sightline_experiments.online.protocol import (
+    Fold,
+    Task,
+    choose_frames,
+    choose_task,
+    framed_rows,
+    make_folds,
+    some_queries,
+)
 from sightline_experiments.online.results import Extras, FoldResult, OnlineResults
 from sightline_experiments.online.simulation import simulate
 from sightline_experiments.online.timing import learn_from_many, time_methods

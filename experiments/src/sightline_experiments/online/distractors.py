@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from sightline._typing import Doubles, Floats, Ints
 from sightline.contracts import Progress
-from sightline_experiments.online.lists import Views
-from sightline_experiments.online.protocol import Task
+from sightline_experiments.online.protocol import Task, Views
 
 NOISE = 0.1
 _BLOCK = 4096

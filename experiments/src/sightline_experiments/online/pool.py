@@ -20,7 +20,7 @@ from sightline.registry import FEATURE_SETS
 from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.classed import Classed
 from sightline_experiments.extraction import SEED, SIDE, decoded, described, matrix, settings_of
-from sightline_experiments.online.folds import Fold
+from sightline_experiments.online.protocol import Fold
 
 NINE = FEATURE_SETS["whole-all"]
 DEEP = "deep-large"

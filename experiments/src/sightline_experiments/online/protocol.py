@@ -1,17 +1,27 @@
-"""What learners may see of one fold: training triplets, and validation queries to choose by.
+"""Folds, and what learners see of one: scaled descriptors, training triplets, validation queries.
 
-phi is learnt from training pictures. Triplets have training pictures only, and come by a law:
+Pictures are divided into five parts at random, once; fold i has part i for the test, part i + 1 for
+validation and three parts for training. Of the test and the validation part some pictures are
+queries, drawn at random; each ranks all other pictures of the dataset (the paper does not say
+which). A picture that is the only one of its class has no relevant picture and is never a query.
 
-    pairs     every pair of a query and a relevant picture as often as any other; an other picture
-              at random (the paper takes all relevant pictures and a sample of the others)
-    queries   every query as often as any other, then a relevant and an other picture of it
+The paper does not say how its descriptors are scaled (`similarity.frames`), nor whether phi is
+relative to the usual similarities of a picture (`similarity.context`). Here every fold chooses a
+scaling of each descriptor, and then whether to use the context, by the mAP of some of its
+validation queries with equal weights of all similarities. All methods see the same.
 
-A validation query ranks all other pictures of the dataset. Arrays that several methods need are
-made once and kept as long as the fold is.
+phi is fitted to training pictures. Triplets have training pictures only, and are drawn by a law:
+
+    pairs     every pair of a query and a relevant picture is equally likely; the irrelevant picture
+              is random (the paper takes all relevant pictures and a sample of the others)
+    queries   every query is equally likely, then a relevant and an irrelevant picture of it
+
+Arrays that several methods need are computed once and kept as long as the fold.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -19,16 +29,144 @@ import numpy as np
 
 from sightline._typing import Floats, Ints
 from sightline.combiners.examples import JudgedLists, Source
+from sightline.contracts import Progress
+from sightline.errors import DataError
 from sightline.similarity.context import SAMPLE, Context, PairsInContext
+from sightline.similarity.frames import FRAMES, Frame
 from sightline.similarity.pairs import Phi
 from sightline.solvers.picture_triplets import Law, PictureTriplets, of_classes
-from sightline_experiments.online.folds import Fold
-from sightline_experiments.online.lists import ranked_lists
+
+N_PARTS = 5
+SEED = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """One way to share the pictures out, by their positions, ascending.
+
+    Attributes
+    ----------
+    number : which of the five it is.
+    train : pictures to learn from.
+    validation : queries to choose by.
+    """
+
+    number: int
+    train: Ints
+    validation: Ints
+
+
+def make_folds(
+    labels: Sequence[int],
+    n_folds: int = N_PARTS,
+    n_validation: int = 300,
+    n_test: int = 150,
+    seed: int = SEED,
+) -> tuple[list[Fold], list[Ints]]:
+    """Return the first n of five folds, and the test queries of each, which only `evaluation` sees.
+
+    The same seed gives the same ones.
+
+    >>> folds, tests = make_folds([0, 1] * 50, 1, 5, 3)
+    >>> len(folds[0].train), len(folds[0].validation), len(tests[0])
+    (60, 5, 3)
+    """
+    classes = np.asarray(labels, dtype=np.int64)
+    random = np.random.default_rng(seed)
+    part = np.empty(len(classes), dtype=np.int64)
+    part[random.permutation(len(classes))] = np.arange(len(classes)) % N_PARTS
+    useful = np.bincount(classes)[classes] > 1
+    found, tests = [], []
+    for i in range(n_folds):
+        after = (i + 1) % N_PARTS
+        train = np.flatnonzero((part != i) & (part != after))
+        validation = _drawn(np.flatnonzero((part == after) & useful), n_validation, (seed, i, 0))
+        tests.append(_drawn(np.flatnonzero((part == i) & useful), n_test, (seed, i, 1)))
+        found.append(Fold(i, train, validation))
+    return found, tests
+
+
+def _drawn(pool: Ints, n: int, seed: tuple[int, ...]) -> Ints:
+    """Return n of some pictures; fewer are the first of more, whatever else is drawn."""
+    if not len(pool):
+        raise DataError("A fifth of the pictures has none with another of its class.")
+    return np.sort(np.random.default_rng(seed).permutation(pool)[:n])
+
+
+Views = tuple[Floats, ...]
+
+
+def ranked_lists(
+    phi: Phi, views: Views, labels: Ints, queries: Ints, context: Context | None = None
+) -> JudgedLists:
+    """Return phi of each query with all other pictures; those of its class are relevant."""
+    n, m = len(queries), len(labels)
+    rows = np.empty((n, m - 1, phi.n_components), dtype=np.float32)
+    asked = tuple(v[queries] for v in views)
+    for some, columns, block in phi.blocks(asked, views):
+        there = np.arange(columns.start, columns.stop)
+        if context is not None:
+            block = context(block, there)
+        for one, i in zip(block, range(some.start, some.stop), strict=True):
+            others = one[there != queries[i]]
+            # The query itself is left out, so that what follows it moves up.
+            begin = columns.start - int(queries[i] < columns.start)
+            rows[i, begin : begin + len(others)] = others
+    fits = labels[None, :] == labels[queries][:, None]
+    kept = np.arange(m)[None, :] != queries[:, None]
+    relevance = fits[kept].astype(np.float64)
+    start = np.arange(n + 1, dtype=np.int64) * (m - 1)
+    return JudgedLists(rows.reshape(n * (m - 1), -1), relevance, start)
+
+
+N_QUERIES = 100
+# Enough to choose by; what is chosen is compared by more of them.
+_PAIRS = 5000
+
+
+def choose_frames(
+    rows: Mapping[str, Floats],
+    labels: Ints,
+    fold: Fold,
+    progress: Progress,
+    n_queries: int = N_QUERIES,
+    frames: Sequence[str] | None = None,
+) -> dict[str, str]:
+    """Return the best frame of each descriptor, by validation queries; of equals the first.
+
+    `frames` are those to try, all by default.
+    """
+    tried = FRAMES if frames is None else tuple(frames)
+    queries = some_queries(fold, n_queries)
+    chosen = {}
+    progress.start(f"fold {fold.number}: choose frames", len(rows) * len(tried))
+    for name, own in rows.items():
+        worth = {}
+        for frame in tried:
+            framed = framed_rows(own, frame, fold)
+            phi = Phi.of((framed[fold.train],), pairs=_PAIRS)
+            lists = ranked_lists(phi, (framed,), labels, queries)
+            worth[frame] = lists.mean_avgp(lists.rows.sum(axis=1))
+            progress.advance()
+        chosen[name] = max(worth, key=lambda f: worth[f])
+    progress.finish()
+    return chosen
+
+
+def some_queries(fold: Fold, n: int) -> Ints:
+    """Return some validation queries of a fold."""
+    random = np.random.default_rng(fold.number)
+    chosen: Ints = np.sort(random.choice(fold.validation, min(n, len(fold.validation)), False))
+    return chosen
+
+
+def framed_rows(rows: Floats, frame: str, fold: Fold) -> Floats:
+    """Return all rows in a frame that training pictures taught."""
+    return np.asarray(Frame.of(frame, rows[fold.train])(rows))
+
 
 LAWS: tuple[Law, ...] = ("pairs", "queries")
 _SHORT_QUERIES, _SHORT_OTHERS = 100, 400
-
-Views = tuple[Floats, ...]
 
 
 @dataclass(eq=False)

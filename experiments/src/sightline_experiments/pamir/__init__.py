@@ -1,8 +1,8 @@
 """The experiments of paper A: PAMIR and its baselines on Corel5K.
 
-`plan` holds everything that may be tuned; `pool` describes the pictures once; `protocol` makes
-splits and queries; `methods` fits; `evaluation` holds the test pictures and measures each choice
-once; `tables`, `sheets` and `curves` show it.
+`plan` holds everything that may be tuned; `pool` computes descriptors once; `protocol` makes splits
+and queries; `methods` fits; `evaluation` holds the test pictures and measures each choice once;
+`results` and `report` have the figures beside those of `paper`.
 """
 
 from __future__ import annotations

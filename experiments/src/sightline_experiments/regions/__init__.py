@@ -1,8 +1,8 @@
 """The experiments of paper E: tags, the regions they belong to, and scenes, on MSRC v2.
 
-`plan` holds everything that may be tuned; `halves` shares the pictures out; `pool` cuts and
-describes them; `seeing` is what learners see of a half, `methods` what they do with it;
-`evaluation` measures each choice once on the test pictures; `results`, `tables`, `sheets` show it.
+`plan` holds everything that may be tuned; `pool` segments and describes pictures; `protocol` has
+halves and what learners see of one, `methods` the learners; `evaluation` measures each choice once
+on the test pictures; `results` and `report` have the figures beside those of `paper`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from sightline_experiments.experiment import Experiment, Trial, timed
 from sightline_experiments.regions import paper
 from sightline_experiments.regions.evaluation import MSRCTestSet
 from sightline_experiments.regions.growth import grown
-from sightline_experiments.regions.halves import DESIGNED_ON, make_halves
-from sightline_experiments.regions.inputs import RegionInputs, Seen
 from sightline_experiments.regions.methods import Fitted, Learner, inputs
 from sightline_experiments.regions.plan import Plan
 from sightline_experiments.regions.pool import NETWORK, SIZE, Pool
+from sightline_experiments.regions.protocol import DESIGNED_ON, RegionInputs, Seen, make_halves
 from sightline_experiments.regions.results import HalfResult, RegionResults, Relaxation
 from sightline_experiments.tuning import Settings
 

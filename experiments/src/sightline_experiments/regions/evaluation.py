@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from sightline._typing import Ints
 from sightline_experiments.datasets.msrc import MSRC
 from sightline_experiments.one_shot import OneShotTestSet
-from sightline_experiments.regions.halves import DESIGNED_ON, never_designed_on
-from sightline_experiments.regions.inputs import Seen
 from sightline_experiments.regions.judging import f_of_each, judged
 from sightline_experiments.regions.methods import Fitted
+from sightline_experiments.regions.protocol import DESIGNED_ON, Seen, never_designed_on
 
 N_SHOWN = 10
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from sightline._typing import Bools
 from sightline.regions.scored import ScoredRegionModel
-from sightline_experiments.regions.inputs import Seen
 from sightline_experiments.regions.methods import inputs
+from sightline_experiments.regions.protocol import Seen
 from sightline_experiments.regions.results import Growth
 
 _ITERATIONS = 20

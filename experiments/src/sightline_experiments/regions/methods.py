@@ -31,7 +31,7 @@ from sightline.regions.model import RegionModel, Step, filled
 from sightline.regions.scenes import clusters, scaled
 from sightline.regions.scored import ScoredRegionModel
 from sightline_experiments.regions import paper
-from sightline_experiments.regions.inputs import Seen
+from sightline_experiments.regions.protocol import Seen
 from sightline_experiments.tuning import Settings
 
 CHI2 = "chi2"

@@ -12,8 +12,8 @@ from sightline.measures.significance import PairedTest, wilcoxon
 from sightline_experiments.experiment import MethodResult, Results
 from sightline_experiments.regions import judging, paper
 from sightline_experiments.regions.evaluation import Outcome
-from sightline_experiments.regions.inputs import Seen
 from sightline_experiments.regions.methods import Fitted
+from sightline_experiments.regions.protocol import Seen
 from sightline_experiments.tuning import settings_text
 
 DIRECTION = "picture->text"
