@@ -58,12 +58,12 @@ def asked(client: Client, clients: int, go_on: Callable[[], bool], searches_only
     load, lock = Load(), threading.Lock()
 
     def run(who: int) -> None:
-        mine = Asker(client, random.Random(who), searches_only)
+        asker = Asker(client, random.Random(who), searches_only)
         while go_on():
-            mine.ask()
+            asker.ask()
         with lock:
-            load.taken += mine.load.taken
-            load.statuses += mine.load.statuses
+            load.taken += asker.load.taken
+            load.statuses += asker.load.statuses
 
     begun = time.monotonic()
     threads = [threading.Thread(target=run, args=(i,)) for i in range(clients)]

@@ -73,30 +73,30 @@ def measure(bench: Bench) -> list[Row]:
     wheres = [None, *(np.sort(random.choice(n, n // s, replace=False)) + 1 for s in (2, 100))]
     with home.reader() as reader, _server(bench) as server:
         flat = reader.snapshot
-        built, faiss, said = _faiss(home, flat)
-        loaded, milvus, told = _milvus(home, flat, server)
+        built, faiss, faiss_probes = _faiss(home, flat)
+        loaded, milvus, milvus_probes = _milvus(home, flat, server)
         sides = [_ask([flat, faiss, milvus], queries, w) for w in wheres]
         memory = server.memory()
-    asked = [Asked([s[e].seconds[0] for s in sides], [s[e].ids[0] for s in sides])
+    answers = [Asked([s[e].seconds[0] for s in sides], [s[e].ids[0] for s in sides])
              for e in range(3)]  # fmt: skip
-    base, held = asked[0], f"{n} {what}; {len(queries)} queries"
+    base, held = answers[0], f"{n} {what}; {len(queries)} queries"
     out = [
         alone(ROWS[0], "ms", _ms(base.seconds[0]), note=f"{held}; {_told(base, 4 * n * length)}")
     ]
-    costs = [(built, _size(home.ivf), said), (loaded, memory, told)]
+    costs = [(built, _size(home.ivf), faiss_probes), (loaded, memory, milvus_probes)]
     for i, (seconds, size, probes) in enumerate(costs, 1):
         names = ROWS[4 * i - 3 : 4 * i + 1]
         how = f"{probes.plain} ({probes.filtered} with a filter) of {probes.lists} lists"
-        note = f"built in {seconds:.0f} s; {_told(asked[i], size)}, {how}"
-        out += _rows(names, asked[i], base, note)
+        note = f"built in {seconds:.0f} s; {_told(answers[i], size)}, {how}"
+        out += _rows(names, answers[i], base, note)
     return out
 
 
 def _rows(names: Sequence[str], ours: Asked, flat: Asked, note: str) -> list[Row]:
     missed = [1 - np.mean([len(np.intersect1d(a, b)) / max(1, len(b))
-                           for a, b in zip(mine, theirs, strict=True)])
-              for mine, theirs in zip(ours.ids, flat.ids, strict=True)]  # fmt: skip
-    said = [
+                           for a, b in zip(our_ids, flat_ids, strict=True)])
+              for our_ids, flat_ids in zip(ours.ids, flat.ids, strict=True)]  # fmt: skip
+    percentiles = [
         f"p50 {_p(t, 50):.1f}, p99 {_p(t, 99):.1f} ms; the scan {_p(f, 50):.1f} and {_p(f, 99):.1f}"
         for t, f in zip(ours.seconds, flat.seconds, strict=True)
     ]
@@ -104,8 +104,8 @@ def _rows(names: Sequence[str], ours: Asked, flat: Asked, note: str) -> list[Row
         compared(names[0], "ms", _ms(ours.seconds[0]), "ms flat scan", _ms(flat.seconds[0]), _TIME,
                  note),
         alone(names[1], "share", [float(missed[0])], _MISSED, "of the exact 50 best"),
-        alone(names[2], "share", [float(missed[1])], _FILTERED, f"half the rows; {said[1]}"),
-        alone(names[3], "share", [float(missed[2])], _FILTERED, f"a hundredth; {said[2]}"),
+        alone(names[2], "share", [float(missed[1])], _FILTERED, f"half the rows; {percentiles[1]}"),
+        alone(names[3], "share", [float(missed[2])], _FILTERED, f"a hundredth; {percentiles[2]}"),
     ]  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def _ask(sides: Sequence[Snapshot], queries: Matrix, where: Int | None) -> list[
     asked query by query in turn, the others would be measured as they never are.
     """
     seconds: list[list[float]] = [[] for _ in sides]
-    found: list[list[Int]] = [[] for _ in sides]
+    ids: list[list[Int]] = [[] for _ in sides]
     for first in range(0, len(queries), _TURN):
         turn = queries[first : first + _TURN]
         for side, snapshot in enumerate(sides):
@@ -143,11 +143,11 @@ def _ask(sides: Sequence[Snapshot], queries: Matrix, where: Int | None) -> list[
                 top = snapshot.top(DenseQuery(FEATURE, weights, "cosine"), _K, where)
                 if i:
                     seconds[side].append(time.perf_counter() - begun)
-                    found[side].append(top.ids)
+                    ids[side].append(top.ids)
     for snapshot in sides:
         if snapshot.engine is not None and snapshot.engine.notice():
             raise BenchmarkError(f"{snapshot.engine.name}: {snapshot.engine.notice()}")
-    return [Asked([s], [f]) for s, f in zip(seconds, found, strict=True)]
+    return [Asked([s], [f]) for s, f in zip(seconds, ids, strict=True)]
 
 
 def _served(snapshot: Snapshot, home: StoreFolder, engine: Engine) -> Snapshot:

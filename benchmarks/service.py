@@ -138,12 +138,12 @@ def _one_by_one(client: Client, c: Collection) -> tuple[float, float]:
     over, here = [], []
     for query in QUERIES * 10:
         begun = time.perf_counter()
-        found = client.search(query)
+        served = client.search(query)
         over.append(1e3 * (time.perf_counter() - begun))
         begun = time.perf_counter()
-        own = c.search(query)
+        hits = c.search(query)
         here.append(1e3 * (time.perf_counter() - begun))
-        if [h.id for h in found.hits] != [h.picture for h in own]:
+        if [h.id for h in served.hits] != [h.picture for h in hits]:
             raise BenchmarkError(f"The server and the collection differ on {query!r}.")
     return float(np.median(over)), float(np.median(here))
 

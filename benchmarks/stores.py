@@ -62,14 +62,14 @@ def _vectors(folder: Path, n: int) -> StoreFolder:
 def vocabulary(n: int) -> tuple[str, ...]:
     """Return n words that can be spoken, the most frequent first."""
     rng = np.random.default_rng(SEED)
-    found: dict[str, None] = {}
-    while len(found) < n:
+    words: dict[str, None] = {}
+    while len(words) < n:
         syllables = rng.integers(2, 5)
         word = "".join(
             str(rng.choice(_ONSETS)) + str(rng.choice(_VOWELS)) for _ in range(syllables)
         )
-        found[word] = None
-    return tuple(found)
+        words[word] = None
+    return tuple(words)
 
 
 def worded(bench: Bench, n: int) -> tuple[Path, StoreFolder]:
