@@ -30,7 +30,7 @@ from sightline.store.scores import Scores, open_scores, with_scores
 from sightline.store.versions import Version
 from sightline.store.writer import Change, Writer
 from tests.factories.planted_stores import clusters, plant
-from tests.factories.recorded_progress import Told
+from tests.factories.recorded_progress import RecordedProgress
 
 ACROSS = sorted(name for name, kind in RANKERS.items() if kind.shared_space)
 Float = NDArray[np.float32]
@@ -44,7 +44,9 @@ def home(tmp_path: Path) -> StoreFolder:
                  {"signal": rows})  # fmt: skip
 
 
-def trained(home: StoreFolder, ranker: str = "lscmr", progress: Told | None = None) -> StoreFolder:
+def trained(
+    home: StoreFolder, ranker: str = "lscmr", progress: RecordedProgress | None = None
+) -> StoreFolder:
     train(home, TrainOptions(rankers=(ranker,)), 0.0, progress or NoProgress())
     return home
 
@@ -142,7 +144,7 @@ def _without_points(writer: Writer) -> Version:
 
 
 def test_rounds_are_told_while_it_learns(home: StoreFolder) -> None:
-    told = Told()
+    told = RecordedProgress()
     trained(home, "lscmr", told)
     rounds = [n for n in told.noted if n.startswith("lscmr, round ")]
     assert len(rounds) > 5 and "objective" in rounds[0] and "violation" in rounds[-1]

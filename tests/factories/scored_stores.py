@@ -1,4 +1,4 @@
-"""Small stores whose pictures a model has scored, without any pictures or learning."""
+"""Small stores whose pictures a fake model has scored, without picture files or training."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ Float = NDArray[np.float32]
 
 
 def score(seed: int, picture: int, term: int) -> float:
-    """Return what a fake model says: few different values, so that many pictures are equal."""
+    """Return the score of a fake model: few different values, so that there are many ties."""
     return ((picture * 7919 + term * 101 + seed * 31 + picture * term) % 13 - 6) / 4
 
 
 def scores_of(seed: int, ids: Int, terms: Sequence[int]) -> Float:
-    """Return the same for many pictures, a row for each word."""
+    """Return the scores of many pictures, a row for each word."""
     return np.array([[score(seed, p, t) for p in ids.tolist()] for t in terms], np.float32)
 
 
 def points_of(seed: int, ids: Int) -> Float:
-    """Return where a fake model sees pictures, two numbers each."""
+    """Return a fake model's embedding of pictures, two numbers each."""
     return np.stack([np.sin(ids * (seed + 1.0)), np.cos(ids * 3.0 + seed)], axis=1).astype("f4")
 
 
@@ -60,7 +60,7 @@ class FakeScorer:
 
 
 def batch(ids: Sequence[int], words: Sequence[tuple[int, ...]] | None = None) -> Batch:
-    """Return pictures that have the feature; each carries its own words."""
+    """Return pictures that have the feature, each with its own words."""
     rows = np.arange(2 * len(ids), dtype=np.float32).reshape(-1, 2)
     return Batch(
         np.array(ids, np.int64),
@@ -115,10 +115,10 @@ def crash_learning(
 def learning(
     store: Path, disk: Disk, learn: Callable[[Writer, int], object], seed: int
 ) -> Callable[..., None]:
-    """Return what a child does: learn anew, publish it, and say so."""
+    """Return the work of a child: train again, publish, and report it."""
 
     def run(say: Callable[..., None]) -> None:
-        # What was there before has long been on the disk.
+        # The existing files are on the disk already.
         for path in (store.parent, store, *sorted(store.rglob("*"))):
             disk.flushed_path(str(path))
         with Writer(StoreFolder(store), "train") as w:

@@ -28,7 +28,7 @@ from sightline.store.upkeep.verify import verify
 from tests.factories.photos import make_photos, paint
 from tests.factories.planted_stores import plant
 from tests.factories.servers import Process
-from tests.factories.small_disks import judge_and_die, judged
+from tests.factories.small_disks import judge_and_die, judged_event
 
 COMMANDS: list[list[str]] = [
     ["index", "--workers", "1", "--features", "color", "--folder-words"],
@@ -137,7 +137,7 @@ def widened(tmp_path: Path) -> Collection:
     """Return a collection whose store everybody may read and write, last judged by a killed."""
     c = Collection.open(make_photos(tmp_path / "photos", 4), store=tmp_path / "store", workers=1)
     c.index()
-    judge_and_die(c.home, [judged(1)])
+    judge_and_die(c.home, [judged_event(1)])
     subprocess.run(["chmod", "-R", "a=rwX", c.home.folder], check=True)
     return c
 

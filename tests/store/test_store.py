@@ -35,7 +35,7 @@ from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Change, Writer
 from sightline.testing import check_store
 from tests.factories.photos import fingerprint
-from tests.factories.small_disks import judge_and_die, judged
+from tests.factories.small_disks import judge_and_die, judged_event
 
 
 def batch(ids: Sequence[int], value: float = 1.0, terms: tuple[int, ...] = (5,)) -> Batch:
@@ -289,7 +289,7 @@ def test_a_read_only_store_is_read_with_its_log(
     home = StoreFolder(tmp_path / "store")
     with Writer(home, "test") as w:
         w.publish(Change(batches=[batch([1])]), finished=True)
-    judge_and_die(home, [judged(1)])
+    judge_and_die(home, [judged_event(1)])
     if not index_file:
         os.unlink(f"{home.events}-shm")
     before = fingerprint(home.folder)
