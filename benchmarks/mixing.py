@@ -114,7 +114,7 @@ def corel(
     from sightline.compute.local import LocalCompute
     from sightline_experiments.cache import ArrayCache
     from sightline_experiments.datasets.corel5k import load_corel5k
-    from sightline_experiments.pamir.methods import _seen
+    from sightline_experiments.pamir.methods import method_inputs
     from sightline_experiments.pamir.pool import Describer
     from sightline_experiments.pamir.protocol import make_splits
 
@@ -127,7 +127,7 @@ def corel(
         captions = {}
         for view in views:
             if view not in _ALIKE:
-                X, held = _seen(split, {"view": view}).joined()
+                X, held = method_inputs(split, {"view": view}).joined()
                 words = split.train.labels.shape[1]
                 arguments = (X, split.train_queries, words, held, split.validation_queries)
                 captions[view] = Captions(*arguments)

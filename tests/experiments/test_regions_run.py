@@ -197,7 +197,7 @@ def test_test_pictures_are_looked_at_once_and_their_tags_are_hidden(c: MSRC, fol
     halves, tests = make_halves(c.scenes, 1)
     with temporary() as cache:
         pool = Pool(c, InlineCompute(), cache, NoProgress())
-        seen = RegionInputs(c, pool, dict(PLAN.cuts), 8).seen("classic", halves[0])
+        seen = RegionInputs(c, pool, dict(PLAN.cuts), 8).of_half("classic", halves[0])
         # What was found is kept for the next run.
         again = Pool(c, InlineCompute(), cache, NoProgress()).classic(CUT)
     assert not seen.tags[tests[0]].any()

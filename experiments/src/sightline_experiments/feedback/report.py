@@ -104,7 +104,7 @@ def draw_curves(results: FeedbackResults, out: Path, title: str) -> list[Path]:
 def _draw_rounds(ran: FeatureResult, out: Path, title: str) -> list[Path]:
     files = []
     network = ", from a network trained on ImageNet" if ran.features == "deep" else ""
-    for attribute, name, said in _DRAWN:
+    for attribute, name, caption in _DRAWN:
         lines = {}
         for method, track in ran.tracks.items():
             values = [mean(row) for row in getattr(track, attribute)]
@@ -112,7 +112,7 @@ def _draw_rounds(ran: FeatureResult, out: Path, title: str) -> list[Path]:
         if not lines:
             continue
         file = out / f"{ran.features}-{name.replace('@', '').lower()}.png"
-        text = f"{title}, {ran.features}{network}:\n{said} (paper: figure 1)"
+        text = f"{title}, {ran.features}{network}:\n{caption} (paper: figure 1)"
         draw_lines(file, lines, text, ("rounds of feedback", name))
         files.append(file)
     return files

@@ -52,13 +52,13 @@ class Mapped:
         K = gram(rows, kernel="chi2", bandwidth=s).astype(np.float64)
         mean = K.mean(axis=0)
         values, vectors = np.linalg.eigh(K - mean - mean[:, None] + mean.mean())
-        kept = np.argsort(-values)[:n_directions]
-        kept = kept[values[kept] > 1e-6 * values.max()]
+        strongest = np.argsort(-values)[:n_directions]
+        strongest = strongest[values[strongest] > 1e-6 * values.max()]
         # The centred kernel's trace over rows is the mean square length of what is kept.
-        scale = np.sqrt(values[kept].sum() / len(rows))
-        roots = np.sqrt(values[kept])
-        learnt = vectors[:, kept] * roots / scale
-        return cls(rows, s, mean, vectors[:, kept] / roots / scale, learnt)
+        scale = np.sqrt(values[strongest].sum() / len(rows))
+        roots = np.sqrt(values[strongest])
+        mapped = vectors[:, strongest] * roots / scale
+        return cls(rows, s, mean, vectors[:, strongest] / roots / scale, mapped)
 
     def __call__(self, rows: Doubles) -> Doubles:
         """Return rows as they are seen."""

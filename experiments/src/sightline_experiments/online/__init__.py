@@ -37,7 +37,7 @@ from sightline_experiments.online.simulation import simulate
 from sightline_experiments.online.timing import learn_from_many, time_methods
 from sightline_experiments.tuning import Settings
 
-# What the time against triplets, the large run, distractors and the simulation look at.
+# The features of the time against triplets, the large run, distractors and the simulation.
 _ONCE = "nine"
 _DEEPER = "+deep"
 
@@ -48,11 +48,11 @@ def run(
     compute: Compute,
     progress: Progress,
 ) -> OnlineResults:
-    """Measure every dataset that is there; the first of them also by what is beside the table.
+    """Measure every available dataset, and of the first what is beside the table.
 
     Parameters
     ----------
-    datasets : by title, each with the cache of its descriptors, or None if it is not there.
+    datasets : by title, each with the cache of its descriptors, or None if it is missing.
     """
     results = OnlineResults(_settings(plan))
     first = True
@@ -103,7 +103,7 @@ class _Experiment(Experiment[Task, Combiner, FoldResult]):
         self.test_set = FoldTestSet(tests)
 
     def run_folds(self, extras: bool) -> None:
-        """Measure all methods, fold by fold, since they share what they see of one."""
+        """Measure all methods, fold by fold, since they share its training data."""
         rows = self.describer.describe(self.folds, NINE)
         features = list(self.plan.features)
         if any(_DEEPER in f for f in features):
@@ -155,7 +155,7 @@ class _Experiment(Experiment[Task, Combiner, FoldResult]):
         self.run_results.frames[self.title][-1][f"phi of {features}"] = f"against {reference}"
 
     def _beside(self, task: Task, combiners: Mapping[str, Combiner], all_of_it: bool) -> None:
-        """Measure what is beside the table; time against triplets alone where not all of it."""
+        """Measure what is beside the table; only time against triplets unless `all_of_it`."""
         plan, progress, extras = self.plan, self.progress, Extras(self.title)
         results = self.run_results.of(self.title, _ONCE)
         chosen = {name: results[name].chosen[0].settings for name in combiners}

@@ -42,13 +42,13 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """One way to share the pictures out, by their positions, ascending.
+    """One division of the pictures, by their positions, ascending.
 
     Attributes
     ----------
-    number : which of the five it is.
-    train : pictures to learn from.
-    validation : queries to choose by.
+    number : its number among the five.
+    train : training pictures.
+    validation : validation queries.
     """
 
     number: int
@@ -65,7 +65,7 @@ def make_folds(
 ) -> tuple[list[Fold], list[Ints]]:
     """Return the first n of five folds, and the test queries of each, which only `evaluation` sees.
 
-    The same seed gives the same ones.
+    The same seed gives the same folds.
 
     >>> folds, tests = make_folds([0, 1] * 50, 1, 5, 3)
     >>> len(folds[0].train), len(folds[0].validation), len(tests[0])
@@ -76,18 +76,18 @@ def make_folds(
     part = np.empty(len(classes), dtype=np.int64)
     part[random.permutation(len(classes))] = np.arange(len(classes)) % N_PARTS
     useful = np.bincount(classes)[classes] > 1
-    found, tests = [], []
+    folds, tests = [], []
     for i in range(n_folds):
         after = (i + 1) % N_PARTS
         train = np.flatnonzero((part != i) & (part != after))
         validation = _drawn(np.flatnonzero((part == after) & useful), n_validation, (seed, i, 0))
         tests.append(_drawn(np.flatnonzero((part == i) & useful), n_test, (seed, i, 1)))
-        found.append(Fold(i, train, validation))
-    return found, tests
+        folds.append(Fold(i, train, validation))
+    return folds, tests
 
 
 def _drawn(pool: Ints, n: int, seed: tuple[int, ...]) -> Ints:
-    """Return n of some pictures; fewer are the first of more, whatever else is drawn."""
+    """Return n random pictures; a smaller n gives a subset of a larger one."""
     if not len(pool):
         raise DataError("A fifth of the pictures has none with another of its class.")
     return np.sort(np.random.default_rng(seed).permutation(pool)[:n])
@@ -102,25 +102,25 @@ def ranked_lists(
     """Return phi of each query with all other pictures; those of its class are relevant."""
     n, m = len(queries), len(labels)
     rows = np.empty((n, m - 1, phi.n_components), dtype=np.float32)
-    asked = tuple(v[queries] for v in views)
-    for some, columns, block in phi.blocks(asked, views):
-        there = np.arange(columns.start, columns.stop)
+    query_views = tuple(v[queries] for v in views)
+    for some, columns, block in phi.blocks(query_views, views):
+        positions = np.arange(columns.start, columns.stop)
         if context is not None:
-            block = context(block, there)
+            block = context(block, positions)
         for one, i in zip(block, range(some.start, some.stop), strict=True):
-            others = one[there != queries[i]]
+            others = one[positions != queries[i]]
             # The query itself is left out, so that what follows it moves up.
             begin = columns.start - int(queries[i] < columns.start)
             rows[i, begin : begin + len(others)] = others
     fits = labels[None, :] == labels[queries][:, None]
-    kept = np.arange(m)[None, :] != queries[:, None]
-    relevance = fits[kept].astype(np.float64)
+    is_other = np.arange(m)[None, :] != queries[:, None]
+    relevance = fits[is_other].astype(np.float64)
     start = np.arange(n + 1, dtype=np.int64) * (m - 1)
     return JudgedLists(rows.reshape(n * (m - 1), -1), relevance, start)
 
 
 N_QUERIES = 100
-# Enough to choose by; what is chosen is compared by more of them.
+# Enough for this selection; the final comparison uses more pairs.
 _PAIRS = 5000
 
 
@@ -132,7 +132,7 @@ def choose_frames(
     n_queries: int = N_QUERIES,
     frames: Sequence[str] | None = None,
 ) -> dict[str, str]:
-    """Return the best frame of each descriptor, by validation queries; of equals the first.
+    """Return the best scaling of each descriptor, by validation queries; of equals the first.
 
     `frames` are those to try, all by default.
     """
@@ -140,15 +140,15 @@ def choose_frames(
     queries = some_queries(fold, n_queries)
     chosen = {}
     progress.start(f"fold {fold.number}: choose frames", len(rows) * len(tried))
-    for name, own in rows.items():
-        worth = {}
+    for name, feature_rows in rows.items():
+        mean_avgp_of = {}
         for frame in tried:
-            framed = framed_rows(own, frame, fold)
+            framed = framed_rows(feature_rows, frame, fold)
             phi = Phi.of((framed[fold.train],), pairs=_PAIRS)
             lists = ranked_lists(phi, (framed,), labels, queries)
-            worth[frame] = lists.mean_avgp(lists.rows.sum(axis=1))
+            mean_avgp_of[frame] = lists.mean_avgp(lists.rows.sum(axis=1))
             progress.advance()
-        chosen[name] = max(worth, key=lambda f: worth[f])
+        chosen[name] = max(mean_avgp_of, key=lambda f: mean_avgp_of[f])
     progress.finish()
     return chosen
 
@@ -161,7 +161,7 @@ def some_queries(fold: Fold, n: int) -> Ints:
 
 
 def framed_rows(rows: Floats, frame: str, fold: Fold) -> Floats:
-    """Return all rows in a frame that training pictures taught."""
+    """Return all rows in a scaling fitted to training pictures."""
     return np.asarray(Frame.of(frame, rows[fold.train])(rows))
 
 
@@ -175,12 +175,12 @@ class Task:
 
     Attributes
     ----------
-    fold : which pictures are for what.
+    fold : training pictures and validation queries.
     labels : the class of each picture.
     views : rows of every picture, one matrix for each descriptor.
-    n_triplets : how many triplets there are to learn from.
-    in_context : phi is against what is usual for each picture (`similarity.context`).
-    n_sample : training pictures that tell what is usual.
+    n_triplets : number of training triplets.
+    in_context : phi is relative to each picture's usual similarities (`similarity.context`).
+    n_sample : training pictures that estimate the usual similarities.
     """
 
     fold: Fold
@@ -193,12 +193,12 @@ class Task:
 
     @cached_property
     def phi(self) -> Phi:
-        """The comparison of pictures, learnt from training pictures."""
+        """The similarities of pictures, fitted to training pictures."""
         return Phi.of(tuple(v[self.fold.train] for v in self.views))
 
     @cached_property
     def usual(self) -> Context | None:
-        """What is usual for each picture, learnt from training pictures; None if not wanted."""
+        """The usual similarities of each picture, by training pictures; None if not used."""
         if not self.in_context:
             return None
         random = np.random.default_rng(self.fold.number)
@@ -208,7 +208,7 @@ class Task:
 
     @property
     def source(self) -> Source:
-        """phi of pictures by their positions, as learners want it."""
+        """phi of pictures by their positions, in the form of the estimators."""
         pairs = self.phi.over(self.views)
         return pairs if self.usual is None else PairsInContext(pairs, self.usual)
 
@@ -223,7 +223,7 @@ class Task:
 
     @cached_property
     def short(self) -> tuple[Floats, Floats, Ints]:
-        """Shorter lists of some validation queries, (X, y, qid), for those that look often."""
+        """Shorter lists of some validation queries, (X, y, qid), for early stopping."""
         random = np.random.default_rng(0)
         chosen = np.arange(min(_SHORT_QUERIES, len(self.validation)))
         rows = []
@@ -237,7 +237,7 @@ class Task:
         return self.validation.rows[at], self.validation.relevance[at].astype(np.float32), qid
 
     def drawn(self, law: Law, n: int | None = None) -> Drawn:
-        """Return training triplets by a law, as many as the task has by default."""
+        """Return training triplets of a law, by default all of the task."""
         size = self.n_triplets if n is None else n
         found = self._kept.get((law, size))
         if found is None:
@@ -254,7 +254,7 @@ class Task:
 
 
 def choose_task(plain: Task, queries: Ints) -> Task:
-    """Return the task, or the same in context, by which some validation queries rank better.
+    """Return the task or the same task in context, whichever ranks validation queries better.
 
     All similarities count equally.
     """
@@ -266,7 +266,7 @@ def choose_task(plain: Task, queries: Ints) -> Task:
 
 @dataclass(eq=False)
 class Drawn:
-    """Triplets to learn from, in the forms that learners want them in."""
+    """Training triplets, in the forms of all estimators."""
 
     triplets: PictureTriplets
     source: Source

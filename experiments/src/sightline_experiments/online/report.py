@@ -56,11 +56,11 @@ def _table_2(dataset: str, features: str, ran: dict[str, FoldResult]) -> Iterato
     network = " (deep is a network trained on ImageNet)" if "deep" in features else ""
     yield f"Table 2. mAP on {dataset}, {features}{network}; settings by validation queries"
     yield f"{'':<18}{'mAP':>17}{'paper':>9}{'validation':>12}{'seconds':>10}  settings of fold 0"
-    theirs = paper.MAP.get(dataset, {}) if features == "nine" else {}
+    paper_map = paper.MAP.get(dataset, {}) if features == "nine" else {}
     for name, r in ran.items():
-        own = mean_and_std(r.means())
+        our_map = mean_and_std(r.means())
         yield (
-            f"{name:<18}{own:>17}{fraction(theirs.get(name)):>9}{r.validation():>12.4f}"
+            f"{name:<18}{our_map:>17}{fraction(paper_map.get(name)):>9}{r.validation():>12.4f}"
             f"{r.seconds():>10.2f}  {settings_text(r.chosen[0].settings)}"
         )
     yield from _wilcoxon(ran)
@@ -70,16 +70,16 @@ def _wilcoxon(ran: dict[str, FoldResult]) -> Iterator[str]:
     pairs = compared(ran)
     if not pairs:
         return
-    mine, batch = pairs[0][0], best_batch(ran)
+    best_online, batch = pairs[0][0], best_batch(ran)
     yield (
-        f"Best online learner by validation queries: {mine.method}, mAP "
-        f"{np.mean(mine.means()):.4f}"
+        f"Best online learner by validation queries: {best_online.method}, mAP "
+        f"{np.mean(best_online.means()):.4f}"
         + ("" if batch is None else f"; best batch baseline {batch.method}, "
            f"{np.mean(batch.means()):.4f}")
     )  # fmt: skip
     yield "Wilcoxon against each, two-sided, test queries of all folds:"
     for _, r in pairs:
-        yield f"  {r.method:<18}{paired_test(compare(mine, r))}"
+        yield f"  {r.method:<18}{paired_test(compare(best_online, r))}"
 
 
 def _times(extras: Extras) -> Iterator[str]:
@@ -90,8 +90,8 @@ def _times(extras: Extras) -> Iterator[str]:
     yield f"CPU seconds of learning on {extras.dataset}, by number of triplets (paper: figure 1)"
     yield f"{'':<18}" + "".join(f"{n:>12,}" for n in sizes)
     for name, points in extras.times.items():
-        there = dict(points)
-        cells = (f"{there[n]:>12.3f}" if n in there else f"{MISSING:>12}" for n in sizes)
+        seconds_at = dict(points)
+        cells = (f"{seconds_at[n]:>12.3f}" if n in seconds_at else f"{MISSING:>12}" for n in sizes)
         yield f"{name:<18}" + "".join(cells)
 
 

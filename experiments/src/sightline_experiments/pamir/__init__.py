@@ -120,8 +120,8 @@ class _Experiment(Experiment[Split, Scorer, SplitResult]):
         return split.value(fitted)
 
     def details(self, fitted: Scorer) -> Mapping[str, Json]:
-        """Return what fitting found out, such as the number of steps."""
-        return fitted.found
+        """Return what fitting selected, such as the number of steps."""
+        return fitted.details
 
     def measure(self, result: SplitResult, fitted: Scorer, split: Split) -> None:
         """Add what a method reached on the test queries."""

@@ -27,19 +27,19 @@ from sightline_experiments.datasets.msrc import MSRC
 from sightline_experiments.regions.pool import Cut, Pool
 
 _FIFTH = 5
-# Within the pictures to learn from of so many halves the latent model's start was designed.
+# The latent model's initialisation was designed on the development pictures of so many halves.
 DESIGNED_ON = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Half:
-    """One way to share the pictures out, by their positions, ascending.
+    """One division of the pictures, by their positions, ascending.
 
     Attributes
     ----------
-    number : which it is.
-    train : pictures to learn from while settings are chosen.
-    validation : pictures to choose by; learnt from as well once that is done.
+    number : its number.
+    train : training pictures during model selection.
+    validation : validation pictures; training pictures as well of the final fit.
     """
 
     number: int
@@ -80,32 +80,32 @@ def make_halves(scenes: Sequence[int], n: int, seed: int = 0) -> tuple[list[Half
 
 
 def never_designed_on(tests: Sequence[Ints]) -> Ints:
-    """Return the pictures that are for the test in every half that served for designing.
+    """Return the test pictures of all halves that the latent model was designed on.
 
     >>> never_designed_on([np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([4])]).tolist()
     [1, 2]
     """
-    found = tests[0]
+    pictures = tests[0]
     for test in tests[1:DESIGNED_ON]:
-        found = np.intersect1d(found, test)
-    return found
+        pictures = np.intersect1d(pictures, test)
+    return pictures
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class HalfData:
     """Pictures of one half.
 
     Attributes
     ----------
-    half : which pictures are for what.
+    half : which pictures are for training, validation and test.
     regions : rows of each picture's regions.
     whole : a row for each picture.
     tags : (pictures, tags); those of test pictures are False here.
     labels : the region of each pixel, of each picture.
     words : of regions, where they are codewords.
-    areas : of each picture's regions, shares of the picture.
+    areas : of each picture's regions, as fractions of the picture.
     shares : means of pictures' regions, plain and by area.
-    likeness : of codewords, rows of pictures by how alike their shares are to those learnt from.
+    likeness : of codewords, the kernel of each picture's shares with those of training pictures.
     """
 
     half: Half
@@ -124,19 +124,19 @@ class Seen:
 
 
 class RegionInputs:
-    """Makes what learners see, half by half."""
+    """Computes what learners see of each half."""
 
     def __init__(self, c: MSRC, pool: Pool, cuts: dict[str, Segmenter], reduced: int) -> None:
         self.c, self.pool, self.reduced = c, pool, reduced
         self._cuts = cuts
-        self._found: dict[str, list[Cut]] = {}
+        self._cut_pictures: dict[str, list[Cut]] = {}
 
-    def seen(self, features: str, half: Half) -> Seen:
-        """Return what is seen of a half by "classic" or "deep" features."""
-        if features not in self._found:
+    def of_half(self, features: str, half: Half) -> HalfData:
+        """Return the data of a half by "classic" or "deep" features."""
+        if features not in self._cut_pictures:
             make = self.pool.classic if features == "classic" else self.pool.deep
-            self._found[features] = make(self._cuts[features])
-        cuts = self._found[features]
+            self._cut_pictures[features] = make(self._cuts[features])
+        cuts = self._cut_pictures[features]
         tags = np.zeros_like(self.c.tags)
         tags[half.development] = self.c.tags[half.development]
         labels = [cut.labels for cut in cuts]
@@ -145,15 +145,15 @@ class RegionInputs:
             whole = np.array([r.sum(axis=0) for r in rows])
             areas, shares = _by_area(rows, labels)
             likeness = KernelRows.fit(shares[half.development])(shares)
-            return Seen(half, rows, whole, tags, labels, words, areas, shares, likeness)
+            return HalfData(half, rows, whole, tags, labels, words, areas, shares, likeness)
         rows, whole = _reduced(cuts, half.development, self.reduced)
-        return Seen(half, rows, whole, tags, labels, None, *_by_area(rows, labels))
+        return HalfData(half, rows, whole, tags, labels, None, *_by_area(rows, labels))
 
     def _words(self, cuts: Sequence[Cut], half: Half) -> tuple[list[Doubles], Codewords]:
-        known = half.development
-        textures = self.pool.textures(cuts, known, f"of half {half.number}")
+        development = half.development
+        textures = self.pool.textures(cuts, development, f"of half {half.number}")
         described = [cut.described(t) for cut, t in zip(cuts, textures, strict=True)]
-        words = Codewords.fit([described[p] for p in known])
+        words = Codewords.fit([described[p] for p in development])
         return [words.rows(d).astype(np.float64) for d in described], words
 
 
@@ -166,21 +166,21 @@ def _by_area(
     return areas, np.array(means)
 
 
-def _reduced(cuts: Sequence[Cut], known: Ints, n: int) -> tuple[list[Doubles], Doubles]:
-    """Return rows in the basis of the strongest directions of some pictures' regions.
+def _reduced(cuts: Sequence[Cut], development: Ints, n: int) -> tuple[list[Doubles], Doubles]:
+    """Return rows in the principal directions of the development pictures' regions.
 
-    Rows have about length one; a last number, always the same, lets every tag have a constant.
+    Rows have about length one; a constant last number lets every tag have an intercept.
     """
-    some = np.concatenate([cuts[p].arrays["deep"] for p in known]).astype(np.float64)
+    some = np.concatenate([cuts[p].arrays["deep"] for p in development]).astype(np.float64)
     mean = some.mean(axis=0)
-    # Of ten thousand rows of two thousand numbers this is far faster than their own decomposition.
+    # For ten thousand rows of two thousand numbers this is far faster than an SVD of the rows.
     strength, basis = np.linalg.eigh((some - mean).T @ (some - mean))
-    kept = basis[:, ::-1][:, : min(n, int((strength > 1e-9).sum()))]
-    scale = np.sqrt(np.square((some - mean) @ kept).sum(axis=1).mean())
+    directions = basis[:, ::-1][:, : min(n, int((strength > 1e-9).sum()))]
+    scale = np.sqrt(np.square((some - mean) @ directions).sum(axis=1).mean())
 
     def rows(of: NDArray[np.float32]) -> Doubles:
-        found = (of - mean) @ kept / scale
-        return np.hstack([found, np.full((len(found), 1), 0.1)])
+        projected = (of - mean) @ directions / scale
+        return np.hstack([projected, np.full((len(projected), 1), 0.1)])
 
     regions = [rows(cut.arrays["deep"]) for cut in cuts]
     return regions, np.concatenate([rows(cut.arrays["whole"]) for cut in cuts])

@@ -84,16 +84,18 @@ def _clean(ran: dict[str, HalfResult]) -> Iterator[str]:
 
 def _margins(ran: dict[str, HalfResult]) -> Iterator[str]:
     """Yield how far ahead of each baseline the latent model is, beside the paper's margins."""
-    for measure, theirs in ((judging.F, paper.F), (judging.NMI, paper.NMI)):
-        mine = ran[paper.LATENT].values(measure) if paper.LATENT in ran else []
+    for measure, paper_values in ((judging.F, paper.F), (judging.NMI, paper.NMI)):
+        ours = ran[paper.LATENT].values(measure) if paper.LATENT in ran else []
         for name, r in ran.items():
             values = r.values(measure)
-            if name == paper.LATENT or not values or not mine:
+            if name == paper.LATENT or not values or not ours:
                 continue
             base = float(np.mean(values))
-            gain = f"{float(np.mean(mine)) / base - 1:+.1%}" if base > _NOTHING else MISSING
+            gain = f"{float(np.mean(ours)) / base - 1:+.1%}" if base > _NOTHING else MISSING
             said_by = (
-                f"{theirs[paper.LATENT] / theirs[name] - 1:+.1%}" if name in theirs else MISSING
+                f"{paper_values[paper.LATENT] / paper_values[name] - 1:+.1%}"
+                if name in paper_values
+                else MISSING
             )
             yield f"{measure} of {paper.LATENT} against {name}: {gain} (paper {said_by})"
 
@@ -175,7 +177,7 @@ def draw_sheets(c: MSRC, results: RegionResults, compute: Compute, out: Path) ->
 
 
 def _of_model(results: RegionResults, features: str, out: Path) -> list[Path]:
-    fitted, seen = results.models[features]
+    fitted, data = results.models[features]
     model = fitted.model
     if model is None:
         return []
@@ -184,11 +186,11 @@ def _of_model(results: RegionResults, features: str, out: Path) -> list[Path]:
     gains = gamma[:, :, 1] - gamma[:, :, 0]
     # All share a large constant that weighs against what regions and pictures say.
     words_of_scenes(gains - gains.mean(), results.words).save(files[0], "PNG")
-    if seen.words is not None:
+    if data.words is not None:
         place = KINDS.index("place")
-        begin = sum(seen.words.sizes[:place])
-        alpha = model.ridge_.regions.weights[begin : begin + seen.words.sizes[place]]
-        masks = [seen.words.mask(int(w)) for w in alpha.argmax(axis=0)]
+        begin = sum(data.words.sizes[:place])
+        alpha = model.ridge_.regions.weights[begin : begin + data.words.sizes[place]]
+        masks = [data.words.mask(int(w)) for w in alpha.argmax(axis=0)]
         files.append(out / f"figure4-{features}.png")
         masks_of_words(masks, results.words).save(files[1], "PNG")
     return files
@@ -239,7 +241,7 @@ def overlays(shown: Sequence[Shown], pictures: Sequence[RGB], words: Sequence[st
             small = Image.fromarray(tile).resize((_WIDE, height), Image.Resampling.LANCZOS)
             sheet.paste(small, (_GAP + i * (_WIDE + _GAP), y))
         y += height
-        for i, (names, where) in enumerate(((one.given, one.painted), (one.tags, one.truth))):
+        for i, (names, where) in enumerate(((one.predicted, one.painted), (one.tags, one.truth))):
             _legend(pen, names, where, words, _GAP + (i + 1) * (_WIDE + _GAP), y + 2)
         y += 2 * _LINE + _GAP
     return sheet
@@ -272,14 +274,14 @@ def words_of_scenes(gains: NDArray[np.float64], words: Sequence[str]) -> Image.I
     sheet = Image.new("RGB", (columns * (_WIDE + _GAP) + _GAP, rows * tall + _GAP), "white")
     pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(13)
     most = max(float(np.abs(gains).max()), 1e-12)
-    for s, own in enumerate(gains):
+    for s, scene_gains in enumerate(gains):
         x, y = _GAP + s % columns * (_WIDE + _GAP), _GAP + s // columns * tall
         pen.text((x, y), f"scene {s}", _FAINT, font)
-        for i, j in enumerate(np.argsort(-own, kind="stable")[:_BEST]):
+        for i, j in enumerate(np.argsort(-scene_gains, kind="stable")[:_BEST]):
             top = y + (i + 1) * _LINE
             pen.text((x, top), words[int(j)], _INK, font)
-            bar = round(abs(float(own[j])) / most * (_WIDE - 90))
-            color = "#2a6fc9" if own[j] > 0 else "#c8c8cc"
+            bar = round(abs(float(scene_gains[j])) / most * (_WIDE - 90))
+            color = "#2a6fc9" if scene_gains[j] > 0 else "#c8c8cc"
             pen.rectangle((x + 84, top + 3, x + 84 + bar, top + 13), color)
     return sheet
 
