@@ -44,17 +44,19 @@ class Load:
 
     @property
     def refused(self) -> int:
-        """How many were asked to come back."""
+        """Number of requests that were rejected for now."""
         return self.statuses[429] + self.statuses[503]
 
 
 def ask(client: Client, clients: int, seconds: float, *, searches_only: bool = False) -> Load:
-    """Have clients ask for a while."""
+    """Run clients for some seconds."""
     end = time.monotonic() + seconds
-    return asked(client, clients, lambda: time.monotonic() < end, searches_only)
+    return run_clients(client, clients, lambda: time.monotonic() < end, searches_only)
 
 
-def asked(client: Client, clients: int, go_on: Callable[[], bool], searches_only: bool) -> Load:
+def run_clients(
+    client: Client, clients: int, go_on: Callable[[], bool], searches_only: bool
+) -> Load:
     load, lock = Load(), threading.Lock()
 
     def run(who: int) -> None:

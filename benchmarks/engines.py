@@ -56,8 +56,8 @@ Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """What one engine answered: seconds and ids, by filter and query."""
+class Answers:
+    """The answers of one engine: seconds and ids, by filter and query."""
 
     seconds: list[list[float]]
     ids: list[list[Int]]
@@ -77,22 +77,22 @@ def measure(bench: Bench) -> list[Row]:
         loaded, milvus, milvus_probes = _milvus(home, flat, server)
         sides = [_ask([flat, faiss, milvus], queries, w) for w in wheres]
         memory = server.memory()
-    answers = [Asked([s[e].seconds[0] for s in sides], [s[e].ids[0] for s in sides])
-             for e in range(3)]  # fmt: skip
+    answers = [Answers([s[e].seconds[0] for s in sides], [s[e].ids[0] for s in sides])
+               for e in range(3)]  # fmt: skip
     base, held = answers[0], f"{n} {what}; {len(queries)} queries"
     out = [
-        alone(ROWS[0], "ms", _ms(base.seconds[0]), note=f"{held}; {_told(base, 4 * n * length)}")
+        alone(ROWS[0], "ms", _ms(base.seconds[0]), note=f"{held}; {_summary(base, 4 * n * length)}")
     ]
     costs = [(built, _size(home.ivf), faiss_probes), (loaded, memory, milvus_probes)]
     for i, (seconds, size, probes) in enumerate(costs, 1):
         names = ROWS[4 * i - 3 : 4 * i + 1]
         how = f"{probes.plain} ({probes.filtered} with a filter) of {probes.lists} lists"
-        note = f"built in {seconds:.0f} s; {_told(answers[i], size)}, {how}"
+        note = f"built in {seconds:.0f} s; {_summary(answers[i], size)}, {how}"
         out += _rows(names, answers[i], base, note)
     return out
 
 
-def _rows(names: Sequence[str], ours: Asked, flat: Asked, note: str) -> list[Row]:
+def _rows(names: Sequence[str], ours: Answers, flat: Answers, note: str) -> list[Row]:
     missed = [1 - np.mean([len(np.intersect1d(a, b)) / max(1, len(b))
                            for a, b in zip(our_ids, flat_ids, strict=True)])
               for our_ids, flat_ids in zip(ours.ids, flat.ids, strict=True)]  # fmt: skip
@@ -109,8 +109,8 @@ def _rows(names: Sequence[str], ours: Asked, flat: Asked, note: str) -> list[Row
     ]  # fmt: skip
 
 
-def _told(asked: Asked, size: int) -> str:
-    t = asked.seconds[0]
+def _summary(answers: Answers, size: int) -> str:
+    t = answers.seconds[0]
     speed = f"{len(t) / sum(t):.0f} queries/s"
     return f"p50 {_p(t, 50):.1f}, p99 {_p(t, 99):.1f} ms, {speed}, {size / 1e6:.0f} MB"
 
@@ -127,7 +127,7 @@ def _size(folder: Path) -> int:
     return sum(p.stat().st_size for p in folder.iterdir())
 
 
-def _ask(sides: Sequence[Snapshot], queries: Matrix, where: Int | None) -> list[Asked]:
+def _ask(sides: Sequence[Snapshot], queries: Matrix, where: Int | None) -> list[Answers]:
     """Ask all sides in turn, some queries at a time; the first answer of each turn is left out.
 
     What serves has answered just before, while a scan of all rows leaves nothing else in the cache:
@@ -147,7 +147,7 @@ def _ask(sides: Sequence[Snapshot], queries: Matrix, where: Int | None) -> list[
     for snapshot in sides:
         if snapshot.engine is not None and snapshot.engine.notice():
             raise BenchmarkError(f"{snapshot.engine.name}: {snapshot.engine.notice()}")
-    return [Asked([s], [f]) for s, f in zip(seconds, ids, strict=True)]
+    return [Answers([s], [f]) for s, f in zip(seconds, ids, strict=True)]
 
 
 def _served(snapshot: Snapshot, home: StoreFolder, engine: Engine) -> Snapshot:

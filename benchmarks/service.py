@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.askers import QUERIES, Load, ask, asked, refuse, slow_sockets
+from benchmarks.askers import QUERIES, Load, ask, refuse, run_clients, slow_sockets
 from benchmarks.bench import FULL, Bench
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.stores import taught
@@ -191,7 +191,7 @@ def _while(client: Client, job: str) -> Load:
 
     thread = threading.Thread(target=wait)
     thread.start()
-    load = asked(client, 1, lambda: not ended.is_set(), True)
+    load = run_clients(client, 1, lambda: not ended.is_set(), True)
     thread.join()
     if client.job(job).state != "done":
         raise BenchmarkError(f"The job ended otherwise: {client.job(job).detail}")

@@ -50,12 +50,14 @@ def found(c: NusWide) -> LscmrResults:
 def test_parts_have_the_sizes_of_the_plan_and_share_no_picture(c: NusWide) -> None:
     parts = make_parts(c, PLAN)
     assert [len(p.places) for p in parts] == [80, 60, 150]
-    assert [len(p.asked) for p in parts] == [80, 20, 40]
+    assert [len(p.query_rows) for p in parts] == [80, 20, 40]
     together = np.concatenate([p.places for p in parts])
     assert len(set(together.tolist())) == len(together)
     assert set(together.tolist()) <= set(c.places.tolist())
     for p in parts:
-        assert len(set(p.asked.tolist())) == len(p.asked) and p.asked.max() < len(p.places)
+        assert len(set(p.query_rows.tolist())) == len(p.query_rows) and p.query_rows.max() < len(
+            p.places
+        )
         for rows in (p.pictures, p.texts):
             lengths = np.sqrt(rows.multiply(rows).sum(axis=1))
             assert np.all((np.abs(lengths - 1) < 1e-6) | (lengths == 0))

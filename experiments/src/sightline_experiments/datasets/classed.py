@@ -1,4 +1,4 @@
-"""Pictures of which each belongs to one class, by the folder it lies in: what paper D learns from.
+"""Datasets of pictures with one class each, the name of their folder, for papers B and D.
 
 Caltech-101 (Fei-Fei, Fergus and Perona, 2004) without its background class: 8,677 pictures of 101
 classes with 31 to 800 each. Corel: the 50 discs of Corel5K, 100 pictures each; here all 5,000

@@ -147,7 +147,7 @@ class _Experiment(Experiment[_Task, Fitted, DirectionResult]):
         return trial, METHODS[method](final, {**trial.settings, **fitted.fixed})
 
     def measure(self, result: DirectionResult, fitted: Fitted, split: _Task) -> None:
-        """Add what a method's ranking of the test documents is worth."""
+        """Add the measures of a method's ranking of the test documents."""
         result.outcomes.append(
             self.test_set.measure(result.method, split.direction, split.number, fitted.scorer)
         )

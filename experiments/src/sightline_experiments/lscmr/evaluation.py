@@ -45,8 +45,8 @@ class PairTestSet(OneShotTestSet):
 
     Parameters
     ----------
-    tests : what is asked, for each split.
-    blocks : yields what is asked of one split in a direction, some queries at a time.
+    tests : the test pairs of each split.
+    blocks : yields the queries of one split in a direction, some at a time.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class PairTestSet(OneShotTestSet):
         self._tests, self._blocks = tuple(tests), blocks
 
     def measure(self, who: str, direction: str, split: int, scorer: Scorer) -> Measured:
-        """Return what a method's ranking of the test documents is worth."""
+        """Return the measures of a method's ranking of the test documents."""
         self.claim(f"{who} ({direction})", split=split)
         per_query = []
         for queries, documents, relevant in self._blocks(self._tests[split], direction):

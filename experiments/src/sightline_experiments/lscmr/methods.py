@@ -155,7 +155,7 @@ def over_probabilities(fit: Fit) -> Fit:
 
 BASELINES = ("CCA", "PAMIR", "SSI")
 STACKED = "LSCMR stacked"
-# Beside those that see the shapes of pictures, the same without, to tell what shapes are worth.
+# Beside methods with the shapes of pictures, the same without, to measure the gain of shapes.
 WORDS = "LSCMR stacked, words"
 SVM, SVM_WORDS = "SM chi2-SVM", "SM chi2-SVM, words"
 METHODS: dict[str, Fit] = {

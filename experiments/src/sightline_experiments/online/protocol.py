@@ -259,9 +259,9 @@ def choose_task(plain: Task, queries: Ints) -> Task:
     All similarities count equally.
     """
     usual = replace(plain, in_context=True)
-    worth = [lists.mean_avgp(lists.rows.sum(axis=1)) for lists in
+    values = [lists.mean_avgp(lists.rows.sum(axis=1)) for lists in
              (task.lists(queries) for task in (plain, usual))]  # fmt: skip
-    return usual if worth[1] > worth[0] else plain
+    return usual if values[1] > values[0] else plain
 
 
 @dataclass(eq=False)

@@ -78,7 +78,9 @@ class CorelTestSet(OneShotTestSet):
         self._part = part_of(np.arange(len(rows)), labels_of(c, rows), SomeRows(views, at))
         self._words, self._sheets = vocabulary(c), tuple(sheets)
         self.statistics = statistics(self._part)
-        self.ceiling = float(np.mean([min(len(fit), 10) / 10 for _, fit in self._part.asked]))
+        self.ceiling = float(
+            np.mean([min(len(fit), 10) / 10 for _, fit in self._part.query_pictures])
+        )
 
     def sizes(self, splits: Sequence[Split]) -> dict[str, list[int]]:
         """Return how many queries each group has, in each split."""
@@ -106,11 +108,11 @@ class CorelTestSet(OneShotTestSet):
         )
 
     def _groups(self, split: Split) -> dict[str, Bools]:
-        queries = self._part.asked
+        queries = self._part.query_pictures
         relevant = np.array([len(fit) for _, fit in queries])
         words = np.array([len(terms) for terms, _ in queries])
-        train = {terms for terms, _ in split.train.asked}
-        other = {terms for terms, _ in split.validation.asked}
+        train = {terms for terms, _ in split.train.query_pictures}
+        other = {terms for terms, _ in split.validation.query_pictures}
         new = np.array([terms not in train for terms, _ in queries])
         unseen = new & np.array([terms not in other for terms, _ in queries])
         return {
@@ -124,8 +126,8 @@ class CorelTestSet(OneShotTestSet):
         }
 
     def _fits(self) -> Bools:
-        fits = np.zeros((len(self._part.asked), len(self._part)), bool)
-        for query, (_, pictures) in enumerate(self._part.asked):
+        fits = np.zeros((len(self._part.query_pictures), len(self._part)), bool)
+        for query, (_, pictures) in enumerate(self._part.query_pictures):
             fits[query, list(pictures)] = True
         return fits
 
@@ -136,13 +138,13 @@ class CorelTestSet(OneShotTestSet):
 
     def _top(self, order: Ints, n: int = 5) -> dict[str, Shown]:
         place = {word: i for i, word in enumerate(self._words)}
-        row_of = {terms: i for i, (terms, _) in enumerate(self._part.asked)}
+        row_of = {terms: i for i, (terms, _) in enumerate(self._part.query_pictures)}
         top: dict[str, Shown] = {}
         for text in self._sheets:
             terms = tuple(sorted(place.get(w, -1) for w in text.split()))
             if terms not in row_of:
                 continue
-            fit = set(self._part.asked[row_of[terms]][1])
+            fit = set(self._part.query_pictures[row_of[terms]][1])
             best = order[row_of[terms], :n].tolist()
             top[text] = Shown(len(fit), tuple((self._pictures[p], p in fit) for p in best))
         return top

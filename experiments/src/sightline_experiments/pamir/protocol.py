@@ -29,7 +29,7 @@ from sightline_experiments.pamir.inputs import SomeRows, Views
 
 TRAIN = 4000
 
-Asked = tuple[tuple[int, ...], tuple[int, ...]]
+QueryPictures = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,14 +47,14 @@ class Part:
     rows: Ints
     labels: Any
     views: Views
-    asked: tuple[Asked, ...]
+    query_pictures: tuple[QueryPictures, ...]
 
     def __len__(self) -> int:
         return int(self.labels.shape[0])
 
     def queries(self, idf: NDArray[np.float64]) -> QuerySet:
         """Return the queries as vectors."""
-        return query_set(self.asked, idf)
+        return query_set(self.query_pictures, idf)
 
     def first(self, n: int) -> Part:
         """Return the first n pictures, with their queries."""
@@ -108,12 +108,12 @@ def statistics(part: Part) -> Statistics:
     Statistics(pictures=2, queries=3, relevant=1.3333333333333333, words=1.3333333333333333, \
 vocabulary=2, triplets=2)
     """
-    relevant = np.array([len(fit) for _, fit in part.asked])
-    words = np.array([len(terms) for terms, _ in part.asked])
+    relevant = np.array([len(fit) for _, fit in part.query_pictures])
+    words = np.array([len(terms) for terms, _ in part.query_pictures])
     triplets = int((relevant * (len(part) - relevant)).sum())
-    used = len({t for terms, _ in part.asked for t in terms})
+    used = len({t for terms, _ in part.query_pictures for t in terms})
     mean = (float(relevant.mean()), float(words.mean())) if len(relevant) else (0.0, 0.0)
-    return Statistics(len(part), len(part.asked), *mean, used, triplets)
+    return Statistics(len(part), len(part.query_pictures), *mean, used, triplets)
 
 
 def make_splits(
@@ -156,11 +156,11 @@ def part_of(rows: Ints, labels: Any, views: Views) -> Part:
     # Zero-padded numbers sort as numbers, so that queries are in the order of their words.
     held = np.split(labels.indices, labels.indptr[1:-1])
     captions = [(i, [f"{t:09d}" for t in terms]) for i, terms in enumerate(held)]
-    asked = tuple(
+    query_pictures = tuple(
         (tuple(int(t) for t in terms), tuple(pictures))
         for terms, pictures in caption_queries(captions)
     )
-    return Part(rows, labels, views, asked)
+    return Part(rows, labels, views, query_pictures)
 
 
 class Scorer:
