@@ -14,7 +14,7 @@ lines that only name an index, as bulk files have them, are skipped.
 
 from __future__ import annotations
 
-from sightline.exchange.impressions import CLICKS, Joining, LogPlace
+from sightline.exchange.impressions import CLICKS, LogJoiner, LogPlace
 
 NAME = "UBI"
 _BULK = frozenset(("index", "create"))
@@ -44,50 +44,50 @@ def recognises(body: dict[str, object]) -> bool:
     return "action_name" in body or "user_query" in body or "query_response_hit_ids" in body
 
 
-def take(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
+def add_record(body: dict[str, object], joiner: LogJoiner, place: LogPlace) -> None:
     """Add a record to the impression of its query."""
     key = body.get("query_id")
     if isinstance(key, int) and not isinstance(key, bool):
         key = str(key)
     action = body.get("action_name")
     if action is not None and not isinstance(action, str):
-        joining.skipped.skip("action that is no text", place)
+        joiner.skipped.skip("action that is no text", place)
     elif not isinstance(key, str) or not key:
         reason = "query without query_id" if action is None else "event without query_id"
-        joining.skipped.skip(reason, place)
+        joiner.skipped.skip(reason, place)
     elif action is None:
-        _query(body, key, joining, place)
+        _query(body, key, joiner, place)
     else:
-        _event(body, key, action, joining, place)
+        _event(body, key, action, joiner, place)
 
 
-def _query(body: dict[str, object], key: str, joining: Joining, place: LogPlace) -> None:
+def _query(body: dict[str, object], key: str, joiner: LogJoiner, place: LogPlace) -> None:
     query, hits = body.get("user_query"), body.get("query_response_hit_ids", [])
     if not isinstance(query, str):
-        joining.skipped.skip(
+        joiner.skipped.skip(
             "query that is no text", place, f"user_query must be text. Got {query!r:.60}"
         )
     elif not isinstance(hits, list):
-        joining.skipped.skip(
+        joiner.skipped.skip(
             "hits that are no list", place,
             f"query_response_hit_ids must be a list. Got {hits!r:.60}",
         )  # fmt: skip
     else:
-        joining.add_query(NAME, key, query, hits, place)
+        joiner.add_query(NAME, key, query, hits, place)
 
 
 def _event(
-    body: dict[str, object], key: str, action: str, joining: Joining, place: LogPlace
+    body: dict[str, object], key: str, action: str, joiner: LogJoiner, place: LogPlace
 ) -> None:
     attributes = _dict(body.get("event_attributes"))
     name = _dict(attributes.get("object")).get("object_id", body.get("object_id"))
     rank = _dict(attributes.get("position")).get("ordinal")
     if action in CLICKS:
-        joining.clicked(NAME, key, name, place, rank)
+        joiner.add_click(NAME, key, name, place, rank)
     elif action == "impression":
-        joining.saw(NAME, key, name, rank, place)
+        joiner.add_impression(NAME, key, name, rank, place)
     else:
-        joining.skipped.skip(f"event {action!r:.40}")
+        joiner.skipped.skip(f"event {action!r:.40}")
 
 
 def _dict(value: object) -> dict[str, object]:

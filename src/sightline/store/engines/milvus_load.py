@@ -127,7 +127,7 @@ def load(
     tables: Tables,
     store: str,
     p: Published,
-    kept: Collection[str],
+    kept_digests: Collection[str],
     progress: Progress,
     *,
     measures: Sequence[Measure] = MEASURES,
@@ -139,7 +139,7 @@ def load(
     ----------
     store : str
         The name of the store in Milvus.
-    kept : Collection
+    kept_digests : Collection
         Digests of the tables of versions that can be rolled back to.
     measures : sequence of str, default=("cosine", "distance")
         The measures by which features are ranked.
@@ -164,7 +164,7 @@ def load(
     for t in loaded:
         _move(tables, alias_of(store, t.table), t.name)
     complete = (*(t for t in planned if t.state == "kept"), *loaded)
-    dropped = _drop_old(tables, store, {t.name for t in complete}, kept)
+    dropped = _drop_old(tables, store, {t.name for t in complete}, kept_digests)
     return Load(tables.uri, p.version, complete, tuple(dropped), unsupported_features(p, measures))
 
 
@@ -274,13 +274,15 @@ def _move(tables: Tables, alias: str, name: str) -> None:
     tables.do("create_alias", name, alias)
 
 
-def _drop_old(tables: Tables, store: str, in_use: set[str], kept: Collection[str]) -> list[str]:
+def _drop_old(
+    tables: Tables, store: str, in_use: set[str], kept_digests: Collection[str]
+) -> list[str]:
     """Remove tables of versions no longer kept; those of kept versions only leave the memory."""
     dropped = []
     for name, label in _labelled_tables(tables, store):
         if name in in_use:
             continue
-        if label.digest in kept:
+        if label.digest in kept_digests:
             tables.do("release_collection", name, seconds=_LOAD_SECONDS)
             continue
         # Newer servers keep a table that an alias points at, such as that of an older model.
