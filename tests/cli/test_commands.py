@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from sightline.cli import VERBS, main
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Writer
 from tests.factories.photos import make_photo, make_photos
 
@@ -163,7 +163,7 @@ def test_nothing_indexed_yet(shell: Shell) -> None:
 
 
 def test_busy_names_the_holder_and_exits_75(indexed: Shell) -> None:
-    with Writer(Home(indexed.store), "index"):
+    with Writer(StoreFolder(indexed.store), "index"):
         ran = indexed("index")
     assert ran.code == 75 and f"process {os.getpid()}" in ran.err
 

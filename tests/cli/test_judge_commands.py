@@ -14,7 +14,7 @@ from sightline.cli.dialogue.terminal import drawn, way_to_show
 from sightline.collection import Collection
 from sightline.errors import UsageError
 from tests.cli.test_commands import Shell
-from tests.factories.judging_collections import judged_collection, kind_of, slipped
+from tests.factories.judging_collections import judge_with_label_noise, judged_collection, kind_of
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_what_is_doubted_is_asked_about_first_and_may_be_insisted_on(
 ) -> None:
     c = Collection.open(shell.photos, store=shell.store)
     with c.judge(pictures=1) as session:
-        unfit = slipped(session)
+        unfit = judge_with_label_noise(session)
     # It is insisted on, taken back, and insisted on again; then a new picture is asked about.
     say(monkeypatch, "n", "u", "n", "3 n", "")
     ran = shell("judge", "--resume", session.id, "-t", "3", "--json", way)

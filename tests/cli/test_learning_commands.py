@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sightline.compute.describing import load_feature
+from sightline.compute.features import load_feature
 from sightline.measures.runs import read_qrels, read_run
 from tests.cli.test_commands import Shell
 from tests.factories.photos import paint_some_with_words

@@ -14,12 +14,12 @@ from sightline.errors import CollectionError, UsageError
 from sightline.records import SimilarityJudgement
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
-from tests.factories.similar_collections import plant_alike
+from tests.factories.similar_collections import plant_similar
 
 
 @pytest.fixture
 def c(tmp_path: Path) -> Collection:
-    plant_alike(tmp_path / "store", 60)
+    plant_similar(tmp_path / "store", 60)
     (tmp_path / "photos").mkdir()
     return Collection.open(tmp_path / "photos", store=tmp_path / "store")
 

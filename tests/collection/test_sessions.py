@@ -19,10 +19,10 @@ from sightline.store.events import NewEvent
 from sightline.store.writer import Change, Writer
 from tests.factories.judging_collections import (
     events_of,
+    judge_with_label_noise,
     judged_collection,
     kind_of,
     precision,
-    slipped,
 )
 
 
@@ -222,7 +222,7 @@ def test_what_was_judged_stands_first_and_last(c: Collection) -> None:
 
 def test_a_slip_is_said_does_not_count_and_may_be_insisted_on(c: Collection) -> None:
     session = c.judge(pictures=1)
-    unfit = slipped(session)
+    unfit = judge_with_label_noise(session)
     found = session.next(200)
     assert session.suspected_mislabels == found.suspected_mislabels == {unfit}
     (said,) = [s for s in found.said if "contradict" in s]
@@ -239,7 +239,7 @@ def test_a_slip_is_said_does_not_count_and_may_be_insisted_on(c: Collection) -> 
 
 def test_slips_are_at_hand_where_judged_pictures_are_hidden(c: Collection) -> None:
     session = c.judge(pictures=1)
-    unfit = slipped(session)
+    unfit = judge_with_label_noise(session)
     scores = {h.picture: h.score for h in session.next(200)}
     for found in (session.next(5), session.next(5, hide_judged=True), session.propose(5)):
         assert [(h.picture, h.score) for h in found.doubted] == [(unfit, scores[unfit])]

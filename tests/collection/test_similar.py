@@ -24,7 +24,7 @@ from sightline.settings import Settings
 from sightline.store.events import EventLog
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Writer
-from tests.factories.similar_collections import draw_stripes, plant_alike, stripes
+from tests.factories.similar_collections import draw_stripes, plant_similar, stripes
 from tests.naive.likeness import ranked_by_likeness
 
 INLINE = InlineCompute()
@@ -291,7 +291,7 @@ def test_training_describes_where_asked_and_ranks_by_what_was_learnt(own: Collec
 def test_of_many_pictures_a_shortlist_is_ranked_and_misses_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home, _ = plant_alike(tmp_path / "store", 600, noises=1)
+    home, _ = plant_similar(tmp_path / "store", 600, noises=1)
     with home.reader() as reader:
         snapshot = reader.snapshot
         alike = uniform(snapshot)

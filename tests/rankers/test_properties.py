@@ -21,7 +21,7 @@ from sightline.rankers.training import bytes_of_weights
 from sightline.rankers.warp import WARP
 from sightline.solvers.pa_step import VARIANTS, Variant
 from sightline.solvers.targets import from_indicator, from_judgements
-from tests.factories.recorded_progress import Told
+from tests.factories.recorded_progress import RecordedProgress
 from tests.factories.triplets import collection, drawn, query_matrix
 from tests.naive import rankers as naive
 
@@ -194,7 +194,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_other_ones(ranker: Any) 
 @pytest.mark.parametrize("ranker", [PAMIR, WARP, KernelPAMIR])
 def test_progress_is_told(ranker: Any) -> None:
     X, y = collection()
-    told = Told()
+    told = RecordedProgress()
     ranker().fit(X, y, n_iter=40_000, progress=told)
     assert told.all() == ("training", 40_000, 40_000, True)
 

@@ -214,7 +214,7 @@ class Experiment(ABC, Generic[Split, Fit, R]):
 
     @abstractmethod
     def value(self, method: str, fitted: Fit, split: Split) -> float:
-        """Return what a fit is worth on the validation data of a split; more is better."""
+        """Return the measure of a fit on the validation data of a split; more is better."""
 
     @abstractmethod
     def measure(self, result: R, fitted: Fit, split: Split) -> None:

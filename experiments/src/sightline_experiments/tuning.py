@@ -55,23 +55,24 @@ def settings_text(settings: Mapping[str, Json]) -> str:
 
 
 class Choice(Generic[T]):
-    """Goes through a search, on one part after the other, and remembers what holds for all."""
+    """Runs a search on one split after the other, and keeps the one-shot stages of the first."""
 
     def __init__(self, search: Search) -> None:
         self.search = search
         self._fixed: Settings = {}
 
-    def best(self, attempt: Callable[[Settings], T], worth: Callable[[T], float], first: bool) -> T:
-        """Return the best attempt on a part; of equals the one that came first.
+    def best(
+        self, attempt: Callable[[Settings], T], value_of: Callable[[T], float], first: bool
+    ) -> T:
+        """Return the best attempt on a split; of equals the first.
 
-        Settings that were attempted before on the part are not attempted again: they cannot be
-        better than the best so far.
+        Settings are attempted once: they cannot be better than the best so far.
 
         Parameters
         ----------
         attempt : fits with settings.
-        worth : of an attempt; more is better.
-        first : whether this is the first part.
+        value_of : the measure of an attempt; more is better.
+        first : whether this is the first split.
         """
         settings: Settings = {**self.search.start, **self._fixed}
         best, attempted = attempt(settings), [settings]
@@ -85,7 +86,7 @@ class Choice(Generic[T]):
                     continue
                 attempted.append(changed)
                 result = attempt(changed)
-                if worth(result) > worth(best):
+                if value_of(result) > value_of(best):
                     best, settings = result, changed
         if first:
             once = {k for s in self.search.stages if s.once for c in s.changes for k in c}

@@ -106,8 +106,8 @@ def _show_load(load: Load, dry_run: bool) -> None:
         state = {"kept": "is there", "new": "new", "resumed": "gone on with"}[t.state]
         sent = f", {t.sent} sent" if not dry_run and t.state != "kept" else ""
         more = f"; {_how(t.probes)}" if t.probes.lists else ""
-        rows = f"{t.view.rows} rows of {t.view.length}"
-        click.echo(f"{t.view.feature}\t{t.view.by}\t{rows}\t{state}{sent}{more}", err=True)
+        rows = f"{t.table.rows} rows of {t.table.length}"
+        click.echo(f"{t.table.feature}\t{t.table.by}\t{rows}\t{state}{sent}{more}", err=True)
     for name in load.dropped:
         click.echo(f"removed {name}", err=True)
     if load.at_home:
@@ -127,8 +127,8 @@ def _load_json(load: Load, dry_run: bool) -> dict[str, object]:
         "uri": load.uri, "version": load.version, "dry_run": dry_run,
         "tables": [
             {
-                "feature": t.view.feature, "by": t.view.by, "length": t.view.length,
-                "rows": t.view.rows, "table": t.table, "state": t.state, "sent": t.sent,
+                "feature": t.table.feature, "by": t.table.by, "length": t.table.length,
+                "rows": t.table.rows, "table": t.name, "state": t.state, "sent": t.sent,
                 **asdict(t.probes),
             }
             for t in load.tables
@@ -141,7 +141,7 @@ def _show_built(built: list[Built], dry_run: bool) -> None:
     for b in built:
         how = "" if dry_run and b.state == "new" else f"; {_how(b.probes)}"
         said = {"kept": "is there", "new": "would be built" if dry_run else "built"}[b.state]
-        click.echo(f"{b.view.feature}\t{b.view.by}\t{b.view.rows} rows\t{said}{how}", err=True)
+        click.echo(f"{b.table.feature}\t{b.table.by}\t{b.table.rows} rows\t{said}{how}", err=True)
     if not built:
         click.echo("No table is large enough to be put into lists; all rows are scanned.")
         return
@@ -150,6 +150,6 @@ def _show_built(built: list[Built], dry_run: bool) -> None:
 
 def _built_json(b: Built) -> dict[str, object]:
     return {
-        "feature": b.view.feature, "by": b.view.by, "rows": b.view.rows, "state": b.state,
+        "feature": b.table.feature, "by": b.table.by, "rows": b.table.rows, "state": b.state,
         **asdict(b.probes),
     }  # fmt: skip

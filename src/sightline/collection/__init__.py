@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sightline.collection.tagging.suggest import Suggestions
     from sightline.contracts import Compute, Progress
     from sightline.records import Hit, ProposedWord
-    from sightline.store.home import Home
+    from sightline.store.folder import StoreFolder
 
 __all__ = ["Collection", "Filters"]
 
@@ -81,10 +81,10 @@ class Collection:
     """
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
-        from sightline.store.home import Home
+        from sightline.store.folder import StoreFolder
 
         self.root = root
-        self.home: Home = Home(store)
+        self.home: StoreFolder = StoreFolder(store)
         self.home.engine, self.home.listed_rows = settings.engine, settings.ivf_rows
         self.settings = settings
         self.origins = origins

@@ -16,7 +16,7 @@ from sightline import plugins
 from sightline._typing import RGB
 from sightline.collection.models.dataset import View, as_view
 from sightline.collection.similarity.descriptors import DescribedPictures
-from sightline.compute.describing import (
+from sightline.compute.features import (
     DESCRIBE_TASK,
     describe_job,
     fingerprint,
@@ -32,7 +32,7 @@ from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
 from sightline.records import shown
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.store.models import arrays_file
 from sightline.vectors import Fingerprint
 

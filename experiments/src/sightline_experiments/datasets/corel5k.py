@@ -94,23 +94,23 @@ def load_corel5k(data: Path, counts: Counts | None = None) -> Corel5K | None:
     if source is None:
         return None
     words = tuple(source.read(WORDS).decode("utf-8").split())
-    found = Corel5K(
+    dataset = Corel5K(
         words,
         _rows(source, DEVELOPMENT, len(words)),
         _rows(source, TEST, len(words)),
         _pictures(source.names()),
         source,
     )
-    wrong = differences(found, COUNTS if counts is None else counts)
+    wrong = differences(dataset, COUNTS if counts is None else counts)
     if wrong:
         raise DataError(f"{source.where} is not the expected Corel5K: {'; '.join(wrong)}.")
-    return found
+    return dataset
 
 
 def differences(c: Corel5K, counts: Counts) -> list[str]:
-    """Return what is not as it should be, a phrase each."""
+    """Return the differences from the expected dataset, a phrase each."""
     queries = queries_of(c)
-    there = {
+    actual = {
         "development": len(c.development),
         "test": len(c.test),
         "distinct_test": len({r.picture for r in c.test}),
@@ -118,12 +118,12 @@ def differences(c: Corel5K, counts: Counts) -> list[str]:
         "pictures": len(c.files),
         "queries": len(queries),
     }
-    said = {"development": "development rows", "test": "test rows",
-            "distinct_test": "distinct test pictures", "queries": "test queries"}  # fmt: skip
+    labels = {"development": "development rows", "test": "test rows",
+              "distinct_test": "distinct test pictures", "queries": "test queries"}  # fmt: skip
     wrong = [
-        f"{there[f.name]:,} {said.get(f.name, f.name)} instead of {getattr(counts, f.name):,}"
+        f"{actual[f.name]:,} {labels.get(f.name, f.name)} instead of {getattr(counts, f.name):,}"
         for f in fields(counts)
-        if there[f.name] != getattr(counts, f.name)
+        if actual[f.name] != getattr(counts, f.name)
     ]
     without = [p for p in c.numbers() if p not in c.files]
     if without:
@@ -194,20 +194,20 @@ def _rows(source: Source, name: str, n_words: int) -> tuple[Row, ...]:
 
 
 def _pictures(names: Sequence[str]) -> dict[int, str]:
-    found = {}
+    files = {}
     for name in names:
         stem, _, kind = name.rpartition("/")[2].rpartition(".")
         if name.startswith("images/") and kind.lower() in ("jpeg", "jpg") and stem.isdecimal():
-            found[int(stem)] = name
-    return found
+            files[int(stem)] = name
+    return files
 
 
 def _listed_queries(source: Source) -> dict[frozenset[str], frozenset[int]]:
-    found = {}
+    queries = {}
     for number, line in enumerate(source.read(QUERIES).decode("utf-8").splitlines(), 1):
         words, _, pictures = line.partition("\t")
         try:
-            found[frozenset(words.split())] = frozenset(int(p) for p in pictures.split())
+            queries[frozenset(words.split())] = frozenset(int(p) for p in pictures.split())
         except ValueError:
             raise DataError(f"{source.where}: line {number} of {QUERIES} is no query.") from None
-    return found
+    return queries

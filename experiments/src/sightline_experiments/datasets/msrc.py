@@ -129,16 +129,16 @@ def _lines(source: Source, name: str, columns: int) -> list[str]:
     return lines
 
 
-def _check(found: MSRC, counts: Counts, classes: int, scenes: int) -> None:
-    there = set(found.source.names())
-    truths = {f.replace("images/", "gt/").replace(".jpg", ".png") for f in found.files}
+def _check(dataset: MSRC, counts: Counts, classes: int, scenes: int) -> None:
+    existing = set(dataset.source.names())
+    truths = {f.replace("images/", "gt/").replace(".jpg", ".png") for f in dataset.files}
     numbers = (
-        (len(set(found.files) & there), counts.pictures, "pictures"),
-        (len(truths & there), counts.pictures, "label maps"),
-        (len(found.files), counts.pictures, "listed pictures"),
+        (len(set(dataset.files) & existing), counts.pictures, "pictures"),
+        (len(truths & existing), counts.pictures, "label maps"),
+        (len(dataset.files), counts.pictures, "listed pictures"),
         (scenes, counts.scenes, "categories"),
         (classes, counts.classes, "classes"),
     )
     wrong = [f"{n:,} {what} instead of {must:,}" for n, must, what in numbers if n != must]
     if wrong:
-        raise DataError(f"{found.source.where} is not the expected {TITLE}: {'; '.join(wrong)}.")
+        raise DataError(f"{dataset.source.where} is not the expected {TITLE}: {'; '.join(wrong)}.")

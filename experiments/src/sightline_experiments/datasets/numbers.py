@@ -33,7 +33,7 @@ _KIND[ord("\n")] = _END
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a table must be: its file, its rows and columns, and its largest number."""
+    """What a table must have: its file, its rows and columns, and its largest number."""
 
     name: str
     n_rows: int
@@ -42,16 +42,16 @@ class Table:
 
 
 def read_table(
-    source: Source, table: Table, kept: Bools | None = None, progress: Progress = _SILENT
+    source: Source, table: Table, selected: Bools | None = None, progress: Progress = _SILENT
 ) -> Any:
     """Return the rows of a table, scipy's CSR of float32.
 
     Parameters
     ----------
-    source : where the file lies.
-    table : what must be in it.
-    kept : which rows are wanted; all by default.
-    progress : told of each row.
+    source : the source of the file.
+    table : what it must have.
+    selected : which rows to read; all by default.
+    progress : advanced by each row.
 
     Raises
     ------
@@ -63,14 +63,14 @@ def read_table(
     per_row, columns, values = [], [], []
     n = 0
     for line, chunk in _whole_lines(source, table):
-        found = _Parsed(source, table, line, chunk).cells(n)
-        wanted = None if kept is None else kept[n : n + found.n_rows]
-        counts, column, value = found.of(wanted)
+        parsed = _Parsed(source, table, line, chunk).cells(n)
+        wanted = None if selected is None else selected[n : n + parsed.n_rows]
+        counts, column, value = parsed.of(wanted)
         per_row.append(counts)
         columns.append(column)
         values.append(value)
-        n += found.n_rows
-        progress.advance(found.n_rows)
+        n += parsed.n_rows
+        progress.advance(parsed.n_rows)
     if n != table.n_rows:
         raise DataError(f"{source.where}: {table.name} has {n:,} rows instead of {table.n_rows:,}.")
     start = np.concatenate([[0], np.cumsum(np.concatenate(per_row))])
@@ -105,15 +105,15 @@ class _Parsed:
         self.text: Bytes = np.frombuffer(chunk, dtype=np.uint8)
         self.kind: Bytes = _KIND[self.text]
 
-    def cells(self, seen: int) -> _Cells:
-        """Return the numbers above zero, when `seen` rows came before."""
+    def cells(self, n_before: int) -> _Cells:
+        """Return the numbers above zero; `n_before` rows came before."""
         wrong = np.flatnonzero(self.kind == _ELSE)
         if len(wrong):
             raise self._error(self._line_of(wrong[0]), "holds something that is no whole number")
         digit = np.concatenate([[False], self.kind == _DIGIT, [False]])
         change = np.flatnonzero(digit[1:] != digit[:-1])
         begin, length = change[::2], change[1::2] - change[::2]
-        n_rows = self._checked_rows(begin, seen)
+        n_rows = self._checked_rows(begin, n_before)
         if length.max(initial=0) > _LONGEST_NUMBER:
             self._too_large(begin[length.argmax()])
         # Most numbers are a single zero, and are not looked at any further.

@@ -92,22 +92,22 @@ def load_nuswide(
     words = _visual_words(source)
     names = _names(source, counts.concepts)
     concepts = _concepts(source, names, counts, progress)
-    shown: Bools = np.asarray(concepts.any(axis=1))
-    tags = _read(source, Table(TAGS, counts.pictures, counts.tags, 1), shown, progress)
+    has_concept: Bools = np.asarray(concepts.any(axis=1))
+    tags = _read(source, Table(TAGS, counts.pictures, counts.tags, 1), has_concept, progress)
     tagged = np.diff(tags.indptr) > 0
-    kept = shown.copy()
-    kept[shown] = tagged
-    if not kept.any():
+    selected = has_concept.copy()
+    selected[has_concept] = tagged
+    if not selected.any():
         raise DataError(f"{source.where}: no picture has both a tag and a concept.")
     table = Table(words, counts.pictures, counts.visual_words, _LARGEST_COUNT)
-    pictures = _read(source, table, kept, progress)
-    return NusWide(pictures, tags[tagged], concepts[kept], names, np.flatnonzero(kept))
+    pictures = _read(source, table, selected, progress)
+    return NusWide(pictures, tags[tagged], concepts[selected], names, np.flatnonzero(selected))
 
 
 def _visual_words(source: Source) -> str:
-    there = set(source.names())
+    files = set(source.names())
     for name in VISUAL_WORDS:
-        if name in there:
+        if name in files:
             return name
     raise DataError(
         f"{source.where} holds no visual words of pictures. They are looked for in "
@@ -125,8 +125,8 @@ def _names(source: Source, n: int) -> tuple[str, ...]:
             f"{source.where} is not the expected NUS-WIDE: {CONCEPTS} names {len(names)} concepts, "
             f"{len(set(names))} of them different, instead of {n}."
         )
-    there = set(source.names())
-    missing = [LABELS.format(name) for name in names if LABELS.format(name) not in there]
+    files = set(source.names())
+    missing = [LABELS.format(name) for name in names if LABELS.format(name) not in files]
     if missing:
         raise DataError(
             f"{source.where} is not the expected NUS-WIDE: it has no {missing[0]}"
@@ -136,18 +136,18 @@ def _names(source: Source, n: int) -> tuple[str, ...]:
 
 
 def _concepts(source: Source, names: tuple[str, ...], counts: Counts, progress: Progress) -> Bools:
-    found = np.zeros((counts.pictures, len(names)), dtype=np.bool_)
+    flags = np.zeros((counts.pictures, len(names)), dtype=np.bool_)
     progress.start("NUS-WIDE, concepts", len(names))
     for i, name in enumerate(names):
         rows = read_table(source, Table(LABELS.format(name), counts.pictures, 1, 1))
-        found[:, i] = np.diff(rows.indptr) > 0
+        flags[:, i] = np.diff(rows.indptr) > 0
         progress.advance()
     progress.finish()
-    return found
+    return flags
 
 
-def _read(source: Source, table: Table, kept: Bools, progress: Progress) -> Any:
+def _read(source: Source, table: Table, selected: Bools, progress: Progress) -> Any:
     progress.start(f"NUS-WIDE, {table.name.rpartition('/')[2]}", table.n_rows)
-    rows = read_table(source, table, kept, progress)
+    rows = read_table(source, table, selected, progress)
     progress.finish()
     return rows

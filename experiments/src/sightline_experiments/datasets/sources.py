@@ -95,14 +95,14 @@ class FolderSource:
     def names(self) -> list[str]:
         """Return the names of all files, sorted."""
         root = os.fsdecode(self._root)
-        found = []
+        names = []
         for place, folders, files in os.walk(root):
             folders[:] = [f for f in folders if not f.startswith(".")]
             below = os.path.relpath(place, root)
-            found += [f if below == "." else f"{below}/{f}" for f in files]
-            if len(found) > _MOST_FILES:
+            names += [f if below == "." else f"{below}/{f}" for f in files]
+            if len(names) > _MOST_FILES:
                 raise DataError(f"{self.where} has more than {_MOST_FILES} files.")
-        return sorted(found)
+        return sorted(names)
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
         """Return the content of one file, which may have `most` bytes."""

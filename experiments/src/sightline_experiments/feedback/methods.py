@@ -27,7 +27,7 @@ class Method:
     ----------
     learner : makes one.
     from_query : whether it is started with the query's row.
-    frame : how rows are laid out (`similarity.frames`), if not as for the others.
+    frame : scaling of rows (`similarity.frames`), if not that of the others.
     placed : put judged pictures first and last, if the learner says where they stand.
     """
 

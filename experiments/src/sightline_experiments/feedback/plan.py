@@ -23,7 +23,7 @@ class Plan(RunPlan):
     ----------
     queries, rounds, shown : how many queries, rounds of feedback, and pictures judged in each.
     most : the largest T of AP@T.
-    frame : how rows are laid out (`similarity.frames`), but for methods that have their own.
+    frame : scaling of rows (`similarity.frames`), but for methods that have their own.
     methods : of `METHODS`.
     sweep : values of C that linear PA is measured with besides.
     flipped : share of wrong judgements of the noisy user.

@@ -33,16 +33,16 @@ class Part:
     Attributes
     ----------
     pictures, texts : rows of visual words and of tags, scipy's CSR.
-    concepts : 1 for each concept that is there.
+    concepts : 1 for each concept of a picture.
     asked : which of them are queries, ascending.
-    places : of the pictures in the published lists.
-    block : queries whose scores are held at once.
+    places : positions of the pictures in the published lists.
+    block : number of queries whose scores are in memory at once.
     """
 
     pictures: Any
     texts: Any
     concepts: Floats
-    asked: Ints
+    query_rows: Ints
     places: Ints
     block: int
 
@@ -50,7 +50,7 @@ class Part:
         """Return the rows of queries and of documents."""
         both = self.pictures, self.texts
         queries, documents = both if direction == paper.PICTURE else both[::-1]
-        return queries[self.asked], documents
+        return queries[self.query_rows], documents
 
     def relevant(self, queries: Ints) -> Bools:
         """Return which documents share a concept with queries, (queries, documents)."""
@@ -59,14 +59,14 @@ class Part:
     def blocks(self, direction: str) -> Iterator[Block]:
         """Yield queries, documents and relevance, some queries at a time."""
         queries, documents = self.sides(direction)
-        for first in range(0, len(self.asked), self.block):
+        for first in range(0, len(self.query_rows), self.block):
             some = slice(first, first + self.block)
-            yield queries[some], documents, self.relevant(self.asked[some])
+            yield queries[some], documents, self.relevant(self.query_rows[some])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NusTask:
-    """One direction: what there is to learn from, and what to choose by."""
+    """One direction: training and validation data."""
 
     direction: str
     train: Part
@@ -84,15 +84,15 @@ class NusTask:
 
     def lists(self) -> tuple[Ints, Bools]:
         """Return candidates and relevance of a list for each training query."""
-        asked, seed = self.train.asked, DIRECTIONS.index(self.direction)
+        query_rows, seed = self.train.query_rows, DIRECTIONS.index(self.direction)
         n_documents = len(self.train.places)
-        candidates = draw_candidates(len(asked), n_documents, self.n_candidates, seed)
-        return candidates, np.take_along_axis(self.train.relevant(asked), candidates, axis=1)
+        candidates = draw_candidates(len(query_rows), n_documents, self.n_candidates, seed)
+        return candidates, np.take_along_axis(self.train.relevant(query_rows), candidates, axis=1)
 
     def held_out(self) -> tuple[Any, Any, Bools]:
         """Return validation queries, documents and relevance."""
         assert self.validation is not None
-        relevant = self.validation.relevant(self.validation.asked)
+        relevant = self.validation.relevant(self.validation.query_rows)
         return *self.validation.sides(self.direction), relevant
 
     def value(self, scorer: Scorer) -> float:
@@ -102,7 +102,7 @@ class NusTask:
         for queries, documents, relevant in self.validation.blocks(self.direction):
             # Every query has a relevant document, at least its own.
             total += len(relevant) * mean_avgp(scorer(queries, documents), relevant)
-        return total / len(self.validation.asked)
+        return total / len(self.validation.query_rows)
 
 
 def check_sizes(c: NusWide, plan: NusPlan) -> None:

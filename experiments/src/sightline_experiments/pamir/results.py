@@ -164,8 +164,8 @@ def _other_rows(ran: SplitResult) -> list[Figure]:
     ]  # fmt: skip
     pairs = list(zip(ran.chosen, ran.outcomes, strict=True))
     index = [t.seconds + o.word_seconds for t, o in pairs]
-    asked = [o.query_seconds for _, o in pairs]
-    for what, seconds in (("index", index), ("query", asked)):
+    query = [o.query_seconds for _, o in pairs]
+    for what, seconds in (("index", index), ("query", query)):
         rows.append(
             Figure(ran.method, "seconds", float(np.mean(seconds)), ran.features, PROTOCOL,
                    at=what, spread=float(np.std(seconds)))

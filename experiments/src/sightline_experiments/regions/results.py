@@ -12,8 +12,8 @@ from sightline.measures.significance import PairedTest, wilcoxon
 from sightline_experiments.experiment import MethodResult, Results
 from sightline_experiments.regions import judging, paper
 from sightline_experiments.regions.evaluation import Outcome
-from sightline_experiments.regions.inputs import Seen
 from sightline_experiments.regions.methods import Fitted
+from sightline_experiments.regions.protocol import HalfData
 from sightline_experiments.tuning import settings_text
 
 DIRECTION = "picture->text"
@@ -98,7 +98,7 @@ class RegionResults(Results[HalfResult]):
 
     words: tuple[str, ...] = ()
     relaxation: dict[str, Relaxation] = field(default_factory=dict)
-    models: dict[str, tuple[Fitted, Seen]] = field(default_factory=dict)
+    models: dict[str, tuple[Fitted, HalfData]] = field(default_factory=dict)
     growth: list[Growth] = field(default_factory=list)
 
     def new(self, method: str, group: tuple[str, ...]) -> HalfResult:

@@ -21,7 +21,7 @@ from sightline.exchange.impressions import list_key
 from sightline.solvers.clicks import shown
 from sightline.solvers.propensity import estimate_bias
 from sightline.store.events import Event, EventLog, NewEvent, clicked_list
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging
 
 
@@ -65,7 +65,7 @@ class _Batch:
 
 
 def record_events(
-    home: Home, rankings: Sequence[LiveRanking], clicks: Sequence[LiveClick]
+    home: StoreFolder, rankings: Sequence[LiveRanking], clicks: Sequence[LiveClick]
 ) -> LiveReport:
     """Write rankings and clicks; they are on the disk when this returns.
 

@@ -77,7 +77,7 @@ class Engines:
     def _kept_digests(self) -> set[str]:
         """Return the digests of the tables of every version that can be gone back to."""
         from sightline.errors import StoreDamaged
-        from sightline.store.engines.views import views_of
+        from sightline.store.engines.tables import engine_tables
         from sightline.store.snapshot import Snapshot
 
         digests: set[str] = set()
@@ -87,7 +87,7 @@ class Engines:
                 snapshot = Snapshot(self._home.shards, version)
             except StoreDamaged:
                 continue  # Of no use to go back to; `store verify` names what is wrong with it.
-            digests |= {v.digest for v in views_of(snapshot.published)}
+            digests |= {v.digest for v in engine_tables(snapshot.published)}
         return digests
 
     def build_faiss(

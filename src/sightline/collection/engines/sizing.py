@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sightline.store.engines.views import MEASURES, Published
+from sightline.store.engines.tables import MEASURES, Published
 from sightline.store.matrices import StoredSparseMatrix
 
 # What a search may take of a person's patience, and of the memory of a machine.

@@ -32,13 +32,13 @@ from sightline.collection.extraction import Extractor
 from sightline.contracts import Compute, Progress
 from sightline.records import Hit
 from sightline.settings import Settings
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 
 __all__ = ["ExplainOptions", "OcclusionMap", "Explanation", "WordShare", "explain"]
 
 
 def explain(
-    home: Home,
+    home: StoreFolder,
     root: bytes,
     settings: Settings,
     query: str,

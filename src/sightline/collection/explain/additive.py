@@ -16,7 +16,7 @@ from sightline._typing import RGB, Doubles, Ints
 from sightline.collection.explain.features import FeatureRecomputer
 from sightline.collection.explain.results import Blocks, OcclusionMap
 from sightline.collection.explain.words import QueryScorer
-from sightline.compute.describing import describe_job, load_feature
+from sightline.compute.features import describe_job, load_feature
 from sightline.contracts import Compute, Done, Failed, Json, Progress
 from sightline.errors import DataError
 from sightline.features.local.visterms import Visterms

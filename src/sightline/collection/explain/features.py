@@ -18,8 +18,8 @@ from sightline.collection.explain.words import QueryScorer
 from sightline.collection.extraction import feature_class_paths
 from sightline.collection.models.dataset import View, as_view
 from sightline.collection.models.word_model import WordModel
-from sightline.compute.describing import Row, load_feature, stacked
-from sightline.store.home import Reader
+from sightline.compute.features import Row, load_feature, stacked
+from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint
 

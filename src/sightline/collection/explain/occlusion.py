@@ -18,10 +18,10 @@ from sightline.collection.explain.features import FeatureRecomputer
 from sightline.collection.explain.results import Blocks, ExplainOptions, OcclusionMap
 from sightline.collection.explain.words import ExplainedQuery, QueryScorer
 from sightline.collection.extraction import DecodedPicture, Extractor
-from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
+from sightline.compute.features import DESCRIBE_TASK, describe_job, rows_of
 from sightline.contracts import Compute, Done, Failed, Progress
 from sightline.records import Hit
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 
 _LACKS = "the store has no vector for it that the model could look at"
 

@@ -21,7 +21,7 @@ from sightline.collection.models.dataset import View, as_view
 from sightline.collection.models.word_model import WordModel
 from sightline.collection.query import ResolvedQuery
 from sightline.records import Hit
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id

@@ -22,7 +22,7 @@ from sightline.settings import Settings
 from sightline.store.catalogue import Where
 from sightline.store.durable import disk_errors, write_file
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.locks import Lock
 
 # Files that are flushed at once share the work of the disk: 4 are ten times as fast as one by one.
@@ -125,7 +125,7 @@ class ExportRun:
 
     def __init__(
         self,
-        home: Home,
+        home: StoreFolder,
         root: bytes,
         settings: Settings,
         order: ExportOrder,

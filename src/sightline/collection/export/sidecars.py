@@ -27,7 +27,7 @@ from sightline.collection.export.atomic_files import (
 from sightline.errors import DataError
 from sightline.exchange.exported import ExportedPicture, ExportedWord
 from sightline.exchange.xmp_keywords import known_paths, levels, separated
-from sightline.exchange.xmp_merging import EMPTY, Additions, Merged, made_here, merged
+from sightline.exchange.xmp_merging import EMPTY, Additions, Merged, is_own_packet, merged
 from sightline.exchange.xmp_regions import Region, RegionFrame
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.captions import MAX_SIDECAR, sidecar_names
@@ -303,7 +303,7 @@ def planned(
 def _is_ours(packet: bytes, p: ExportedPicture) -> bool:
     """Say whether a sidecar is to be kept complete: made here, or with words known elsewhere."""
     outside = (w for w in p.words if _SIDECAR in w.sources and not _IN_FILES.issuperset(w.sources))
-    return made_here(packet) or any(outside)
+    return is_own_packet(packet) or any(outside)
 
 
 def _is_flat(w: ExportedWord) -> bool:

@@ -23,7 +23,7 @@ from sightline.pictures.folder import PictureFile, Unreadable, walk
 from sightline.pictures.reading import open_regular
 from sightline.records import Skipped, Tags
 from sightline.store.catalogue import UNPUBLISHED, Catalogue, KnownPicture
-from sightline.store.home import Home, Reader
+from sightline.store.folder import Reader, StoreFolder
 from sightline.store.upkeep.rollback import reusable_rows
 
 # Reasons that may have gone by themselves; files skipped for others are tried again when changed.
@@ -241,7 +241,11 @@ class Preview:
 
 
 def preview(
-    home: Home, root: bytes, options: IndexOptions, tables: Sequence[str], forgotten: set[str]
+    home: StoreFolder,
+    root: bytes,
+    options: IndexOptions,
+    tables: Sequence[str],
+    forgotten: set[str],
 ) -> Preview:
     """Return what a run would do, by folder, tables and store."""
     if not home.exists():

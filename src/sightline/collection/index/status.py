@@ -8,9 +8,9 @@ from sightline import plugins
 from sightline.collection.models.word_model import describe_model, load_word_model
 from sightline.collection.similarity.model import describe_similarity_model, load_similarity_model
 from sightline.collection.tagging.model import describe_region_tagger
-from sightline.compute.describing import is_fitted, load_feature
+from sightline.compute.features import is_fitted, load_feature
 from sightline.errors import SightlineError
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint
 
@@ -29,7 +29,7 @@ class Status:
     region_model: str = ""
 
 
-def status(home: Home) -> Status:
+def status(home: StoreFolder) -> Status:
     """Return how many pictures, words and skipped files there are, and the models in use."""
     with home.reader() as reader:
         snapshot = reader.snapshot
@@ -61,7 +61,7 @@ class FeatureState:
     used: bool = False
 
 
-def feature_states(home: Home | None) -> list[FeatureState]:
+def feature_states(home: StoreFolder | None) -> list[FeatureState]:
     """Return all features by name: built-in ones, plugins' and imported ones."""
     rows: dict[str, tuple[str, int, int]] = {}
     used: set[str] = set()

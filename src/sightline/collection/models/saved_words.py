@@ -28,7 +28,7 @@ from sightline.collection.sessions.log import SOURCE, SessionRecord, read_sessio
 from sightline.rankers.cutoff import CutOff
 from sightline.records import Judgement, Tags
 from sightline.store.events import EventLog
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.words.combining import Combination, How
 from sightline.words.grammar import Term
 from sightline.words.term_ids import term_id

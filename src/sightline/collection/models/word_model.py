@@ -28,7 +28,7 @@ from sightline.contracts import Json, Mapper, Part, PartDone
 from sightline.errors import DataError, MissingExtra, StoreDamaged
 from sightline.rankers.cutoff import CutOff
 from sightline.records import WordQuery
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.scores import Scores, points_feature
 from sightline.store.segments import OpenSegment
@@ -231,7 +231,7 @@ def _check_ranker(model: str, recipe: Any) -> None:
         )
 
 
-def load_word_model(home: Home, name: str, *, checked: bool = False) -> WordModel | None:
+def load_word_model(home: StoreFolder, name: str, *, checked: bool = False) -> WordModel | None:
     """Return the model of that name; None if there is none. `checked` reads every byte of it."""
     if not name:
         return None
@@ -322,7 +322,9 @@ def segment_views(segment: OpenSegment, features: Sequence[str]) -> dict[str, Vi
     return {f: as_view(segment.features[f]) for f in features}
 
 
-def scorer_of(home: Home, version: Version, compute: Mapper | None = None) -> SegmentScorer | None:
+def scorer_of(
+    home: StoreFolder, version: Version, compute: Mapper | None = None
+) -> SegmentScorer | None:
     """Return what scores new pictures by the model of a version; None if it has none.
 
     With `compute`, several segments are scored there; a single one is scored in this process, which
@@ -338,7 +340,7 @@ def segment_scorer(saved: SavedModel, compute: Mapper | None = None) -> SegmentS
     return SegmentScorer(from_saved(saved)) if compute is None else RemoteScorer(saved, compute)
 
 
-def describe_model(home: Home, name: str) -> str:
+def describe_model(home: StoreFolder, name: str) -> str:
     """Return one line on a model and its figures on held-out pictures."""
     model = load_word_model(home, name)
     if model is None:

@@ -25,7 +25,7 @@ from sightline.contracts import Compute
 from sightline.errors import CollectionError, NoModel
 from sightline.records import shown
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.vectors import Fingerprint
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from sightline.contracts import Compute
 from sightline.errors import CollectionError
 from sightline.records import Tags
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 
 if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike

@@ -21,7 +21,7 @@ from sightline.collection.models.word_model import PICTURES, TEXTS, WordModel, l
 from sightline.collection.search.annotate import require_model
 from sightline.errors import CollectionError, NoSpace, UsageError
 from sightline.records import DenseQuery, Top
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.vectors import l2_normalize
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import tokens

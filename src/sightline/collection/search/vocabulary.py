@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.query import NotLearned
     from sightline.collection.search.topics import Topic
-    from sightline.store.home import Reader
+    from sightline.store.folder import Reader
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from sightline.collection.results import MatchKind, ResultPart, Results, Unknown
 from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Where
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.words.grammar import PictureTerm, Query, parse
 from sightline.words.term_ids import term_id
 from sightline.words.tfidf import query_vector

@@ -25,7 +25,7 @@ from sightline.errors import CollectionError, UsageError
 from sightline.records import DenseQuery, FeatureRows, shown
 from sightline.registry import NO_VECTORS, session_preference
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.store.matrices import StoredSparseMatrix
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint, l2_normalize, l2_norms

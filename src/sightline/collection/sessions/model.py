@@ -40,7 +40,7 @@ from sightline.feedback.blend import Blend
 from sightline.feedback.scale import Scale
 from sightline.records import shown
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.vectors import Fingerprint
 
 # Unjudged pictures, sampled once for all rounds, that represent the rest of the collection.

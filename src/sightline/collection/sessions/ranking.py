@@ -21,7 +21,7 @@ from sightline.collection.sessions.model import SessionContext, SessionModel, lo
 from sightline.feedback.blend import placed
 from sightline.records import Hit
 from sightline.store.engines.flat import Best
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 
 # Carriers of the words to average: enough for a stable mean vector.
 _CARRIERS = 200

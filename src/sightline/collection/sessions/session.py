@@ -44,7 +44,7 @@ from sightline.contracts import Json
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Hit, shown
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.home import Home, Reader
+from sightline.store.folder import Reader, StoreFolder
 from sightline.store.writer import Judging
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Session:
         session: str,
         start: SessionStart,
         root: bytes,
-        home: Home,
+        home: StoreFolder,
         resolve: Callable[[Sequence[str | bytes | int]], list[int]],
         save: Callable[[str, str], int],
     ) -> None:

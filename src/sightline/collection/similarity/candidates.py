@@ -30,7 +30,7 @@ from sightline.contracts import Compute
 from sightline.errors import CollectionError, UsageError
 from sightline.records import DenseQuery, Hit, shown
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from sightline.contracts import Progress
 from sightline.errors import CollectionError, ParameterError
 from sightline.records import shown
 from sightline.store.catalogue import Facts, Where
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 
 # Of 150 photographs, all copies of half and of double size differ by less, and .99 of those
 # encoded at quality 20. Of 1,200 different ones, every closer pair was the same picture.

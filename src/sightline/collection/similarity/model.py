@@ -29,7 +29,7 @@ from sightline.contracts import Json
 from sightline.errors import DataError, StoreDamaged
 from sightline.similarity.frames import PLAIN, Frame
 from sightline.similarity.pairs import Phi
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint
@@ -206,7 +206,7 @@ def _shortlist(stored_shortlist: Any) -> CandidateSearch:
 
 
 def load_similarity_model(
-    home: Home, name: str, *, checked: bool = False
+    home: StoreFolder, name: str, *, checked: bool = False
 ) -> SimilarityModel | None:
     """Return the model of a name; None if there is none."""
     if not name:
@@ -214,7 +214,7 @@ def load_similarity_model(
     return from_saved((load_model if checked else open_model)(home.models, name))
 
 
-def describe_similarity_model(home: Home, name: str) -> str:
+def describe_similarity_model(home: StoreFolder, name: str) -> str:
     """Return one line on how similarity was learned and its figures on held-out queries."""
     model = load_similarity_model(home, name)
     if model is None:

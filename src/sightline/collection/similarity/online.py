@@ -31,7 +31,7 @@ from sightline.errors import UsageError
 from sightline.records import SimilarityJudgement
 from sightline.solvers.picture_triplets import PictureTriplets, of_judgements
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.home import Home, Reader
+from sightline.store.folder import Reader, StoreFolder
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Judging
 
@@ -155,7 +155,7 @@ def triplets_of(
 
 
 def learn(
-    home: Home,
+    home: StoreFolder,
     query: int,
     positive: Sequence[int],
     negative: Sequence[int],

@@ -18,7 +18,7 @@ from sightline.contracts import Compute
 from sightline.errors import CollectionError
 from sightline.records import shown
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 
 if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike

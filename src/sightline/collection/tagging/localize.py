@@ -24,7 +24,7 @@ from sightline.collection.tagging.model import current_region_tagger
 from sightline.collection.tagging.suggest import where_it_lies
 from sightline.records import Hit
 from sightline.regions.outlines import Box, Mask
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
 
@@ -64,7 +64,7 @@ class LocalizedHits:
     not_learned: tuple[NotLearned, ...] = ()
 
 
-def localize(home: Home, query: str, hits: Sequence[Hit]) -> LocalizedHits:
+def localize(home: StoreFolder, query: str, hits: Sequence[Hit]) -> LocalizedHits:
     """Return the regions of a query's words in each hit."""
     with home.reader() as reader:
         tagger = current_region_tagger(home, reader.snapshot.regions)

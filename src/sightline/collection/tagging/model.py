@@ -20,7 +20,7 @@ from sightline.contracts import Json
 from sightline.errors import NoRegions, StoreDamaged
 from sightline.regions.model import RegionPrediction
 from sightline.regions.scored import ScoredRegionModel
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import load_model
 from sightline.words.calibration import calibrate
 
@@ -153,7 +153,7 @@ def _list(words: dict[str, Json]) -> WordList:
     return WordList(tuple(map(str, drop)), tuple(pairs))
 
 
-def load_region_tagger(home: Home, name: str) -> RegionTagger | None:
+def load_region_tagger(home: StoreFolder, name: str) -> RegionTagger | None:
     """Return the model of that name; None for the empty name."""
     if not name:
         return None
@@ -166,7 +166,7 @@ def load_region_tagger(home: Home, name: str) -> RegionTagger | None:
         ) from e
 
 
-def current_region_tagger(home: Home, name: str) -> RegionTagger:
+def current_region_tagger(home: StoreFolder, name: str) -> RegionTagger:
     """Return the model in use; raise `NoRegions` if there is none."""
     tagger = load_region_tagger(home, name)
     if tagger is None:
@@ -176,7 +176,7 @@ def current_region_tagger(home: Home, name: str) -> RegionTagger:
     return tagger
 
 
-def describe_region_tagger(home: Home, name: str) -> str:
+def describe_region_tagger(home: StoreFolder, name: str) -> str:
     """Return one line on the model and its figures on held-out pictures."""
     tagger = current_region_tagger(home, name)
     summary = f"{len(tagger.terms)} words in {tagger.n_scenes} scenes by {tagger.feature}"

@@ -27,7 +27,7 @@ from sightline.contracts import Json
 from sightline.errors import UsageError
 from sightline.store.catalogue import Catalogue
 from sightline.store.events import ONE_BY_ONE, EventLog, NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging, Writer
 from sightline.words.grammar import Term, parse
 
@@ -55,7 +55,7 @@ class Review:
 
     def __init__(
         self,
-        home: Home,
+        home: StoreFolder,
         found: Suggestions,
         model: str,
         wait: float,
@@ -148,7 +148,7 @@ def accepted(log: EventLog) -> Accepted:
     return by_session
 
 
-def undo_answer(home: Home, session: str, picture: int, word: str) -> bool:
+def undo_answer(home: StoreFolder, session: str, picture: int, word: str) -> bool:
     """Undo a review's answer on one word of one picture; return whether there was one."""
     with contextlib.closing(EventLog(home.events, write=False)) as log:
         record = read_session(log, session)
@@ -165,18 +165,18 @@ def undo_answer(home: Home, session: str, picture: int, word: str) -> bool:
     return True
 
 
-def apply_accepted(home: Home, wait: float) -> int:
+def apply_accepted(home: StoreFolder, wait: float) -> int:
     """Write the words that reviews accepted; return the number of changed pictures."""
     return settle(home, wait) if pending(home) else 0
 
 
-def pending(home: Home) -> bool:
+def pending(home: StoreFolder) -> bool:
     """Return whether accepted words are still to be written, or undone ones to be removed."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         return bool(_changes(accepted(log), reader.catalogue))
 
 
-def settle(home: Home, wait: float) -> int:
+def settle(home: StoreFolder, wait: float) -> int:
     """Make pictures carry exactly the accepted words; return the number of changed ones."""
     count = 0
     with Writer(home, "tag --review", wait) as writer:

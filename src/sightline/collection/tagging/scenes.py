@@ -20,7 +20,7 @@ from sightline.collection.tagging.dataset import (
 from sightline.collection.tagging.model import RegionTagger, current_region_tagger
 from sightline.contracts import Progress
 from sightline.regions.model import RegionPrediction
-from sightline.store.home import Home, Reader
+from sightline.store.folder import Reader, StoreFolder
 
 _BLOCK = 256
 
@@ -72,7 +72,9 @@ class Scenes:
         return iter(self.scenes)
 
 
-def find_scenes(home: Home, pictures: Ints | None, n_words: int, progress: Progress) -> Scenes:
+def find_scenes(
+    home: StoreFolder, pictures: Ints | None, n_words: int, progress: Progress
+) -> Scenes:
     """Return the scenes of pictures, all by default, with at most `n_words` words each."""
     with home.reader() as reader:
         tagger = current_region_tagger(home, reader.snapshot.regions)

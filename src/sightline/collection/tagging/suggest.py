@@ -36,7 +36,7 @@ from sightline.records import Judgement, ProposedWord
 from sightline.regions.kept import CutPicture
 from sightline.regions.outlines import Box, Mask
 from sightline.store.events import EventLog
-from sightline.store.home import Home, Reader
+from sightline.store.folder import Reader, StoreFolder
 
 _BLOCK = 256
 
@@ -133,7 +133,7 @@ class Suggestions:
 
 
 def suggest(
-    home: Home,
+    home: StoreFolder,
     pictures: Ints | None,
     precision: float,
     removals: bool,

@@ -45,7 +45,7 @@ from sightline.measures.splits import FOLDS, HELD_OUT, fold_of
 from sightline.regions.examples import fitting
 from sightline.regions.scored import ScoredRegionModel
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 
 PRECISION = 0.9
 _MOST_SCENES, _PICTURES_OF_A_SCENE = 20, 15
@@ -110,7 +110,7 @@ class RegionReport:
 
 
 def train_regions(
-    home: Home,
+    home: StoreFolder,
     options: RegionOptions,
     wait: float,
     progress: Progress,
