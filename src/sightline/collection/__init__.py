@@ -23,16 +23,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
-from sightline.collection.clicks.clicks import Clicks
+from sightline.collection.clicks import Clicks
 from sightline.collection.discovery import inside
-from sightline.collection.engines.engines import Engines
+from sightline.collection.engines import Engines
 from sightline.collection.filters import NO_FILTERS, Filters
-from sightline.collection.models.models import Models
+from sightline.collection.models import Models
 from sightline.collection.pictures import Pictures, check_count, one_or_more
-from sightline.collection.search.vocabulary import Words
-from sightline.collection.sessions.sessions import Sessions
+from sightline.collection.sessions import Sessions
 from sightline.collection.store import StoreMaintenance
-from sightline.collection.tagging.tagging import Tagging
+from sightline.collection.tagging import Tagging
+from sightline.collection.words import Words
 from sightline.errors import ParameterError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import shown
