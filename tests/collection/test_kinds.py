@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from sightline.collection.models import memory, registry, selection, trials
+from sightline.collection.models import registry, selection, trials
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.queries import evaluation_queries, idf_in
 from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, ranker_spec
@@ -150,9 +150,10 @@ def test_memory_is_told_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("sees", ["concat", "per_feature", "counts"])
 def test_memory_grows_with_words_and_is_not_less_than_the_weights(sees: str) -> None:
     rows = np.zeros((50, 20), np.float32)
-    few, many = (memory.bytes_needed(sees, [rows], n) for n in (10, 100_000))
+    spec = next(s for s in RANKERS.values() if s.input == sees)
+    few, many = (spec.bytes_needed([rows], n) for n in (10, 100_000))
     assert few < many and many >= 4 * 100_000 * 20
-    assert memory.bytes_free() > 0
+    assert registry.bytes_free() > 0
 
 
 def parted(
@@ -257,7 +258,7 @@ def test_a_kernel_of_many_pictures_is_carried_by_some(monkeypatch: Patch) -> Non
     assert len(few.arrays["support"]) > 30
     # What it will take is told by the same measure.
     rows = [np.zeros((n, 4), np.float32) for n in (100, 101)]
-    fewer, more = (memory.bytes_needed("per_feature", [r], 1) for r in rows)
+    fewer, more = (RANKERS["kernel-pamir"].bytes_needed([r], 1) for r in rows)
     assert more < fewer
 
 

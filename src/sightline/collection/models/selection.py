@@ -22,7 +22,6 @@ from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.lifecycle import (
     FEWEST,
 )
-from sightline.collection.models.memory import bytes_free, bytes_needed, gigabytes
 from sightline.collection.models.queries import carriers, combined, evaluation_queries, idf_in
 from sightline.collection.models.recipe import (
     SAVED_BY,
@@ -32,6 +31,7 @@ from sightline.collection.models.recipe import (
     ranker_spec,
     saved_recipe,
 )
+from sightline.collection.models.registry import bytes_free
 from sightline.collection.models.remote import run_remote_trials
 from sightline.collection.models.trials import (
     TrialResult,
@@ -205,7 +205,7 @@ def trainable_rankers(
     for ranker in rankers:
         spec = ranker_spec(ranker)
         usable = [views[f] for f in spec.usable(views)]
-        needed = bytes_needed(spec.input, usable, len(dataset.terms)) if usable else 0
+        needed = spec.bytes_needed(usable, len(dataset.terms)) if usable else 0
         if not usable:
             reason = "it learns from counts of visual words (sightline index --features visterms)"
         elif not spec.available:
@@ -213,13 +213,22 @@ def trainable_rankers(
         elif needed > free:
             reason = (
                 f"{len(dataset)} pictures and {len(dataset.terms)} words would take about "
-                f"{gigabytes(needed)} of memory, and {gigabytes(int(free))} are free"
+                f"{_gigabytes(needed)} of memory, and {_gigabytes(int(free))} are free"
             )
         else:
             can.append(ranker)
             continue
         cannot.append(f"{ranker}: {reason}")
     return can, cannot
+
+
+def _gigabytes(n: int) -> str:
+    """Return a number of bytes as text.
+
+    >>> _gigabytes(2_300_000_000), _gigabytes(70_000_000)
+    ('2.3 GB', '0.1 GB')
+    """
+    return f"{max(n / 1e9, 0.1):.1f} GB"
 
 
 def candidates(
