@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
-from sightline.collection.sessions.session import SessionRanking
 from sightline.collection.sessions import SessionState
+from sightline.collection.sessions.session import SessionRanking
 from sightline.web.problems import Problem
 from sightline.web.routes.search import Listed
 from sightline.web.service import Service
