@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Doubles, Floats, Ints
+from sightline.collection.models.versions import SIMILARITY, measured_text
 from sightline.collection.similarity.descriptors import (
     DescribedPictures,
     Framed,
@@ -219,15 +220,10 @@ def describe_similarity_model(home: Home, name: str) -> str:
     model = load_similarity_model(home, name)
     if model is None:
         return ""
-    what = (
+    summary = (
         f"{len(model.names)} descriptors by {model.about['learner']} from {model.about['source']}"
     )
-    figures = model.about.get("figures")
-    if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{what}, unproven"
-    value = f"mean AvgP {figures['candidate']:.3f} on held-out queries"
-    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{what}, {value} (equal weights {figures['uniform']:.3f}){marks}"
+    return summary + measured_text(SIMILARITY, model.about, "queries", "equal weights")
 
 
 def uniform(snapshot: Snapshot, feature_names: Sequence[str] = ()) -> SimilarityModel:

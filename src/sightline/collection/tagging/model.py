@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Bools, Doubles, Ints
+from sightline.collection.models.versions import REGIONS, measured_text
 from sightline.collection.tagging.dataset import Inputs, WordList
 from sightline.contracts import Json
 from sightline.errors import NoRegions, StoreDamaged
@@ -180,8 +181,4 @@ def describe_region_tagger(home: Home, name: str) -> str:
     """Return one line on the model and its figures on held-out pictures."""
     tagger = current_region_tagger(home, name)
     summary = f"{len(tagger.terms)} words in {tagger.n_scenes} scenes by {tagger.feature}"
-    figures = tagger.about.get("figures")
-    if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{summary}, unproven"
-    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{summary}, F {figures['candidate']:.3f} on held-out pictures{marks}"
+    return summary + measured_text(REGIONS, tagger.about, "pictures")
