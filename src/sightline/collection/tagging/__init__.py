@@ -97,7 +97,9 @@ class Tagging:
         from sightline.collection.tagging.localize import localize
 
         if pictures_of(query):
-            raise UsageError("Pictures were asked for, and only words lie somewhere in a picture.")
+            raise UsageError(
+                f"Only words have regions in a picture. Got the pictures {query!r}. Name words."
+            )
         if hits is not None:
             return localize(self._collection.home, query, hits)
         results = self._collection.search(query, k, filters=filters)

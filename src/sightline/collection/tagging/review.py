@@ -43,7 +43,7 @@ class _Answer:
 
 
 class Review:
-    """A queue of suggestions with answers; created by `Collection.review`.
+    """A queue of suggestions with answers; created by `Collection.tagging.review`.
 
     Attributes
     ----------
@@ -60,10 +60,10 @@ class Review:
         model: str,
         wait: float,
         session: str = "",
-        carry: bool = True,
+        apply: bool = True,
     ) -> None:
         self.id, self.found = session or secrets.token_hex(5), found
-        self._carry = carry
+        self._apply = apply
         self._home, self._model, self._wait = home, model, wait
         self._judging: Judging | None = None
         self._answers: list[_Answer] = []
@@ -96,7 +96,7 @@ class Review:
     def undo(self) -> Suggestion:
         """Undo the last answer, and return its suggestion."""
         if not self._answers:
-            raise UsageError("Nothing was answered in this review, so nothing can be taken back.")
+            raise UsageError("Nothing was answered in this review, so nothing can be undone.")
         last = self._answers[-1]
         key = f"mark-undone:{self.id}:{last.mark}"
         self._append(NewEvent("mark-undone", None, {"mark": last.mark}, self.id, key))
@@ -111,13 +111,13 @@ class Review:
     def close(self) -> int:
         """End the review: write accepted words; return the number of changed pictures.
 
-        Answers count whether or not this is called. With `carry` false, the words are written by
-        the next review or by `Collection.carry_accepted`.
+        Answers count whether or not this is called. With `apply` false, the words are written by
+        the next review or by `Collection.tagging.apply_accepted`.
         """
         if self._judging is not None:
             self._judging.close()
             self._judging = None
-        return apply_accepted(self._home, self._wait) if self._carry else 0
+        return apply_accepted(self._home, self._wait) if self._apply else 0
 
     def __enter__(self) -> Review:
         return self
