@@ -173,7 +173,7 @@ def test_a_query_that_does_not_decode_is_named(
     c: Collection, tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / "broken.png").write_bytes(content)
-    with pytest.raises(DataError, match=r"broken\.png cannot be compared: "):
+    with pytest.raises(DataError, match=r"broken\.png cannot be read: "):
         c.similar(tmp_path / "broken.png", compute=INLINE)
     with pytest.raises(UsageError, match="At least 1 hit"):
         c.similar("across/000.png", k=0, compute=INLINE)
