@@ -110,7 +110,7 @@ def test_a_picture_outside_is_read_by_limited_workers(shell: Shell, tmp_path: Pa
         (("similar",), 2, "Missing argument"),
         (("similar", "nowhere.png"), 1, "There is no picture nowhere.png"),
         (("similar", "4711"), 1, "There is no picture 4711"),
-        (("similar", "down/001.png", "--not", "down/001.png"), 2, "both wanted and unwanted"),
+        (("similar", "down/001.png", "--not", "down/001.png"), 2, "both a positive and a negative"),
         (("similar", "down/001.png", "--why", "--csv"), 2, "--why explains hits"),
         (("search", "./across/000.png", "--why"), 2, "sightline similar PICTURE --why"),
         (

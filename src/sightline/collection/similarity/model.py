@@ -176,7 +176,7 @@ def from_saved(saved: SavedModel) -> SimilarityModel:
         return SimilarityModel(prints, frames, phi, w, proof, shortlist, about, saved.name)
     except (KeyError, ValueError, TypeError, IndexError, DataError) as e:
         raise StoreDamaged(
-            f"The model {saved.name} is not one this release understands ({e}). "
+            f"The model {saved.name} cannot be read by this release ({e}). "
             "Run: sightline train --similar"
         ) from e
 

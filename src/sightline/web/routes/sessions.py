@@ -171,7 +171,7 @@ def known(service: Service, name: str) -> SessionState:
 
 
 def _round(r: SessionRanking, limit: int) -> RoundResponse:
-    plain = hits(r, Page(limit, None), r.said)
+    plain = hits(r, Page(limit, None), r.remarks)
     return RoundResponse(
         **plain.model_dump(exclude={"next"}), session=r.session, round=r.round, share=r.share,
         doubted=[h.picture for h in r.doubted],
