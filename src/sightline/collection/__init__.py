@@ -65,7 +65,7 @@ class Collection:
     """A folder of pictures with its store; every verb of the command line is a method here.
 
     Methods share some parameters: `k`, how many results to return, by default the setting `top`;
-    `filters`, which pictures may appear; `progress`, which is told how far the work is; `compute`,
+    `filters`, which pictures may appear; `progress`, which shows how far the work is; `compute`,
     workers or a cluster in place of what the settings name.
 
     Attributes
@@ -253,7 +253,7 @@ class Collection:
         progress: Progress | None = None,
         compute: Compute | None = None,
     ) -> TrainReport:
-        """Learn words from the pictures that carry them, to predict them for the others.
+        """Learn words from tagged pictures, to predict them for the others.
 
         Ranker, features and hyperparameters are selected on validation pictures and measured on
         held-out ones; the model is published only if it does no harm. Pictures without features
@@ -581,8 +581,8 @@ class Collection:
         )
         if proposed is None and "proposed" in only:
             proposed = self.tag(removals=False, filters=filters).proposed()
-        run = ExportRun(self.home, self.root, self.settings, order, proposed or {})
-        return run.go(progress or NoProgress(), confirm)
+        export = ExportRun(self.home, self.root, self.settings, order, proposed or {})
+        return export.run(progress or NoProgress(), confirm)
 
     def status(self) -> Status:
         """Return how many pictures, words and skipped files there are, and the models in use."""

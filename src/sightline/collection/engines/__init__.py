@@ -39,7 +39,7 @@ class Engines:
         uri : str, default=""
             `milvus://HOST:PORT`; by default the setting `engine`.
         dry_run : bool, default=False
-            Only say what would be loaded.
+            Only return what would be loaded.
         """
         from sightline.store.engines.milvus_load import Load, load, plan, unsupported_features
         from sightline.store.engines.milvus_tables import Tables
@@ -56,8 +56,8 @@ class Engines:
             tables = Tables(uri)
             stack.callback(tables.close)
             if dry_run:
-                found = plan(tables, identity(self._home.folder) or "unnamed", p)
-                return Load(uri, p.version, tuple(found), at_home=unsupported_features(p))
+                loads = plan(tables, identity(self._home.folder) or "unnamed", p)
+                return Load(uri, p.version, tuple(loads), at_home=unsupported_features(p))
             return load(
                 tables, create_identity(self._home.folder), p, self._kept_digests(),
                 progress or NoProgress(), listed_rows=self._collection.settings.ivf_rows,
@@ -93,12 +93,12 @@ class Engines:
     def build_faiss(
         self, *, dry_run: bool = False, progress: Progress | None = None
     ) -> list[Built]:
-        """Put the rows of large tables into lists, kept in the store, for the engine faiss.
+        """Build inverted lists of large tables, kept in the store, for the engine faiss.
 
         Parameters
         ----------
         dry_run : bool, default=False
-            Only say what would be built.
+            Only return what would be built.
         """
         from sightline.store.engines.faiss_files import build
         from sightline.store.locks import Lock
@@ -109,7 +109,7 @@ class Engines:
                 return build(
                     folder, p, self._collection.settings.ivf_rows, NoProgress(), dry_run=True
                 )
-            # What is being forgotten meanwhile must not come back in lists.
+            # Pictures that are purged meanwhile must not come back in lists.
             with Lock(self._home.folder, "export faiss", self._collection.settings.wait):
                 return build(
                     folder, p, self._collection.settings.ivf_rows, progress or NoProgress()

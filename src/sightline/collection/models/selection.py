@@ -232,7 +232,7 @@ def _gigabytes(n: int) -> str:
 def candidates(
     dataset: Dataset, rankers: Sequence[str], features: Sequence[str] | None = None
 ) -> list[Recipe]:
-    """Return the recipes worth trying: features of a group together, and all of them together.
+    """Return the recipes to try: features of a group together, and all of them together.
 
     Groups (`registry.feature_group`) are the deep ones, the classic ones, the nine of `whole-all`,
     and each other one by itself.
