@@ -139,8 +139,8 @@ def _in_log(ranking: str, log: EventLog, reverted: frozenset[str]) -> _Batch | N
 
 def _read(ranking: str, session: str, e: Event, key: str) -> _Batch:
     x = clicked_list(e)
-    found = ResolvedImpression(x.query, x.pictures, x.ranks, (), key.split(":")[1])
-    return _Batch(ranking, found, x.eta, session)
+    impression = ResolvedImpression(x.query, x.pictures, x.ranks, (), key.split(":")[1])
+    return _Batch(ranking, impression, x.eta, session)
 
 
 def _written(wanted: Sequence[_Batch], judging: Judging, reverted: frozenset[str]) -> LiveReport:

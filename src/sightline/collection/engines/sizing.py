@@ -109,11 +109,11 @@ def scale(
 ) -> SizingEstimate:
     """Say which engine serves so many pictures, on how many machines like this one.
 
-    >>> found = scale(10_000, [TableSize("deep", 5120.0)], 16 << 30, 8e9, 1_000_000)
-    >>> found.engine, found.machines
+    >>> estimate = scale(10_000, [TableSize("deep", 5120.0)], 16 << 30, 8e9, 1_000_000)
+    >>> estimate.engine, estimate.machines
     ('flat', 1)
-    >>> found = scale(10**8, [TableSize("deep", 5120.0, copies=2)], 16 << 30, 8e9, 1_000_000)
-    >>> found.engine, found.machines
+    >>> estimate = scale(10**8, [TableSize("deep", 5120.0, copies=2)], 16 << 30, 8e9, 1_000_000)
+    >>> estimate.engine, estimate.machines
     ('milvus', 120)
     """
     usable = SHARE_OF_MEMORY * memory

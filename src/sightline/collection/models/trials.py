@@ -51,10 +51,14 @@ class SelectionTask:
     idf: NDArray[np.float64]
 
     @classmethod
-    def of(cls, training: Dataset, validation: Dataset, known: NDArray[np.bool_]) -> SelectionTask:
+    def of(
+        cls, training: Dataset, validation: Dataset, known_words: NDArray[np.bool_]
+    ) -> SelectionTask:
         """Return the task with the queries that the known words of validation pictures make."""
         idf = idf_in(training.labels)
-        return cls(training, validation, evaluation_queries(validation.labels, idf, known), idf)
+        return cls(
+            training, validation, evaluation_queries(validation.labels, idf, known_words), idf
+        )
 
 
 @dataclass(frozen=True, slots=True)

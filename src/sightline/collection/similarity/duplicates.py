@@ -177,9 +177,9 @@ def _connected(
     left[taken] = False
     at = 0
     while at < len(taken) < len(reach):
-        found, _ = signatures.near(taken[at], left, threshold)
-        taken = [*taken, *found.tolist()]
-        left[found] = False
+        near, _ = signatures.near(taken[at], left, threshold)
+        taken = [*taken, *near.tolist()]
+        left[near] = False
         at += 1
     return taken
 

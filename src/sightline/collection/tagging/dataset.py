@@ -234,8 +234,8 @@ class WordList:
     def counts_as(self) -> dict[int, int | None]:
         """Return the term that each term of the list counts as; None for a dropped one.
 
-        >>> found = WordList(("2019",), (("bike", "bicycle"),)).counts_as()
-        >>> found[term_id("2019")] is None, found[term_id("bike")] == term_id("bicycle")
+        >>> counts_as = WordList(("2019",), (("bike", "bicycle"),)).counts_as()
+        >>> counts_as[term_id("2019")] is None, counts_as[term_id("bike")] == term_id("bicycle")
         (True, True)
         """
         merged: dict[int, int | None] = {term_id(a): term_id(b) for a, b in self.merge}

@@ -49,20 +49,20 @@ class Review:
     ----------
     id : str
         The session of the answers in the log.
-    found : Suggestions
+    queue : Suggestions
         The suggestions, with remarks.
     """
 
     def __init__(
         self,
         home: Home,
-        found: Suggestions,
+        queue: Suggestions,
         model: str,
         wait: float,
         session: str = "",
         apply: bool = True,
     ) -> None:
-        self.id, self.found = session or secrets.token_hex(5), found
+        self.id, self.queue = session or secrets.token_hex(5), queue
         self._apply = apply
         self._home, self._model, self._wait = home, model, wait
         self._judging: Judging | None = None
@@ -71,7 +71,7 @@ class Review:
     @property
     def suggestions(self) -> Sequence[Suggestion]:
         """The suggestions, most confident first."""
-        return self.found.suggestions
+        return self.queue.suggestions
 
     @property
     def answered(self) -> int:
