@@ -91,7 +91,7 @@ def test_a_text_finds_pictures_and_a_picture_texts(home: Home, ranker: str) -> N
             found = space.pictures(point, 15).ids - 1
             right = np.mean([p % 6 == word for p in found.tolist()])
             assert right > (0.6 if ranker == "semantic-matching" else 0.8)
-        pictures = points(reader, space.learnt.points_of(PICTURES))
+        pictures = points(reader, space.model.points_of(PICTURES))
         worded = np.setdiff1d(reader.snapshot.ids(), reader.snapshot.without_words())
         shares = []
         for row in range(0, 200, 7):
