@@ -285,7 +285,7 @@ def test_where_carriers_do_not_fit_others_like_the_rest_of_them_follow(c: Collec
     session.mark(negative=[p for p in carriers if kind_of(p) == 0])
     # Nothing is left that tells what is wanted, so nothing can follow.
     dry = session.next(30, hide_judged=True)
-    assert not dry.hits and "No picture is left to judge" in dry.said[-1]
+    assert not dry.hits and "No picture is left to judge" in dry.remarks[-1]
 
 
 def test_filters_are_those_of_search_and_stay_in_force(c: Collection) -> None:

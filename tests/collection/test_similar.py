@@ -251,7 +251,7 @@ def test_a_picture_that_lacks_a_descriptor_is_described_now(own: Collection) -> 
 def test_vectors_on_few_pictures_are_left_out_by_name(own: Collection, tmp_path: Path) -> None:
     some = paths_of(own)[:20]
     own.index(vectors=[vectors(own, tmp_path / "v.npz", some)], compute=INLINE)
-    said = own.similar("across/000.png", compute=INLINE).said
+    said = own.similar("across/000.png", compute=INLINE).remark
     assert "own is left out, on 20 pictures alone" in said
 
 

@@ -115,7 +115,7 @@ def test_a_curve_tells_how_likely_a_text_fits(home: Home) -> None:
 
 def test_points_go_with_the_model_and_older_ones_say_what_to_do(home: Home) -> None:
     with trained(home).reader() as reader:
-        name = SharedSpace(reader).learnt.points_of(PICTURES)
+        name = SharedSpace(reader).model.points_of(PICTURES)
         assert len(reader.snapshot.top(DenseQuery(name, points(reader, name)[0]), 3).ids) == 3
     with Writer(home, "test") as w:
         # As a release before this one left it: a model, and no points.
