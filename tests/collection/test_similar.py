@@ -157,7 +157,7 @@ def test_pictures_that_are_gone_are_left_out_and_counted(own: Collection) -> Non
         (["across"], [], UsageError, "is a folder"),
         (["999"], [], CollectionError, "There is no picture 999 in"),
         ([999], [], CollectionError, "There is no picture 999 in"),
-        ([], ["across/000.png"], UsageError, "at least one picture to look for"),
+        ([], ["across/000.png"], UsageError, "at least one positive picture"),
         (["across/000.png"], ["across/000.png"], UsageError, "both a positive and a negative"),
     ],
 )
