@@ -16,9 +16,9 @@ from sightline.testing.watchdog import ended
 # Seconds after which a test gives up on what must happen. No test checks how
 # long anything takes. A lower limit shows failures of the page sooner.
 LIMIT = float(os.environ.get("SIGHTLINE_TEST_LIMIT", "600"))
-LATE = WorkerProcess.seconds_left
-# What is looked at again, where nothing tells of a change, is looked at after so many seconds.
-_LOOK = 0.01
+REAL_SECONDS_LEFT = WorkerProcess.seconds_left
+# Seconds between two polls of a state that notifies nobody when it changes.
+_POLL = 0.01
 
 
 def until(condition: Callable[..., object], what: str = "the condition") -> None:

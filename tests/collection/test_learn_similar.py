@@ -102,7 +102,7 @@ def test_judgements_do_not_reach_what_is_learnt_of_words(c: Collection) -> None:
 @pytest.mark.parametrize(
     ("query", "alike", "unlike", "kind", "message"),
     [
-        (1, [2], [2], UsageError, "Picture 2 is judged both like and unlike picture 1"),
+        (1, [2], [2], UsageError, "Picture 2 is judged both similar to picture 1 and not"),
         (1, [1], [], UsageError, "cannot be judged against itself"),
         (1, [], [], UsageError, "No picture is judged"),
         (1, [2, 999], [], CollectionError, "There is no picture 999"),

@@ -275,7 +275,7 @@ def test_a_ground_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     home, _ = plant_similar(tmp_path / "store", 30)
     with pytest.raises(UsageError, match="Similarity is learned from judgements, tags"):
         run(home, source="weather")
-    with pytest.raises(UsageError, match=r"no folders that tell pictures apart\. It has: classes"):
+    with pytest.raises(UsageError, match=r"no folders that distinguish pictures\. It has: classes"):
         run(home, source="folders")
     with pytest.raises(UsageError, match="no descriptor 'gist'"):
         run(home, features=("gist",))

@@ -95,7 +95,7 @@ def test_a_text_finds_pictures_and_a_picture_texts(home: StoreFolder, ranker: st
             found = space.pictures(point, 15).ids - 1
             right = np.mean([p % 6 == word for p in found.tolist()])
             assert right > (0.6 if ranker == "semantic-matching" else 0.8)
-        pictures = points(reader, space.learnt.points_of(PICTURES))
+        pictures = points(reader, space.model.points_of(PICTURES))
         worded = np.setdiff1d(reader.snapshot.ids(), reader.snapshot.without_words())
         shares = []
         for row in range(0, 200, 7):
@@ -119,7 +119,7 @@ def test_a_curve_tells_how_likely_a_text_fits(home: StoreFolder) -> None:
 
 def test_points_go_with_the_model_and_older_ones_say_what_to_do(home: StoreFolder) -> None:
     with trained(home).reader() as reader:
-        name = SharedSpace(reader).learnt.points_of(PICTURES)
+        name = SharedSpace(reader).model.points_of(PICTURES)
         assert len(reader.snapshot.top(DenseQuery(name, points(reader, name)[0]), 3).ids) == 3
     with Writer(home, "test") as w:
         # As a release before this one left it: a model, and no points.

@@ -68,7 +68,7 @@ def describe(
         print_csv(["score", "word", "fits", "carried"], rows)
     else:
         for w in words:
-            mark = "carried" if w.carried else "predicted" if w.fits else "unlikely"
+            mark = "tagged" if w.carried else "predicted" if w.fits else "unlikely"
             click.echo(f"{w.score:.4f}\t{w.word}\t{mark}")
     if not words:
         click.echo("No word fits. All there are: --no-cutoff", err=True)

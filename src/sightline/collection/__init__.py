@@ -23,16 +23,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
-from sightline.collection.clicks.clicks import Clicks
+from sightline.collection.clicks import Clicks
 from sightline.collection.discovery import inside
-from sightline.collection.engines.engines import Engines
+from sightline.collection.engines import Engines
 from sightline.collection.filters import NO_FILTERS, Filters
-from sightline.collection.models.models import Models
+from sightline.collection.models import Models
 from sightline.collection.pictures import Pictures, check_count, one_or_more
-from sightline.collection.search.vocabulary import Words
-from sightline.collection.sessions.sessions import Sessions
+from sightline.collection.sessions import Sessions
 from sightline.collection.store import StoreMaintenance
-from sightline.collection.tagging.tagging import Tagging
+from sightline.collection.tagging import Tagging
+from sightline.collection.words import Words
 from sightline.errors import ParameterError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import shown
@@ -65,7 +65,7 @@ class Collection:
     """A folder of pictures with its store; every verb of the command line is a method here.
 
     Methods share some parameters: `k`, how many results to return, by default the setting `top`;
-    `filters`, which pictures may appear; `progress`, which is told how far the work is; `compute`,
+    `filters`, which pictures may appear; `progress`, which shows how far the work is; `compute`,
     workers or a cluster in place of what the settings name.
 
     Attributes
@@ -253,7 +253,7 @@ class Collection:
         progress: Progress | None = None,
         compute: Compute | None = None,
     ) -> TrainReport:
-        """Learn words from the pictures that carry them, to predict them for the others.
+        """Learn words from tagged pictures, to predict them for the others.
 
         Ranker, features and hyperparameters are selected on validation pictures and measured on
         held-out ones; the model is published only if it does no harm. Pictures without features
@@ -581,8 +581,8 @@ class Collection:
         )
         if proposed is None and "proposed" in only:
             proposed = self.tag(removals=False, filters=filters).proposed()
-        run = ExportRun(self.home, self.root, self.settings, order, proposed or {})
-        return run.go(progress or NoProgress(), confirm)
+        export = ExportRun(self.home, self.root, self.settings, order, proposed or {})
+        return export.run(progress or NoProgress(), confirm)
 
     def status(self) -> Status:
         """Return how many pictures, words and skipped files there are, and the models in use."""

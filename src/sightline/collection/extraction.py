@@ -146,7 +146,7 @@ class Extractor:
             if decoded.rgb is not None:
                 return decoded.rgb
             raise DataError(
-                f"{shown(file)} cannot be compared: {decoded.failure}. Name a picture that opens."
+                f"{shown(file)} cannot be read: {decoded.failure}. Name a picture that opens."
             )
         raise DataError(f"{shown(file)} was not decoded. Name another file.")
 

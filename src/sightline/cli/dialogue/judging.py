@@ -92,7 +92,7 @@ class Dialogue:
         fit = sum(judged[h.picture] for h in ranking)
         said = f"The best {len(ranking)} were all judged, {fit} of them to fit. The best others:"
         others = self._without_skipped(partial(self.session.next, hide_judged=True))
-        return replace(others, said=(*others.said, said) if others.hits else others.said)
+        return replace(others, remarks=(*others.remarks, said) if others.hits else others.remarks)
 
     def _without_skipped(self, ask: Callable[[int], SessionRanking]) -> SessionRanking:
         found = ask(self.top + len(self.skipped))
@@ -232,7 +232,7 @@ class Dialogue:
                 f"{1 - ranking.share:.0%} of the ranking is by your judgements.",
                 err=True,
             )
-        for text in ranking.said:
+        for text in ranking.remarks:
             click.echo(text, err=True)
         say_not_learned(ranking)
         say_missing(ranking)
@@ -280,7 +280,7 @@ def _as_json(
         "relevant": fit,
         "other": len(judged) - fit,
         "blend": {"share": ranking.share, "before": ranking.before, "after": ranking.after},
-        "said": list(ranking.said),
+        "said": list(ranking.remarks),
         "served": ranking.served,
         "not_learned": not_learned_json(ranking),
         "predicted": ranking.predicted,

@@ -28,7 +28,7 @@ def run_review(
     c: Collection, review: Review, say: Callable[[Suggestions], None], thumbnails: bool
 ) -> int:
     """Ask about every suggestion, and print a summary at the end."""
-    say(review.found)
+    say(review.queue)
     try:
         _Queue(c, review, thumbnails).run()
     finally:

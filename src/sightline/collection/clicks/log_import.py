@@ -219,7 +219,7 @@ def _known_lists(
 
 
 def words_of(query: str) -> str:
-    """Return the words of a query in our syntax; "" if there are none.
+    """Return the words of a query in the syntax of `search`; "" if there are none.
 
     >>> words_of('Red "Golden Gate" -people 2:sea'), words_of("t-shirt -"), words_of("?")
     ('red "golden gate" sea', 't shirt', '')

@@ -28,14 +28,14 @@ class ExplainOptions:
         Number of hits, the first ones, that get an occlusion map.
     exact : bool
         Whether exact contributions replace losses where a score is a sum over blocks.
-    learnt : bool
+    predicted : bool
         Whether the search used the model.
     """
 
     blocks: int = 6
     pictures: int = 12
     exact: bool = True
-    learnt: bool = True
+    predicted: bool = True
 
     def __post_init__(self) -> None:
         if self.blocks < 1:
@@ -121,13 +121,13 @@ class WordShare:
     word : str
         The normalised word.
     carried : bool
-        Whether the picture carries it.
+        Whether the picture has it as a tag.
     weight, number : float
-        Its weight in the query and its score; a carried word of a predicted hit has the score of a
-        picture known to carry it.
+        Its weight in the query and its score; a tag of a predicted hit has the score of a picture
+        known to fit it.
     contribution : float
         Their product. The contributions to a predicted hit add up to the score that its probability
-        comes from; those to a hit that carries words add up to its cosine.
+        comes from; those to a hit with tags of the query add up to its cosine.
     seen : float or None
         The probability that the model predicts from the picture alone for this word; None without a
         model that has learned the word.
@@ -145,10 +145,10 @@ class WordShare:
     learned: bool = True
 
     def text(self, *, predicted: bool) -> str:
-        """Return the contribution as text, for a predicted hit or one that carries words."""
+        """Return the contribution as text, for a predicted hit or one with tags of the query."""
         sum_of = f"{_number(self.contribution)} = {self.weight:.3g} × {_number(self.number)}"
         likely = "" if self.seen is None else f"{self.seen:.0%} likely"
-        mark = "carried" if self.carried else "not carried"
+        mark = "tagged" if self.carried else "not tagged"
         if predicted and not self.learned:
             return f"0  not learned, so it does not count ({mark})"
         if predicted and not self.carried:

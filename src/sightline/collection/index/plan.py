@@ -198,7 +198,7 @@ def _sha(root: bytes, follow: bool, path: bytes) -> str:
         with open_regular(root, path, follow) as f:
             return hashlib.file_digest(f, "sha256").hexdigest()
     except (OSError, DataError):
-        return ""  # The worker that reads it will say why.
+        return ""  # The worker that reads it reports why.
 
 
 def plan_for(

@@ -304,8 +304,7 @@ def _curve(
     else:
         fits = fit_remote(recipe, parts, compute)
     for part, fitted in zip(parts, fits, strict=True):
-        held_out = (held.dataset, held.queries, held.idf)
-        measured = measure(fitted, model.combination, *held_out, compute)
+        measured = measure(fitted, model.combination, held, compute)
         points.append((len(part), measured.mean_avgp))
         progress.advance()
     progress.finish()

@@ -170,7 +170,7 @@ def saved_report(
     held = HeldOutQueries.of(dataset)
     figures_of: dict[int, tuple[float, float]] = {}
     if len(held.queries):
-        measured = measure(proof, combination, held.dataset, held.queries, held.idf)
+        measured = measure(proof, combination, held)
         pairs = zip(measured.avgp.tolist(), held.untrained().tolist(), strict=True)
         for i, values in enumerate(pairs):
             if one_word(held.queries)[i]:

@@ -24,6 +24,7 @@ from sightline import plugins
 from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.dataset import Dataset, View, as_view, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe
+from sightline.collection.models.versions import WORDS, measured_text
 from sightline.contracts import Json, Mapper, Part, PartDone
 from sightline.errors import DataError, MissingExtra, StoreDamaged
 from sightline.rankers.cutoff import CutOff
@@ -346,12 +347,7 @@ def describe_model(home: StoreFolder, name: str) -> str:
     if model is None:
         return ""
     summary = f"{len(model.terms)} words by {model.served.recipe}"
-    figures = model.about.get("figures")
-    if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{summary}, unproven"
-    value = f"mean AvgP {figures['candidate']:.3f} on held-out pictures"
-    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{summary}, {value} (untrained {figures['untrained']:.3f}){marks}"
+    return summary + measured_text(WORDS, model.about, "pictures", "untrained")
 
 
 FITS = 0.5

@@ -34,7 +34,7 @@ def save(home: StoreFolder, session: str, word: str, wait: float) -> int:
     source = SESSION + session
     with Writer(home, "judge", wait) as writer:
         record = read_session(writer.log, session) or SessionRecord(session)
-        _refuse_reverted(record)
+        _check_not_reverted(record)
         here = writer.catalogue.facts(p for p, fits in record.judged.items() if fits)
         if not here:
             raise UsageError(
@@ -53,11 +53,11 @@ def save(home: StoreFolder, session: str, word: str, wait: float) -> int:
         record = read_session(writer.log, session) or record
         if record.reverted:
             _drop(writer, session)
-        _refuse_reverted(record)
+        _check_not_reverted(record)
     return len(here)
 
 
-def _refuse_reverted(record: SessionRecord) -> None:
+def _check_not_reverted(record: SessionRecord) -> None:
     if record.reverted:
         raise UsageError(
             f"The session {record.session} was reverted, so no word can be made of it. Begin a new "

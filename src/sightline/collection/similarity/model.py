@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Doubles, Floats, Ints
+from sightline.collection.models.versions import SIMILARITY, measured_text
 from sightline.collection.similarity.descriptors import (
     DescribedPictures,
     Framed,
@@ -175,7 +176,7 @@ def from_saved(saved: SavedModel) -> SimilarityModel:
         return SimilarityModel(prints, frames, phi, w, proof, shortlist, about, saved.name)
     except (KeyError, ValueError, TypeError, IndexError, DataError) as e:
         raise StoreDamaged(
-            f"The model {saved.name} is not one this release understands ({e}). "
+            f"The model {saved.name} cannot be read by this release ({e}). "
             "Run: sightline train --similar"
         ) from e
 
@@ -219,15 +220,10 @@ def describe_similarity_model(home: StoreFolder, name: str) -> str:
     model = load_similarity_model(home, name)
     if model is None:
         return ""
-    what = (
+    summary = (
         f"{len(model.names)} descriptors by {model.about['learner']} from {model.about['source']}"
     )
-    figures = model.about.get("figures")
-    if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{what}, unproven"
-    value = f"mean AvgP {figures['candidate']:.3f} on held-out queries"
-    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{what}, {value} (equal weights {figures['uniform']:.3f}){marks}"
+    return summary + measured_text(SIMILARITY, model.about, "queries", "equal weights")
 
 
 def uniform(snapshot: Snapshot, feature_names: Sequence[str] = ()) -> SimilarityModel:

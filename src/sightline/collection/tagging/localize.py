@@ -21,7 +21,7 @@ from sightline.collection.tagging.dataset import (
     table,
 )
 from sightline.collection.tagging.model import current_region_tagger
-from sightline.collection.tagging.suggest import where_it_lies
+from sightline.collection.tagging.suggest import region_of_word
 from sightline.records import Hit
 from sightline.regions.outlines import Box, Mask
 from sightline.store.folder import StoreFolder
@@ -74,9 +74,9 @@ def localize(home: StoreFolder, query: str, hits: Sequence[Hit]) -> LocalizedHit
         unknown = tuple(w for w, j in zip(query_words, columns, strict=True) if j is None)
         hit_ids = np.unique(np.array([h.picture for h in hits], np.int64))
         ids = kept_ids(reader.snapshot, tagger.feature, hit_ids)
-        anew = cut_otherwise(reader.snapshot, tagger.feature, hit_ids).tolist()
+        other_regions = cut_otherwise(reader.snapshot, tagger.feature, hit_ids).tolist()
         if not known_words or not len(ids):
-            none = (_nothing(h, ids.tolist(), anew, unknown) for h in hits)
+            none = (_nothing(h, ids.tolist(), other_regions, unknown) for h in hits)
             return LocalizedHits(query, tuple(none), unknown)
         region_cuts = list(cuts(reader.snapshot, tagger.feature, ids))
         inputs = Inputs.of(region_cuts)
@@ -90,13 +90,13 @@ def localize(home: StoreFolder, query: str, hits: Sequence[Hit]) -> LocalizedHit
     localized = []
     for h in hits:
         if h.picture not in row_of:
-            localized.append(_nothing(h, [], anew, unknown))
+            localized.append(_nothing(h, [], other_regions, unknown))
             continue
         i = row_of[h.picture]
         words = tuple(
             WordRegion(
                 w, round(float(likely[i, j]), 4), bool(has[i, j]),
-                *where_it_lies(region_cuts[i], placed.regions[i], j),
+                *region_of_word(region_cuts[i], placed.regions[i], j),
             )
             for w, j in known_words
         )  # fmt: skip
@@ -105,11 +105,11 @@ def localize(home: StoreFolder, query: str, hits: Sequence[Hit]) -> LocalizedHit
 
 
 def _nothing(
-    hit: Hit, kept: Sequence[int], anew: Sequence[int], unknown: Sequence[str]
+    hit: Hit, kept: Sequence[int], other_regions: Sequence[int], unknown: Sequence[str]
 ) -> LocalizedHit:
     problem = "it is not cut into regions yet; run: sightline index"
     if hit.picture in kept:
-        problem = f"nothing was learnt of {', '.join(unknown)}"
-    elif hit.picture in anew:
-        problem = "it was cut into regions anew since; run: sightline train --regions"
+        problem = f"the region model has not learned {', '.join(unknown)}"
+    elif hit.picture in other_regions:
+        problem = "it was cut into regions again since the training; run: sightline train --regions"
     return LocalizedHit(hit, (), problem=problem)

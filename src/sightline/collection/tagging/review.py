@@ -43,27 +43,27 @@ class _Answer:
 
 
 class Review:
-    """A queue of suggestions with answers; created by `Collection.review`.
+    """A queue of suggestions with answers; created by `Collection.tagging.review`.
 
     Attributes
     ----------
     id : str
         The session of the answers in the log.
-    found : Suggestions
+    queue : Suggestions
         The suggestions, with remarks.
     """
 
     def __init__(
         self,
         home: StoreFolder,
-        found: Suggestions,
+        queue: Suggestions,
         model: str,
         wait: float,
         session: str = "",
-        carry: bool = True,
+        apply: bool = True,
     ) -> None:
-        self.id, self.found = session or secrets.token_hex(5), found
-        self._carry = carry
+        self.id, self.queue = session or secrets.token_hex(5), queue
+        self._apply = apply
         self._home, self._model, self._wait = home, model, wait
         self._judging: Judging | None = None
         self._answers: list[_Answer] = []
@@ -71,7 +71,7 @@ class Review:
     @property
     def suggestions(self) -> Sequence[Suggestion]:
         """The suggestions, most confident first."""
-        return self.found.suggestions
+        return self.queue.suggestions
 
     @property
     def answered(self) -> int:
@@ -96,7 +96,7 @@ class Review:
     def undo(self) -> Suggestion:
         """Undo the last answer, and return its suggestion."""
         if not self._answers:
-            raise UsageError("Nothing was answered in this review, so nothing can be taken back.")
+            raise UsageError("Nothing was answered in this review, so nothing can be undone.")
         last = self._answers[-1]
         key = f"mark-undone:{self.id}:{last.mark}"
         self._append(NewEvent("mark-undone", None, {"mark": last.mark}, self.id, key))
@@ -111,13 +111,13 @@ class Review:
     def close(self) -> int:
         """End the review: write accepted words; return the number of changed pictures.
 
-        Answers count whether or not this is called. With `carry` false, the words are written by
-        the next review or by `Collection.carry_accepted`.
+        Answers count whether or not this is called. With `apply` false, the words are written by
+        the next review or by `Collection.tagging.apply_accepted`.
         """
         if self._judging is not None:
             self._judging.close()
             self._judging = None
-        return apply_accepted(self._home, self._wait) if self._carry else 0
+        return apply_accepted(self._home, self._wait) if self._apply else 0
 
     def __enter__(self) -> Review:
         return self

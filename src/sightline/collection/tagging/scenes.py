@@ -81,7 +81,7 @@ def find_scenes(
         picture_ids = reader.snapshot.ids() if pictures is None else np.unique(pictures)
         ids = kept_ids(reader.snapshot, tagger.feature, picture_ids)
         names = spelled(tagger.terms, reader.catalogue.terms(), tagger.words)
-        predicted, fits = _said(reader, tagger, ids, progress)
+        predicted, fits = _predicted(reader, tagger, ids, progress)
         carried_words = table(ids, tagger.terms, *cleaned(*carried(reader.snapshot), _list(tagger)))
         carried_words |= predicted.tags
         usual = carried_words.mean(axis=0) if len(ids) else np.zeros(len(names))
@@ -107,7 +107,7 @@ def find_scenes(
         return Scenes(tuple(scenes), len(picture_ids) - len(ids), version, len(next_best))
 
 
-def _said(
+def _predicted(
     reader: Reader, tagger: RegionTagger, ids: Ints, progress: Progress
 ) -> tuple[RegionPrediction, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
     """Return predicted tags and scenes of pictures, and the score of each scene."""

@@ -132,7 +132,7 @@ def search(body: SearchBody, service: Served) -> HitsResponse:
         both = c.sessions.refine(
             query, pictures=positive, negative=negative, k=page.depth, filters=chosen
         )
-        return hits(both, page, both.said)
+        return hits(both, page, both.remarks)
     results = c.search(
         query, page.limit, offset=page.offset, count=body.count, cut=body.cut,
         predicted=body.predicted, filters=chosen,
@@ -176,7 +176,7 @@ async def search_words_and_picture(
             k=page.depth, feature=asked.feature, compute=compute,
             filters=asked.filters_in(service),
         )  # fmt: skip
-        return hits(results, page, results.said)
+        return hits(results, page, results.remarks)
 
     return await service.describer.run(await request.body(), look)
 
@@ -193,7 +193,7 @@ def similar(body: SimilarBody, service: Served) -> SimilarHits:
 
 
 def _alike(results: Any, page: Page) -> SimilarHits:
-    plain = hits(results, page, [results.said] if results.said else [])
+    plain = hits(results, page, [results.remark] if results.remark else [])
     some = results.shares[page.offset : page.offset + len(plain.hits)]
     return SimilarHits(
         **plain.model_dump(exclude={"hits"}),

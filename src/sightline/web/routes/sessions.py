@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
+from sightline.collection.sessions import SessionState
 from sightline.collection.sessions.session import SessionRanking
-from sightline.collection.sessions.sessions import SessionState
 from sightline.web.problems import Problem
 from sightline.web.routes.search import Listed
 from sightline.web.service import Service
@@ -171,7 +171,7 @@ def known(service: Service, name: str) -> SessionState:
 
 
 def _round(r: SessionRanking, limit: int) -> RoundResponse:
-    plain = hits(r, Page(limit, None), r.said)
+    plain = hits(r, Page(limit, None), r.remarks)
     return RoundResponse(
         **plain.model_dump(exclude={"next"}), session=r.session, round=r.round, share=r.share,
         doubted=[h.picture for h in r.doubted],
