@@ -278,10 +278,10 @@ class KernelPAMIR(PersistentEstimator):
             self._check_table(count(held_pictures), n if chosen is None else len(chosen))
             validation = (space.rows(held_pictures), *validation[1:])
         classes = class_labels(y, qid, targets.n_words)
-        held = ranker._held_out(validation, rows, targets.known, classes)
+        held = ranker._held_out(validation, rows, targets.vocabulary, classes)
         weights = Weights.zeros(targets.n_words, rows.shape[1], self.averaged)
         ranker._train(rows, targets, weights, held, n_iter, progress=progress)
-        ranker.idf_, ranker.words_ = targets.known
+        ranker.idf_, ranker.words_ = targets.vocabulary
         ranker.classes_ = classes
         self._keep(ranker, space)
         return self

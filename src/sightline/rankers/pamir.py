@@ -50,7 +50,13 @@ from sightline.solvers.graded import Grading, check_grading
 from sightline.solvers.mixing import Mix, check_mixing
 from sightline.solvers.pa_step import Variant, check_aggressiveness, variant_number
 from sightline.solvers.rows import as_rows
-from sightline.solvers.targets import Known, Targets, from_indicator, from_judgements, from_queries
+from sightline.solvers.targets import (
+    QueryWords,
+    Targets,
+    from_indicator,
+    from_judgements,
+    from_queries,
+)
 from sightline.solvers.triplets import Sampling, TripletSampler
 from sightline.validation import Classes, as_indicator, check_labels, check_shape, class_labels
 
@@ -218,7 +224,7 @@ class PAMIR(WordWeights):
         rows = as_rows(X, self._name)
         targets = self._targets(rows, y, qid, queries, n_words)
         classes = class_labels(y, qid, targets.n_words)
-        held = self._held_out(validation, rows, targets.known, classes)
+        held = self._held_out(validation, rows, targets.vocabulary, classes)
         weights = self._no_weights(rows, targets, held)
         self._train(rows, targets, weights, held, n_iter, progress=progress, compute=compute)
         self._remember(targets, classes)
@@ -239,7 +245,7 @@ class PAMIR(WordWeights):
         A first call fits; later ones take the same features and words.
         """
         self._check()
-        vocabulary = self._known() if hasattr(self, "W_") else None
+        vocabulary = self._query_words() if hasattr(self, "W_") else None
         if vocabulary and not hasattr(self, "_weights"):
             raise UsageError(
                 f"This {self._name} was loaded for scoring alone. Call fit to train anew."
@@ -261,17 +267,19 @@ class PAMIR(WordWeights):
         """
         self._check_fitted()
         rows = as_rows(X, self._name, self.W_.shape[1])
-        targets = self._targets(rows, y, qid, None, None, self._known(), classes=self.classes_)
+        targets = self._targets(
+            rows, y, qid, None, None, self._query_words(), classes=self.classes_
+        )
         if not len(targets.queries.term):
             raise DataError(f"{self._name} was fitted to none of these words.")
         return ValidationSet(rows, targets).quality(self.W_)
 
-    def _known(self) -> Known:
-        return Known(self.idf_, self.words_)
+    def _query_words(self) -> QueryWords:
+        return QueryWords(self.idf_, self.words_)
 
     def _remember(self, targets: Targets, classes: Classes) -> None:
         self.classes_ = classes
-        self.idf_, self.words_ = targets.known
+        self.idf_, self.words_ = targets.vocabulary
         self._unit = None if targets.graded is None else targets.graded.unit
 
     def _no_weights(
@@ -288,7 +296,7 @@ class PAMIR(WordWeights):
         qid: Any,
         queries: QuerySet | None,
         n_words: int | None,
-        vocabulary: Known | None = None,
+        vocabulary: QueryWords | None = None,
         strict: bool = False,
         classes: Classes | None = None,
     ) -> Targets:
@@ -308,14 +316,14 @@ class PAMIR(WordWeights):
             return from_indicator(table, n, self.max_len, vocabulary)
         unit = None if vocabulary is None else getattr(self, "_unit", None)
         if vocabulary is None and n_words is not None:
-            vocabulary = Known(np.ones(n_words))
+            vocabulary = QueryWords(np.ones(n_words))
         return from_judgements(y, qid, n, vocabulary, strict, self.grades, unit)
 
     def _held_out(
         self,
         validation: tuple[Any, ...] | None,
         rows: Rows,
-        vocabulary: Known,
+        vocabulary: QueryWords,
         classes: Classes | None = None,
     ) -> ValidationSet | None:
         if validation is None:
@@ -393,7 +401,7 @@ class PAMIR(WordWeights):
     ) -> int:
         if held is not None:
             return self.n_iter
-        relevant = int(np.diff(targets.queries.fit_start)[sampler.kept].sum())
+        relevant = int(np.diff(targets.queries.fit_start)[sampler.usable].sum())
         return min(self.n_iter, max(_LEAST_STEPS, _STEPS_PER_RELEVANT * relevant))
 
     def _check(self) -> None:
