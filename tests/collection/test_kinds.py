@@ -24,7 +24,7 @@ from sightline.progress import NoProgress
 from sightline.records import QuerySet
 from sightline.registry import FEATURE_SETS, feature_group
 from sightline.similarity import grams
-from sightline.words.combining import WAYS, How
+from sightline.words.combination import WAYS, How
 from tests.factories.planted_stores import clusters, plant
 
 Patch = pytest.MonkeyPatch

@@ -38,14 +38,14 @@ from sightline.annotators.targets import as_targets, mean_average_precision
 from sightline.contracts import PersistentEstimator
 from sightline.errors import DataError, ParameterError
 from sightline.similarity.kernels import MeanKernel, as_views, check_columns, input_kinds
-from sightline.similarity.saved import (
+from sightline.similarity.serialization import (
     kernel_from_arrays,
     kernel_to_arrays,
     rows_from_arrays,
     rows_to_arrays,
 )
 from sightline.validation import Classes
-from sightline.words.combining import Combination
+from sightline.words.combination import Combination
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

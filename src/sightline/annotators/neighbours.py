@@ -51,7 +51,7 @@ from sightline.annotators.targets import as_targets, mean_average_precision
 from sightline.contracts import PersistentEstimator
 from sightline.errors import DataError, ParameterError
 from sightline.similarity.kernels import check_columns
-from sightline.similarity.saved import (
+from sightline.similarity.serialization import (
     names_from_array,
     names_to_array,
     rows_from_arrays,

@@ -41,7 +41,7 @@ from sightline.similarity.kernels import (
     gram,
     input_kinds,
 )
-from sightline.similarity.saved import (
+from sightline.similarity.serialization import (
     kernel_from_arrays,
     kernel_to_arrays,
     rows_from_arrays,

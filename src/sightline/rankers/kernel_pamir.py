@@ -63,7 +63,7 @@ from sightline.similarity.grams import (
     some,
 )
 from sightline.similarity.kernels import MeanKernel, check_columns, input_kinds
-from sightline.similarity.saved import (
+from sightline.similarity.serialization import (
     kernel_from_arrays,
     kernel_to_arrays,
     rows_from_arrays,
