@@ -49,7 +49,7 @@ class Course:
         n, n_held = len(pictures.y), len(pictures.y_held)
         self.X: Any = pictures.X
         self.targets: Targets = from_indicator(pictures.y, n, _MAX_LEN)
-        held = from_indicator(pictures.y_held, n_held, _MAX_LEN, self.targets.known)
+        held = from_indicator(pictures.y_held, n_held, _MAX_LEN, self.targets.vocabulary)
         self.held = ValidationSet(as_rows(pictures.X_held, NAME), held)
 
     def ours(self, seed: int, n: int) -> PAMIR:

@@ -26,7 +26,7 @@ from sightline.collection.models.recipe import Fitted
 from sightline.collection.models.word_model import WordModel
 from sightline.features.local.layout import rgb_to_lab
 from sightline.records import Hit
-from sightline.words.combining import WAYS, Combination, How
+from sightline.words.combination import WAYS, Combination, How
 from tests.factories.picture_files import pattern
 
 # -- blocks ----------------------------------------------------------------------------------------

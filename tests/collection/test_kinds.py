@@ -22,7 +22,7 @@ from sightline.errors import DataError, UsageError
 from sightline.progress import NoProgress
 from sightline.registry import FEATURE_SETS, feature_group
 from sightline.similarity import grams
-from sightline.words.combining import WAYS, How
+from sightline.words.combination import WAYS, How
 from tests.factories.planted_stores import clusters, plant
 
 Patch = pytest.MonkeyPatch

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightline.exchange.exported import folded, writable
-from sightline.exchange.xmp_merging import EMPTY, Additions, merged
+from sightline.exchange.xmp_merge import EMPTY, Additions, merged
 from sightline.exchange.xmp_regions import Region, RegionFrame
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.keyword_lists import HIERARCHICAL, SUBJECT, TAGS_LIST

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.exchange.xmp_keywords import missing
-from sightline.exchange.xmp_merging import EMPTY, Additions, is_own_packet, merged
+from sightline.exchange.xmp_merge import EMPTY, Additions, is_own_packet, merged
 from sightline.pictures._xmp import read_keywords, read_xmp
 from sightline.pictures.keyword_lists import HIERARCHICAL, SUBJECT, TAGS_LIST, split
 from sightline.words.tokens import tag_terms

@@ -232,7 +232,7 @@ def test_nothing_and_the_unknown(ranker: Any) -> None:
     X, y = collection()
     fitted = ranker().fit(X, y, n_iter=500)
     assert not fitted.query([]).any() and fitted.query([]).shape == (X.shape[1],)
-    with pytest.raises(DataError, match="knows 5 words"):
+    with pytest.raises(DataError, match="was fitted to 5 words"):
         fitted.query([5])
     assert fitted.decision_function(np.zeros((2, X.shape[1]))).tolist() == [[0.0] * 5] * 2
     for wrong in (np.nan, np.inf):

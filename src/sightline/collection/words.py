@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sightline.collection.pictures import check_count
-from sightline.words.completing import Completions
+from sightline.words.completion import Completions
 
 if TYPE_CHECKING:
     from sightline.collection import Collection

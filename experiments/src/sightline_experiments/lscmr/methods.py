@@ -17,7 +17,7 @@ from sightline.rankers.pamir import PAMIR
 from sightline.rankers.semantic_matching import SemanticMatching
 from sightline.rankers.ssi import SSI
 from sightline.records import QuerySet
-from sightline.solvers.targets import Known, Targets
+from sightline.solvers.targets import QueryWords, Targets
 from sightline_experiments.lscmr.paper import PICTURE
 from sightline_experiments.lscmr.protocol import LinearTask, Scorer, Task
 from sightline_experiments.lscmr.shape import as_is, words_alone
@@ -108,7 +108,7 @@ def query_targets(
     if listed is not None:
         others = _listed(~relevant, listed)
     query_set = QuerySet(*_words(queries[usable]), *_listed(relevant, listed))
-    return Targets(query_set, n, Known(np.ones(queries.shape[1])), *others)
+    return Targets(query_set, n, QueryWords(np.ones(queries.shape[1])), *others)
 
 
 def _listed(flags: NDArray[np.bool_], candidates: Ints | None) -> tuple[Ints, Ints]:

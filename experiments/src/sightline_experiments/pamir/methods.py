@@ -22,7 +22,7 @@ from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.measures.many import query_scores
 from sightline.records import QuerySet
-from sightline.words.combining import WAYS, Combination, How
+from sightline.words.combination import WAYS, Combination, How
 from sightline_experiments.extraction import View
 from sightline_experiments.pamir.inputs import InputScaling, Views, joined, parts_of, view_of
 from sightline_experiments.pamir.protocol import Scorer, Split

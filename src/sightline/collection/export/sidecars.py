@@ -27,7 +27,7 @@ from sightline.collection.export.atomic_files import (
 from sightline.errors import DataError
 from sightline.exchange.exported import ExportedPicture, ExportedWord
 from sightline.exchange.xmp_keywords import known_paths, levels, separated
-from sightline.exchange.xmp_merging import EMPTY, Additions, Merged, is_own_packet, merged
+from sightline.exchange.xmp_merge import EMPTY, Additions, Merged, is_own_packet, merged
 from sightline.exchange.xmp_regions import Region, RegionFrame
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.captions import MAX_SIDECAR, sidecar_names

@@ -28,7 +28,7 @@ from sightline.measures.many import (
 )
 from sightline.measures.significance import wilcoxon
 from sightline.records import QuerySet
-from sightline.words.combining import Combination
+from sightline.words.combination import Combination
 
 
 @dataclass(frozen=True, slots=True, eq=False)

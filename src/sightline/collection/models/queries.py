@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sightline._typing import Ints
 from sightline.records import QuerySet
 from sightline.solvers.targets import query_set
-from sightline.words.combining import Combination
+from sightline.words.combination import Combination
 from sightline.words.queries import caption_queries
 from sightline.words.tfidf import idf as idf_of
 from sightline.words.tfidf import query_values

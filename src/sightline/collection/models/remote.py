@@ -21,7 +21,7 @@ from sightline.contracts import Json, Mapper, Part, PartDone, Progress, SharedAr
 from sightline.measures.many import ManyMeasured, measure_queries
 from sightline.progress import NoProgress
 from sightline.records import QuerySet
-from sightline.words.combining import WAYS, How
+from sightline.words.combination import WAYS, How
 
 ArraysByName = Mapping[str, NDArray[Any]]
 Result = tuple[dict[str, Json], Arrays]

@@ -29,7 +29,7 @@ from sightline.rankers.cutoff import CutOff
 from sightline.records import Judgement, Tags
 from sightline.store.events import EventLog
 from sightline.store.folder import Reader
-from sightline.words.combining import Combination, How
+from sightline.words.combination import Combination, How
 from sightline.words.grammar import Term
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import caption_terms, labels

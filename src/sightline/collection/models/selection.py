@@ -45,7 +45,7 @@ from sightline.measures.many import query_scores
 from sightline.rankers.cutoff import CutOff
 from sightline.registry import feature_group
 from sightline.vectors import Fingerprint
-from sightline.words.combining import Combination, How
+from sightline.words.combination import Combination, How
 
 # Maximum number of pictures for selection; the selected recipe is then fitted to all of them.
 SELECTED_ON = 6_000

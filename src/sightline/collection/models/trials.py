@@ -28,7 +28,7 @@ from sightline.errors import DataError, UsageError
 from sightline.measures.many import ManyMeasured, measure_queries
 from sightline.records import QuerySet
 from sightline.words.calibration import logistic
-from sightline.words.combining import WAYS, Combination, How
+from sightline.words.combination import WAYS, Combination, How
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -35,7 +35,7 @@ from sightline.store.scores import Scores, points_feature
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Version
 from sightline.words.calibration import logistic
-from sightline.words.combining import WAYS, Combination, How
+from sightline.words.combination import WAYS, Combination, How
 
 # Models of ordinary and saved words have format 3, which earlier releases must not read.
 FORMAT, FORMAT_SAVED = 2, 3

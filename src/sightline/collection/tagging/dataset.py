@@ -30,7 +30,7 @@ from sightline._typing import Bools, Doubles, Ints
 from sightline.collection.models.dataset import carried_and_judged
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Judgement, SparseRows
-from sightline.regions.kept import CutPicture, unpacked
+from sightline.regions.cut_picture import CutPicture, unpacked
 from sightline.registry import NO_VECTORS
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint

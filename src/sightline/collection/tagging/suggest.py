@@ -33,7 +33,7 @@ from sightline.collection.tagging.thresholds import (
 )
 from sightline.contracts import Progress
 from sightline.records import Judgement, ProposedWord
-from sightline.regions.kept import CutPicture
+from sightline.regions.cut_picture import CutPicture
 from sightline.regions.outlines import Box, Mask
 from sightline.store.events import EventLog
 from sightline.store.folder import Reader, StoreFolder
