@@ -135,11 +135,10 @@ def _draw_head(sheet: Image.Image, pen: Pen, title: str, columns: Sequence[str])
 def _draw_row(
     sheet: Image.Image, pen: Pen, w: Explanation, number: int, top: int, together: bool
 ) -> None:
-    mark = "carried" if w.hit.tagged else "learnt" if w.hit.learned else "some"
-    said = f"{w.hit.score:.3f} {mark}"
-    room = sheet.width - 2 * MARGIN - _long(said, 13) - GAP
+    match = f"{w.hit.score:.3f} {w.hit.match}"
+    room = sheet.width - 2 * MARGIN - _long(match, 13) - GAP
     pen.text((MARGIN, top), _fit(f"{number}  {shown(w.hit.path)}", room, 13), _INK, _font(13))
-    pen.text((sheet.width - MARGIN, top), said, _INK, _font(13), "ra")
+    pen.text((sheet.width - MARGIN, top), match, _INK, _font(13), "ra")
     top += _LINE + 4
     width, height = _size(w)
     if w.picture is not None:
@@ -168,7 +167,7 @@ def _maps(
     carried = [False, *(share.carried for share in w.learned)]
     captions = []
     for i, (values, has) in enumerate(zip(maps, carried, strict=True)):
-        first = f"seen: {parts.likely[i]:.0%} likely" + ("; carried" if has else "")
+        first = f"predicted: {parts.likely[i]:.0%} likely" + ("; tagged" if has else "")
         strongest = f"strongest part {values.flat[np.abs(values).argmax()]:+.2g}"
         if parts.without:
             strongest += f"; {parts.without[i]:.0%} without it"

@@ -154,7 +154,7 @@ def draw_regions(
 
 def labelled(h: LocalizedHit) -> list[Labelled]:
     """Return the words of a hit with their legends."""
-    said = [f"{w.likely:.0%} likely" + ", carried" * w.carried for w in h.words]
+    said = [f"{w.likely:.0%} likely" + ", tagged" * w.carried for w in h.words]
     return [Labelled(w.word, text, w.mask) for w, text in zip(h.words, said, strict=True)]
 
 
