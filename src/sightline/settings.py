@@ -101,6 +101,10 @@ class Origin:
     value: Value
     origin: str
 
+    def to_dict(self) -> dict[str, Value]:
+        """Return the setting as JSON."""
+        return {"name": self.name, "value": self.value, "origin": self.origin}
+
 
 _RANGES: dict[str, tuple[float, float]] = {
     "workers": (0, 256),

@@ -107,7 +107,7 @@ def test_names_that_are_not_text_come_out_whole(shell: Shell) -> None:
 def test_unknown_words_and_empty_answers_are_explained(indexed: Shell) -> None:
     ran = indexed("search", "sno")
     assert ran.code == 0 and ran.out == ""
-    assert "No picture carries 'sno'. Near it: snow." in ran.err
+    assert "No picture has the word 'sno'. Did you mean: snow?" in ran.err
     assert "No picture fits." in indexed("search", "+tree +dog").err
 
 

@@ -162,7 +162,7 @@ def test_a_session_is_listed_saved_and_reverted(
 ) -> None:
     say(monkeypatch, "1-4 y", "save my find", "5 n", "q")
     ran = shell("judge", "--query", "word2", "-t", "5")
-    assert ran.code == 0 and "4 pictures carry 'my find' now" in ran.err
+    assert ran.code == 0 and "4 pictures with the word 'my find' now" in ran.err
     found = shell("search", '"my find"', "--json")
     hits = json.loads(found.out)["hits"]
     assert len(hits) == 4 and all(kind_of(h["picture"]) == 2 for h in hits)

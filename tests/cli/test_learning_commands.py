@@ -154,7 +154,7 @@ def test_state_and_doctor_tell_what_was_learnt(shell: Shell) -> None:
     assert "3 numbers" in line and "102 pictures" in line and "used by the model" in line
     said = json.loads(shell("doctor", "--features", "--json").out)
     assert {f["name"] for f in said} >= {"mean-colour", "visterms", "deep"}
-    assert "learnt" in shell("doctor").out
+    assert "word model" in shell("doctor").out
 
 
 def test_a_missing_extra_is_named_with_its_remedy(

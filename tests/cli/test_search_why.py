@@ -131,7 +131,7 @@ def test_without_a_model_the_words_are_explained_alone(shell: Shell, here: Path)
         "No heat map: there is no word model yet, so only tags count. Run: sightline train."
     )
     ran = shell("search", "zzz", "--why")
-    assert ran.code == 0 and "No picture carries 'zzz'" in ran.err
+    assert ran.code == 0 and "No picture has the word 'zzz'" in ran.err
 
 
 def test_a_picture_that_cannot_be_read_is_named(trained: Shell, here: Path) -> None:

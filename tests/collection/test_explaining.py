@@ -291,11 +291,11 @@ def test_pictures_smaller_than_a_block(tmp_path: Path, size: tuple[int, int]) ->
 
 def test_json_can_be_written_and_says_where_the_parts_lie(trained: Collection) -> None:
     (w,) = why(trained, "red warm", 1, blocks=4)
-    said = json.loads(json.dumps(w.as_json(), allow_nan=False))
+    said = json.loads(json.dumps(w.to_dict(), allow_nan=False))
     assert len(said["parts"]) == said["rows"] and len(said["parts"][0]) == said["columns"]
     assert len(said["down"]) == said["rows"] + 2 and said["down"][-1] == said["right"][-1] == 1
     assert [x["word"] for x in said["words"]] == ["red", "warm"]
     total = np.sum([x["parts"] for x in said["words"]], axis=0)
     assert np.allclose(total, said["parts"], atol=1e-5)
-    nothing = Explanation(w.hit, w.words, problem="there is none").as_json()
+    nothing = Explanation(w.hit, w.words, problem="there is none").to_dict()
     assert nothing["parts"] is None and nothing["problem"] == "there is none"

@@ -62,7 +62,9 @@ def test_nonsense_is_refused_before_anything_is_written(
 
 def test_whole_numbers_of_numpy_name_pictures(c: Collection) -> None:
     for like in (np.int64(3), np.array([3]), [np.uint8(3)], np.array(3), Path("0002.jpg")):
-        session = c.judge(pictures=like)
+        # `pictures` is what `positive` was called earlier.
+        assert c.judge(pictures=like).start.like == (3,)
+        session = c.judge(positive=like)
         assert session.start.like == (3,)
     assert session.mark(positive=np.array([9, 15]), negative=[np.int32(2)]) == 3
     assert session.judged == {9: True, 15: True, 2: False}

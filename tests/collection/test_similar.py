@@ -64,6 +64,7 @@ def test_a_picture_is_found_by_path_by_id_and_from_anywhere(c: Collection) -> No
     whole = os.path.join(os.fsdecode(c.root), "across/000.png")
     for same in (picture, str(picture), whole, Path(whole), os.fsencode(whole)):
         assert c.similar(same, compute=INLINE).hits == inside.hits
+        assert c.similar(positive=[same], compute=INLINE).hits == inside.hits
     assert len(inside.hits) == c.settings.top and inside.compared == 39
     assert "across/000.png" not in names(inside.hits)
 

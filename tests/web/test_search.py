@@ -344,6 +344,17 @@ def test_names_of_earlier_releases_are_the_same(served: Served) -> None:
     assert both.status == 422 and "name it once" in both.json["detail"]
 
 
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [("/v1/words", "words"), ("/v1/folders", "folders"), ("/v1/pictures/1/words", "words")],
+)
+def test_lists_take_k_and_limit_its_earlier_name(served: Served, path: str, field: str) -> None:
+    one, same = (served.ask("GET", f"{path}?{name}=1") for name in ("k", "limit"))
+    assert one.status == 200 and len(one.json[field]) == 1
+    assert one.json == same.json
+    assert served.ask("GET", f"{path}?k=0").status == 422
+
+
 def test_an_uploaded_picture_takes_names_of_earlier_releases(served: Served) -> None:
     sent = served.client.thumbnail(1)
     answers = [

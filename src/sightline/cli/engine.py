@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -85,13 +84,13 @@ def load(c: Collection, name: str, uri: str, *, dry_run: bool, as_json: bool) ->
         if name == "milvus":
             loaded = c.engines.load_milvus(uri, dry_run=dry_run, progress=ProgressBar())
             if as_json:
-                print_json(_load_json(loaded, dry_run))
+                print_json({**loaded.to_dict(), "dry_run": dry_run})
             else:
                 _show_load(loaded, dry_run)
             return 0
         built = c.engines.build_faiss(dry_run=dry_run, progress=ProgressBar())
     if as_json:
-        print_json([_built_json(b) for b in built])
+        print_json([b.to_dict() for b in built])
     else:
         _show_built(built, dry_run)
     return 0
@@ -103,7 +102,7 @@ def _how(p: Probes) -> str:
 
 def _show_load(load: Load, dry_run: bool) -> None:
     for t in load.tables:
-        state = {"kept": "is there", "new": "new", "resumed": "gone on with"}[t.state]
+        state = {"kept": "is there", "new": "new", "resumed": "resumed"}[t.state]
         sent = f", {t.sent} sent" if not dry_run and t.state != "kept" else ""
         more = f"; {_how(t.probes)}" if t.probes.lists else ""
         rows = f"{t.table.rows} rows of {t.table.length}"
@@ -112,7 +111,7 @@ def _show_load(load: Load, dry_run: bool) -> None:
         click.echo(f"removed {name}", err=True)
     if load.at_home:
         click.echo(
-            f"Searched at home, since their rows are mostly zero or too long for Milvus: "
+            f"Searched locally, since their rows are mostly zero or too long for Milvus: "
             f"{', '.join(load.at_home)}",
             err=True,
         )
@@ -120,21 +119,6 @@ def _show_load(load: Load, dry_run: bool) -> None:
     click.echo(f"{load.uri} {done} version {load.version}: {counted(len(load.tables), 'table')}")
     if not dry_run:
         click.echo(f"To search by it: SIGHTLINE_ENGINE={load.uri}", err=True)
-
-
-def _load_json(load: Load, dry_run: bool) -> dict[str, object]:
-    return {
-        "uri": load.uri, "version": load.version, "dry_run": dry_run,
-        "tables": [
-            {
-                "feature": t.table.feature, "by": t.table.by, "length": t.table.length,
-                "rows": t.table.rows, "table": t.name, "state": t.state, "sent": t.sent,
-                **asdict(t.probes),
-            }
-            for t in load.tables
-        ],
-        "dropped": list(load.dropped), "at_home": list(load.at_home),
-    }  # fmt: skip
 
 
 def _show_built(built: list[Built], dry_run: bool) -> None:
@@ -146,10 +130,3 @@ def _show_built(built: list[Built], dry_run: bool) -> None:
         click.echo("No table is large enough to be put into lists; all rows are scanned.")
         return
     click.echo(f"{counted(len(built), 'table')} for the engine faiss")
-
-
-def _built_json(b: Built) -> dict[str, object]:
-    return {
-        "feature": b.table.feature, "by": b.table.by, "rows": b.table.rows, "state": b.state,
-        **asdict(b.probes),
-    }  # fmt: skip

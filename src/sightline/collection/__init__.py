@@ -415,6 +415,7 @@ class Collection:
     def similar(
         self,
         *pictures: PictureLike,
+        positive: Sequence[PictureLike] = (),
         negative: Sequence[PictureLike] = (),
         k: int | None = None,
         filters: Filters = NO_FILTERS,
@@ -425,17 +426,15 @@ class Collection:
 
         Parameters
         ----------
-        *pictures : str, bytes, int or Hit
-            Paths, in the collection or not, ids or hits. They are left out of the hits.
-        negative : sequence of pictures
-            Pictures that hits should not be similar to.
+        *pictures, positive, negative : str, bytes, int or Hit
+            Paths, in the collection or not, ids or hits, that hits should be similar to or not.
         exact : bool
             Compare every picture, however many there are, instead of the nearest by each of the
             strongest descriptors.
         """
         from sightline.collection.similarity.candidates import similar
 
-        weighted = [(p, 1.0) for p in pictures], [(p, 1.0) for p in negative]
+        weighted = [(p, 1.0) for p in (*pictures, *positive)], [(p, 1.0) for p in negative]
         n, s = self.k_or_default(k), self.settings
         with self.home.reader() as reader:
             return similar(reader, self.root, s, *weighted, n, filters, exact, compute)
@@ -465,13 +464,14 @@ class Collection:
         self,
         query: str = "",
         *,
+        positive: PictureLike | Iterable[PictureLike] = (),
         pictures: PictureLike | Iterable[PictureLike] = (),
         resume: str = "",
         feature: str = "",
         filters: Filters = NO_FILTERS,
         compute: Compute | None = None,
     ) -> Session:
-        """Begin a judging session, or resume one; give one of `query`, `pictures` and `resume`.
+        """Begin a judging session, or resume one; give one of `query`, `positive` and `resume`.
 
         Nothing is written before the first picture is judged, or `Session.begin` is called.
 
@@ -479,8 +479,8 @@ class Collection:
         ----------
         query : str
             Words, as of `search`.
-        pictures : PictureLike or iterable of PictureLike, default=()
-            Pictures to begin with: paths, in the collection or not, ids, or hits.
+        positive : PictureLike or iterable of PictureLike, default=()
+            Paths, in the collection or not, ids, or hits; earlier called `pictures`.
         resume : str
             The id of a session.
         feature : str
@@ -488,7 +488,7 @@ class Collection:
         filters : Filters
             Which pictures may appear. They stay in force when the session is resumed.
         """
-        named = one_or_more(pictures)
+        named = (*one_or_more(positive), *one_or_more(pictures))
         if bool(query) + bool(named) + bool(resume) != 1:
             raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
         if resume:

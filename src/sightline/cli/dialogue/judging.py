@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sightline.cli.common import counted
 from sightline.cli.dialogue.answers import HELP, TypedAnswer, read_answer
 from sightline.cli.dialogue.terminal import Way, drawn
 from sightline.cli.filters import (
@@ -206,8 +207,8 @@ class Dialogue:
     def save(self, word: str) -> None:
         """Save the session as a word."""
         n = self.session.save_as(word)
-        said = f"{n} pictures carry {word!r} now. To have others found too: sightline train"
-        click.echo(said, err=True)
+        now = f"{counted(n, 'picture')} with the word {word!r} now."
+        click.echo(f"{now} To predict it for others: sightline train", err=True)
 
     def farewell(self) -> None:
         """Print how to resume the session, if it has judgements."""

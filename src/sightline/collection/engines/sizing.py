@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from sightline.contracts import Json
 from sightline.store.engines.tables import MEASURES, Published
 from sightline.store.matrices import StoredSparseMatrix
 
@@ -52,6 +53,10 @@ class SizingEstimate:
     engine: str
     machines: int
     lines: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the estimate as JSON."""
+        return {**asdict(self), "lines": list[Json](self.lines)}
 
 
 def tables_of(p: Published) -> list[TableSize]:

@@ -135,10 +135,10 @@ def _draw_head(sheet: Image.Image, pen: Pen, title: str, columns: Sequence[str])
 def _draw_row(
     sheet: Image.Image, pen: Pen, w: Explanation, number: int, top: int, together: bool
 ) -> None:
-    score = f"{w.hit.score:.3f} {w.hit.match}"
-    width = sheet.width - 2 * MARGIN - _long(score, 13) - GAP
-    pen.text((MARGIN, top), _fit(f"{number}  {shown(w.hit.path)}", width, 13), _INK, _font(13))
-    pen.text((sheet.width - MARGIN, top), score, _INK, _font(13), "ra")
+    match = f"{w.hit.score:.3f} {w.hit.match}"
+    room = sheet.width - 2 * MARGIN - _long(match, 13) - GAP
+    pen.text((MARGIN, top), _fit(f"{number}  {shown(w.hit.path)}", room, 13), _INK, _font(13))
+    pen.text((sheet.width - MARGIN, top), match, _INK, _font(13), "ra")
     top += _LINE + 4
     width, height = _size(w)
     if w.picture is not None:

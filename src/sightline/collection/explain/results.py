@@ -155,7 +155,7 @@ class WordShare:
             return f"{sum_of}  {likely}"
         return f"{sum_of}  {mark}" + (f" ({likely} by the picture alone)" if likely else "")
 
-    def as_json(self) -> dict[str, Json]:
+    def to_dict(self) -> dict[str, Json]:
         """Return the share as JSON."""
         return {
             "word": self.word, "carried": self.carried, "weight": _short(self.weight),
@@ -171,7 +171,7 @@ class FeatureShare:
     feature: str
     contribution: float
 
-    def as_json(self) -> dict[str, Json]:
+    def to_dict(self) -> dict[str, Json]:
         """Return the share as JSON."""
         return {"feature": self.feature, "contribution": _short(self.contribution)}
 
@@ -216,7 +216,7 @@ class OcclusionMap:
         out: Floats = self.of_words.sum(axis=0)
         return out
 
-    def as_json(self) -> dict[str, Json]:
+    def to_dict(self) -> dict[str, Json]:
         """Return the map as JSON; edges are fractions of the height and the width."""
         b = self.blocks
         return {
@@ -277,17 +277,17 @@ class Explanation:
         wide = max((len(w.word) for w in self.words), default=0)
         return [f"{w.word:<{wide}}  {w.text(predicted=self.hit.learned)}" for w in self.words]
 
-    def as_json(self) -> dict[str, Json]:
+    def to_dict(self) -> dict[str, Json]:
         """Return the explanation as JSON."""
-        words = [w.as_json() for w in self.words]
+        words = [w.to_dict() for w in self.words]
         learned = [share for share, w in zip(words, self.words, strict=True) if w.learned]
         parts: dict[str, Json] = {"parts": None, "rows": 0, "columns": 0}
         if self.parts is not None:
-            parts = self.parts.as_json()
+            parts = self.parts.to_dict()
             for share, values in zip(learned, self.parts.of_words, strict=True):
                 share["parts"] = _rows(values)
         return {
-            "words": list[Json](words), "features": [f.as_json() for f in self.features], **parts,
+            "words": list[Json](words), "features": [f.to_dict() for f in self.features], **parts,
             "model": self.model or None, "recipe": self.recipe or None, "problem": self.problem,
         }  # fmt: skip
 

@@ -18,6 +18,7 @@ from functools import partial
 
 from sightline.collection.index import tags
 from sightline.collection.index.options import IndexOptions
+from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.pictures.folder import PictureFile, Unreadable, walk
 from sightline.pictures.reading import open_regular
@@ -238,6 +239,13 @@ class Preview:
     reworded: int
     skipped: int
     same: int
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the counts as JSON."""
+        return {
+            "seen": self.plan.seen, "to_read": len(self.plan.read), "words_changed": self.reworded,
+            "skipped": self.skipped, "unchanged": self.same, "vanished": len(self.plan.vanished),
+        }  # fmt: skip
 
 
 def preview(

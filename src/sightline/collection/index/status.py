@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from sightline import plugins
 from sightline.collection.models.word_model import describe_model, load_word_model
 from sightline.collection.similarity.model import describe_similarity_model, load_similarity_model
 from sightline.collection.tagging.model import describe_region_tagger
 from sightline.compute.features import is_fitted, load_feature
+from sightline.contracts import Json
 from sightline.errors import SightlineError
 from sightline.store.folder import StoreFolder
 from sightline.store.snapshot import Snapshot
@@ -59,6 +60,10 @@ class FeatureState:
     fingerprint: str = ""
     pictures: int = 0
     used: bool = False
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the feature as JSON."""
+        return asdict(self)
 
 
 def feature_states(home: StoreFolder | None) -> list[FeatureState]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sightline._typing import Floats, Ints
 from sightline.collection.models.word_model import PICTURES, TEXTS, WordModel, likely
 from sightline.collection.search.annotate import require_model
+from sightline.contracts import Json
 from sightline.errors import CollectionError, NoSpace, UsageError
 from sightline.records import DenseQuery, Top
 from sightline.store.folder import Reader
@@ -37,6 +38,14 @@ class Topic:
     low: tuple[str, ...]
     high_pictures: tuple[int, ...] = ()
     low_pictures: tuple[int, ...] = ()
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the dimension as JSON."""
+        return {
+            "dimension": self.dimension, "high": list[Json](self.high),
+            "low": list[Json](self.low), "high_pictures": list[Json](self.high_pictures),
+            "low_pictures": list[Json](self.low_pictures),
+        }  # fmt: skip
 
 
 class SharedSpace:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from sightline._typing import Floats, Ints
 from sightline.collection.filters import allowed_ids
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.errors import CollectionError, ParameterError
 from sightline.records import shown
 from sightline.store.catalogue import Facts, Where
@@ -58,6 +58,18 @@ class Duplicate:
     height: int
     n_bytes: int
 
+    def to_dict(self, root: bytes = b"") -> dict[str, Json]:
+        """Return the picture as JSON; `path` lies below `root`.
+
+        `picture` is what `id` was called in earlier releases.
+        """
+        return {
+            "id": self.picture, "picture": self.picture,
+            "path": os.fsdecode(os.path.join(root, self.path)), "mark": self.mark,
+            "difference": self.difference, "width": self.width, "height": self.height,
+            "bytes": self.n_bytes,
+        }  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
@@ -82,6 +94,14 @@ class Duplicates:
     def spare_bytes(self) -> int:
         """The size of all but the best picture of each group."""
         return sum(d.n_bytes for g in self.groups for d in g[1:])
+
+    def to_dict(self, root: bytes = b"") -> dict[str, Json]:
+        """Return the groups as JSON; paths lie below `root`."""
+        return {
+            "threshold": self.threshold, "version": self.version, "compared": self.compared,
+            "unseen": self.unseen, "spare_bytes": self.spare_bytes,
+            "groups": [[d.to_dict(root) for d in group] for group in self.groups],
+        }  # fmt: skip
 
 
 def find_duplicates(

@@ -7,7 +7,7 @@ carries and those predicted for it, since a region shows at most one thing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from sightline.collection.tagging.dataset import (
     table,
 )
 from sightline.collection.tagging.model import current_region_tagger
-from sightline.collection.tagging.suggest import region_of_word
+from sightline.collection.tagging.suggest import mask_dict, region_of_word
+from sightline.contracts import Json
 from sightline.records import Hit
 from sightline.regions.outlines import Box, Mask
 from sightline.store.folder import StoreFolder
@@ -39,6 +40,13 @@ class WordRegion:
     box: Box
     mask: Mask
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the region as JSON."""
+        return {
+            "word": self.word, "likely": self.likely, "carried": self.carried,
+            "box": asdict(self.box), "mask": mask_dict(self.mask),
+        }  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class LocalizedHit:
@@ -48,6 +56,11 @@ class LocalizedHit:
     words: tuple[WordRegion, ...]
     scene: int | None = None
     problem: str = ""
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the regions as JSON, without the hit."""
+        words: list[Json] = [w.to_dict() for w in self.words]
+        return {"scene": self.scene, "words": words, "problem": self.problem}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from sightline.collection.tagging.dataset import (
     table,
 )
 from sightline.collection.tagging.model import RegionTagger, current_region_tagger
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.regions.model import RegionPrediction
 from sightline.store.folder import Reader, StoreFolder
 
@@ -52,6 +52,11 @@ class Scene:
     words: tuple[SceneWord, ...]
     pictures: tuple[int, ...]
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the scene as JSON."""
+        words: list[Json] = [asdict(w) for w in self.words]
+        return {"scene": self.number, "words": words, "pictures": list[Json](self.pictures)}
+
 
 @dataclass(frozen=True, slots=True)
 class Scenes:
@@ -70,6 +75,13 @@ class Scenes:
 
     def __iter__(self) -> Iterator[Scene]:
         return iter(self.scenes)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the scenes as JSON."""
+        return {
+            "version": self.version, "without_regions": self.without_regions,
+            "cut_otherwise": self.cut_otherwise, "scenes": [s.to_dict() for s in self.scenes],
+        }  # fmt: skip
 
 
 def find_scenes(

@@ -9,8 +9,9 @@ left to propose is where model and owner disagree. Judged pairs are neither prop
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from sightline.collection.tagging.thresholds import (
     thresholds,
     wilson_lower,
 )
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.records import Judgement, ProposedWord
 from sightline.regions.cut_picture import CutPicture
 from sightline.regions.outlines import Box, Mask
@@ -73,6 +74,19 @@ class Suggestion:
     scene: int
     box: Box
     mask: Mask
+
+    def to_dict(self, root: bytes = b"") -> dict[str, Json]:
+        """Return the suggestion as JSON; `path` lies below `root`.
+
+        `picture` is what `id` was called in earlier releases.
+        """
+        return {
+            "id": self.picture, "picture": self.picture,
+            "path": os.fsdecode(os.path.join(root, self.path)),
+            "kind": "add" if self.add else "remove", "word": self.word,
+            "confidence": self.confidence, "scene": self.scene, "box": asdict(self.box),
+            "mask": mask_dict(self.mask),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +136,15 @@ class Suggestions:
     def __len__(self) -> int:
         return len(self.suggestions)
 
+    def to_dict(self, root: bytes = b"") -> dict[str, Json]:
+        """Return the suggestions as JSON; paths lie below `root`."""
+        return {
+            "version": self.version, "precision": self.precision, "pictures": self.pictures,
+            "without_regions": self.without_regions, "cut_otherwise": self.cut_otherwise,
+            "judged": self.judged, "suggestions": [s.to_dict(root) for s in self.suggestions],
+            "abstained": [asdict(a) for a in self.abstained],
+        }  # fmt: skip
+
     def proposed(self) -> dict[int, list[ProposedWord]]:
         """Return the words to add, by picture, as `Collection.export` takes them."""
         by_picture: dict[int, list[ProposedWord]] = {}
@@ -130,6 +153,11 @@ class Suggestions:
                 box = (s.box.left, s.box.top, s.box.width, s.box.height)
                 by_picture.setdefault(s.picture, []).append(ProposedWord(s.word, s.confidence, box))
         return by_picture
+
+
+def mask_dict(mask: Mask) -> dict[str, Json]:
+    """Return a mask as JSON: uncompressed COCO RLE."""
+    return {"size": [mask.height, mask.width], "counts": list[Json](mask.counts)}
 
 
 def suggest(

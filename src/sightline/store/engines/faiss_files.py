@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from sightline._typing import Floats, Ints
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.errors import MissingExtra, StoreDamaged, StoreIOError
 from sightline.store.durable import (
     adopt_file,
@@ -86,6 +86,14 @@ class Built:
     table: EngineTable
     state: str
     probes: probing.Probes
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the table as JSON."""
+        t = self.table
+        return {
+            "feature": t.feature, "by": t.by, "rows": t.rows, "state": self.state,
+            **asdict(self.probes),
+        }  # fmt: skip
 
 
 def client() -> Any:

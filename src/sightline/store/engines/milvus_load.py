@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sightline._typing import Ints
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.errors import EngineError
 from sightline.store.engines import probing
 from sightline.store.engines.milvus_tables import (
@@ -63,6 +63,14 @@ class Loaded:
     sent: int = 0
     probes: probing.Probes = field(default_factory=probing.Probes)
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the table as JSON."""
+        t = self.table
+        return {
+            "feature": t.feature, "by": t.by, "length": t.length, "rows": t.rows,
+            "table": self.name, "state": self.state, "sent": self.sent, **asdict(self.probes),
+        }  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -87,6 +95,14 @@ class Load:
     tables: tuple[Loaded, ...]
     dropped: tuple[str, ...] = ()
     at_home: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the report as JSON."""
+        return {
+            "uri": self.uri, "version": self.version,
+            "tables": [t.to_dict() for t in self.tables],
+            "dropped": list[Json](self.dropped), "at_home": list[Json](self.at_home),
+        }  # fmt: skip
 
 
 def plan(
