@@ -1,8 +1,7 @@
-"""Choosing settings in stages: how experiments try settings on what is kept for validation.
+"""Hyperparameter search in stages, on validation data.
 
-A stage tries some changes to the best settings so far and keeps the best of them. Stages that are
-tried `once` choose on the first part of an experiment (a split, a fold), and what they chose holds
-for all parts; the others choose anew on each.
+A stage tries some changes to the best settings so far and keeps the best. Stages that are tried
+`once` select on the first split of an experiment, for all splits; the others select on each.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Changes to try; `once` on the first part alone."""
+    """Changes to try; `once` on the first split alone."""
 
     changes: tuple[Mapping[str, Json], ...]
     once: bool = False

@@ -2,7 +2,7 @@
 
 Caltech-101 (Fei-Fei, Fergus and Perona, 2004) without its background class: 8,677 pictures of 101
 classes with 31 to 800 each. Corel: the 50 discs of Corel5K, 100 pictures each; here all 5,000
-count, also the one that carries no words.
+count, also the one without words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KINDS = (".jpg", ".jpeg")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A dataset: what it is called, its file or folder, and how much of everything it has.
+    """A dataset: its title, its file or folder, and its expected size.
 
     `mark` is a file without which it is not this dataset. It lists classes with their counts, or
     else pictures with their classes (`by_picture`).
@@ -76,12 +76,12 @@ class Classed:
 
 
 def load_classed(data: Path, kind: Kind) -> Classed | None:
-    """Return the dataset in a folder; None if it is not there.
+    """Return the dataset in a folder; None if it is missing.
 
     Raises
     ------
     DataError
-        Something is there, but not this dataset, or not all of it; the message says what differs.
+        The folder has another dataset, or not all of it; the message says what differs.
     """
     source = open_source(data, kind.name, (kind.mark,))
     if source is None:

@@ -1,7 +1,7 @@
 """Tables of whole numbers as text, read block by block into sparse rows.
 
-A line is a row, and white space parts its numbers. A table of some hundred million numbers, most of
-them zeros, is never held as a whole: what is kept of a block are its numbers above zero.
+A line is a row of numbers separated by white space. A table of some hundred million numbers, most
+of them zero, is never in memory as a whole: of each block only numbers above zero are kept.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Cells:
     value: Ints
 
     def of(self, rows: Bools | None) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
-        """Return how many numbers the wanted rows have, their columns, and what they are."""
+        """Return the count of numbers in each selected row, their columns and values."""
         counts = np.bincount(self.row, minlength=self.n_rows)
         column, value = self.column.astype(np.int32), self.value.astype(np.float32)
         if rows is None:
@@ -98,7 +98,7 @@ class _Cells:
 
 
 class _Parsed:
-    """Some whole lines of a table, and the number of the first of them."""
+    """Some complete lines of a table, and the number of the first."""
 
     def __init__(self, source: Source, table: Table, line: int, chunk: bytes) -> None:
         self.where, self.table, self.line = source.where, table, line
@@ -116,7 +116,7 @@ class _Parsed:
         n_rows = self._checked_rows(begin, n_before)
         if length.max(initial=0) > _LONGEST_NUMBER:
             self._too_large(begin[length.argmax()])
-        # Most numbers are a single zero, and are not looked at any further.
+        # Most numbers are a single zero, and are skipped.
         place = np.flatnonzero((length > 1) | (self.text[begin] != _ZERO))
         value = self._values(begin[place], length[place])
         if value.max(initial=0) > self.table.largest:
@@ -126,7 +126,7 @@ class _Parsed:
         return _Cells(n_rows, row, column, value[above])
 
     def _checked_rows(self, begin: Ints, seen: int) -> int:
-        """Return how many rows there are; below the last of the table lines must be empty."""
+        """Return the number of rows; lines after the last row of the table must be empty."""
         ends = np.flatnonzero(self.kind == _END)
         counts = np.diff(np.searchsorted(begin, ends), prepend=0)
         rows = counts[: self.table.n_rows - seen]
@@ -159,7 +159,7 @@ class _Parsed:
 
 
 def _whole_lines(source: Source, table: Table) -> Iterator[tuple[int, bytes]]:
-    """Yield lines, some at a time, and the number of the first of them, from 1."""
+    """Yield blocks of complete lines, and the number of the first line of each, from 1."""
     line, rest = 1, b""
     for block in source.blocks(table.name, MOST_BYTES):
         cut = block.rfind(b"\n") + 1

@@ -1,7 +1,7 @@
 """NUS-WIDE: 269,648 pictures of Flickr, their tags, and which of 81 concepts they show.
 
 Chua et al., "NUS-WIDE: a real-world web image database from National University of Singapore",
-CIVR 2009. What is read is published as text: for each concept a 0 or 1 for every picture, for each
+CIVR 2009. The data are published as text: for each concept a 0 or 1 for every picture, for each
 picture a 0 or 1 for each of the 1,000 most frequent tags, and how often it has each of 500 visual
 words. Pictures with a tag and a concept are kept. The files are those of the archives ConceptsList,
 Groundtruth, NUS_WID_Tags and NUS_WID_Low_Level_Features, beside each other.
@@ -27,7 +27,7 @@ TITLE = "NUS-WIDE"
 CONCEPTS = "ConceptsList/Concepts81.txt"
 LABELS = "Groundtruth/AllLabels/Labels_{}.txt"
 TAGS = "NUS_WID_Tags/AllTags1k.txt"
-# Where unpacked archives have left the visual words.
+# Places of the visual words in unpacked archives.
 VISUAL_WORDS = (
     "NUS_WID_Low_Level_Features/Low_Level_Features/BoW_int.dat",
     "NUS_WID_Low_Level_Features/BoW_int.dat",
@@ -40,7 +40,7 @@ _SILENT = NoProgress()
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much of everything the files must hold, before any picture is left out."""
+    """The expected size of the files, before any picture is left out."""
 
     pictures: int = 269_648
     concepts: int = 81
@@ -57,11 +57,11 @@ class NusWide:
 
     Attributes
     ----------
-    pictures : how often each visual word is there; scipy's CSR.
+    pictures : counts of visual words; scipy's CSR.
     tags : 1 for each tag; scipy's CSR.
-    concepts : which concepts are there, a column each.
+    concepts : a column for each concept.
     names : of the concepts.
-    places : of the pictures in the published lists, from 0.
+    places : positions of the pictures in the published lists, from 0.
     """
 
     pictures: Any
@@ -77,12 +77,12 @@ class NusWide:
 def load_nuswide(
     data: Path, counts: Counts | None = None, progress: Progress = _SILENT
 ) -> NusWide | None:
-    """Return the dataset in a folder; None if it is not there.
+    """Return the dataset in a folder; None if it is missing.
 
     Raises
     ------
     DataError
-        Something is there, but not this dataset, or not all of it; the message says what differs,
+        The folder has another dataset, or not all of it; the message says what differs,
         and in which line of which file.
     """
     source = open_source(data, NAME, (CONCEPTS, TAGS))

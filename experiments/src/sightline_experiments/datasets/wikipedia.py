@@ -1,8 +1,8 @@
 """Wikipedia's featured articles: 2,866 pairs of a text and a picture, of one of 10 classes each.
 
-Rasiwasia et al., "A new approach to cross-modal multimedia retrieval", ACM Multimedia 2010. What is
-published are features: of a picture 128 shares of visual words, of a text 10 shares of topics. The
-texts and pictures themselves are not part of it. 2,173 pairs are for training and 693 for test.
+Rasiwasia et al., "A new approach to cross-modal multimedia retrieval", ACM Multimedia 2010. Only
+features are published: of a picture the shares of 128 visual words, of a text those of 10 topics,
+but not the texts and pictures themselves. 2,173 pairs are for training and 693 for test.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SUM = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much of everything there must be."""
+    """The expected size of the dataset."""
 
     train: int = 2173
     test: int = 693
@@ -60,7 +60,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wikipedia:
-    """The dataset: pairs for training, pairs for test, and what the classes are called."""
+    """The dataset: pairs for training, pairs for test, and the names of the classes."""
 
     train: Pairs
     test: Pairs
@@ -77,12 +77,12 @@ class Wikipedia:
 
 
 def load_wikipedia(data: Path, counts: Counts | None = None) -> Wikipedia | None:
-    """Return the dataset in a folder; None if it is not there.
+    """Return the dataset in a folder; None if it is missing.
 
     Raises
     ------
     DataError
-        Something is there, but not this dataset, or not all of it; the message says what differs.
+        The folder has another dataset, or not all of it; the message says what differs.
     """
     source = open_source(data, NAME, (FEATURES, TRAIN, TEST, CLASSES))
     if source is None:
@@ -136,7 +136,7 @@ def _wrong_pairs(what: str, pairs: Pairs, c: Wikipedia, counts: Counts) -> list[
 
 
 def _matrices(source: Source) -> dict[str, Doubles]:
-    """Read the matrices; scipy's reader of such files runs nothing that they hold."""
+    """Read the matrices; scipy's reader of such files runs no code in them."""
     from scipy.io import loadmat, whosmat
     from scipy.io.matlab import MatReadError
 

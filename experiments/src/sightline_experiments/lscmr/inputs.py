@@ -1,8 +1,8 @@
-"""What linear methods see of pairs: rows whose inner products are the kernel exp(-chi2 / s).
+"""The inputs of linear methods: rows whose inner products are the kernel exp(-chi2 / s).
 
 Explicit maps keep rankers linear. `Mapped` takes the leading directions of the kernel of training
 rows (kernel principal components; Schölkopf, Smola and Müller, 1998), so that a row becomes a few
-hundred numbers. All methods see the same; means, directions and scales are those of training pairs.
+hundred numbers. All methods have the same; means, directions and scales are of training pairs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PICTURE_DIRECTIONS, TEXT_DIRECTIONS = 300, 100
 
 
 class View(Protocol):
-    """One kind of rows as methods see them."""
+    """One kind of rows, mapped to inputs."""
 
     @property
     def training(self) -> Doubles:

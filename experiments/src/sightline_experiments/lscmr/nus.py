@@ -1,9 +1,9 @@
-"""Paper C's second set, NUS-WIDE: which pictures are for what, and what methods see of them.
+"""The second dataset of paper C, NUS-WIDE: its division and the inputs of methods.
 
-A text is the tags of a picture, a picture its visual words, both weighted by tf-idf and of length
-1; idf is that of training pictures. Few pictures are learnt from and very many ranked: of those for
-validation and for test some are queries, and all are documents. Whatever shares a concept with a
-query is relevant.
+A text is the tags of a picture, a picture its visual words, both weighted by tf-idf and
+L2-normalised; idf is that of training pictures. Few pictures are for training, and very many are
+ranked: of those for validation and for test some are queries, and all are documents. A document
+that shares a concept with a query is relevant.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Part:
     ----------
     pictures, texts : rows of visual words and of tags, scipy's CSR.
     concepts : 1 for each concept of a picture.
-    asked : which of them are queries, ascending.
+    query_rows : positions of the queries, ascending.
     places : positions of the pictures in the published lists.
     block : number of queries whose scores are in memory at once.
     """
@@ -79,7 +79,7 @@ class NusTask:
         return self.train.sides(self.direction)
 
     def seen(self, queries: Any, documents: Any) -> tuple[Any, Any]:
-        """Return rows as they are: parts hold what all methods see."""
+        """Return rows unchanged: parts have the inputs of all methods."""
         return queries, documents
 
     def lists(self) -> tuple[Ints, Bools]:
@@ -106,7 +106,7 @@ class NusTask:
 
 
 def check_sizes(c: NusWide, plan: NusPlan) -> None:
-    """Refuse a set that has too few pictures for a plan."""
+    """Raise an error if the dataset has too few pictures for a plan."""
     wanted = sum(plan.documents)
     if len(c) < wanted:
         raise DataError(
@@ -116,7 +116,7 @@ def check_sizes(c: NusWide, plan: NusPlan) -> None:
 
 
 def make_parts(c: NusWide, plan: NusPlan) -> tuple[Part, Part, Part]:
-    """Return pictures for training, validation and test, drawn at random, none of them twice."""
+    """Return pictures for training, validation and test, drawn at random without replacement."""
     check_sizes(c, plan)
     splits, tests = make_splits(len(c), plan.documents, 1)
     train = splits[0].train
@@ -142,7 +142,7 @@ def make_tasks(train: Part, validation: Part, n_candidates: int) -> list[NusTask
 
 
 def settings_of(c: NusWide, plan: NusPlan) -> dict[str, Json]:
-    """Return what a run's figures depend on."""
+    """Return the settings of a run."""
     parts = "train", "validation", "test"
     return {
         "features": "published: 500 visual words of a picture, 1,000 tags; tf-idf, of length 1",
@@ -158,7 +158,7 @@ def settings_of(c: NusWide, plan: NusPlan) -> dict[str, Json]:
 
 
 def notes_of(c: NusWide, plan: NusPlan) -> list[str]:
-    """Return what a reader of the table has to know: sizes, and how the set differs."""
+    """Return notes for readers of the table: sizes, and differences from the paper."""
     sizes = zip((plan.documents[0], *plan.queries), plan.documents, strict=True)
     train, validation, test = (f"{queries:,} × {documents:,}" for queries, documents in sizes)
     notes = [f"NUS-WIDE, queries × documents: {train} for training, {validation} for validation, "
