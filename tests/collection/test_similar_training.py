@@ -342,5 +342,5 @@ def test_a_damaged_combination_is_found_and_left_out_by_repair(tmp_path: Path) -
         load_similarity_model(home, report.model, checked=True)
     said: list[str] = []
     assert repair(home, said.append).sound
-    assert any("train --similar" in line for line in said)
+    assert any("train similarity" in line for line in said)
     assert similar_model(home) == ""
