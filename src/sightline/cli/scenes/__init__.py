@@ -41,7 +41,7 @@ def scenes(
 ) -> int:
     """Group pictures by learned scenes, each with its most distinctive words.
 
-    Needs: sightline train --regions
+    Needs: sightline train regions
     """
     from sightline.progress import ProgressBar
 
