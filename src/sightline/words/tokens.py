@@ -1,4 +1,4 @@
-"""Words out of captions, tags and sidecars, in any script.
+"""Words of captions, tags and sidecars, in any script.
 
 Text is compared in one form: invisible characters removed, Unicode NFKC, case folded. A word is a
 run of letters, digits and the marks that belong to them; it may hold apostrophes inside. Scripts
@@ -17,7 +17,7 @@ from unicodedata import category, combining, normalize
 if TYPE_CHECKING:
     from sightline.records import Tags
 
-# Goes up when the rules below change, so that stores know to split their words anew.
+# Goes up when the rules below change, so that stores split their words again.
 VERSION = 1
 MAX_TERM = 100
 MAX_TERMS = 10_000

@@ -1,8 +1,8 @@
-"""The terms a collection knows, and the ones near a word it does not know.
+"""The terms of a collection, and those near an unknown word.
 
-A typo is found by the restricted Damerau-Levenshtein distance: a character put in, left out or
-changed, or two neighbours swapped. Only terms that share enough characters or character pairs with
-the word are compared at all, so that a word is answered in a few milliseconds over 50,000 terms.
+A typo is found by the restricted Damerau-Levenshtein distance: a character inserted, deleted or
+substituted, or two neighbours swapped. Only terms that share enough characters or character pairs
+with the word are compared at all, so that a word takes a few milliseconds over 50,000 terms.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_COMPARED = 500
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Terms and their ids (their places in `terms`), with how many documents hold each.
+    """Terms and their ids (their positions in `terms`), with how many documents hold each.
 
     Parameters
     ----------
@@ -126,14 +126,14 @@ def near(word: str, terms: Collection[str], n: int = 3) -> tuple[str, ...]:
     if n < 1:
         raise ParameterError.of("n", "near", "at least 1", n)
     word = fold(word)
-    found: dict[str, None] = {}
+    nearest_terms: dict[str, None] = {}
     for kind in _kinds(word, terms) if len(word) <= MAX_TERM else ():
-        new = {term for term in kind if term != word and term not in found}
-        nearest = nsmallest(n - len(found), new, key=lambda t: (abs(len(t) - len(word)), t))
-        found.update(dict.fromkeys(nearest))
-        if len(found) == n:
+        new = {term for term in kind if term != word and term not in nearest_terms}
+        nearest = nsmallest(n - len(nearest_terms), new, key=lambda t: (abs(len(t) - len(word)), t))
+        nearest_terms.update(dict.fromkeys(nearest))
+        if len(nearest_terms) == n:
             break
-    return tuple(found)
+    return tuple(nearest_terms)
 
 
 def _kinds(word: str, terms: Collection[str]) -> Iterator[list[str]]:
@@ -143,17 +143,17 @@ def _kinds(word: str, terms: Collection[str]) -> Iterator[list[str]]:
     yield [t for t, edits in typos.items() if edits == 1 <= limit]
     stem = word[: max(4, len(word) - 3)]
     # One search of all the text at once is several times cheaper than one of each term.
-    alike = [t for t in terms if stem in t] if stem in "\n".join(terms) else []
-    holding = [t for t in alike if word in t] if _telling(word) else []
+    with_stem = [t for t in terms if stem in t] if stem in "\n".join(terms) else []
+    holding = [t for t in with_stem if word in t] if _is_specific(word) else []
     yield [t for t in holding if t.startswith(word)]
     yield [t for t, edits in typos.items() if edits == 2 <= limit]
-    yield [t for t in alike if t.startswith(stem) and 4 <= len(stem) >= len(t) - 3]
+    yield [t for t in with_stem if t.startswith(stem) and 4 <= len(stem) >= len(t) - 3]
     parts = {word[i:j] for i in range(len(word)) for j in range(i + 1, len(word) + 1)}
-    yield holding + [t for t in parts.intersection(terms) if _telling(t)]
+    yield holding + [t for t in parts.intersection(terms) if _is_specific(t)]
 
 
-def _telling(part: str) -> bool:
-    # One ideograph or kana says as much as a short word; one or two letters say nothing.
+def _is_specific(part: str) -> bool:
+    # One ideograph or kana is as specific as a short word; one or two letters are not.
     return len(part) >= 3 or part[:1] >= "\u2e80"
 
 
@@ -161,8 +161,8 @@ def _comparable(word: str, terms: Collection[str], limit: int) -> list[str]:
     """Leave out terms that cannot be within `limit` edits of the word.
 
     An edit takes away at most one of the word's characters and, a swap being the worst, at most
-    three of its pairs of neighbours. Where thousands of terms are alike (numbered ones, say), those
-    that share the most pairs remain.
+    three of its pairs of neighbours. Where thousands of terms are similar (numbered ones, say),
+    those that share the most pairs remain.
     """
     low, high = len(word) - limit, len(word) + limit
     letters, pairs = frozenset(word), set(map("".join, pairwise(word)))
