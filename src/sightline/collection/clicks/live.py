@@ -18,7 +18,7 @@ from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.exchange import metarank
 from sightline.exchange.impressions import list_key
-from sightline.solvers.clicks import shown
+from sightline.solvers.clicks import impression_table
 from sightline.solvers.propensity import estimate_bias
 from sightline.store.events import Event, EventLog, NewEvent, clicked_list
 from sightline.store.folder import StoreFolder
@@ -86,7 +86,9 @@ def record_events(
         new: dict[str, ResolvedImpression] = {}
         for r in rankings:
             new.setdefault(r.id, _clicked(_resolved(r, present), clicked[r.id]))
-        rows = shown((i, x.pictures, x.ranks, x.clicked) for i, x in enumerate(new.values()))
+        rows = impression_table(
+            (i, x.pictures, x.ranks, x.clicked) for i, x in enumerate(new.values())
+        )
         eta = estimate_bias(rows).eta
         pending = [
             _PendingImpression(name, x, eta, _session(name, reverted)) for name, x in new.items()
