@@ -70,11 +70,10 @@ def pytest_configure(config: pytest.Config) -> None:
         # Processes of a run share the processors; threads beside them mostly wait for each other.
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
             os.environ.setdefault(name, "1")
-    root = temporary_root()
     # What tests leave for whoever looks at a failure stays where pytest keeps it.
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", root)
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", fast_root())
     # Sockets lie in it, whose names must be short.
-    place = tempfile.mkdtemp(prefix="sl-", dir=root)
+    place = tempfile.mkdtemp(prefix="sl-")
     # Some tests are somebody else for a moment, who must get to what lies in it.
     os.chmod(place, 0o711)
     watchdog.remove_later(place)
@@ -82,8 +81,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["SIGHTLINE_TEST_MILVUS"] = os.path.join(place, "milvus")
 
 
-def temporary_root() -> str:
-    """Return the folder for all that is temporary: in memory where there is room for it.
+def fast_root() -> str:
+    """Return where folders of tests are made: in memory where there is room for them.
 
     Stores flush what they acknowledge, a few milliseconds each time on a disk, some 10,000 times in
     a run. What a flush is for is tested by disks that lose what was not flushed.

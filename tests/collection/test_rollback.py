@@ -111,7 +111,7 @@ def changed_collection(tmp_path: Path, photos: Path) -> tuple[Collection, int]:
 def merging(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Merge after every index, so that both versions share no segment, or never."""
     few = 0 if request.param else 100
-    monkeypatch.setattr(segments, "_FEW", few)
+    monkeypatch.setattr(segments, "_MAX_SMALL", few)
     monkeypatch.setattr(segments, "_DEAD_SHARE", 0.01 if request.param else 2.0)
     return bool(request.param)
 
@@ -294,7 +294,7 @@ def test_a_rollback_or_index_killed_anywhere_leaves_no_wrong_row(
     tmp_path: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Kills of the rollback and of the index after it, at steps spread over both."""
-    monkeypatch.setattr(segments, "_FEW", 1)
+    monkeypatch.setattr(segments, "_MAX_SMALL", 1)
     c, first = changed_collection(tmp_path, photos)
     wanted = fresh(tmp_path, photos)
     kept = tmp_path / "kept"
@@ -319,7 +319,7 @@ def test_a_rollback_or_index_killed_anywhere_leaves_no_wrong_row(
 def test_segments_of_both_versions_are_really_merged(tmp_path: Path, photos: Path) -> None:
     """A control of the tests above: with a merge, the two versions share no row file."""
     with pytest.MonkeyPatch.context() as m:
-        m.setattr(segments, "_FEW", 0)
+        m.setattr(segments, "_MAX_SMALL", 0)
         c, first = changed_collection(tmp_path, photos)
     a, b = c.home.versions.read(first), c.home.versions.read(c.store.version())
     assert not _bases(a.segments) & _bases(b.segments)

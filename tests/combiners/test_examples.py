@@ -106,5 +106,5 @@ def test_what_is_not_enough_is_refused() -> None:
         differences([1.0, 2.0], None, None, None, "OPR")
     with pytest.raises(DataError, match="table"):
         differences([["a"]], None, None, None, "OPR")
-    with pytest.raises(DataError, match="not a number"):
+    with pytest.raises(DataError, match="NaN"):
         JudgedLists.of([[1.0]], [1], [0]).avgp(np.array([np.nan]))

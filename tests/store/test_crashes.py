@@ -39,7 +39,7 @@ def photos(tmp_path: Path) -> Path:
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Publish and merge often, so that every kind of step comes many times in a short run."""
     monkeypatch.setattr(reading, "BATCH", 3)
-    monkeypatch.setattr(segments, "_FEW", 1)
+    monkeypatch.setattr(segments, "_MAX_SMALL", 1)
     yield
 
 

@@ -60,10 +60,10 @@ import sys
 from pathlib import Path
 from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging
-from tests.factories.small_disks import judged
+from tests.factories.small_disks import judged_event
 with Judging(StoreFolder(Path(sys.argv[1]))) as judging:
     for _ in range(500):
-        judging.append([judged(3, "x" * 3000)])
+        judging.append([judged_event(3, "x" * 3000)])
 """
 SORTING = """
 import sqlite3, sys
